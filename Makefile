@@ -1,4 +1,4 @@
-# Every target does only what is missing or older than its sources. `make` or `make help` lists them.
+# Targets rebuild only what is missing or older than its sources. `make` or `make help` lists them.
 
 PYTHON  ?= python3
 PYSPARK ?= 4.3.0
@@ -19,12 +19,12 @@ VENV    := build/venv-$(PYSPARK)
 BIN     := $(VENV)/bin
 SITE    := build/mkdocs
 
-# A Maven repository for the tests, with what `make publish-local` publishes, and the plugins that Maven brings.
+# Maven repository for the tests: the artifacts of `make publish-local`, and Maven's plugins.
 M2        := build/m2
 PUBLISHED := $(M2)/io/epochal/epochal-spark_2.13/$(VERSION)/epochal-spark_2.13-$(VERSION).pom
 
-# For all JVMs that the tests start, which live too short for the optimizing compiler to pay: Spark's classes, loaded and
-# verified once; a JVM that cannot use them goes without a word.
+# Class data sharing archive of Spark's classes for all JVMs that the tests start. They are too short-lived for the optimizing
+# compiler to pay off. A JVM that cannot use the archive silently ignores it.
 CLASSES := $(VENV)/classes.jsa
 shared   = -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile=$(CURDIR)/$(1) -Xlog:cds=off -Xlog:cds+dynamic=off
 SHARED  := $(call shared,$(CLASSES))
@@ -32,14 +32,14 @@ SHARED  := $(call shared,$(CLASSES))
 # The sbt projects whose classes are in the jar.
 OF_JAR := core kit random rest ingest jdbc inspect app
 
-# Directories are sources too: theirs is the time at which a file was added or removed.
+# Directories are sources too: their time changes when a file is added or removed.
 sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)
 JAR_SOURCES   := $(call sources,$(OF_JAR:%=scala/%/src/main)) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
 TEST_SOURCES  := $(JAR_SOURCES) $(call sources,$(wildcard scala/*/src/test) scala/testkit/src/main scala/bench/src)
 PUBLISHED_SOURCES := $(call sources,scala/testkit/src/main)
 WHEEL_SOURCES := $(call sources,python/src) $(wildcard python/*.toml python/*.py README.md) LICENSE NOTICE version.txt
 
-# Spark must be the one of the virtual environment, and stay on this machine.
+# Spark must be that of the virtual environment and listen on this machine only.
 unexport SPARK_HOME PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYSPARK_SUBMIT_ARGS
 export SPARK_LOCAL_IP := 127.0.0.1
 
@@ -53,21 +53,21 @@ help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
 	  printf '  make %-13s %s\n' "$$target" "$$text"; done
 
-demo: ## the main job: a REST API into a database, killed half way, resumed (ARGS="--database-url …")
+demo: ## the main job: a REST API into a database, killed halfway, resumed (ARGS="--database-url …")
 	@$(MAKE) --no-print-directory --output-sync=target -j2 $(JAR) $(VENV)/.epochal
 	@$(BIN)/python -m epochal demo $(ARGS)
 
-# CPU seconds of `make test`, compilation apart. Raising it needs an ADR.
+# Maximum CPU seconds of `make test`, without compilation. Raising it needs an ADR.
 BUDGET = 2000
 
-test: compiled ## the suite that everyone runs, Scala and Python side by side; logs in build/logs
+test: compiled ## the default suite, Scala and Python in parallel; logs in build/logs
 	@EPOCHAL_TESTS=small $(PYTHON) scripts/side_by_side.py --budget $(BUDGET) test-scala test-python
 
-test-all: compiled $(PUBLISHED) ## every test, also those tagged slow, and the matrix over Spark's lines; before a release
+test-all: compiled $(PUBLISHED) ## all tests, including slow ones, and the matrix over Spark's lines; before a release
 	@$(PYTHON) scripts/side_by_side.py test-scala test-python
 	@$(MAKE) --no-print-directory test-matrix
 
-# What both halves of the tests need, built side by side.
+# Everything that the Scala and Python tests need, built in parallel.
 compiled:
 	@$(MAKE) --no-print-directory --output-sync=target -j2 build/.compiled $(VENV)/.requirements $(CLASSES)
 	@$(MAKE) --no-print-directory $(WHEEL) venv
@@ -76,16 +76,16 @@ build/.compiled: $(TEST_SOURCES)
 	scripts/sbt "app/assembly; Test/compile"
 	@touch $(JAR) $@
 
-# Tests that EPOCHAL_TESTS=small leaves out carry the tag `slow`: ScalaTest's Slow, pytest's marker.
-test-scala: ## the tests of all projects (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs side by side
+# EPOCHAL_TESTS=small excludes tests tagged `slow`: ScalaTest's Slow, pytest's marker.
+test-scala: ## the tests of all projects (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs in parallel
 	@rm -rf scala/*/target/test-reports
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
 NOT_SLOW := $(if $(filter small,$(EPOCHAL_TESTS)),-m "not (slow or matrix or long)")
-test-python: venv $(CLASSES) $(if $(NOT_SLOW),,build/drivers/.jars) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
+test-python: venv $(CLASSES) $(if $(NOT_SLOW),,build/drivers/.jars) ## the end-to-end tests with WORKERS=2 processes (PYTEST="-k demo" passes arguments)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(NOT_SLOW) $(PYTEST)
 
-# With git: what differs from BASE, committed or not.
+# Changes against BASE by git, committed or not.
 BASE ?= origin/main
 test-changed: compiled ## the suites of the sbt projects, and the Python tests of the modules, that a change since BASE=origin/main touches
 	@EPOCHAL_TESTS=small $(BIN)/python scripts/changed.py $(BASE)
@@ -96,13 +96,13 @@ test-crash: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in 
 	EPOCHAL_CRASH=full EPOCHAL_FUZZ_SECONDS=$${EPOCHAL_FUZZ_SECONDS:-60} \
 	  scripts/sbt "testOnly *Fuzzed* *PropertySuite *PlainRecordsSuite"
 
-frozen: venv build/drivers/.jars ## tests/frozen/<version>: what drivers of this release leave when they are killed (SCENARIOS="rest-cursor")
+frozen: venv build/drivers/.jars ## write tests/frozen/<version>: checkpoints and databases that killed drivers of this release leave (SCENARIOS="rest-cursor")
 	cd tests && ../$(BIN)/python -m frozen.make $(SCENARIOS)
 
-modes: venv $(CLASSES) ## tries all triggers with all output modes, sources and sinks, and writes the tables of docs/modes.md
+modes: venv $(CLASSES) ## try all triggers with all output modes, sources and sinks, and write the tables of docs/modes.md
 	EPOCHAL_MODES=write SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/test_modes.py $(PYTEST)
 
-soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files, catalog stay flat
+soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files and catalog must not grow
 	EPOCHAL_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/soak -s -m long $(PYTEST)
 
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) test-lines ## sources and sinks on every Spark line, a job that goes up and down the lines, Connect on CONNECT="4.0.5 4.3.0" (MATRIX="4.0.5 4.3.0" selects)
@@ -122,14 +122,14 @@ build/delta/.jars: Makefile
 	  mvn -q -B dependency:copy -Dartifact=io.delta:$$artifact:4.0.1 -DoutputDirectory=$(CURDIR)/$(@D) || exit 1; done
 	@touch $@
 
-# Those of the matrix alone start sessions of their own, so they run first, in a process of their own.
+# The tests of the matrix alone start their own sessions, so they run first, in their own process.
 test-matrix-%: $(JAR) build/venv-%/.requirements build/venv-%/classes.jsa
 	build/venv-$*/bin/python -m pytest tests -m matrix --deselect test_lines.py --junitxml=build/matrix/$*-jobs.xml $(PYTEST)
 	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests -n $(WORKERS) --dist worksteal -m line \
 	  --junitxml=build/matrix/$*-classic.xml $(PYTEST)
 	$(if $(filter $*,$(CONNECT)),EPOCHAL_TEST_CONNECT=1 build/venv-$*/bin/python -m pytest tests -m line --junitxml=build/matrix/$*-connect.xml $(PYTEST))
 
-# The main job on these lines alone.
+# The main job on the chosen lines.
 test-job: $(JAR) $(MATRIX:%=test-job-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 test-job-%: build/venv-%/.requirements build/venv-%/classes.jsa
 	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests/test_main_job.py -m matrix --junitxml=build/matrix/$*-job.xml
@@ -155,7 +155,7 @@ test-python-with-%: $(JAR)
 	build/with-$(notdir $*)/bin/python -m pytest tests/test_public_api.py tests/test_values.py tests/test_exceptions.py tests/test_random.py tests/test_main_job.py \
 	  -m "matrix or not matrix" --junitxml=build/matrix/$(notdir $*).xml $(PYTEST)
 
-check: $(VENV)/.checks $(SITE)/.requirements ## formats, lints, types, warnings as errors, the walls between rooms, and the site
+check: $(VENV)/.checks $(SITE)/.requirements ## formats, lints, types, warnings as errors, package dependencies, and the site
 	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; app/testOnly *.RoomsSuite; mimaReportBinaryIssues"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -163,20 +163,20 @@ check: $(VENV)/.checks $(SITE)/.requirements ## formats, lints, types, warnings 
 	$(BIN)/python scripts/check_tree.py
 	$(build-site)
 
-format: $(VENV)/.checks ## put all sources into the format that check wants
+format: $(VENV)/.checks ## format all sources as `make check` requires
 	scripts/sbt "scalafixAll; scalafmtAll; scalafmtSbt"
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-outdated: $(VENV)/.requirements ## libraries and Python packages that have a newer release
+outdated: $(VENV)/.requirements ## list libraries and Python packages that have a newer release
 	scripts/sbt dependencyUpdates
 	$(BIN)/python scripts/outdated_packages.py
 
-audit: ## known vulnerabilities of the libraries in the jar and of Python packages, where a database of them can be reached
+audit: ## list known vulnerabilities of the libraries in the jar and of Python packages, if a database is reachable
 	scripts/sbt "app/libraries"
 	$(PYTHON) scripts/audit.py build/libraries.txt
 
-docs: $(VENV)/.requirements ## write docs/OPTIONS.md, docs/ERRORS.md and what Python says of options from the declarations in the code
+docs: $(VENV)/.requirements ## write docs/OPTIONS.md, docs/ERRORS.md and Python's option docs from the declarations in the code
 	scripts/sbt "app/Test/runMain io.epochal.formats.Documents"
 	PYTHONPATH=python/src $(BIN)/python scripts/python_docs.py
 
@@ -184,7 +184,7 @@ site: $(SITE)/.requirements ## build/site, the documentation as a site; a dead l
 	$(build-site)
 	@echo "Open build/site/index.html"
 
-pictures: venv ## docs/images/*.svg of terminals, from real runs
+pictures: venv ## write docs/images/*.svg, terminal pictures of real runs
 	$(BIN)/python scripts/pictures.py
 
 build-site = NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --strict
@@ -201,7 +201,7 @@ $(JAR): $(JAR_SOURCES)
 	EPOCHAL_TESTS=none scripts/sbt "app/assembly"
 	@touch $@
 
-wheel: $(WHEEL) ## dist/epochal-<version>-py3-none-any.whl, which carries the jar
+wheel: $(WHEEL) ## dist/epochal-<version>-py3-none-any.whl, with the jar
 
 $(WHEEL): $(JAR) $(WHEEL_SOURCES) | $(VENV)/.requirements
 	cd python && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
@@ -216,15 +216,15 @@ $(PUBLISHED): $(JAR) $(PUBLISHED_SOURCES)
 	$(call publish,$(M2))
 	@touch $@
 
-release-check: $(WHEEL) $(VENV)/.requirements ## what is released is built twice, is equal, and its metadata are right
+release-check: $(WHEEL) $(VENV)/.requirements ## build the release artifacts twice; they must be equal, with correct metadata
 	$(call pip,$(VENV)) -r python/requirements-release.txt
 	$(BIN)/python scripts/release_check.py
 
-venv: $(JAR) $(VENV)/.requirements ## build/venv: Python with pyspark, Epochal from this source tree, and what the tests need
+venv: $(JAR) $(VENV)/.requirements ## build/venv: Python with pyspark, Epochal from this source tree, and the tests' dependencies
 	@ln -sfn $(notdir $(VENV)) build/venv
 
-# One environment for each Spark, in two steps: what runs Epochal, and on top of it what tests and checks need. Epochal is
-# installed as editable: a change in python/src needs no build. pip makes a wheel of Spark's 450 MB: stored, not compressed.
+# One environment per Spark version, in two steps: Epochal's dependencies, then those of tests and checks. Epochal is installed
+# as editable, so a change in python/src needs no build. pip builds a wheel of Spark's 450 MB: stored, not compressed.
 .PRECIOUS: build/venv-%/.epochal build/venv-%/.requirements build/venv-%/.checks build/venv-%/classes.jsa
 pip = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 
@@ -252,10 +252,10 @@ build/venv-%/classes.jsa: tests/support/first_query.py build/venv-%/.epochal
 	rm -f $@
 	SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$(CURDIR)/$@" $(@D)/bin/python $< >$(@D)/classes.log 2>&1
 
-bench: venv ## JMH and end-to-end benchmarks, against what a user would pick instead (ARGS=…)
+bench: venv ## JMH and end-to-end benchmarks, against the alternatives (ARGS=…)
 	$(call pip,$(VENV)) -r bench/requirements.txt
 	$(BIN)/python bench/run.py $(ARGS)
 
-clean: ## remove everything that was built
+clean: ## remove all build output
 	rm -rf build dist target project/target project/project scala/*/target
 	find python tests -name __pycache__ -prune -exec rm -rf {} +

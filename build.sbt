@@ -7,7 +7,7 @@ ThisBuild / scalaVersion := Versions.scala
 ThisBuild / versionScheme := Some("early-semver")
 inThisBuild(Publishing.build)
 
-// The default lets one forked JVM run at a time.
+// The default is one forked JVM at a time.
 Global / concurrentRestrictions := Seq(
   Tags.limitAll(TestGroups.Parallel + 1),
   Tags.limit(Tags.ForkedTestGroup, TestGroups.Parallel),
@@ -19,7 +19,7 @@ lazy val root = project
   .aggregate(core, kit, random, rest, ingest, jdbc, inspect, app, spark, testkit, testsupport, bench)
   .settings(name := "epochal", publish / skip := true)
 
-/** Policy without Spark: nothing here can name a Spark class, because none is on this class path. */
+/** Logic without Spark: Spark is not on this class path. */
 lazy val core = project
   .in(file("scala/core"))
   .settings(Common.settings, Publishing.library)
@@ -34,14 +34,14 @@ lazy val core = project
     libraryDependencies ++= Seq(jackson % Provided, failsafe) ++ inTests(unitTesting.map(_ % Test): _*)
   )
 
-/** The checks any connector can be put through, from any test framework. Who uses JUnit brings it. */
+/** Conformance checks for any connector, under any test framework. JUnit is an optional dependency of users. */
 lazy val testkit = project
   .in(file("scala/testkit"))
   .dependsOn(core)
   .settings(Common.settings, Publishing.library)
   .settings(
     name := "epochal-testkit",
-    description := "Checks that every exactly-once source and sink for Spark Structured Streaming must pass",
+    description := "Conformance checks for exactly-once sources and sinks of Spark Structured Streaming",
     Compile / tpolecatExcludeOptions ++= Common.assertions,
     libraryDependencies ++= Seq(sparkSql % Provided, junitApi % Provided) ++ unitTesting,
     libraryDependencies ++= Seq(junitEngine, junitLauncher, sqlite).map(_ % Test)
@@ -60,7 +60,7 @@ lazy val testsupport = project
     libraryDependencies ++= wiremock +: (sparkTestJars ++ otherDatabases)
   )
 
-/** What every connector stands on. */
+/** The base of all connectors. */
 lazy val kit = project
   .in(file("scala/kit"))
   .dependsOn(core)
@@ -68,13 +68,13 @@ lazy val kit = project
   .settings(Common.settings, Publishing.library, StableApiCheck.settings)
   .settings(
     name := "epochal-kit",
-    description := "What exactly-once connectors for Spark Structured Streaming are built on",
+    description := "Base for exactly-once connectors for Spark Structured Streaming",
     Common.locales := Seq(Locales.Turkish),
-    // What it throws when a query is stopped.
+    // Spark throws its exceptions when a query is stopped.
     libraryDependencies ++= (sparkSql % Provided) +: inTests(httpClient % Test)
   )
 
-// Each connector alone: none has another one on its class path, but for `random`, which tests take rows from.
+// No connector depends on another, except that tests take rows from `random`.
 
 lazy val random = project
   .in(file("scala/random"))
@@ -124,7 +124,7 @@ lazy val jdbc = project
     libraryDependencies ++= Seq(sparkSql % Provided, hikari, postgresql, sqlite)
   )
 
-/** What looks at running queries and at checkpoints. */
+/** Display of running queries, and reader of checkpoints. */
 lazy val inspect = project
   .in(file("scala/inspect"))
   .dependsOn(kit)
@@ -137,7 +137,7 @@ lazy val inspect = project
     libraryDependencies += sparkSql % Provided
   )
 
-/** All of them together: by `assembly` the one jar that users put on Spark's class path. */
+/** All connectors: `assembly` builds the one jar for Spark's class path. */
 lazy val app = project
   .in(file("scala/app"))
   .dependsOn(random, rest % "compile->compile;test->test", ingest, jdbc % "compile->compile;test->test", inspect)
@@ -150,7 +150,7 @@ lazy val app = project
     libraryDependencies ++= (sparkSql % Provided) +: inTests(archunit % Test)
   )
 
-/** That jar as it is published. There is nothing else to it, so its directory is one of the build. */
+/** Publishes that jar. Has no sources, so its directory is in the build output. */
 lazy val spark = project
   .in(file("build/spark"))
   .settings(Publishing.assembled(app, assembly, Packaging.bom))

@@ -4,11 +4,11 @@ import org.typelevel.scalacoptions.ScalacOptions
 import sbt.Keys._
 import sbt._
 
-/** What every project shares: compiler strictness, Java 17 byte code, and how tests are run. */
+/** Settings common to all projects: compiler strictness, Java 17 byte code, and how tests run. */
 object Common {
   private val Java = "17"
 
-  /** JVMs run a project's suites side by side, one for each of these. */
+  /** Locales of the forked test JVMs, which run in parallel, one for each. */
   val locales = settingKey[Seq[Locales.Options]]("locales of the forked JVMs for the tests")
 
   val settings: Seq[Setting[_]] = compiling ++ testing
@@ -19,21 +19,21 @@ object Common {
     scalacOptions ++= Seq(s"-release:$Java"),
     javacOptions ++= Seq("--release", Java, "-Xlint:all,-processing", "-Werror"),
     tpolecatOptionsMode := CiMode,
-    // In a suite an assertion is a statement, and its value is rightly dropped.
+    // In a suite an assertion is a statement, so its value is discarded.
     Test / tpolecatExcludeOptions ++= assertions,
-    // Scaladoc knows no links to what Java or another module documents, and takes `${name}` for a variable of its own.
+    // Scaladoc cannot link to Java or to other modules, and reads `${name}` as a variable.
     Compile / doc / scalacOptions := Seq("-nowarn")
   )
 
-  /** Forked JVMs, in each of which suites run one after the other. */
+  /** Forked JVMs, each of which runs its suites sequentially. */
   private lazy val testing = Seq(
     Test / fork := true,
-    // Groups run side by side, the suites of one after the other.
+    // Groups run in parallel, the suites of a group sequentially.
     Test / parallelExecution := true,
     Test / testForkedParallel := false,
     Test / javaOptions ++= SparkJvm.options ++ Seq(
       "-Xmx1500m",
-      // A suite ends before the optimizing compiler has paid for itself.
+      // Suites are too short for the optimizing compiler to pay off.
       "-XX:TieredStopAtLevel=1",
       "-XX:ReservedCodeCacheSize=128m",
       "-XX:+UseSerialGC",
@@ -52,7 +52,7 @@ object Common {
       target.value / "test-work",
       (LocalRootProject / baseDirectory).value / "project" / "suite-seconds.txt"),
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
-    // What `make test` leaves to `make test-all`.
+    // `make test` excludes slow tests, `make test-all` runs them.
     Test / testOptions ++=
       (if (TestGroups.small) Seq(Tests.Argument(TestFrameworks.ScalaTest, "-l", "org.scalatest.tags.Slow")) else Nil)
   )

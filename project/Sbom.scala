@@ -6,10 +6,10 @@ import sbt.io.Using
 import sjsonnew.shaded.scalajson.ast.unsafe._
 import sjsonnew.support.scalajson.unsafe.PrettyPrinter
 
-/** What is inside the jar, as a software bill of materials (CycloneDX). Equal libraries give equal bytes. */
+/** Software bill of materials of the jar (CycloneDX). Deterministic: equal libraries give equal bytes. */
 object Sbom {
 
-  /** A licence by its SPDX identifier, and where in the jar its text is. */
+  /** SPDX identifier of a licence, and the path of its text in the jar. */
   final private case class Terms(spdx: String, text: String)
 
   final private case class Component(
@@ -24,14 +24,14 @@ object Sbom {
 
   private val apache = "Apache-2.0" -> "LICENSE"
 
-  /** The licences of every library that may be in the jar; another one stops the build until its licence is known. */
+  /** Licences of all libraries in the jar. A library that is not listed fails the build. */
   private val licences: Map[String, Seq[(String, String)]] = Map(
     "failsafe" -> Seq(apache),
     "HikariCP" -> Seq(apache),
     "httpclient5" -> Seq(apache),
     "httpcore5" -> Seq(apache),
     "httpcore5-h2" -> Seq(apache),
-    // Offered under the Eclipse Public License 2.0 as well.
+    // Dual-licensed with the Eclipse Public License 2.0.
     "jetty-http" -> Seq(apache),
     "jetty-io" -> Seq(apache),
     "jetty-server" -> Seq(apache),
@@ -46,7 +46,7 @@ object Sbom {
       .map { jar =>
         val module = jar.get(moduleID.key).getOrElse(sys.error(s"${jar.data} has no coordinates"))
         val terms =
-          licences.getOrElse(module.name, sys.error(s"project/Sbom.scala does not know the licence of ${module.name}"))
+          licences.getOrElse(module.name, sys.error(s"project/Sbom.scala does not list the licence of ${module.name}"))
         library(
           module,
           terms.map { case (spdx, file) => Terms(spdx, s"META-INF/licenses/${module.name}/$file") },
@@ -72,7 +72,7 @@ object Sbom {
 
   private val Copied = "META-INF/licenses/([^/]+)/(.+)-([0-9.]+)/META-INF/LICENSE".r
 
-  /** What a library carries in its own jar. */
+  /** Libraries that another library embeds in its jar. */
   private def insideOf(module: ModuleID, jar: File): Seq[Component] =
     module.name match {
       case "postgresql" =>

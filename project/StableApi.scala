@@ -1,13 +1,13 @@
 import com.typesafe.tools.mima.core.Problem
 import sbt._
 
-/** Which part of the libraries keeps compatible: the types that their sources mark with `@Stable`, with what they hold. */
+/** The API that stays compatible: types marked with `@Stable` in the sources, with their members. */
 object StableApi {
   private val Package = """(?m)^package ([\w.]+)""".r
   private val Marked =
     """(?m)^@Stable\s+(?:@\S+\s+)*(?:(?:public|final|sealed|abstract|case)\s+)*(?:class|trait|object|interface|record)\s+(\w+)""".r
 
-  /** Their names, of all sources below a directory. */
+  /** Names of the stable types in all sources below a directory. */
   def types(sources: File): Set[String] = (sources ** ("*.scala" | "*.java")).get().toSet.flatMap { (file: File) =>
     val text = IO.read(file)
     Package.findFirstMatchIn(text).toSeq.flatMap { in =>
@@ -15,7 +15,7 @@ object StableApi {
     }
   }
 
-  /** Keeps what is found of them, and drops the rest. */
+  /** Keeps MiMa's problems of stable types and drops the rest. */
   def filter(types: Set[String]): Problem => Boolean =
     _.matchName.forall(name => types.exists(of => name == of || name.startsWith(of) && ".$#".contains(name(of.length))))
 }

@@ -3,15 +3,15 @@ import org.objectweb.asm.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor,
 import sbt.Keys._
 import sbt._
 
-/** A test of the build: what MiMa and [[StableApi]] report when a stable type is removed, or a method of the kit is removed or gets
-  * another parameter.
+/** Test of the build: MiMa with [[StableApi]] reports the removal of a stable type, and the removal of a kit method or a change of its
+  * parameters.
   *
-  * "The last release" is what was compiled; "the next one" is a copy without one class file, or with one method edited in it.
+  * "The last release" is the compiled output; "the next one" is a copy without one class file, or with one edited method.
   */
 object StableApiCheck {
   private val check = taskKey[Unit]("incompatible changes of stable types are reported, and no others")
 
-  /** Runs it before the project's tests. */
+  /** Runs the check before the project's tests. */
   val settings: Seq[Setting[_]] = Seq(
     check := {
       val _ = (Compile / compile).value
@@ -33,7 +33,7 @@ object StableApiCheck {
   private case object AddParameter extends Edit
 
   /** @param method
-    *   all of that name
+    *   name of the methods, including overloads
     */
   final private case class Change(of: String, method: String, edit: Edit, reported: Boolean)
 
@@ -63,7 +63,7 @@ object StableApiCheck {
   private def reported(stable: Set[String], release: File, next: File): Seq[String] =
     new MiMaLib(Nil).collectProblems(release, next, Nil).filter(StableApi.filter(stable)).flatMap(_.matchName)
 
-  /** Each stable type alone in a release, and missing in the next one: MiMa must not take it for internal. */
+  /** Removes each stable type, alone in its release, from the next one: MiMa must not treat it as internal. */
   final private class Types(classes: Seq[File], directory: File, stable: Set[String]) {
     def wrong: Seq[String] = stable.toSeq.sorted.flatMap { name =>
       val path = name.replace('.', '/')
@@ -72,7 +72,7 @@ object StableApiCheck {
       val compiled =
         classes.flatMap(all => Seq(s"$path.class", s"$path$$.class").map(file => all / file -> release / file))
       IO.copy(compiled.filter(_._1.exists))
-      if (reported(stable, release, next).contains(name)) Nil else Seq(s"$name was removed, and that is not reported")
+      if (reported(stable, release, next).contains(name)) Nil else Seq(s"the removal of $name is not reported")
     }
   }
 
@@ -82,7 +82,7 @@ object StableApiCheck {
     def wrong: Seq[String] = {
       val release = directory / "release"
       IO.copyDirectory(classes / connectors, release / connectors)
-      val unchanged = reported(stable, release, release).map(name => s"$name is reported, and nothing was changed")
+      val unchanged = reported(stable, release, release).map(name => s"$name is reported although nothing changed")
       unchanged ++ Changes.flatMap { change =>
         val next = directory / s"${change.of}.${change.method}"
         IO.copyDirectory(classes / connectors, next / connectors)
@@ -110,7 +110,7 @@ object StableApiCheck {
             if (name != change.method) super.visitMethod(access, name, descriptor, signature, exceptions)
             else {
               found = true
-              // Without its body: it is compared, and never runs.
+              // Without its body: the method is compared and never runs.
               if (change.edit == AddParameter) {
                 super.visitMethod(access, name, descriptor.replace("(", "(I"), null, exceptions)
               }

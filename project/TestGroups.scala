@@ -1,23 +1,23 @@
 import sbt._
 
-/** A project's suites in several JVMs side by side: most suites wait more than they compute. */
+/** Runs a project's suites in several JVMs in parallel: most suites wait more than they compute. */
 object TestGroups {
 
-  /** JVMs at the same time, over all projects: suites wait for servers and databases about as long as they compute. */
+  /** Maximum concurrent JVMs over all projects. */
   val Parallel = 3
 
-  /** For `make test`, without what is tagged slow. */
+  /** Whether this is `make test`, which excludes tests that are tagged slow. */
   val small: Boolean = sys.env.get("EPOCHAL_TESTS").contains("small")
 
-  /** JVMs of one project. */
+  /** Maximum JVMs of one project. */
   private val Most = if (small) 2 else Int.MaxValue
 
   private val DefaultSeconds = 3.0
 
-  /** The groups, each with a working directory of its own, that Spark may litter, and a group for each locale.
+  /** Groups of suites: each has its own working directory, for files that Spark leaves, and there is a group for each locale.
     *
-    * Deterministic: depends only on the suites' names and on `times`, lines of a suite's name and its seconds. The longest
-    * suite comes first, into the group that has least to do.
+    * Deterministic: depends only on the suites' names and on `times`, lines with a suite's name and its seconds. The longest suite is
+    * assigned first, each to the group with the least total time.
     */
   def of(
       tests: Seq[TestDefinition],
@@ -46,16 +46,16 @@ object TestGroups {
   }
 }
 
-/** Nothing that a suite finds may depend on the machine's settings: the JVMs of tests have different ones. */
+/** Locales of the test JVMs. They differ, because results must not depend on the machine's settings. */
 object Locales {
   type Options = Seq[String]
 
   val Machine: Options = Nil
 
-  /** Has an `i` of its own in upper and lower case. */
+  /** Has a dotted and a dotless `i` in both cases. */
   val Turkish: Options = Seq("-Duser.language=tr", "-Duser.country=TR")
 
-  /** Has digits of its own. */
+  /** Has its own digits. */
   val Persian: Options = Seq("-Duser.language=fa", "-Duser.country=IR")
 
   val all: Seq[Options] = Seq(Machine, Turkish, Persian)

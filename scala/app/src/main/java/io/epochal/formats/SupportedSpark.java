@@ -3,14 +3,14 @@ package io.epochal.formats;
 import org.apache.spark.sql.sources.DataSourceRegister;
 
 /**
- * Refuses a Spark that is older than this jar can run on. Such a Spark comes with another Scala, whose classes do not fit ours:
- * this is Java, and the first provider in `META-INF/services`, which Spark makes before it looks at the others.
+ * Refuses Spark versions that are older than this jar supports. They come with another Scala version, which cannot load our classes.
+ * So this class is in Java, and the first provider in `META-INF/services`, which Spark instantiates before the others.
  */
 public final class SupportedSpark implements DataSourceRegister {
   private static final String LINES = "4.0, 4.1, 4.2 and 4.3";
 
   /**
-   * Passes on a supported Spark.
+   * Succeeds on a supported Spark.
    *
    * @throws UnsupportedOperationException on an older one
    */
@@ -19,13 +19,13 @@ public final class SupportedSpark implements DataSourceRegister {
     if (problem != null) throw new UnsupportedOperationException(problem);
   }
 
-  /** No format: there is nothing to read or write by this name. */
+  /** Not a format that can be read or written. */
   @Override
   public String shortName() {
     return "epochal-supported-spark";
   }
 
-  /** What is wrong with a version of Spark, or null. */
+  /** Error message for an unsupported version, or null. */
   static String problem(String version) {
     int dot = version.indexOf('.');
     boolean isOld = dot > 0 && version.substring(0, dot).matches("[0-3]");

@@ -9,13 +9,13 @@ import io.epochal.random.RandomOptions
 import io.epochal.rest.sink.RestSinkOptions
 import io.epochal.rest.source.paging.RestOptions
 
-/** What the jar tells of itself. */
+/** Metadata of the jar: version and options. */
 object Epochal {
 
-  /** The release, as in the jar's name. */
+  /** Version, as in the jar's name. */
   val version: String = Version.text
 
-  /** The options of every format, in the order of the documentation. */
+  /** Options of every format, in the order of the documentation. */
   val formats: Seq[OptionGroup] =
     Seq(
       RandomOptions.group,
@@ -25,6 +25,6 @@ object Epochal {
       JdbcOptions.group,
       CheckpointOptions.group)
 
-  /** The same for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
+  /** [[formats]] as JSON, for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
   def optionsJson: String = OptionsDocument.json(formats)
 }

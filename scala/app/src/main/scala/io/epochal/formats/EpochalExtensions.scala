@@ -10,9 +10,9 @@ import org.apache.spark.sql.SparkSessionExtensions
 import io.epochal.kit.access.PlanRedaction
 import io.epochal.kit.spark.{DriverConf, MaskedStatements}
 
-/** `spark.sql.extensions=io.epochal.formats.EpochalExtensions`: keeps secrets that stand in SQL
-  * (`CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)`) out of Spark's event log and pages. It does not change what a
-  * statement does.
+/** `spark.sql.extensions=io.epochal.formats.EpochalExtensions`: keeps secrets in SQL statements
+  * (`CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)`) out of Spark's event log and UI. Does not change the behaviour of
+  * statements.
   */
 final class EpochalExtensions extends (SparkSessionExtensions => Unit) {
 
@@ -26,13 +26,13 @@ final class EpochalExtensions extends (SparkSessionExtensions => Unit) {
   }
 }
 
-/** Keeps secrets in SQL statements and in plans of Spark Connect out of events and pages. */
+/** Redacts secrets in SQL statements and Spark Connect plans in events and in the UI. */
 private[epochal] object StatementRedaction {
 
   private val Texts = "spark.sql.redaction.string.regex"
   private val DefaultTexts = "spark.redaction.string.regex"
 
-  /** Widens the redaction patterns of all later sessions. */
+  /** Extends the redaction patterns of all later sessions. */
   def install(): Unit = if (!PlanRedaction.isInstalled) {
     PlanRedaction.install(Epochal.formats)
     val before = DriverConf.get(Texts).orElse(DriverConf.get(DefaultTexts)).filter(_.nonEmpty)
@@ -41,16 +41,16 @@ private[epochal] object StatementRedaction {
 
   def isOurs(format: String): Boolean = format.toLowerCase(Locale.ROOT).startsWith("epochal-")
 
-  /** Called before the plan of a statement is printed: an option that none of our formats has may be a misspelt secret.
+  /** Hides unknown options, which may be misspelt secrets. Called before the plan of a statement is printed.
     *
     * @param format
-    *   that the options are for
+    *   the format that the options are for
     */
   def hideUnknown(format: String, options: Set[String]): Unit =
     if (isOurs(format)) PlanRedaction.hide(options.filterNot(name => Epochal.formats.exists(_.knows(name))))
 
-  /** Matches the options of a statement, or of a plan of Spark Connect, if they have secrets or are those of our formats; and all that
-    * follows, since a literal can end in many ways and the text may have been cut.
+  /** Matches the options of a statement or a Spark Connect plan if they contain secrets or belong to our formats. Matches up to the end
+    * of the text, since a literal can end in many ways and the text may be truncated.
     */
   lazy val statement: Regex = statements.r
 
@@ -60,7 +60,7 @@ private[epochal] object StatementRedaction {
       if (name.endsWith(".")) Pattern.quote(name) else s"${Pattern.quote(name)}\\b"
     }
     val url = """url\W{1,12}(?:value\W{1,6})?[^\s'"]*[?@;]"""
-    // As a parsed plan has them: TableSpec(…,Some(epochal-rest),HashMap(…)) and provider:epochal-rest HashMap(…).
+    // In a parsed plan: TableSpec(…,Some(epochal-rest),HashMap(…)) and provider:epochal-rest HashMap(…).
     val parsed = "(?:\\bSome\\(|provider:)epochal-(?:rest|jdbc|ingest)\\b.*"
     s"(?is:$start(?=.*?(?<!\\w)(?:${named.mkString("|")}|$url)).*|epochal-(?:rest|jdbc|ingest)\\b.{0,10000}?\\boptions\\s*[({].*|$parsed)"
   }

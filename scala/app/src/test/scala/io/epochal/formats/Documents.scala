@@ -7,7 +7,7 @@ import io.epochal.core.error.{Conditions, Reference}
 import io.epochal.core.option.{OptionGroup, OptionSpec}
 import io.epochal.formats.Epochal
 
-/** The documents that are generated from declarations. `make docs` writes them, [[DocumentsSuite]] holds them to the code. */
+/** Documents generated from declarations. `make docs` writes them; [[DocumentsSuite]] checks that they are up to date. */
 object Documents {
 
   def all: Seq[(Path, String)] = {

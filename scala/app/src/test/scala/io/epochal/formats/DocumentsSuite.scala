@@ -9,12 +9,12 @@ import io.epochal.formats.Epochal
 final class DocumentsSuite extends AnyFunSuite {
 
   Documents.all.foreach { case (path, text) =>
-    test(s"${path.getFileName} says what the code declares (if not, run `make docs`)") {
+    test(s"${path.getFileName} matches the declarations in the code (if not, run `make docs`)") {
       assert(Files.readString(path) == text)
     }
   }
 
-  test("every option has a meaning, an example of its own type, and a default of its own type") {
+  test("every option has a description, and an example and a default of its type") {
     Epochal.formats.foreach { group =>
       group.specs.foreach { spec =>
         assert(spec.doc.endsWith("."), s"${group.format} ${spec.name}")
@@ -24,14 +24,14 @@ final class DocumentsSuite extends AnyFunSuite {
     }
   }
 
-  test("no option is declared twice, in any spelling") {
+  test("no option is declared twice, in any case") {
     Epochal.formats.foreach { group =>
       val names = group.specs.map(_.name.toLowerCase(java.util.Locale.ROOT).replaceAll("[^a-z]", ""))
       assert(names.distinct == names, group.format)
     }
   }
 
-  test("the version is that of the release") {
+  test("the version is the release's") {
     assert(Epochal.version.matches("\\d+\\.\\d+\\.\\d+.*"))
   }
 }

@@ -18,7 +18,7 @@ import org.scalatest.time.SpanSugar._
 
 import io.epochal.kit.spark.QueryMetrics
 
-/** What queries show in Spark's metrics system. */
+/** Gauges of queries in Spark's metrics system. */
 @Slow
 final class QueryMetricsSuite extends QuerySuite {
 
@@ -29,7 +29,7 @@ final class QueryMetricsSuite extends QuerySuite {
     field.get(system).asInstanceOf[MetricRegistry]
   }
 
-  /** By their names behind `epochal.`. */
+  /** Values by gauge name, without the prefix `epochal.`. */
   private def gauges: Map[String, Double] = registry.getGauges.asScala.toMap.collect {
     case (name, gauge) if name.contains(".driver.epochal.") =>
       name.split("\\.driver\\.epochal\\.").last -> gauge.getValue.asInstanceOf[Double]
@@ -72,8 +72,7 @@ final class QueryMetricsSuite extends QuerySuite {
   private def reaches(name: String, value: Double): Unit =
     eventually(timeout(60.seconds))(assert(gauges.get(name).contains(value), gauges))
 
-  test(
-    "source and sink are there under the query's name while it runs, with the numbers of its epochs, and then no more") {
+  test("a running query has gauges of source and sink under its name, and none after its end") {
     using { directory =>
       val query = start(directory, "some strings", 30, options = Map("sinkId" -> "my-sink"))
       reaches("some_strings.source.0.epochal_random.totalRows", 30)
@@ -92,7 +91,7 @@ final class QueryMetricsSuite extends QuerySuite {
     }
   }
 
-  test("a run that follows replaces what the former one has shown, and counts from its start") {
+  test("a new run replaces the gauges of the previous one and counts from its start") {
     using { directory =>
       start(directory, "strings", 30, trigger = Trigger.AvailableNow()).awaitTermination()
       start(directory, "strings", 50)
@@ -102,7 +101,7 @@ final class QueryMetricsSuite extends QuerySuite {
     }
   }
 
-  test("an epoch that is replayed counts as repeated, and its rows as read and not as written") {
+  test("a replayed epoch counts as repeated, its rows as read and not as written") {
     using { directory =>
       start(directory, "strings", 30, trigger = Trigger.AvailableNow()).awaitTermination()
       Seq("2", ".2.crc").foreach(name => Files.delete(directory.toPath.resolve("checkpoint/commits").resolve(name)))
@@ -113,7 +112,7 @@ final class QueryMetricsSuite extends QuerySuite {
     }
   }
 
-  test("rows that are put aside count as bad, and not as written") {
+  test("bad rows count as bad and not as written") {
     using { directory =>
       val bad = "CASE WHEN id % 10 = 3 THEN decode(unhex('00'), 'UTF-8') ELSE value END"
       start(directory, "strings", 30, options = Map("deadLetterTable" -> "bad"), value = bad)
@@ -122,7 +121,7 @@ final class QueryMetricsSuite extends QuerySuite {
     }
   }
 
-  test("queries side by side are told apart, and one that ends takes nothing of another away") {
+  test("concurrent queries have separate gauges, and the end of one keeps those of the others") {
     using { directory =>
       val names = Seq("q", "q1", "q1_2")
       val queries = names.map(name => start(new File(directory, name), name, 30))
@@ -133,7 +132,7 @@ final class QueryMetricsSuite extends QuerySuite {
     }
   }
 
-  test("of two queries of one name, in two sessions, the later has the beginning of its id added") {
+  test("of two queries with one name in two sessions, the later one's name ends with the beginning of its id") {
     using { directory =>
       val other = spark.newSession()
       start(new File(directory, "a"), "strings", 30)
@@ -148,7 +147,7 @@ final class QueryMetricsSuite extends QuerySuite {
     }
   }
 
-  test("a query without a name goes by its id, and two sources of a query by their numbers") {
+  test("an unnamed query is named by its id, and two sources of a query by number") {
     using { directory =>
       def rows =
         spark.readStream.format("epochal-random").options(Map("rowsPerBatch" -> "10", "maxRows" -> "10")).load()
@@ -160,7 +159,7 @@ final class QueryMetricsSuite extends QuerySuite {
     }
   }
 
-  test("JMX has them as beans, until the query ends") {
+  test("JMX exposes the gauges as beans until the query ends") {
     using { directory =>
       val reporter = JmxReporter.forRegistry(registry).inDomain("metrics").build()
       reporter.start()
@@ -177,7 +176,7 @@ final class QueryMetricsSuite extends QuerySuite {
     }
   }
 
-  test("a query that fails leaves nothing") {
+  test("a failed query leaves no gauges") {
     using { directory =>
       val query = start(directory, "strings", 30, options = Map("sinkId" -> "a"))
       reaches("strings.sink.a.totalRows", 30)
@@ -189,7 +188,7 @@ final class QueryMetricsSuite extends QuerySuite {
     }
   }
 
-  test("a thread that runs no query shows nothing") {
+  test("a thread without a query registers no gauges") {
     QueryMetrics.show(Seq("sink", "nobody"), Seq("rows"))(_ => 1.0)
     assert(gauges.isEmpty)
   }

@@ -10,15 +10,14 @@ import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
-/** The walls between the rooms that `scala/README.md` draws, but for those between projects: the compiler knows these. */
+/** Package dependencies that `scala/README.md` allows. The compiler checks those between projects. */
 @Slow
 final class RoomsSuite extends AnyFunSuite {
   import RoomsSuite._
 
-  rule("no two packages use each other, directly or by way of others")(
-    slices().matching("io.epochal.(**)").should().beFreeOfCycles())
+  rule("packages have no cyclic dependencies")(slices().matching("io.epochal.(**)").should().beFreeOfCycles())
 
-  rule("core knows no Spark")(
+  rule("core does not depend on Spark")(
     noClasses()
       .that()
       .resideInAPackage("io.epochal.core..")
@@ -26,7 +25,7 @@ final class RoomsSuite extends AnyFunSuite {
       .dependOnClassesThat()
       .resideInAPackage("org.apache.spark.."))
 
-  rule("the kit knows no database")(
+  rule("the kit does not depend on a database")(
     noClasses()
       .that()
       .resideInAPackage("io.epochal.kit..")
@@ -34,7 +33,7 @@ final class RoomsSuite extends AnyFunSuite {
       .dependOnClassesThat()
       .resideInAnyPackage("java.sql..", "javax.sql.."))
 
-  rule("only kit.spark knows what Spark does not promise to keep")(
+  rule("only kit.spark uses Spark's internal API")(
     noClasses()
       .that(resideInAPackage("io.epochal..").and(not(resideInAPackage("io.epochal.kit.spark.."))))
       .should()
@@ -45,12 +44,12 @@ final class RoomsSuite extends AnyFunSuite {
 
 private object RoomsSuite {
 
-  /** Spark's own, beyond the API of connectors. */
+  /** Spark's internal packages, outside the connector API. */
   val spark: Seq[String] =
     Seq("catalyst", "execution", "internal", "classic").map(room =>
       s"org.apache.spark.sql.$room..") :+ "org.apache.spark.unsafe.."
 
-  /** What rows and their values are for every connector. */
+  /** Types of rows and values that every connector may use. */
   private val rowContract = Set(
     "org.apache.spark.sql.catalyst.InternalRow",
     "org.apache.spark.sql.catalyst.util.ArrayData",

@@ -7,7 +7,7 @@ final class StatementRedactionSuite extends AnyFunSuite {
   private val mark = "sesame"
   private def masked(text: String): String = StatementRedaction.statement.replaceAllIn(text, "***")
 
-  test("no secret of a statement is left, however its options are written") {
+  test("secrets in a statement are redacted, in any spelling of its options") {
     Seq(
       s"CREATE TEMPORARY VIEW v USING `epochal-rest` OPTIONS (url 'http://h', headers.Authorization 'Bearer $mark')",
       s"create temp view v using `epochal-rest`\noptions\n(\n  `headers.X-Key` = '$mark', schema 'id INT')",
@@ -25,7 +25,7 @@ final class StatementRedactionSuite extends AnyFunSuite {
     ).foreach(text => assert(!masked(text).contains(mark), text))
   }
 
-  test("no secret is left of a plan of Spark Connect") {
+  test("secrets in a Spark Connect plan are redacted") {
     def option(key: String, value: String): String =
       "options {\n  key: \"" + key + "\"\n  value: \"" + value + "\"\n}\n"
     val read = "read {\n data_source {\n format: \"epochal-rest\"\n" + option("url", "http://h") + option("zzz", mark)
@@ -34,7 +34,7 @@ final class StatementRedactionSuite extends AnyFunSuite {
     Seq(read, unknown, sql).foreach(text => assert(!masked(text).contains(mark), text))
   }
 
-  test("no option is left of a parsed plan that makes a view or a table") {
+  test("options in a parsed plan that creates a view or a table are redacted") {
     Seq(
       s"CreateTempViewUsing [tableIdent:`v` StructType()) replace:false provider:epochal-rest HashMap(parms.key -> $mark)",
       s"CreateTable [id], TableSpec(Map(),Some(epochal-rest),HashMap(params.key -> $mark, url -> http://h),None), false",
@@ -42,7 +42,7 @@ final class StatementRedactionSuite extends AnyFunSuite {
     ).foreach(text => assert(!masked(text).contains(mark), text))
   }
 
-  test("what has no secret stays as it is") {
+  test("text without secrets is unchanged") {
     Seq(
       "SELECT headers.host, user FROM t WHERE user = 'bob' AND params.x = 'a'",
       "CREATE TABLE t USING parquet OPTIONS (path '/data/x', compression 'zstd')",
@@ -52,7 +52,7 @@ final class StatementRedactionSuite extends AnyFunSuite {
     ).foreach(text => assert(masked(text) == text))
   }
 
-  test("a long text takes no long time") {
+  test("a long text is redacted quickly") {
     val plan = "BatchScan epochal-rest[x] options { " * 3000
     val began = System.nanoTime()
     val _ = masked(plan + "with (" * 3000)

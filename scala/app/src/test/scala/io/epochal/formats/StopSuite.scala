@@ -16,8 +16,8 @@ import io.epochal.jdbc.{Mariadb, MariadbServer, Postgres, PostgresServer, Sqlite
 import io.epochal.rest.sink.{OrdersApi, RestSinkFixture}
 import io.epochal.rest.source.{ChainApi, RecordsApi}
 
-/** `stop()` at any moment (K18). The moments follow from a seed, which is printed: EPOCHAL_STOPS sets how many there are, and
-  * EPOCHAL_STOP_SEED repeats them.
+/** `stop()` at random moments (K18), from a seed that is printed. EPOCHAL_STOPS sets the number of stops; EPOCHAL_STOP_SEED repeats a
+  * run.
   */
 @Slow
 final class StopSuite extends QuerySuite {
@@ -34,7 +34,7 @@ final class StopSuite extends QuerySuite {
 
   override def beforeAll(): Unit = {
     super.beforeAll()
-    // Long lists behind a network: a stop meets a request, a wait, a file or a connection.
+    // Long lists over the network, so that a stop hits a request, a wait, a file or a connection.
     Seq(records.count = 1000000, chain.count = 1000000, chain.pageSize = 20).foreach(identity)
     records.before = () => Thread.sleep(5)
     chain.before = () => {
@@ -91,7 +91,7 @@ final class StopSuite extends QuerySuite {
       .trigger(Trigger.ProcessingTime(0))
       .start()
 
-  test(s"a query that is stopped at any moment, $stops times over every source and sink, has no exception") {
+  test(s"a query that is stopped at a random moment has no exception, $stops times over every source and sink") {
     info(s"EPOCHAL_STOP_SEED=$seed")
     val random = new Random(seed)
     val failed = (0 until stops).flatMap { number =>
@@ -116,7 +116,7 @@ final class StopSuite extends QuerySuite {
   }
 }
 
-/** Sends numbers as lines to whoever connects, without an end. */
+/** Server that sends numbers as lines, endlessly, to every client. */
 final private class LinesServer extends AutoCloseable {
   private val server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress)
 
@@ -133,7 +133,7 @@ final private class LinesServer extends AutoCloseable {
     }
   })
 
-  /** It ends when the other side, or the server, has ended the connection. */
+  /** Runs `body` in a thread, which ends when either side closes the connection. */
   private def inThread(body: => Unit): Unit = {
     val thread = new Thread(() =>
       try body

@@ -6,12 +6,12 @@ import io.epochal.core.error.Conditions
 
 final class SupportedSparkSuite extends AnyFunSuite {
 
-  test("a Spark before 4.0 is refused by naming the supported lines, in the words of SPARK_UNSUPPORTED") {
+  test("Spark before 4.0 is refused with the text of SPARK_UNSUPPORTED, which names the supported lines") {
     val said = Conditions.SparkUnsupported("found" -> "3.5.6", "supported" -> "4.0, 4.1, 4.2 and 4.3").getMessage
     assert(SupportedSpark.problem("3.5.6") == said)
   }
 
-  test("supported lines and newer ones pass, this one too") {
+  test("supported and newer versions are accepted, including this one") {
     assert(Seq("4.0.0", "4.3.0", "4.4.0-SNAPSHOT", "10.0.0").forall(SupportedSpark.problem(_) == null))
     assert(new SupportedSpark().shortName.nonEmpty)
   }

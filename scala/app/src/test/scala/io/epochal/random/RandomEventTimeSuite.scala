@@ -11,10 +11,10 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.test.QuerySuite
 
-/** Event time from rows to checkpoint and progress, in whole queries. */
+/** Event time from rows to checkpoint and progress, in queries. */
 final class RandomEventTimeSuite extends QuerySuite {
 
-  /** Milliseconds that a query may take on a machine with much else to do. */
+  /** Milliseconds that a query may take on a busy machine. */
   private val Patience = 300000L
 
   private def strings(options: (String, String)*) =
@@ -39,7 +39,7 @@ final class RandomEventTimeSuite extends QuerySuite {
     query.recentProgress.filter(_.numInputRows > 0).map(_.sources.head.metrics.asScala.toMap).toSeq
   }
 
-  test("each offset has the highest timestamp of the rows before its batch, over a restart, and batches have rows") {
+  test("each offset has the highest timestamp of the rows before its batch, across a restart") {
     withTempDir { checkpoint =>
       val first = run(checkpoint, "rowsPerBatch" -> "10", "maxRows" -> "20")
       assert(first.map(_.get("eventTime")) == Seq(Some("2000-01-01T00:00:00.900Z"), Some("2000-01-01T00:00:01.900Z")))
@@ -53,7 +53,7 @@ final class RandomEventTimeSuite extends QuerySuite {
       assert(mark(offset(checkpoint, 2)).contains(Instant.parse("2000-01-01T00:00:01.900Z")))
       assert(mark(offset(checkpoint, 3)).contains(Instant.parse("2000-01-01T00:00:02.900Z")))
       val rows = spark.read.format("epochal-checkpoint").load(checkpoint.getPath)
-      // The last one has what the run has left at its end.
+      // The last one has the mark that the run left at its end.
       val micros = Seq(None, Some(946684800900000L), Some(946684801900000L), Some(946684803900000L))
       checkAnswer(
         rows.selectExpr("epoch", "unix_micros(event_time)"),
@@ -61,7 +61,7 @@ final class RandomEventTimeSuite extends QuerySuite {
     }
   }
 
-  test("a query may name the column later, and leave it out again") {
+  test("a query can add the column later and remove it again") {
     withTempDir { checkpoint =>
       def go(rows: Int, column: Boolean): Unit = {
         val options = Map("rowsPerBatch" -> "10", "maxRows" -> rows.toString) ++
@@ -84,7 +84,7 @@ final class RandomEventTimeSuite extends QuerySuite {
     }
   }
 
-  test("an epoch of a continuous query ends with the mark of its own rows") {
+  test("an epoch of a continuous query ends with the mark of its rows") {
     withTempDir { checkpoint =>
       val query = strings("rowsPerSecond" -> "100").writeStream
         .format("noop")
@@ -99,7 +99,7 @@ final class RandomEventTimeSuite extends QuerySuite {
           val counts = "\"partitions\":\\[(\\d+),(\\d+)\\]".r
             .findFirstMatchIn(last)
             .fold(Seq(0L, 0L))(found => Seq(found.group(1).toLong, found.group(2).toLong))
-          // Of partition p the rows after the first `rows` have the ids rows + p, rows + p + 2, …
+          // After the first `rows` rows, partition p has the ids rows + p, rows + p + 2, …
           val highest = counts.zipWithIndex
             .collect { case (n, p) if n > 0 => rows.get + p + 2 * (n - 1) }
             .maxOption
@@ -110,7 +110,7 @@ final class RandomEventTimeSuite extends QuerySuite {
     }
   }
 
-  test("a column that is not there is refused before the query starts, with the right one") {
+  test("an unknown column is refused before the query starts, and the error suggests the right one") {
     val error =
       intercept[Exception](spark.readStream.format("epochal-random").option("eventTimeColumn", "timestmp").load())
     assert(error.getMessage.contains("[EPOCHAL.OPTION_INVALID]"))

@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit
 import org.apache.spark.sql.catalyst.InternalRow
 import org.openjdk.jmh.annotations._
 
-/** One row of the random source: time, and with `-prof gc` that it allocates nothing. */
+/** One row of the random source: time, and with `-prof gc` allocations, which must be 0. */
 @State(Scope.Thread)
 @BenchmarkMode(Array(Mode.AverageTime))
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

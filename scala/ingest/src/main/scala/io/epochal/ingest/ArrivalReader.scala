@@ -11,7 +11,7 @@ import io.epochal.kit.record.RecordOrigin
 import io.epochal.kit.source.journal.JournalFrames
 import io.epochal.kit.spark.TextMap
 
-/** Steps through the records of a task's slices. Not thread-safe. */
+/** Iterates over the records of a task's journal slices. Not thread-safe. */
 final private class ArrivalReader(
     slices: Iterator[Slice],
     store: FileStore,
@@ -28,7 +28,7 @@ final private class ArrivalReader(
   private var current: StoredArrival = _
   private var from: ArrivalOrigin = _
 
-  /** Moves to the next record, if there is one. */
+  /** Moves to the next record; false at the end. */
   @scala.annotation.tailrec
   def next(): Boolean =
     if (left > 0) {
@@ -40,10 +40,10 @@ final private class ArrivalReader(
     } else if (nextFrame()) next()
     else false
 
-  /** Where the record came from: the same object for all records of one arrival. */
+  /** Origin of the record: the same object for all records of one arrival. */
   def origin: ArrivalOrigin = from
 
-  /** Has the record, from `begin` to `end`. */
+  /** Contains the record, from `begin` until `end`. */
   def payload: Array[Byte] = current.payload
 
   def begin: Int = current.end(record - 1)
@@ -90,7 +90,7 @@ private object ArrivalReader {
   private val FirstSize = 64 << 10
 }
 
-/** Where a record came from, as values of columns. */
+/** Column values that describe the origin of a record. */
 final private class ArrivalOrigin(arrival: StoredArrival) extends RecordOrigin {
   private lazy val remote = UTF8String.fromString(arrival.remote)
   private lazy val stream = UTF8String.fromString(arrival.stream)

@@ -4,10 +4,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.epochal.core.offset.OffsetFormat
 
-/** How far the stream has been delivered: the rows of the journal before `row`. The same in every mode. */
+/** Position in the stream: journal rows before `row` have been delivered. The same in every mode. */
 final case class IngestPosition(row: Long)
 
-/** The JSON of a position: what Spark logs, compares and hands back. */
+/** JSON of a position, as Spark logs, compares and returns it. */
 object IngestOffset extends OffsetFormat[IngestPosition](IngestOptions.Format, version = 1) {
 
   override protected def write(position: IngestPosition, fields: ObjectNode): Unit = {

@@ -14,7 +14,7 @@ import io.epochal.ingest.tcp.TcpSettings
 import io.epochal.kit.access.SecretOption
 import io.epochal.kit.record.{LoneRecordOptions, RecordRules}
 
-/** The options of a query, checked.
+/** Validated options of a query.
   *
   * @param transport
   *   how records are received
@@ -23,7 +23,7 @@ import io.epochal.kit.record.{LoneRecordOptions, RecordRules}
   * @param replacesInvalid
   *   whether bytes that are not UTF-8 become U+FFFD in rows of text
   * @param source
-  *   the identity that offsets carry
+  *   the source identity that is stored in offsets
   */
 final case class IngestOptions(
     transport: IngestTransport,
@@ -38,10 +38,10 @@ final case class IngestOptions(
     eventTimeColumn: Option[String]
 ) {
 
-  /** The log message for lost rows.
+  /** Log message for lost rows.
     *
     * @throws io.epochal.core.error.EpochalException
-    *   DATA_LOSS
+    *   DATA_LOSS, unless `failOnDataLoss` is false
     */
   def lost(from: Long, until: Long, reason: String): String = {
     val error = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
@@ -64,7 +64,7 @@ object IngestTransport {
   /** Clients make requests.
     *
     * @param settings
-    *   used on the driver alone: they have secrets, and do not travel
+    *   driver only: they contain secrets and are not serialized
     */
   final case class HttpListen(host: String, port: Int, @transient settings: HttpSettings) extends IngestTransport
 }
@@ -146,7 +146,7 @@ object IngestOptions {
 
   val group: OptionGroup = OptionGroup(
     Format,
-    "Records that clients send over TCP or HTTP, in a durable journal before they are acknowledged. Micro-batch, continuous and real-time reads.",
+    "Records that clients send over TCP or HTTP, acknowledged once they are in a durable journal. Micro-batch, continuous and real-time reads.",
     Seq(Protocol, Mode, Host, Port) ++ ofTcp ++ Seq(IdleTimeout, MaxConnections, MaxJournalBytes) ++ ofHttp ++
       Seq(Kind) ++ LoneRecordOptions.options ++ Seq(InvalidUtf8, MaxBytes, NumPartitions) ++ SourceOptions.all
   )
@@ -224,7 +224,7 @@ object IngestOptions {
       _ <- check(settings.port > 0, values.group.invalid(Port, "0", "the port of a server"))
     } yield IngestTransport.TcpConnect(settings)
 
-  /** Refuses the options of another protocol. */
+  /** Refuses options of another protocol. */
   private def noneOf(
       values: OptionValues,
       specs: Seq[OptionSpec[_]],
@@ -233,7 +233,7 @@ object IngestOptions {
       values.only(stray)(holds = false, s"{option:protocol=$protocol}")
     }
 
-  /** Refuses a listener that anybody could write to from anywhere. */
+  /** Refuses a listener that is reachable from other machines without protection. */
   private def exposed(values: OptionValues, protection: String, isProtected: Boolean): Either[EpochalException, Unit] =
     check(
       isProtected || isLoopback(values(Host)),
@@ -247,7 +247,7 @@ object IngestOptions {
 
   private def isLoopback(host: String): Boolean = Try(InetAddress.getByName(host).isLoopbackAddress).getOrElse(false)
 
-  /** Not the address: clients may use another one tomorrow, and their records belong to the same journal. */
+  /** Excludes the address: it may change between runs, and the records still belong to the same journal. */
   private def identity(values: OptionValues): String =
     if (values(Mode) == "connect") s"tcp://${values(Host)}:${values(Port)}" else "clients"
 }

@@ -9,18 +9,18 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.record.{LoneRecordOptions, RecordReading, RecordRules, RecordSchema}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
-/** `format("epochal-ingest")`: records that clients send. A record is acknowledged once it is synced to a journal in the query's
-  * checkpoint, and not before.
+/** `format("epochal-ingest")`: records that clients send. A record is acknowledged only after it is synced to a journal in the
+  * query's checkpoint.
   *
-  *   - [[IngestOptions]]: what the user asks for, checked when the DataFrame is built
+  *   - [[IngestOptions]]: the options, validated when the DataFrame is built
   *   - [[IngestSource]] (driver): the journal, the intake and the listener of a stream
   *   - [[io.epochal.ingest.intake.JournalIntake]]: group commit; [[io.epochal.ingest.tcp.TcpListener]]: lines;
   *     [[io.epochal.ingest.http.HttpListener]]: requests
-  *   - [[IngestReader]] (executor): records of the journal to rows
+  *   - [[IngestReader]] (executor): converts journal records to rows
   *
-  * Columns of text: `value STRING`; with a format, those of the schema. Then, in both cases: `receivedAt TIMESTAMP`; `remote STRING`,
-  * the client's address and port; `stream STRING`, empty where the client names none; `headers MAP<STRING, STRING>`, NULL where the
-  * protocol has none.
+  * Columns: `value STRING` for text, otherwise those of the schema; then the origin of the record: `receivedAt TIMESTAMP`;
+  * `remote STRING`, the client's address and port; `stream STRING`, empty if the client names none; `headers MAP<STRING, STRING>`,
+  * NULL if the protocol has no headers.
   */
 final class IngestProvider extends SourceProvider[IngestOptions](IngestOptions.group) {
 
@@ -38,7 +38,7 @@ final class IngestProvider extends SourceProvider[IngestOptions](IngestOptions.g
 
   override protected def table(schema: StructType, options: IngestOptions): Table = {
     val rules = options.records.map { records =>
-      // A declared column with the name of an origin column is a field of the record.
+      // A declared column that has the name of an origin column is read from the record.
       val origin = IngestProvider.Origin.filterNot(column => schema.fieldNames.contains(column.name))
       records.copy(origin = origin)
     }
@@ -57,18 +57,18 @@ final class IngestProvider extends SourceProvider[IngestOptions](IngestOptions.g
 
 object IngestProvider {
 
-  /** The columns that say where a record came from. */
+  /** The columns that describe the origin of a record. */
   val Origin: Seq[StructField] = Seq(
     StructField("receivedAt", TimestampType),
     StructField("remote", StringType),
     StructField("stream", StringType),
     StructField("headers", MapType(StringType, StringType)))
 
-  /** The columns of text. */
+  /** Schema of `format=text`. */
   val text: StructType = StructType(StructField("value", StringType) +: Origin)
 }
 
-/** Reads only the columns that a query uses, unless unused ones decide which records give rows. */
+/** Prunes columns, unless unused ones decide which records become rows. */
 final private class IngestScanBuilder(options: IngestOptions, schema: StructType, rules: Option[RecordRules])
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {

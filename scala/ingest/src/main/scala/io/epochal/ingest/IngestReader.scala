@@ -12,7 +12,7 @@ import io.epochal.kit.source.journal.{FeedRows, FeedView, JournalPartition, Jour
 import io.epochal.kit.spark.ArrayRow
 import io.epochal.kit.store.HadoopFileStore
 
-/** Makes rows of the journal. Travels to the executors.
+/** Creates readers of journal rows. Serialized to the executors.
   *
   * @param rules
   *   how records become the columns of a schema; None: rows of text
@@ -48,7 +48,7 @@ final private class IngestReaderFactory(
   override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
 }
 
-/** The rows of a task: of one partition of a micro-batch, or without an end. */
+/** Rows of one task: a partition of a micro-batch, or an endless partition. */
 sealed abstract private class IngestReader(arrivals: ArrivalReader)
     extends PartitionReader[InternalRow]
     with JournalRows {

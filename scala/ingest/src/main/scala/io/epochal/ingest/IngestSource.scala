@@ -22,11 +22,11 @@ import io.epochal.kit.source.journal.{FedSource, FeedPlan, FeedRows, FeedView, J
 import io.epochal.kit.source.{Extent, InitialOffset, Supply}
 import io.epochal.kit.store.HadoopFileStore
 
-/** The driver's part: the journal of a stream, and the listener that fills it, from the stream's start to its stop. It delivers
-  * what the journal acknowledged, all of it and nothing else.
+/** The driver side of a stream: its journal and the listener that fills it, from start to stop. Delivers every record that was
+  * acknowledged, and nothing else.
   *
-  * A driver that stops or dies takes its listener with it: clients are refused until the query runs again. What they were
-  * acknowledged is in the journal.
+  * When the driver stops or dies, so does the listener: clients are refused until the query runs again. Acknowledged records are in
+  * the journal.
   */
 final private[ingest] class IngestSource(
     options: IngestOptions,
@@ -65,7 +65,7 @@ final private[ingest] class IngestSource(
 
   override def readerFactory: PartitionReaderFactory = factory
 
-  /** Of the counts that both have, the listener's win: it refuses some requests before the intake sees them. */
+  /** The listener's counts override the intake's: the listener refuses some requests before the intake sees them. */
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
     intake.metrics ++ listener.metrics ++ Map(
       "address" -> listener.address.getHostString,
@@ -113,7 +113,7 @@ final private[ingest] class IngestSource(
       }
       journal.release(end.row)
     } catch {
-      // A later commit, or another run, removes what could not be removed now.
+      // A later commit or run removes them.
       case NonFatal(e) => log.warn(s"Old segments of the journal could not be removed: $e")
     }
 
@@ -126,7 +126,7 @@ final private[ingest] class IngestSource(
 
   override protected def followedTo(row: Long): IngestPosition = IngestPosition(row)
 
-  /** What is synced, for a task without an end. */
+  /** Synced rows for an endless task. */
   override def await(row: Long, millis: Long): Option[FeedPlan] = {
     if (journal.isFenced) throw Conditions.JournalFenced("source" -> options.source, "path" -> factory.store)
     ended.foreach(throw _)
@@ -140,25 +140,25 @@ final private[ingest] class IngestSource(
 
   override def close(): Unit = {
     LiveFeeds.remove(factory.store, this)
-    // A stop that is interrupted is a stop all the same.
+    // An interrupted stop still stops everything.
     val interrupted = Thread.interrupted()
     try {
-      // Nobody asked for a batch: waiting arrivals are not stored, and the listener need not wait for them.
+      // The query never requested a batch: waiting arrivals are not stored, and the listener need not wait for them.
       if (!intake.isOpen) intake.close()
       Try(listener.close()): Unit
       intake.close()
     } finally if (interrupted) Thread.currentThread.interrupt()
   }
 
-  /** Why nothing is received any more, although nobody stopped it. */
+  /** The error that ended the intake or the listener before `close`. */
   private def ended: Option[EpochalException] = intake.ended.orElse(listener.ended)
 
-  /** Lets the intake store. Not before: lost rows may have had the numbers that the next ones would get.
+  /** Lets the intake store arrivals. Until then it must not: new rows could get the numbers of lost ones.
     *
     * @param committed
-    *   the row at which the first batch begins
+    *   first row of the first batch
     * @param logged
-    *   the row that Spark's offsets have reached
+    *   end of the last offset that Spark logged
     */
   private def begin(committed: Long, logged: Long): Unit = if (!begun) {
     journal.startFrom(committed)
@@ -174,13 +174,13 @@ final private[ingest] class IngestSource(
 private[ingest] object IngestSource {
   private val log = LoggerFactory.getLogger(classOf[IngestSource])
 
-  /** Milliseconds after which a task's wait checks that the journal is still filled. */
+  /** Milliseconds after which a waiting task checks whether the intake or the listener has ended. */
   private val EndedCheck = 1000L
 
-  /** Maximum rows that are planned for a task at once. */
+  /** Maximum rows per plan for an endless task. */
   private val PlannedRows = 100000L
 
-  /** Takes the journal over and begins to listen. Arrivals are stored from the first batch on.
+  /** Takes the journal over and starts to listen. Arrivals are stored once the query requests its first batch.
     *
     * @throws EpochalException
     *   PORT_UNAVAILABLE, JOURNAL_UNWRITABLE, OFFSET_INVALID
@@ -213,9 +213,9 @@ private[ingest] object IngestSource {
       new HttpListener(settings, new InetSocketAddress(host, port), intake, Clock.systemUTC(), () => gauges(intake))
   }
 
-  /** The journal's metrics in `/metrics`. */
+  /** Journal metrics for `/metrics`. */
   private def gauges(intake: JournalIntake): Seq[(String, String, Long)] = {
-    val rows = "Rows that were put into the journal, those of earlier runs included."
+    val rows = "Rows written to the journal, including those of earlier runs."
     Seq(
       ("epochal_ingest_journal_bytes", "Bytes of the journal.", intake.journal.bytes),
       ("epochal_ingest_backlog_bytes", "Bytes of the journal that wait to be delivered.", intake.backlogBytes),
@@ -231,6 +231,6 @@ private[ingest] object IngestSource {
       case damage: JournalDamage =>
         throw Conditions.OffsetInvalid
           .because(damage)("format" -> IngestOptions.Format, "offset" -> store, "reason" -> damage.getMessage)
-      case e @ (_: IOException | _: JournalFenced) => throw JournalIntake.named(e, options.source, store.toString)
+      case e @ (_: IOException | _: JournalFenced) => throw JournalIntake.condition(e, options.source, store.toString)
     }
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.kit.source.SourceOffset
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
-/** The source; each new stream takes the journal over from the one before, as a new driver does. */
+/** The source's stream checks. Each new stream takes the journal over from the previous one, as a new driver does. */
 final class IngestConformanceSuite extends SourceChecks {
 
   override def sourceName: String = IngestOptions.Format
@@ -20,7 +20,7 @@ final class IngestConformanceSuite extends SourceChecks {
 
     override def schema: StructType = IngestRun.schema
 
-    /** It is long gone when it was committed. */
+    /** Committed rows are removed from the journal. */
     override def keepsRows: Boolean = false
 
     override def newStream(checkpoint: Path, partitions: Int): MicroBatchStream = {
@@ -41,7 +41,7 @@ final class IngestConformanceSuite extends SourceChecks {
       if (runs.nonEmpty) store()
     }
 
-    /** What comes together is of several sizes. */
+    /** Stores the rows in arrivals of different sizes. */
     private def store(): Unit = {
       waiting.grouped(3).foreach(records => IngestStreams.store(runs.head.source.intake, records))
       waiting = Nil

@@ -13,15 +13,15 @@ import io.epochal.ingest.tcp.TcpClient
 import io.epochal.support.ModesTest.Mode
 import io.epochal.support.{Collected, ModesTest, Ports}
 
-/** One checkpoint under one trigger and then under another, for all pairs that Spark allows: each acknowledged line is delivered, and
-  * what an epoch that Spark logged as committed has delivered is not delivered again.
+/** One checkpoint under one trigger and then another, for all pairs that Spark allows: every acknowledged line is delivered, and
+  * rows of epochs that Spark logged as committed are not delivered again.
   */
 @Slow
 final class IngestModesSuite extends ModesTest {
   import IngestModesSuite._
 
   for (first <- Modes; second <- Modes if !refused(first -> second))
-    test(s"${first.name} to ${second.name}: every acknowledged line arrives, and none again that was committed") {
+    test(s"${first.name} to ${second.name}: every acknowledged line is delivered, and no committed one twice") {
       withTempDir { checkpoint =>
         val before = run(checkpoint, first, Tcp, Seq("a", "b"), Seq("c"))
         assert(before == Seq("a", "b", "c"))
@@ -32,14 +32,14 @@ final class IngestModesSuite extends ModesTest {
     }
 
   for (mode <- Seq(Continuous, RealTime))
-    test(s"HTTP, ${mode.name}: every acknowledged record arrives, and after a restart none again that was committed") {
+    test(s"HTTP, ${mode.name}: every acknowledged record is delivered, and after a restart no committed one again") {
       withTempDir { checkpoint =>
         assert(run(checkpoint, mode, Http, Seq("a", "b"), Seq("c")) == Seq("a", "b", "c"))
         assert(run(checkpoint, mode, Http, Seq("d"), Seq("e", "f")) == Seq("d", "e", "f"))
       }
     }
 
-  test("real-time: what comes after a query has begun with nothing there is in its first batch, however long that is") {
+  test("real-time: records that arrive after an empty start belong to the first batch, however long it runs") {
     withTempDir { checkpoint =>
       val port = Ports.free()
       val name = UUID.randomUUID().toString
@@ -52,7 +52,7 @@ final class IngestModesSuite extends ModesTest {
     }
   }
 
-  /** Starts, sends one part after the other, each when the one before was delivered in committed epochs, and stops. */
+  /** Starts a query, sends each part once the previous one was delivered in committed epochs, and stops. */
   private def run(checkpoint: File, mode: Mode, protocol: Protocol, parts: Seq[String]*): Seq[String] = {
     val port = Ports.free()
     val name = UUID.randomUUID().toString
@@ -75,7 +75,7 @@ final class IngestModesSuite extends ModesTest {
     collect(lines, checkpoint, mode, name)
   }
 
-  /** The row after those of the last epoch that Spark logged as committed. */
+  /** End of the last epoch that Spark logged as committed. */
   private def committed(checkpoint: File): Long = ModesTest.committed(checkpoint, "row")
 }
 

@@ -12,7 +12,7 @@ import io.epochal.ingest.tcp.TcpClient
 import io.epochal.support.QueryConformance
 import io.epochal.testkit.{Conformance, FormatSource, SourcePromises}
 
-/** The source in queries that are stopped, killed and run in other modes, and a client that sends until it is acknowledged. */
+/** The source in queries that are stopped, killed and run in other modes. The client retries until it is acknowledged. */
 @Slow
 final class IngestQueryConformanceSuite
     extends QueryConformance(
@@ -40,7 +40,7 @@ final class IngestFormatFixture extends FormatSource(IngestOptions.Format) {
     val until = sent + rows
     while (sent < until)
       if (!acknowledged(s"line $sent")) {
-        if (System.nanoTime() > deadline) throw new IllegalStateException(s"nobody acknowledges line $sent")
+        if (System.nanoTime() > deadline) throw new IllegalStateException(s"line $sent was not acknowledged")
         Thread.sleep(20)
       } else sent += 1
   }

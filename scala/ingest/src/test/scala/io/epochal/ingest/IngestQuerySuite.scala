@@ -14,7 +14,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.ingest.tcp.TcpClient
 import io.epochal.support.{Collected, Collecting, Ports}
 
-/** Whole queries, and clients that write to them. */
+/** Queries, and clients that write to them. */
 final class IngestQuerySuite extends QuerySuite {
 
   private def ingest(options: (String, String)*): DataFrame = spark.readStream
@@ -37,7 +37,7 @@ final class IngestQuerySuite extends QuerySuite {
       .outputMode("append")
       .start()
 
-  /** Waits for a claim about a query that runs. */
+  /** Waits until the claim holds; fails if the query ends. */
   private def until(query: StreamingQuery)(claim: => Any): Unit = {
     eventually(timeout(Span(5, Minutes)), interval(Span(20, Millis)))(if (query.exception.isEmpty) { claim; () })
     query.exception.foreach(throw _)
@@ -57,7 +57,7 @@ final class IngestQuerySuite extends QuerySuite {
     try { body; () }
     finally query.stop()
 
-  test("what clients were acknowledged becomes rows, and a query that is started again goes on") {
+  test("acknowledged lines become rows, and a restarted query resumes") {
     withTempDir { dir =>
       val first = start(ingest(), "ingest_first", dir.toString)
       stopped(first) {
@@ -78,12 +78,12 @@ final class IngestQuerySuite extends QuerySuite {
     }
   }
 
-  test("AvailableNow delivers what had been journalled, within limits of rows and bytes, and ends") {
+  test("AvailableNow delivers the journalled rows, within limits of rows and bytes, and ends") {
     withTempDir { dir =>
       val first = start(ingest("maxRowsPerBatch" -> "1"), "ingest_filled", dir.toString)
       stopped(first) {
         send(address(first), (1 to 50).map(n => s"line $n"): _*)
-        // A stop while Spark logs its very first batch leaves a checkpoint that cannot be started again.
+        // A stop while Spark logs its first batch leaves a checkpoint that cannot be restarted.
         until(first)(assert(table("ingest_filled").nonEmpty))
       }
       val delivered = table("ingest_filled").size
@@ -95,7 +95,7 @@ final class IngestQuerySuite extends QuerySuite {
           stopped(drained) {
             drained.awaitTermination()
             val batches = drained.recentProgress.map(_.numInputRows).filter(_ > 0)
-            // The first may be a replay of a batch of one row.
+            // The first batch may replay one of one row.
             assert(batches.drop(1).forall(_ <= 16) && batches.length > 3, batches.toSeq)
             assert(
               table(name).map(_.getString(0)).takeRight(50 - delivered) == (delivered + 1 to 50).map(n => s"line $n"))
@@ -154,7 +154,7 @@ final class IngestQuerySuite extends QuerySuite {
     }
   }
 
-  test("JSON becomes the schema's columns; what does not fit is kept, and where it came from is told") {
+  test("JSON becomes the schema's columns; malformed records are kept, with their origin") {
     withTempDir { dir =>
       val rows = spark.readStream
         .format("epochal-ingest")
@@ -203,7 +203,7 @@ final class IngestQuerySuite extends QuerySuite {
     }
   }
 
-  test("lines of a server are read, and it is connected to again when it ends the connection") {
+  test("lines are read from a server, with a reconnect when it closes the connection") {
     Using.resource(new ServerSocket(0)) { server =>
       withTempDir { dir =>
         val rows = spark.readStream
@@ -227,7 +227,7 @@ final class IngestQuerySuite extends QuerySuite {
     }
   }
 
-  test("a port that is taken fails the query by name, and a batch read is refused") {
+  test("a port in use fails the query with PORT_UNAVAILABLE, and a batch read is refused") {
     Using.resource(new ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress)) { taken =>
       withTempDir { dir =>
         val query = start(ingest("port" -> taken.getLocalPort.toString), "ingest_taken", dir.toString)
@@ -239,7 +239,7 @@ final class IngestQuerySuite extends QuerySuite {
     assert(error.condition.name == "MODE_UNSUPPORTED" && error.getMessage.contains("readStream"))
   }
 
-  test("a checkpoint of this release is read for ever") {
+  test("a checkpoint of this release stays readable") {
     val json = """{"v":1,"format":"epochal-ingest","source":"clients","row":42}"""
     val options = IngestOptions.read(Map("port" -> "0")).fold(throw _, identity)
     assert(IngestOffset.fromJson(options.source, json) == Right(IngestPosition(42)))

@@ -13,12 +13,12 @@ import io.epochal.ingest.IngestStreams.{arrival, store}
 import io.epochal.ingest.intake.Receipt
 import io.epochal.ingest.tcp.TcpClient
 
-/** Between the start of a stream and its first batch: Spark has not told yet how far its offsets are. */
+/** The time between the start of a stream and its first batch, when the stream does not know Spark's logged offsets yet. */
 final class IngestStartSuite extends AnyFunSuite {
 
-  /** The ways in which Spark tells it, each with the row 10 as the last one of its log. */
-  private val tellings = Seq[(String, IngestRun => Any)](
-    "the end of the next batch is asked for" -> (_.source.supply.available(IngestPosition(10), Long.MaxValue)),
+  /** The calls by which Spark passes a logged offset, here row 10. */
+  private val firstCalls = Seq[(String, IngestRun => Any)](
+    "the next offset is requested" -> (_.source.supply.available(IngestPosition(10), Long.MaxValue)),
     "a batch is replayed" -> (_.source.supply.partitions(IngestPosition(3), IngestPosition(10))),
     "endless partitions are planned" -> (_.source.endlessPartitions(IngestPosition(10)))
   )
@@ -32,15 +32,15 @@ final class IngestStartSuite extends AnyFunSuite {
 
   private val Rows = Seq("a", "b", "c", "d", "e")
 
-  for ((when, tell) <- tellings) {
-    test(s"with the journal behind Spark's log nothing is acknowledged, when $when") {
+  for ((when, call) <- firstCalls) {
+    test(s"a journal behind Spark's log acknowledges nothing when $when") {
       val checkpoint = journalled()
       Using.resource(new IngestRun(checkpoint, Map.empty, begins = false)) { run =>
         val receipt = run.source.intake.accept(arrival(Seq("x")))
-        assert(intercept[EpochalException](tell(run)).condition == Conditions.DataLoss)
+        assert(intercept[EpochalException](call(run)).condition == Conditions.DataLoss)
         intercept[TimeoutException](receipt.get(200, MILLISECONDS)): Unit
-        // Asked again, it does not forget.
-        assert(intercept[EpochalException](tell(run)).condition == Conditions.DataLoss)
+        // A second call fails, too.
+        assert(intercept[EpochalException](call(run)).condition == Conditions.DataLoss)
         run.close()
         assert(receipt.get(60, SECONDS) match {
           case Receipt.Failed(error) => error.condition == Conditions.IntakeStopped
@@ -50,17 +50,17 @@ final class IngestStartSuite extends AnyFunSuite {
       Using.resource(new IngestRun(checkpoint, Map.empty))(run => assert(run.values() == Rows)): Unit
     }
 
-    test(s"with failOnDataLoss=false what came before gets a number behind Spark's log, when $when") {
+    test(s"with failOnDataLoss=false waiting records are numbered after Spark's log when $when") {
       Using.resource(new IngestRun(journalled(), Map("failOnDataLoss" -> "false"), begins = false)) { run =>
         val receipt = run.source.intake.accept(arrival(Seq("x")))
-        tell(run): Unit
+        call(run): Unit
         assert(receipt.get(60, SECONDS) == Receipt.Stored(1))
         assert(run.source.intake.journal.until == 11 && run.values() == Rows :+ "x")
       }
     }
   }
 
-  test("a client that connects before the first batch is acknowledged when that is asked for") {
+  test("a client that connects before the first batch is acknowledged when the batch is requested") {
     val checkpoint = Files.createTempDirectory("epochal-ingest").resolve("0")
     Using.resource(new IngestRun(checkpoint, Map("ack" -> "true"), begins = false)) { run =>
       Using.resource(new TcpClient(run.port)) { client =>
@@ -73,15 +73,15 @@ final class IngestStartSuite extends AnyFunSuite {
     }
   }
 
-  test("a stream that is stopped before its first batch keeps no client, and acknowledges nothing") {
+  test("a stream that is stopped before its first batch closes its connections and acknowledges nothing") {
     val checkpoint = Files.createTempDirectory("epochal-ingest").resolve("0")
     val run = new IngestRun(checkpoint, Map("ack" -> "true"), begins = false)
     Using.resource(new TcpClient(run.port)) { client =>
       client.send("a\n")
       run.close()
-      // The line was read before the stop, or was not.
-      val said = scala.util.Try(client.line()).toOption.flatMap(Option(_))
-      assert(said.forall(_.startsWith("ERR [EPOCHAL.INTAKE_STOPPED]")), said)
+      // The line may have been read before the stop.
+      val reply = scala.util.Try(client.line()).toOption.flatMap(Option(_))
+      assert(reply.forall(_.startsWith("ERR [EPOCHAL.INTAKE_STOPPED]")), reply)
     }
     Using.resource(new IngestRun(checkpoint, Map.empty))(next => assert(next.values().isEmpty)): Unit
   }

@@ -12,10 +12,10 @@ import io.epochal.ingest.intake.{Arrival, Intake, Receipt}
 import io.epochal.kit.record.RecordReading
 import io.epochal.kit.source.{InitialOffset, SourceStream}
 
-/** A stream as a driver makes it, without a session, and its parts.
+/** A stream and its parts as a driver creates them, without a session.
   *
   * @param begins
-  *   whether it is asked for a first batch, as a query does at its start
+  *   whether to request a first batch, as a query does at its start
   */
 final class IngestRun(checkpoint: Path, options: Map[String, String], begins: Boolean = true) extends AutoCloseable {
   private val read = IngestOptions.read(Map("port" -> "0") ++ options).fold(throw _, identity)
@@ -32,7 +32,7 @@ final class IngestRun(checkpoint: Path, options: Map[String, String], begins: Bo
 
   def metric(name: String): String = source.metrics(None)(name)
 
-  /** What is delivered of all that was acknowledged: the column `value`. */
+  /** Column `value` of all acknowledged rows, as delivered. */
   def values(): Seq[String] = {
     val end = IngestPosition(source.intake.journal.until)
     val factory = stream.createReaderFactory()
@@ -48,7 +48,7 @@ final class IngestRun(checkpoint: Path, options: Map[String, String], begins: Bo
 
 object IngestRun {
 
-  /** Columns whose values can be compared. */
+  /** The comparable columns. */
   val schema: StructType = StructType(IngestProvider.text.filterNot(_.name == "headers"))
 }
 

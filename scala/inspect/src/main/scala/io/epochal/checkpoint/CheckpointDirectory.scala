@@ -12,14 +12,14 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.KeptMark
 
-/** The content of a checkpoint's files.
+/** Contents of a checkpoint.
   *
   * @param queryId
   *   None: `metadata` is missing or cannot be read
   * @param hasState
-  *   whether there are state stores
+  *   whether the checkpoint has state stores
   * @param marks
-  *   by source, the highest event time at the end of the last run that was not killed, in microseconds since 1970
+  *   highest event time of each source at the last clean stop, in microseconds since 1970
   */
 final case class Checkpoint(
     queryId: Option[String],
@@ -27,19 +27,23 @@ final case class Checkpoint(
     epochs: Seq[LoggedEpoch],
     marks: Map[String, Long])
 
-/** An epoch with a file in one of the logs.
+/** An epoch that has a file in at least one of the logs.
   *
   * @param offsets
-  *   None: there is no file; Left: why it cannot be read
+  *   None: no file
   */
 final case class LoggedEpoch(number: Long, offsets: Option[LogEntry[OffsetLog]], commit: Option[LogEntry[CommitLog]])
 
-/** @param modified
+/** A file in one of the logs.
+  *
+  * @param modified
   *   milliseconds since 1970
+  * @param content
+  *   Left: why the file cannot be read
   */
 final case class LogEntry[A](modified: Long, content: Either[String, A])
 
-/** The directory of a checkpoint, on any file system of Hadoop's. */
+/** Reads a checkpoint directory on any Hadoop file system. */
 final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Configuration) {
   import CheckpointDirectory._
 
@@ -47,7 +51,7 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
   private val files = root.getFileSystem(hadoop)
 
   /** @throws io.epochal.core.error.EpochalException
-    *   CHECKPOINT_NOT_FOUND; an unreadable file is no error
+    *   CHECKPOINT_NOT_FOUND. An unreadable file is not an error
     */
   def read(): Checkpoint = {
     val names = list(root).getOrElse(throw notFound("there is no such directory")).map(_.getPath.getName).toSet
@@ -78,14 +82,14 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
       .flatMap(found => Option(found.get("id")))
       .map(_.asText)
 
-  /** The files of a log by epoch; names of unfinished ones are no numbers. */
+  /** Files of a log by epoch. Temporary files are skipped: their names are not numbers. */
   private def numbered(log: String): Map[Long, FileStatus] =
     list(new Path(root, log))
       .getOrElse(Nil)
       .flatMap(file => file.getPath.getName.toLongOption.filter(_ >= 0).map(_ -> file))
       .toMap
 
-  /** None if Spark has removed it meanwhile. */
+  /** None: Spark has removed the file meanwhile. */
   private def entry[A](file: FileStatus)(read: String => Either[String, A]): Option[LogEntry[A]] =
     try Some(LogEntry(file.getModificationTime, read(text(file.getPath))))
     catch {

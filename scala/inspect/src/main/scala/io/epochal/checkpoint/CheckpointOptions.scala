@@ -4,7 +4,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
 import io.epochal.kit.access.DriverAccess
 
-/** The checkpoint to read. */
+/** Options of `epochal-checkpoint`. */
 final case class CheckpointOptions(path: String)
 
 object CheckpointOptions {
@@ -20,7 +20,7 @@ object CheckpointOptions {
 
   val group: OptionGroup = OptionGroup(
     Format,
-    "What Spark has logged in the checkpoint of any query: a row for each source of each epoch. Batch reads.",
+    "Spark's logs in the checkpoint of any query: a row for each source of each epoch. Batch reads.",
     Seq(Path))
 
   def read(raw: Map[String, String]): Either[EpochalException, CheckpointOptions] =

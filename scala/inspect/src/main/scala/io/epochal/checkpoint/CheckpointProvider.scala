@@ -17,10 +17,10 @@ import io.epochal.kit.spark.SessionHadoop
   *   - `CheckpointProvider` (this file): the class that Spark finds by name
   *   - [[CheckpointOptions]]: the one option
   *   - [[CheckpointDirectory]]: finds and reads the files
-  *   - [[OffsetLog]], [[CommitLog]]: the content of a file, as pure functions of its text
+  *   - [[OffsetLog]], [[CommitLog]]: parsers for the files, pure functions of their text
   *   - [[CheckpointRows]]: the columns
   *
-  * A checkpoint has two small files for each of about a hundred epochs. The driver reads them when the plan runs; it changes nothing,
+  * A checkpoint has two small files for each of about a hundred epochs. The driver reads them when the plan runs. It writes nothing
   * and does not disturb a running query.
   */
 final class CheckpointProvider extends SourceProvider[CheckpointOptions](CheckpointOptions.group) {
@@ -51,7 +51,7 @@ final private class CheckpointTable(options: CheckpointOptions) extends Table wi
   override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = () => new CheckpointScan(options)
 }
 
-/** Returns its rows on the driver, without a job. */
+/** Returns the rows on the driver, without a Spark job. */
 final private class CheckpointScan(options: CheckpointOptions) extends LocalScan {
 
   override def readSchema(): StructType = CheckpointRows.schema

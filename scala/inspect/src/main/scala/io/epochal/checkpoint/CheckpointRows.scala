@@ -6,10 +6,10 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.source.EventTime
 
-/** The columns of `epochal-checkpoint`; `docs/checkpoints.md` says what they mean.
+/** Columns of `epochal-checkpoint`, documented in `docs/checkpoints.md`.
   *
-  * A row for each source of each epoch, in order. An epoch without sources (its offsets are missing or unreadable) has one row; so
-  * has a checkpoint without epochs, with NULL in `epoch`.
+  * One row per source and epoch, in order. An epoch without sources (its offsets are missing or unreadable) has one row. A checkpoint
+  * without epochs has one row with NULL in `epoch`.
   */
 private[checkpoint] object CheckpointRows {
 
@@ -70,7 +70,7 @@ private[checkpoint] object CheckpointRows {
     )
   }
 
-  /** Of the last epoch's offset, or of the mark that the run left at its end, whichever is later. */
+  /** Event time from the last epoch's offset or from the mark that the run left at its end, whichever is later. */
   private def eventTime(
       checkpoint: Checkpoint,
       epoch: Option[LoggedEpoch],
@@ -81,7 +81,7 @@ private[checkpoint] object CheckpointRows {
     (logged ++ kept).maxOption
   }
 
-  /** Which files cannot be read, and why. */
+  /** Unreadable files of an epoch, with reasons. */
   private def problem(epoch: LoggedEpoch): Option[String] = {
     val found = Seq("offsets" -> epoch.offsets, "commits" -> epoch.commit).collect {
       case (log, Some(LogEntry(_, Left(reason)))) => s"$log/${epoch.number} cannot be read: $reason"

@@ -6,19 +6,18 @@ import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectM
 
 import io.epochal.kit.sink.CheckpointOffsets
 
-/** The content of `offsets/<epoch>`.
+/** Content of `offsets/<epoch>`.
   *
   * @param settings
   *   the second line, as written
   * @param sources
-  *   name and offset of each source; in version 1, which has no names, the source's place in the plan. None: the source had no
-  *   offset yet
+  *   name and offset of each source. Version 1 has no names: the name is the source's index in the plan. None: no offset yet
   * @param watermark
   *   milliseconds since 1970
   * @param timestamp
   *   when the epoch was planned, milliseconds since 1970
   * @param hash
-  *   as in the ledger
+  *   the offset hash, as in the ledger
   */
 final case class OffsetLog(
     settings: String,
@@ -31,7 +30,7 @@ object OffsetLog {
   private val Void = "-"
 
   /** @return
-    *   the content, or why Spark could not continue from it
+    *   Left: why Spark could not continue from the file
     */
   def read(text: String): Either[String, OffsetLog] =
     for {
@@ -63,17 +62,17 @@ object OffsetLog {
           }
           .sortBy { case (name, _) => (name.toLongOption.getOrElse(Long.MaxValue), name) })
 
-  /** A source may write any text; text that begins like JSON and is not JSON is torn. */
+  /** An offset can be any text. One that begins like JSON and is not valid JSON is torn. */
   private def isTorn(offset: String): Boolean =
     (offset.startsWith("{") || offset.startsWith("[")) && LogFile.json(offset).isEmpty
 
   private def torn(name: String): String = s"the offset of source $name is not JSON: the file is torn"
 }
 
-/** The content of `commits/<epoch>`.
+/** Content of `commits/<epoch>`.
   *
   * @param nextWatermark
-  *   of the epoch after it, milliseconds since 1970
+  *   watermark of the next epoch, milliseconds since 1970
   */
 final case class CommitLog(nextWatermark: Option[Long])
 
@@ -87,12 +86,12 @@ object CommitLog {
     } yield CommitLog(LogFile.number(metadata, "nextBatchWatermarkMs"))
 }
 
-/** The format that both logs share. */
+/** The format common to both logs. */
 private[checkpoint] object LogFile {
   private val mapper = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
   private val Version = "v\\d+".r
 
-  /** All lines but empty ones at the end, which Spark ignores, too; at least one. */
+  /** All lines without trailing empty ones, which Spark ignores, too; at least one. */
   def lines(text: String): Either[String, Seq[String]] = {
     val found = text.split('\n').toSeq.reverse.dropWhile(_.isEmpty).reverse
     Either.cond(found.nonEmpty, found, "it is empty")

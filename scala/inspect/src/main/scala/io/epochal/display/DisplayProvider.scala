@@ -12,7 +12,7 @@ import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
 import io.epochal.kit.sink.SinkProvider
 
-/** The settings of a display, checked.
+/** Validated settings of a display.
   *
   * @param checkpoint
   *   the query's checkpoint; None for a reader
@@ -26,7 +26,7 @@ final case class DisplaySettings(
     checkpoint: Option[String],
     queryName: Option[String]) {
 
-  /** The share of one task. No task knows the rows of the others, so each may send more than its part, but not all. */
+  /** The limits for one task. A task does not know the rows of the others, so its share is more than an equal part. */
   def share(tasks: Int): DisplaySettings =
     copy(maxBytes = math.min(maxBytes, math.max(maxBytes / math.max(tasks, 1), DisplaySettings.SmallestShare)))
 }
@@ -38,14 +38,15 @@ object DisplaySettings {
   val Display: OptionSpec[String] = OptionSpec(
     "display",
     OptionType.string,
-    "Names the display; who knows it can read the rows.",
+    "Name of the display. Anyone who knows it can read the rows.",
     required = true,
     secret = true)
-  val MaxRows: OptionSpec[Int] = OptionSpec("maxRows", OptionType.int(1, 100000), "Rows that are kept.", Some(1000))
+  val MaxRows: OptionSpec[Int] =
+    OptionSpec("maxRows", OptionType.int(1, 100000), "Maximum rows that are kept.", Some(1000))
   val MaxBytes: OptionSpec[Long] =
-    OptionSpec("maxBytes", OptionType.bytes, "Their size in Spark's binary form.", Some(4L << 20))
+    OptionSpec("maxBytes", OptionType.bytes, "Maximum size of the rows in Spark's binary form.", Some(4L << 20))
 
-  /** Not among the documented formats: `epochal.display` in Python is the only caller. */
+  /** Undocumented format: `epochal.display` in Python is its only caller. */
   val group: OptionGroup =
     OptionGroup(Format, "The last rows of a stream, in the driver's memory.", Seq(Display, MaxRows, MaxBytes))
 
@@ -62,20 +63,20 @@ object DisplaySettings {
   }
 }
 
-/** `format("epochal-display")`: a sink that keeps the last rows of a stream in the driver's memory, and a batch reader of them, also
-  * for clients of Spark Connect. `epochal.display` uses it.
+/** `format("epochal-display")`: a sink that keeps the last rows of a stream in the driver's memory, and a batch reader for them, for
+  * Spark Connect clients, too. Used by `epochal.display`.
   *
-  * Bounded: `maxRows` and `maxBytes` for a display, whatever the stream delivers; nothing once neither a query nor a view
-  * refers to the display. A row larger than its task's share of `maxBytes` is counted and not kept.
+  * Memory is bounded by `maxRows` and `maxBytes` per display, and freed once neither a query nor a view refers to the display. A row
+  * larger than its task's share of `maxBytes` is counted and not kept.
   *
-  * Not guaranteed: it is a view, and not a place for data. Rows of a failed attempt never show, but a restart begins with an
-  * empty view, and the epoch that it replays may have been shown before.
+  * Not guaranteed: a display is a view and not a store. Rows of a failed attempt are never shown, but a restart begins with an empty
+  * view, and the epoch that it replays may have been shown before.
   */
 final class DisplayProvider extends SinkProvider[DisplaySettings](DisplaySettings.group) with DataSourceRegister {
 
   override def shortName(): String = DisplaySettings.Format
 
-  /** Called only for a reader: the display must exist. */
+  /** Called for readers only: the display must exist. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
     val settings = DisplaySettings.read(options.asCaseSensitiveMap.asScala.toMap).fold(throw _, identity)
     DisplayedRows

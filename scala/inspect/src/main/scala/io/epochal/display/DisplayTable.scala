@@ -23,7 +23,7 @@ import io.epochal.kit.sink.SinkTable
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 import io.epochal.kit.spark.{EveryOutputMode, QueryStop}
 
-/** A display, written by one query and read by any number. */
+/** A display, written by one query and read by any number of queries. */
 final private[display] class DisplayTable(rows: DisplayedRows) extends SinkTable(rows.schema) with SupportsRead {
 
   override def name(): String = DisplaySettings.Format
@@ -41,7 +41,7 @@ final private[display] class DisplayTable(rows: DisplayedRows) extends SinkTable
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = new DisplayWriteBuilder(rows, info.schema)
 }
 
-/** Returns the rows at the moment of planning, without a job. */
+/** Returns the rows at planning time, without a Spark job. */
 final private class DisplayScan(displayed: DisplayedRows) extends LocalScan {
 
   override def readSchema(): StructType = displayed.schema
@@ -67,7 +67,7 @@ final private class DisplayWriteBuilder(rows: DisplayedRows, schema: StructType)
   }
 }
 
-/** The driver's part of one epoch. */
+/** Driver side of the write of one epoch. */
 final private class DisplayWrite(rows: DisplayedRows, schema: StructType, replaces: Boolean) extends StreamingWrite {
 
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory =
@@ -84,7 +84,7 @@ final private class DisplayWrite(rows: DisplayedRows, schema: StructType, replac
   override def toString: String = DisplaySettings.Format
 }
 
-/** Travels to the tasks. */
+/** Serialized to the tasks. */
 final private class DisplayWriterFactory(settings: DisplaySettings, schema: StructType, keepsFirst: Boolean)
     extends StreamingDataWriterFactory {
 
@@ -92,7 +92,7 @@ final private class DisplayWriterFactory(settings: DisplaySettings, schema: Stru
     new DisplayWriter(settings, schema, keepsFirst)
 }
 
-/** One task attempt. It sends no more rows than the display could show. */
+/** Writer of one task attempt. Sends no more rows than the display can show. */
 final private class DisplayWriter(settings: DisplaySettings, schema: StructType, keepsFirst: Boolean)
     extends DataWriter[InternalRow] {
   private val binary = BinaryRow.converter(schema)

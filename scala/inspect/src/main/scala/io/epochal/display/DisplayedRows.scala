@@ -7,14 +7,14 @@ import scala.collection.mutable
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 import org.apache.spark.sql.types.StructType
 
-/** Rows up to a number and a size: the last ones, or with `keepsFirst` the first ones. Not thread-safe. */
+/** Window of rows, bounded in number and size: the last rows, or with `keepsFirst` the first. Not thread-safe. */
 final private[display] class RowWindow(settings: DisplaySettings, keepsFirst: Boolean) {
   private val kept = mutable.ArrayDeque.empty[Array[Byte]]
   private var bytes = 0L
   private var isFull = false
 
   /** @param row
-    *   its bytes, which must not change; evaluated only if they are kept
+    *   bytes of the row, which must not change; evaluated only if the row is kept
     * @return
     *   whether the row can be kept at all
     */
@@ -38,17 +38,17 @@ final private[display] class RowWindow(settings: DisplaySettings, keepsFirst: Bo
   }
 }
 
-/** The rows of one task.
+/** Rows of one task.
   *
   * @param count
-  *   of all rows, kept or not
+  *   number of all rows, kept or not
   * @param tooLarge
-  *   rows that alone exceed a task's share of `maxBytes`
+  *   number of rows that exceed a task's share of `maxBytes`
   */
 final private[display] case class DisplayMessage(rows: Array[Array[Byte]], count: Long, tooLarge: Long)
     extends WriterCommitMessage
 
-/** The rows of one display, in the driver's memory, in Spark's binary form. Thread-safe. */
+/** Rows of one display in the driver's memory, in Spark's binary form. Thread-safe. */
 final private[display] class DisplayedRows(val settings: DisplaySettings, val schema: StructType) {
   private var window = new RowWindow(settings, keepsFirst = false)
   private var last = Map("epoch" -> "-1", "rows" -> "0")
@@ -56,9 +56,9 @@ final private[display] class DisplayedRows(val settings: DisplaySettings, val sc
   private var tooLarge = 0L
 
   /** @param messages
-    *   in the order of the partitions
+    *   in partition order
     * @param replaces
-    *   whether these are all rows (output mode complete): then the first ones are kept, since they may be sorted
+    *   whether the epoch replaces all rows (output mode complete). Then the first rows are kept, since they may be sorted
     */
   def commit(epoch: Long, messages: Seq[DisplayMessage], replaces: Boolean): Unit = synchronized {
     if (replaces) window = new RowWindow(settings, keepsFirst = true)
@@ -83,7 +83,7 @@ private[display] object DisplayedRows {
 
   def find(display: String): Option[DisplayedRows] = synchronized(known.get(display).flatMap(ref => Option(ref.get)))
 
-  /** The existing one, or an empty one. */
+  /** Returns the existing display or creates an empty one. */
   def of(settings: DisplaySettings, schema: StructType): DisplayedRows = synchronized {
     find(settings.display).getOrElse {
       known.filterInPlace((_, ref) => ref.get != null)

@@ -17,20 +17,21 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.kit.spark.SessionHadoop
 
-/** A checkpoint for one run of a display. Only the driver's user can read it. It is removed when the query ends, also with an error;
-  * a driver that is killed leaves it.
+/** Checkpoint for one run of a display, readable by the driver's user only. It is removed when the query ends or fails; a killed
+  * driver leaves it behind.
   *
-  * The name of its directory marks it, so that nothing else is ever removed. Spark makes temporary checkpoints for its own sinks only.
+  * Its directory has a reserved name, so no other directory is ever removed. Spark creates temporary checkpoints for its own sinks
+  * only.
   */
 private[display] object TemporaryCheckpoint {
   val Prefix = "epochal-display-"
 
   private val log = LoggerFactory.getLogger(getClass.getName.stripSuffix("$"))
 
-  /** Makes the directory, if it is a temporary one, before the query starts.
+  /** Creates the directory before the query starts, if `place` is a temporary checkpoint, and registers its removal.
     *
     * @param session
-    *   in which the query will start
+    *   the session in which the query will start
     */
   def adopt(place: String, queryName: String, session: SparkSession): Unit = {
     val directory = new Path(place)
@@ -41,10 +42,12 @@ private[display] object TemporaryCheckpoint {
     }
   }
 
-  /** Ignores failures: what fails here fails in Spark, too, with a better message, or leaves a directory behind. */
+  /** Ignores failures: they recur in Spark with a better message, or only leave a directory behind. */
   private def quietly(body: => Unit): Unit =
     try body
-    catch { case NonFatal(error) => log.debug("the temporary checkpoint of a display was left alone", error) }
+    catch {
+      case NonFatal(error) => log.debug("could not create or remove the temporary checkpoint of a display", error)
+    }
 
   final private class Removal(fs: FileSystem, directory: Path, queryName: String, session: SparkSession)
       extends StreamingQueryListener {

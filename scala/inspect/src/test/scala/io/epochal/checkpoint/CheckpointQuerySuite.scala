@@ -23,7 +23,7 @@ final class CheckpointQuerySuite extends QuerySuite {
     body(directory.toPath.resolve("checkpoint")): Unit
   }
 
-  test("the checkpoint of a query is rows, with the query's own id and each source's offsets") {
+  test("the rows of a checkpoint contain the query's id and each source's offsets") {
     withCheckpoint { checkpoint =>
       val rows = spark.readStream.format("epochal-random").option("rowsPerBatch", "5").option("maxRows", "15").load()
       val query = rows.writeStream
@@ -44,7 +44,7 @@ final class CheckpointQuerySuite extends QuerySuite {
     }
   }
 
-  test("state stores and watermarks of a query that aggregates are told") {
+  test("the rows of an aggregation contain state stores and watermarks") {
     withCheckpoint { checkpoint =>
       val rows = spark.readStream.format("epochal-random").option("rowsPerBatch", "5").option("maxRows", "10").load()
       rows
@@ -64,7 +64,7 @@ final class CheckpointQuerySuite extends QuerySuite {
     }
   }
 
-  test("a file that is torn or empty is a row that says so") {
+  test("a torn or empty file is reported in its row") {
     withCheckpoint { checkpoint =>
       write(checkpoint, "offsets", 0, "v1\n{}\n1\n-")
       write(checkpoint, "offsets", 1, "")
@@ -108,7 +108,7 @@ final class CheckpointQuerySuite extends QuerySuite {
     }
   }
 
-  test("a path is needed, a schema and a stream are refused") {
+  test("a path is required; a schema and a streaming read are refused") {
     withCheckpoint { checkpoint =>
       assert(
         intercept[EpochalException](spark.read.format("epochal-checkpoint").load()).condition ==

@@ -2,12 +2,12 @@ package io.epochal.checkpoint
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The files of Spark's logs, as frozen texts. */
+/** Parsers of Spark's log files, over frozen texts. */
 final class OffsetLogSuite extends AnyFunSuite {
 
   private val settings = """{"batchWatermarkMs":5,"batchTimestampMs":1767225600000,"conf":{"a":"b"}}"""
 
-  test("version 1 lists the sources by their place, and '-' is none") {
+  test("version 1 lists the sources by index, and '-' is no offset") {
     val log = OffsetLog.read(s"v1\n$settings\n12\n-\n{\"logOffset\":3}\n").fold(fail(_), identity)
     assert(log.sources == Seq("0" -> Some("12"), "1" -> None, "2" -> Some("""{"logOffset":3}""")))
     assert((log.watermark, log.timestamp, log.settings) == ((Some(5L), Some(1767225600000L), settings)))
@@ -21,7 +21,7 @@ final class OffsetLogSuite extends AnyFunSuite {
     assert(other.hash == log.hash)
   }
 
-  test("empty lines at the end count for nothing") {
+  test("trailing empty lines are ignored") {
     assert(OffsetLog.read("\n\n") == Left("it is empty"))
   }
 
@@ -42,7 +42,7 @@ final class OffsetLogSuite extends AnyFunSuite {
     test(s"${text.replace('\n', ' ').replace('\u0000', '0')}: $reason")(assert(OffsetLog.read(text) == Left(reason)))
   }
 
-  test("a commit has the next watermark, in both versions") {
+  test("a commit contains the next watermark, in both versions") {
     assert(CommitLog.read("v1\n{\"nextBatchWatermarkMs\":7}") == Right(CommitLog(Some(7L))))
     assert(CommitLog.read("v2\n{\"nextBatchWatermarkMs\":7,\"stateUniqueIds\":{}}") == Right(CommitLog(Some(7L))))
     assert(CommitLog.read("v1") == Right(CommitLog(None)))

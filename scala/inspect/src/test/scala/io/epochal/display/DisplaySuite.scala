@@ -10,14 +10,14 @@ import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 
-/** Whole queries into displays. */
+/** Queries into displays. */
 final class DisplaySuite extends QuerySuite {
   import testImplicits._
 
   private def shown(display: String): DataFrame =
     spark.read.format("epochal-display").option("display", display).load()
 
-  /** Runs `body` with a query of this frame into a display of a new name. */
+  /** Runs `body` with a query from the frame into a new display. */
   private def displaying(frame: DataFrame, mode: String = "append", options: Map[String, String] = Map.empty)(
       body: (String, StreamingQuery) => Unit): Path = {
     val display = UUID.randomUUID().toString
@@ -73,7 +73,7 @@ final class DisplaySuite extends QuerySuite {
     }
   }
 
-  test("maxBytes bounds what is kept; a row that exceeds it alone is counted and not shown") {
+  test("maxBytes bounds the kept rows; a row that exceeds it alone is counted and not shown") {
     val texts = MemoryStream[String]
     val _ = displaying(texts.toDF().coalesce(1), options = Map("maxBytes" -> "1000")) { (display, query) =>
       val _ = texts.addData(("x" * 2000) +: Seq.tabulate(50)(i => s"$i" + "y" * 80))
@@ -84,7 +84,7 @@ final class DisplaySuite extends QuerySuite {
     }
   }
 
-  test("rows of every type come back as they were") {
+  test("rows of every type are shown unchanged") {
     val numbers = MemoryStream[Int]
     val columns = Seq(
       "value",
@@ -100,7 +100,7 @@ final class DisplaySuite extends QuerySuite {
     }
   }
 
-  test("a view over a display gives the rows of now, and keeps the display after the query") {
+  test("a view over a display returns the current rows, and keeps the display after the query") {
     val numbers = MemoryStream[Int]
     val _ = displaying(numbers.toDF()) { (display, query) =>
       shown(display).createOrReplaceTempView("shown_numbers")
@@ -116,7 +116,7 @@ final class DisplaySuite extends QuerySuite {
     spark.catalog.dropTempView("shown_numbers"): Unit
   }
 
-  test("a display that nothing refers to is gone") {
+  test("an unreferenced display is removed") {
     val name = UUID.randomUUID().toString
     def made(): Unit = {
       val schema = Seq(1).toDF("value").schema
@@ -147,7 +147,7 @@ final class DisplaySuite extends QuerySuite {
     eventually(timeout(streamingTimeout))(assert(!Files.exists(stopped) && !Files.exists(failed)))
   }
 
-  test("any other checkpoint stays, and a display that goes on from it begins with an empty view") {
+  test("other checkpoints are kept, and a display that resumes from one begins with an empty view") {
     val numbers = MemoryStream[Int]
     withTempDir { checkpoint =>
       def run(number: Int): Seq[Int] = {
@@ -170,7 +170,7 @@ final class DisplaySuite extends QuerySuite {
     }
   }
 
-  test("a batch cannot be written, and options are checked before a query starts") {
+  test("a batch write is refused, and options are validated before a query starts") {
     val _ = intercept[Exception](
       Seq(1).toDF("value").write.format("epochal-display").option("display", "x").mode("append").save())
     val error =

@@ -5,17 +5,17 @@ import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 
 import io.epochal.core.offset.OffsetFormat
 
-/** How far the stream has been delivered. Exclusive, as every offset: with `rows = 10` the ids 0 to 9 are delivered.
+/** Position in the stream. Exclusive, as every offset: with `rows = 10` the ids 0 to 9 have been delivered.
   *
-  * One form serves every mode. A micro-batch delivers all ids below some number, so `partitions` is empty. In a continuous
-  * query each partition goes at its own speed: of the ids from `rows` on, partition p of n delivers rows + p, rows + p + n,
-  * rows + p + 2n, …, and `partitions(p)` says how many of them it has delivered.
+  * The form is the same in every mode. A micro-batch delivers all ids below a number, so `partitions` is empty. In a continuous query
+  * the partitions progress independently: partition p of n delivers the ids rows + p, rows + p + n, rows + p + 2n, …, and
+  * `partitions(p)` is how many of them it has delivered.
   *
   * @param startedAt
-  *   the first start of the query, in milliseconds since 1970: a steady rate counts from it
+  *   first start of the query, in milliseconds since 1970: the origin of a steady rate
   * @param rowZero
-  *   the timestamp of row 0 in microseconds since 1970, if the options did not set it when the query began; None in offsets of
-  *   version 1, whose row 0 was at 1970-01-01
+  *   timestamp of row 0 in microseconds since 1970, if the options did not set it at the first start; None in offsets of version 1,
+  *   whose row 0 was at 1970-01-01
   */
 final case class RandomPosition(
     rows: Long,
@@ -23,29 +23,29 @@ final case class RandomPosition(
     partitions: Vector[Long] = Vector.empty,
     rowZero: Option[Long] = None) {
 
-  /** The first id above all that were delivered. */
+  /** One more than the highest delivered id. */
   def highWater: Long = partitions.zipWithIndex.foldLeft(rows) { case (high, (count, p)) =>
     if (count == 0) high else math.max(high, rows + p + (count - 1) * partitions.size + 1)
   }
 
-  /** The lowest id at which all partitions can end together: none has delivered it. */
+  /** The lowest end that all partitions can reach together: no partition has delivered ids from it on. */
   def level: Long = {
     val n = math.max(1, partitions.size).toLong
     rows + (highWater - rows + n - 1) / n * n
   }
 
-  /** How many rows have been delivered. */
+  /** Number of delivered rows. */
   def delivered: Long = rows + partitions.sum
 
-  /** The same position without `partitions`, if all have the same count. */
+  /** The same position without `partitions`, if all counts are equal. */
   def normal: RandomPosition =
     if (partitions.distinct.size == 1) at(rows + partitions.sum) else this
 
-  /** The position of the same query when all ids below `end` are delivered. */
+  /** The position of the same query after all ids below `end` were delivered. */
   def at(end: Long): RandomPosition = copy(rows = end, partitions = Vector.empty)
 }
 
-/** The JSON of a position, which Spark logs, compares and hands back. */
+/** JSON of a position, as Spark logs, compares and returns it. */
 object RandomOffset extends OffsetFormat[RandomPosition](RandomOptions.Format, version = 2) {
 
   override protected def versionOf: RandomPosition => Int = position => if (position.rowZero.isEmpty) 1 else 2
@@ -69,10 +69,10 @@ object RandomOffset extends OffsetFormat[RandomPosition](RandomOptions.Format, v
   }
 }
 
-/** How far one partition of a continuous query has come. Spark merges the offsets of all partitions into one at each epoch.
+/** Position of one partition of a continuous query. Spark merges the offsets of all partitions at each epoch.
   *
   * @param base
-  *   the position from which the query started, without partitions
+  *   start position of the query, without partitions
   */
 final case class RandomPartitionOffset(base: RandomPosition, partition: Int, of: Int, count: Long)
     extends PartitionOffset

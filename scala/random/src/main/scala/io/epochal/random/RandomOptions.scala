@@ -6,18 +6,18 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 
-/** The options of a query, checked.
+/** Validated options of a query.
   *
   * @param pace
   *   how rows become available
   * @param numPartitions
   *   None: Spark's default parallelism
   * @param startTimestamp
-  *   None: the default of the release in which the query began
+  *   None: the default of the release in which the query first started
   * @param source
-  *   the identity that offsets carry: the options on which a row depends
+  *   the source identity that is stored in offsets: the options that determine rows
   * @param firstSource
-  *   the same in offsets without the timestamp of row 0: those of the first release, and of queries whose options set it
+  *   the identity in offsets without the timestamp of row 0: those of the first release, and of queries whose options set it
   * @param eventTimeColumn
   *   None: no event time
   */
@@ -33,7 +33,7 @@ final case class RandomOptions(
     eventTimeColumn: Option[String] = None
 ) {
 
-  /** The position before the first row, of a query that starts now. */
+  /** The position before the first row, for a query that first starts at `startedAt`. */
   def begin(startedAt: Long): RandomPosition = {
     val unset = Option.when(startTimestamp.isEmpty)(RandomOptions.DefaultStart)
     RandomPosition(0, startedAt, rowZero = unset.map(RandomOptions.micros))
@@ -47,18 +47,18 @@ final case class RandomOptions(
       RandomOffset.fromJson(firstSource, json).toOption.filter(_.rowZero.isEmpty).toRight(error)
     }
 
-  /** Microseconds since 1970 of row 0. */
+  /** Timestamp of row 0, in microseconds since 1970. */
   def rowZero(position: RandomPosition): Long =
     position.rowZero.getOrElse(startTimestamp.fold(0L)(RandomOptions.micros))
 
-  /** Microseconds from one row to the next. */
+  /** Microseconds between two rows. */
   def microsPerRow: Double = 1e6 / pace.rowsPerSecond
 }
 
 /** How rows become available. */
 sealed trait Pace {
 
-  /** The rate on the rows' own clock, the column `timestamp`. */
+  /** Rows per second of the column `timestamp`. */
   def rowsPerSecond: Long
 }
 
@@ -67,7 +67,7 @@ object Pace {
   /** Row n exists from n / rate seconds after the first start of the query. */
   final case class Steady(rowsPerSecond: Long) extends Pace
 
-  /** All rows exist from the start. Each micro-batch takes so many, which span one second of the rows' own clock. */
+  /** All rows exist from the start. Each micro-batch delivers `rows` rows, which span one second of the column `timestamp`. */
   final case class PerBatch(rows: Long) extends Pace {
     override def rowsPerSecond: Long = rows
   }
@@ -139,7 +139,7 @@ object RandomOptions {
       s"{option:minLength=${values(MinLength)}}, {option:maxLength=${values(MaxLength)}}",
       "Make {option:minLength} the smaller one.")
 
-  /** Every option on which a row depends; the rate counts only through the timestamps. */
+  /** The options that determine rows. The rate is one of them because of the timestamps. */
   private def identity(values: OptionValues, start: Instant): String = {
     val rate = values.get(RowsPerBatch).getOrElse(values(RowsPerSecond))
     s"seed=${values(Seed)} length=${values(MinLength)}..${values(MaxLength)} alphabet=${values(Alphabet)} " +

@@ -2,20 +2,20 @@ package io.epochal.random
 
 import org.apache.spark.sql.connector.read.InputPartition
 
-/** The ids first, first + step, first + 2·step, … below end.
+/** Partition with the ids first, first + step, first + 2·step, … below end.
   *
   * @param of
-  *   the start's position: rows depend on its `rowZero`, besides their ids and the options
+  *   start position; its `rowZero` determines timestamps
   */
 final case class RandomSlice(first: Long, step: Long, end: Long, of: RandomPosition) extends InputPartition
 
-/** Shares ids out to partitions. Pure: the same offsets always give the same ids, on any number of partitions. */
+/** Distributes ids over partitions. Pure: the same offsets always give the same ids, on any number of partitions. */
 object RandomPlan {
 
-  /** All ids from `start` (exclusive, as offsets are) to `end`.
+  /** All ids that `start` does not count as delivered, below `end.rows`.
     *
-    * A start from a continuous or real-time query is ragged: below its high water, only the ids that its partitions had not
-    * reached are left. They become slices with a step; ids above are split evenly.
+    * A start from a continuous or real-time query is ragged: below its high water only the ids that its partitions had not reached
+    * remain. They become slices with a step; the ids above are split evenly.
     *
     * @param end
     *   a position without partitions, at or above the start's high water
@@ -42,7 +42,7 @@ object RandomPlan {
   def steadyRows(rowsPerSecond: Long, startedAt: Long, now: Long): Long =
     if (now <= startedAt) 0L else ((BigInt(now - startedAt) * rowsPerSecond) / 1000).min(BigInt(Long.MaxValue)).toLong
 
-  /** When row `id` begins to exist at a steady rate, in milliseconds since 1970. */
+  /** Time at which row `id` becomes available at a steady rate, in milliseconds since 1970. */
   def dueAt(id: Long, rowsPerSecond: Long, startedAt: Long): Long =
     startedAt + (((BigInt(id) + 1) * 1000 + rowsPerSecond - 1) / rowsPerSecond).toLong
 }

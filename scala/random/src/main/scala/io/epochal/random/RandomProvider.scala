@@ -11,16 +11,16 @@ import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan,
 
 /** `format("epochal-random")`: random strings at a given rate. The teaching connector.
   *
-  * [[io.epochal.kit.source]] has what every source needs: the roles of a Data Source V2 stream, offsets in the checkpoint, limits,
-  * AvailableNow, lag. A connector adds the rest. Every source has the same files:
+  * [[io.epochal.kit.source]] implements the parts common to all sources: the roles of a Data Source V2 stream, offsets in the
+  * checkpoint, limits, AvailableNow, lag. A connector adds the rest. Every source has the same files:
   *
   *   - `RandomProvider` (this file): the class that Spark finds by name; declares options, columns and modes
   *   - [[RandomOptions]]: the options, declared once
   *   - [[RandomOffset]]: the position in the stream and its JSON
-  *   - [[RandomSource]]: the driver's part; finds the end and splits the rows before it into partitions
-  *   - [[RandomReader]]: the executors' part; makes the rows of one partition
+  *   - [[RandomSource]]: driver side; finds the end of a batch and splits its rows into partitions
+  *   - [[RandomReader]]: executor side; generates the rows of one partition
   *
-  * [[RandomPlan]] and [[RandomStrings]] are special to this source: pure functions.
+  * [[RandomPlan]] and [[RandomStrings]] are specific to this source and consist of pure functions.
   *
   * Columns: `id BIGINT` counts from 0 without a gap; `value STRING` is random; `length BIGINT` is its length in
   * characters; `timestamp TIMESTAMP` grows with the id. None is ever NULL. A row is a pure function of its id and the
@@ -57,7 +57,7 @@ object RandomProvider {
     new SourceTable(RandomOptions.Format, schema, () => () => new RandomScan(options, clock), continuous = true)
 }
 
-/** One reading of the table: as a batch, or as the source of a stream. */
+/** Scan of the table: a batch read, or the source of a stream. */
 final private class RandomScan(options: RandomOptions, clock: Clock)
     extends SourceScan[RandomPosition](s"${RandomOptions.Format}[${options.source}]", RandomProvider.schema, clock) {
 
@@ -67,7 +67,7 @@ final private class RandomScan(options: RandomOptions, clock: Clock)
     new RandomSource(options, spark.defaultParallelism, clock)
 }
 
-/** The batch read: the first `maxRows` rows. */
+/** Batch read of the first `maxRows` rows. */
 final private class RandomBatch(options: RandomOptions, defaultPartitions: => Int) extends Batch {
 
   override def planInputPartitions(): Array[InputPartition] = {

@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import io.epochal.kit.source.{EndlessReader, EndlessReaderFactory}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 
-/** Travels to the executors and makes a reader for each task. All its fields must be serializable. */
+/** Creates a reader for each task. Serialized to the executors, so all its fields must be serializable. */
 final private class RandomReaderFactory(options: RandomOptions) extends PartitionReaderFactory {
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
@@ -18,7 +18,7 @@ final private class RandomReaderFactory(options: RandomOptions) extends Partitio
   }
 }
 
-/** One partition of a micro-batch. `next` moves, `get` returns the row; the row is reused, as Spark allows. */
+/** Reader of one partition of a micro-batch. The row is reused, as Spark allows. */
 final private class RandomReader(options: RandomOptions, slice: RandomSlice) extends PartitionReader[InternalRow] {
 
   private val row = new RandomRow(options, slice.of)
@@ -34,7 +34,7 @@ final private class RandomReader(options: RandomOptions, slice: RandomSlice) ext
   override def close(): Unit = ()
 }
 
-/** A partition of a continuous or real-time query: the ids from `at` on, each when it is due. */
+/** Endless partition of a continuous or real-time query: the ids from `at` on, each when it is due. */
 final case class RandomEndlessPartition(at: RandomPartitionOffset, rowsPerSecond: Long, maxRows: Long)
     extends InputPartition
 
@@ -46,7 +46,9 @@ final private class RandomEndlessReaders(options: RandomOptions) extends Endless
   }
 }
 
-/** Waits until a row is due. The offset is a count of rows, so a wait that ends without a row does not change it. */
+/** Reader of an endless partition; waits until a row is due. The offset is a count of rows, so a wait without a row does not change
+  * it.
+  */
 final private class RandomEndlessReader(options: RandomOptions, partition: RandomEndlessPartition)
     extends EndlessReader {
   import partition.{at, maxRows, rowsPerSecond}
@@ -54,7 +56,7 @@ final private class RandomEndlessReader(options: RandomOptions, partition: Rando
   private val row = new RandomRow(options, at.base)
   private var count = at.count
 
-  /** The id of the row after so many. */
+  /** Id of the row after `count` rows of this partition. */
   private def id(count: Long): Long = at.base.rows + at.partition + count * at.of
 
   override def next(timeoutMillis: Long): Boolean = {
@@ -64,7 +66,7 @@ final private class RandomEndlessReader(options: RandomOptions, partition: Rando
       val wait = due - System.currentTimeMillis()
       val left = timeoutMillis - (System.nanoTime() - begin) / 1000000
       if (wait > 0 && left > 0) {
-        // Short, since the wall clock may be set meanwhile.
+        // At most a second, since the wall clock may be adjusted meanwhile.
         Thread.sleep(math.min(math.min(wait, left), 1000L))
         isThere
       } else wait <= 0
@@ -81,10 +83,10 @@ final private class RandomEndlessReader(options: RandomOptions, partition: Rando
   override def close(): Unit = ()
 }
 
-/** Makes rows in Spark's own binary form, in one buffer and without an object per row.
+/** Generates rows in Spark's binary form, in one buffer and without an allocation per row.
   *
-  * Layout of a binary row of four columns: 8 bytes that mark NULLs (all 0 here); 8 bytes for each column, of which the string's
-  * are its offset (upper half) and size (lower half); then the string's bytes, padded with zeros to a multiple of 8.
+  * Layout of a binary row of four columns: 8 bytes of NULL bits (all 0 here); 8 bytes for each column, for the string its offset
+  * (upper half) and size (lower half); then the string's bytes, zero-padded to a multiple of 8.
   */
 final private class RandomRow(options: RandomOptions, position: RandomPosition) {
   import RandomRow._

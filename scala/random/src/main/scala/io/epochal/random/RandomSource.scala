@@ -10,18 +10,18 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
 
-/** The driver's part, as [[io.epochal.kit.source.SourceStream]] calls it, in every mode.
+/** Driver side of the source in every mode, called by [[io.epochal.kit.source.SourceStream]].
   *
   * @param defaultPartitions
-  *   partitions, if the options set no number
+  *   number of partitions if the options do not set it
   */
 private[random] class RandomSource(options: RandomOptions, defaultPartitions: => Int, clock: Clock)
     extends ContinuousSource[RandomPosition] {
 
-  /** Whether the partitions are those of an offset with another number of them than the options. */
+  /** Whether the start offset has another number of partitions than the options, so they must first reach the same level. */
   @volatile private var levelling = false
 
-  /** Whether all of them have reached the same level. */
+  /** Whether all partitions have reached the same level. */
   @volatile private var level = false
 
   private def numPartitions = options.numPartitions.getOrElse(defaultPartitions)
@@ -42,7 +42,7 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
 
   override def readerFactory: PartitionReaderFactory = new RandomReaderFactory(options)
 
-  /** The lag in seconds: the time in which so many rows become available. */
+  /** The lag in seconds: the time in which `rowsBehind` rows become available. */
   override def metrics(rowsBehind: Option[Long]): Map[String, String] = rowsBehind.map { rows =>
     val seconds = options.pace match {
       case Pace.Steady(rate) => rows.toDouble / rate
@@ -72,7 +72,7 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
     }.toArray
   }
 
-  /** After a change of `numPartitions`, the offset's partitions first come to the same level; then Spark plans the new number. */
+  /** After a change of `numPartitions`, the old partitions first reach the same level; then Spark plans the new number. */
   override def needsReconfiguration: Boolean = level
 
   override def endlessReaders: EndlessReaderFactory = new RandomEndlessReaders(options)
@@ -88,9 +88,9 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
   }
 }
 
-/** Finds the end and splits the rows before it. Rows are never received: each is made when and where it is read.
+/** Finds the end of a batch and splits its rows. Rows are generated where they are read.
   *
-  * Not guaranteed: a steady rate relies on the driver's wall clock. The clock decides how many rows exist, and never which ones.
+  * Not guaranteed: a steady rate relies on the driver's wall clock. The clock determines how many rows exist, never their content.
   */
 final private class RandomSupply(options: RandomOptions, numPartitions: => Int, clock: Clock)
     extends Supply[RandomPosition] {
@@ -102,7 +102,7 @@ final private class RandomSupply(options: RandomOptions, numPartitions: => Int, 
     math.min(most, end.fold(0L)(_.delivered) - start.delivered)
   }
 
-  /** A start from a continuous query is ragged: its partitions first come to the same level. */
+  /** A start from a continuous query is ragged: the batch ends at its high water or later. */
   override def take(start: RandomPosition, rows: Long): RandomPosition =
     start.at(math.max(start.highWater, start.delivered + rows))
 
@@ -115,12 +115,12 @@ final private class RandomSupply(options: RandomOptions, numPartitions: => Int, 
 
   override def latest: Option[RandomPosition] = end
 
-  /** Nothing is kept for a replay. A source that holds something, such as a journal or a position at a server, releases here what is
-    * below `end`, but for a few epochs.
+  /** Nothing is kept for a replay. A source that holds a resource, such as a journal or a position at a server, releases it here up to
+    * a few epochs before `end`.
     */
   override def release(end: RandomPosition): Unit = ()
 
-  /** How many rows exist; never fewer than were delivered, even if the clock was set back. */
+  /** Number of available rows; never fewer than were delivered, even if the clock was set back. */
   private def rowsMade(from: RandomPosition): Long = {
     val made = options.pace match {
       case Pace.Steady(rate)   => RandomPlan.steadyRows(rate, from.startedAt, clock.millis())

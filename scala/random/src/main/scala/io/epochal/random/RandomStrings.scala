@@ -2,10 +2,10 @@ package io.epochal.random
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-/** A random string for every id: a pure function of (seed, id), the lengths and the alphabet.
+/** Random string for each id: a pure function of seed, id, lengths and alphabet.
   *
   * The random words come from SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). Its only
-  * state is a counter, so each id has words of its own.
+  * state is a counter, so each id has its own words.
   */
 final case class RandomStrings(seed: Long, minLength: Int, maxLength: Int, alphabet: String) {
   import RandomStrings._
@@ -14,16 +14,16 @@ final case class RandomStrings(seed: Long, minLength: Int, maxLength: Int, alpha
   private val characters: Array[Array[Byte]] =
     alphabet.codePoints.toArray.map(c => new String(Character.toChars(c)).getBytes(UTF_8))
 
-  /** The same as single bytes, if each is one; else null. */
+  /** The characters as single bytes; null if one is longer. */
   private val ascii: Array[Byte] = if (characters.forall(_.length == 1)) characters.map(_.head) else null
 
   /** Maximum bytes of a string. */
   val maxBytes: Int = Math.multiplyExact(maxLength, characters.map(_.length).max)
 
-  /** The state from which the random words of an id are made: the argument of `length` and `write`. */
+  /** Generator state for an id: the argument of `length` and `write`. */
   def start(id: Long): Long = mix(seed ^ mix(id + Gamma))
 
-  /** How many characters the string has. */
+  /** Length of the string in characters. */
   def length(start: Long): Int = minLength + below(start, maxLength - minLength + 1)
 
   /** Writes the string in UTF-8.

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.kit.source.{ManualClock, SourceOffset}
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
-/** The source, a row a second, over a clock that moves by hand. */
+/** The source's stream checks, with a row per second of a manual clock. */
 final class RandomConformanceSuite extends SourceChecks {
 
   override def sourceName: String = RandomOptions.Format
@@ -26,7 +26,7 @@ final class RandomConformanceSuite extends SourceChecks {
     override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream(checkpoint, "seed" -> "1")
 
     private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream = {
-      // The rows count from the begin, whenever the query first starts.
+      // The rate counts from `begin`, not from the query's first start.
       val _ = RandomStreams.over(new ManualClock(begin), checkpoint, "rowsPerSecond" -> "1", extra).initialOffset()
       RandomStreams.over(clock, checkpoint, "rowsPerSecond" -> "1", extra)
     }

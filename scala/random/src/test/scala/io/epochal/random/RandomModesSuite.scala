@@ -13,8 +13,8 @@ import org.scalatest.time.{Minutes, Span}
 import io.epochal.support.ModesTest
 import io.epochal.support.ModesTest.{Mode, lastCommit}
 
-/** One checkpoint under one trigger and then under another, for all pairs: what a query delivers goes on where the last epoch ended
-  * that Spark logged as committed, without a gap and without a repetition.
+/** One checkpoint under one trigger and then another, for all pairs: delivery resumes after the last epoch that Spark logged as
+  * committed, without a gap or a repetition.
   */
 @Slow
 final class RandomModesSuite extends ModesTest {
@@ -22,7 +22,7 @@ final class RandomModesSuite extends ModesTest {
   import testImplicits._
 
   for (first <- Modes; second <- Modes if !refused(first -> second))
-    test(s"${first.name} to ${second.name} goes on without a gap or a repetition") {
+    test(s"${first.name} to ${second.name} resumes without a gap or a repetition") {
       withTempDir { checkpoint =>
         val before = run(checkpoint, first, 30)
         assert(before.gaps(None).isEmpty && before.ids.distinct == before.ids)
@@ -37,7 +37,7 @@ final class RandomModesSuite extends ModesTest {
     }
 
   for ((first, second) <- Modes.flatMap(a => Modes.map(a -> _)).filter(refused))
-    test(s"${first.name} to ${second.name} fails with an error that says so") {
+    test(s"${first.name} to ${second.name} fails with a clear error") {
       withTempDir { checkpoint =>
         val _ = run(checkpoint, first, 30)
         val query = start(checkpoint, second, UUID.randomUUID().toString)
@@ -47,7 +47,7 @@ final class RandomModesSuite extends ModesTest {
       }
     }
 
-  test("an end that a killed run logged is not taken for that of the epoch that runs again") {
+  test("the logged end of a killed run is not used as the end of the replayed epoch") {
     withTempDir { checkpoint =>
       val _ = run(checkpoint, Continuous, 30)
       val (next, end) = (lastCommit(checkpoint).get + 1, position(checkpoint).get)
@@ -66,7 +66,7 @@ final class RandomModesSuite extends ModesTest {
   }
 
   for (mode <- Seq(Continuous, RealTime))
-    test(s"${mode.name}: another number of partitions begins where the old ones have come to the same level") {
+    test(s"${mode.name}: a new number of partitions starts where the old ones have reached the same level") {
       withTempDir { checkpoint =>
         val _ = run(checkpoint, mode, 30)
         val before = position(checkpoint)
@@ -74,13 +74,13 @@ final class RandomModesSuite extends ModesTest {
         assert(after.gaps(before).isEmpty && after.ids.filter(isIn(before, _)).isEmpty)
         val committed = position(checkpoint)
         assert(Set(0, 1)(committed.get.partitions.size))
-        // Spark may run an epoch again when the partitions change.
+        // Spark may replay an epoch when the partitions change.
         val last = run(checkpoint, mode, 30, partitions = 1)
         assert(last.gaps(committed).isEmpty && last.ids.filter(isIn(committed, _)).isEmpty)
       }
     }
 
-  /** Starts, waits until so many rows were delivered in committed epochs, and stops. */
+  /** Starts a query, waits until `rows` rows were delivered in committed epochs, and stops it. */
   private def run(checkpoint: File, mode: Mode, rows: Int, partitions: Int = Partitions): Run = {
     val name = UUID.randomUUID().toString
     val goal = position(checkpoint).fold(0L)(_.delivered) + rows
@@ -116,7 +116,7 @@ private object RandomModesSuite extends ModesTest.Modes(micro = 100, continuous 
 
   final case class Run(ids: Seq[Long], partitions: Int) {
 
-    /** Of the ids that all partitions have passed, the ones that were not delivered, by this run or before. */
+    /** Ids below the position of every partition that neither this run nor an earlier one has delivered. */
     def gaps(from: Option[RandomPosition]): Seq[Long] = {
       val reached = (0 until partitions).map(p => ids.filter(_ % partitions == p).maxOption.getOrElse(-1L)).min
       val here = ids.toSet
@@ -124,7 +124,7 @@ private object RandomModesSuite extends ModesTest.Modes(micro = 100, continuous 
     }
   }
 
-  /** Whether an id lies before a position. */
+  /** Whether the position counts an id as delivered. */
   def isIn(position: Option[RandomPosition], id: Long): Boolean = position.exists { at =>
     val n = at.partitions.size
     id < at.rows || n > 0 && {
@@ -133,7 +133,7 @@ private object RandomModesSuite extends ModesTest.Modes(micro = 100, continuous 
     }
   }
 
-  /** Where the last epoch ended that Spark logged as committed. */
+  /** End of the last epoch that Spark logged as committed. */
   def position(checkpoint: File): Option[RandomPosition] = lastCommit(checkpoint).map { epoch =>
     val logged = Files.readAllLines(new File(checkpoint, s"offsets/$epoch").toPath).asScala.last
     options.fromJson(logged).fold(throw _, identity)

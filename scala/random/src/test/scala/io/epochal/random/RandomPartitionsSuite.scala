@@ -9,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.source.{ContinuousSourceStream, InitialOffset, ManualClock, SourceOffset}
 
-/** What a continuous query asks when the number of partitions has changed, without a query. */
+/** The calls of a continuous query after a change of the number of partitions, without a query. */
 final class RandomPartitionsSuite extends AnyFunSuite {
   private val clock = new ManualClock(Instant.parse("2026-01-01T00:00:00Z"))
   private val options = RandomOptions.read(Map("numPartitions" -> "3")).fold(throw _, identity)
@@ -22,17 +22,17 @@ final class RandomPartitionsSuite extends AnyFunSuite {
 
   private def offset(position: RandomPosition) = SourceOffset(position, options.toJson(position))
 
-  /** Where partitions stand that have delivered so many rows each. */
+  /** Offsets of partitions with these row counts. */
   private def ends(counts: Long*) = counts.zipWithIndex
     .map { case (count, p) =>
       RandomPartitionOffset(begin, p, counts.size, count)
     }
     .toArray[PartitionOffset]
 
-  test("the partitions of an offset end at one count, and then as many begin as the options say") {
+  test("the old partitions end at the same level, then the new number starts") {
     val stream = newStream()
     val old = stream.planInputPartitions(offset(begin.copy(partitions = Vector(4, 2)))).toSeq
-    // Id 6 is delivered: 7 is the last one of a whole turn.
+    // Id 6 is delivered, and 7 completes the round of all partitions.
     assert(old.collect { case RandomEndlessPartition(at, _, end) => at.count -> end } == Seq(4L -> 8L, 2L -> 8L))
     assert(!stream.needsReconfiguration())
     stream.commit(stream.mergeOffsets(ends(4, 3)))
@@ -45,7 +45,7 @@ final class RandomPartitionsSuite extends AnyFunSuite {
     assert(!stream.needsReconfiguration())
   }
 
-  test("once the partitions are planned anew, no end is given for an epoch that runs again") {
+  test("after the partitions are replanned, a replayed epoch has no end") {
     val stream = newStream()
     val _ = stream.planInputPartitions(offset(begin.copy(partitions = Vector(4, 4))))
     stream.commit(stream.mergeOffsets(ends(4, 4)))

@@ -19,7 +19,7 @@ import io.epochal.kit.source._
 import io.epochal.support.QueryConformance
 import io.epochal.testkit.{Conformance, FormatSource}
 
-/** The source in queries that are stopped, killed and run in other modes; a row exists when a file says so, in place of the clock. */
+/** The source in queries that are stopped, killed and run in other modes. A file replaces the clock. */
 @Slow
 final class RandomQueryConformanceSuite
     extends QueryConformance(Conformance.source("epochal-random in queries", () => new ClockedFixture))
@@ -48,7 +48,7 @@ final class ClockedFixture extends FormatSource(classOf[ClockedRandom].getName) 
   override def close(): Unit = org.apache.commons.io.FileUtils.deleteDirectory(directory.toFile)
 }
 
-/** A row a second, on the clock of a file that holds how many seconds it is after 1970. */
+/** Clock whose time is in a file, in seconds since 1970. */
 final private class FileClock(file: Path) extends Clock {
   def rows: Long = if (Files.exists(file)) Files.readString(file).toLong else 0L
 
@@ -57,7 +57,7 @@ final private class FileClock(file: Path) extends Clock {
   override def withZone(zone: ZoneId): Clock = this
 }
 
-/** `epochal-random` with an option `clock`, the file. */
+/** `epochal-random` with the option `clock`, the file. */
 final class ClockedRandom extends TableProvider {
 
   override def supportsExternalMetadata(): Boolean = true
@@ -79,13 +79,13 @@ final private class ClockedScan(options: RandomOptions, file: Path)
 
   override protected def source(checkpoint: InitialOffset): Source[RandomPosition] =
     new RandomSource(options, 2, new FileClock(file)) {
-      // The rows count from there, whenever the query first starts.
+      // The rate counts from 0, not from the query's first start.
       override def first: RandomPosition = options.begin(0)
       override def endlessReaders: EndlessReaderFactory = new ClockedReaders(super.endlessReaders, file.toString)
     }
 }
 
-/** Tasks without an end look at the wall clock, by which all rows are due: they are held back until the file has them. */
+/** Endless tasks use the wall clock, by which all rows are due: this holds rows back until the file's clock reaches them. */
 final private class ClockedReaders(real: EndlessReaderFactory, file: String) extends EndlessReaderFactory {
 
   override def createReader(partition: InputPartition): EndlessReader = new EndlessReader {

@@ -20,14 +20,14 @@ import org.scalatest.tagobjects.Slow
 
 import io.epochal.kit.source.{ManualClock, SourceStream}
 
-/** Whole queries, in Spark's own vocabulary for testing streams. */
+/** Queries, tested with Spark's `StreamTest` actions. */
 final class RandomQuerySuite extends QuerySuite {
   import testImplicits._
 
   private def ids(options: (String, String)*): DataFrame =
     spark.readStream.format("epochal-random").options(options.toMap).load().select($"id")
 
-  /** One row a second on a clock of its own; the values are ids + 1, as `runStressTest` wants them. */
+  /** One row per second of the clock; the values are ids + 1, as `runStressTest` requires. */
   private def counting(clock: ManualClock): Dataset[Int] = {
     ManualProvider.clock = clock
     spark.readStream
@@ -37,7 +37,7 @@ final class RandomQuerySuite extends QuerySuite {
       .select(($"id" + 1).cast("int").as[Int])
   }
 
-  /** Makes the rows exist. */
+  /** Advances the clock, so that the rows become available. */
   private case class Advance(clock: ManualClock, data: Seq[Int]) extends AddData {
     override def addData(query: Option[StreamExecution]): (SparkDataStream, Offset) = {
       clock.advance(data.size.toLong)
@@ -53,12 +53,12 @@ final class RandomQuerySuite extends QuerySuite {
   test("every row is delivered once, through random starts, stops and arrivals", Slow) {
     val clock = new ManualClock(Instant.parse("2026-01-01T00:00:00Z"))
     val started = AssertOnQuery { query => query.processAllAvailable(); true }
-    // Before the first row Spark logs no offset that could be waited for.
+    // Before the first row Spark logs no offset to wait for.
     val nothing = AssertOnQuery(_ => true)
     runStressTest(counting(clock), Seq(started), (data, _) => if (data.isEmpty) nothing else Advance(clock, data), 25)
   }
 
-  test("a stopped query goes on where it was") {
+  test("a stopped query resumes where it was") {
     val clock = new ManualClock(Instant.parse("2026-01-01T00:00:00Z"))
     testStream(counting(clock))(
       StartStream(),
@@ -88,7 +88,7 @@ final class RandomQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch read gives maxRows rows, the same each time, on any number of partitions") {
+  test("a batch read returns the same maxRows rows each time, on any number of partitions") {
     def rows(partitions: Int) =
       spark.read.format("epochal-random").option("maxRows", "100").option("numPartitions", partitions.toLong).load()
     assert(rows(7).rdd.getNumPartitions == 7)
@@ -97,7 +97,7 @@ final class RandomQuerySuite extends QuerySuite {
     checkAnswer(rows(1).selectExpr("cast(max(timestamp) as double)"), Seq(org.apache.spark.sql.Row(946684809.9)))
   }
 
-  test("no row is late for a watermark, row 0 neither") {
+  test("no row is late for a watermark, not even row 0") {
     val counted = spark.readStream
       .format("epochal-random")
       .options(Map("rowsPerBatch" -> "10", "maxRows" -> "30"))
@@ -118,7 +118,7 @@ final class RandomQuerySuite extends QuerySuite {
     }
   }
 
-  test("a continuous query has no rowsPerBatch, and says so") {
+  test("a continuous query refuses rowsPerBatch") {
     withTempDir { checkpoint =>
       val query = ids("rowsPerBatch" -> "5").writeStream
         .format("noop")
@@ -131,7 +131,7 @@ final class RandomQuerySuite extends QuerySuite {
   }
 }
 
-/** Collects what a query delivers, in this JVM: by name, since tasks of a stopped query may still be ending. */
+/** Collects the rows of a query in this JVM, by name, since tasks of a stopped query may still be running. */
 final class Delivered(name: String) extends ForeachWriter[Long] {
   override def open(partition: Long, epoch: Long): Boolean = true
   override def process(id: Long): Unit = { Delivered.into(name).add(id); () }
@@ -145,7 +145,7 @@ object Delivered {
     queues.computeIfAbsent(name, _ => new ConcurrentLinkedQueue[Long])
 }
 
-/** The source with a clock of the test's. */
+/** The source with the test's clock. */
 final class ManualProvider extends TableProvider {
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = RandomProvider.schema
 

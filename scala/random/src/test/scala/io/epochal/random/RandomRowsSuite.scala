@@ -8,7 +8,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.Conditions
 
-/** Planning, strings and options: no Spark session. */
+/** Planning, strings and options, without a Spark session. */
 final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def ids(slices: Seq[RandomSlice]): Seq[Long] = slices.flatMap(s => s.first until s.end by s.step)
@@ -25,7 +25,7 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       (0L until count).map(k => p.rows + i + k * p.partitions.size)
     }
 
-  test("a plan covers every id that was not delivered, each once, whatever the partitions") {
+  test("a plan covers every undelivered id once, on any number of partitions") {
     forAll(ragged, Gen.choose(0L, 40L), Gen.choose(1, 9)) { (start, more, partitions) =>
       val end = RandomPosition(start.highWater + more, 0)
       val planned = ids(RandomPlan.slices(start, end, partitions))
@@ -33,7 +33,7 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the high water is above every delivered id, and the count of delivered ids is right") {
+  test("the high water is above every delivered id, and `delivered` counts them") {
     forAll(ragged) { position =>
       assert(position.highWater == delivered(position).maxOption.fold(0L)(_ + 1))
       assert(position.delivered == delivered(position).size)
@@ -41,11 +41,11 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a position comes back from its JSON") {
+  test("a position survives the round trip through JSON") {
     forAll(ragged)(p => assert(RandomOffset.fromJson("s", RandomOffset.toJson("s", p)) == Right(p)))
   }
 
-  test("offsets of this release are read for ever") {
+  test("offsets of this release stay readable") {
     val logged = """{"v":1,"format":"epochal-random","source":"s","rows":5,"startedAt":7,"partitions":[1,0]}"""
     assert(RandomOffset.fromJson("s", logged) == Right(RandomPosition(5, 7, Vector(1, 0))))
     assert(RandomOffset.toJson("s", RandomPosition(5, 7, Vector(1, 0))) == logged)
@@ -53,7 +53,7 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(RandomOffset.fromJson("s", second) == Right(RandomPosition(5, 7, rowZero = Some(946684800000000L))))
   }
 
-  test("a query keeps the timestamps that it began with, whatever the default is now") {
+  test("a query keeps its timestamps when the default changes") {
     def options(more: (String, String)*) = RandomOptions.read(more.toMap).fold(throw _, identity)
     def first(source: String) = {
       val escaped = source.replace("\\", "\\\\").replace("\"", "\\\"")
@@ -74,20 +74,20 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val now = read.begin(7)
       assert(read.rowZero(now) == 946684800000000L && read.fromJson(read.toJson(now)) == Right(now))
     }
-    val told = options("startTimestamp" -> "2026-01-01T00:00:00Z")
-    assert(told.rowZero(told.begin(7)) == 1767225600000000L)
+    val explicit = options("startTimestamp" -> "2026-01-01T00:00:00Z")
+    assert(explicit.rowZero(explicit.begin(7)) == 1767225600000000L)
     assert(
-      told
+      explicit
         .fromJson(first(identity1970(letters)))
         .left
         .toOption
         .map(_.condition)
         .contains(Conditions.SourceChanged))
     val now = options().toJson(options().begin(7))
-    assert(told.fromJson(now).left.toOption.map(_.condition).contains(Conditions.SourceChanged))
+    assert(explicit.fromJson(now).left.toOption.map(_.condition).contains(Conditions.SourceChanged))
   }
 
-  test("a row exists from its due time on, and not before") {
+  test("a row is available from its due time on, and not before") {
     forAll(Gen.choose(0L, 1000000L), Gen.choose(1L, 5000L)) { (id, rate) =>
       val due = RandomPlan.dueAt(id, rate, 1000)
       assert(RandomPlan.steadyRows(rate, 1000, due) > id && RandomPlan.steadyRows(rate, 1000, due - 1) <= id)
@@ -99,7 +99,7 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     new String(buffer, 0, strings.write(strings.start(id), strings.length(strings.start(id)), buffer, 0), UTF_8)
   }
 
-  test("a string depends on nothing but seed, id, lengths and alphabet") {
+  test("a string depends only on seed, id, lengths and alphabet") {
     forAll { (seed: Long, id: Long) =>
       assert(text(RandomStrings(seed, 0, 8, "abc"), id) == text(RandomStrings(seed, 0, 8, "abc"), id))
     }
@@ -108,12 +108,12 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(some != (0L until 200L).map(text(RandomStrings(2, 8, 8, "abcdefgh"), _)))
   }
 
-  test("the strings of this release never change: a checkpoint of today is replayed by every later one") {
+  test("the strings of this release never change, so later releases replay its checkpoints") {
     val strings = RandomStrings(0, 0, 5, "abcdefghijklmnopqrstuvwxyz")
     assert((0L until 6L).map(text(strings, _)) == RandomRowsSuite.frozen)
   }
 
-  test("lengths are between the bounds, each as likely as the others, in characters of any size") {
+  test("lengths are uniform between the bounds, in characters of any size") {
     val strings = RandomStrings(3, 2, 5, "aß€😀")
     val lengths = (0L until 8000L).map { id =>
       val value = text(strings, id)
@@ -125,7 +125,7 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(counts.values.forall(c => c > 1800 && c < 2200), counts)
   }
 
-  test("options that cannot hold together are refused by name") {
+  test("contradicting options are refused by name") {
     def condition(options: (String, String)*) = RandomOptions.read(options.toMap).left.toOption.map(_.condition)
     assert(condition("rowsPerSecond" -> "1", "rowsPerBatch" -> "1").contains(Conditions.OptionConflict))
     assert(condition("minLength" -> "9", "maxLength" -> "3").contains(Conditions.OptionConflict))

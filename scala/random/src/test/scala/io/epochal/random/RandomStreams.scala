@@ -7,7 +7,7 @@ import org.apache.hadoop.conf.Configuration
 
 import io.epochal.kit.source.{InitialOffset, SourceStream}
 
-/** Streams as a driver makes them, without a session. */
+/** Streams as a driver creates them, without a session. */
 object RandomStreams {
 
   def over(clock: Clock, checkpoint: Path, options: (String, String)*): SourceStream[RandomPosition] = {

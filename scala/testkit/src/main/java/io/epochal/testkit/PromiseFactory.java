@@ -9,7 +9,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.DynamicTest;
 
-/** JUnit 5 tests of a {@link Conformance}: broken promises fail, those that are not made are aborted with the reason. */
+/** JUnit 5 tests of a {@link Conformance}: a broken promise fails, an exempt one is aborted with the reason. */
 public final class PromiseFactory {
 
   private PromiseFactory() {}
@@ -19,7 +19,7 @@ public final class PromiseFactory {
     return conformance.checks().stream().map(PromiseFactory::test).onClose(conformance::release);
   }
 
-  /** What fails to be made is reported by the check that asked for it. */
+  /** Wraps checked exceptions, so that the check that requested the fixture reports them. */
   static <F> Supplier<F> supplier(Callable<F> newFixture) {
     return () -> {
       try {

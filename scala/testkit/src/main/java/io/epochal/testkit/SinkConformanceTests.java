@@ -4,16 +4,16 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** What every exactly-once sink must do, as JUnit 5 tests; used like {@link SourceConformanceTests}. */
+/** JUnit 5 tests for every promise of an exactly-once sink; used like {@link SourceConformanceTests}. */
 public interface SinkConformanceTests {
 
-  /** What reports call the sink. */
+  /** Name of the sink in reports. */
   String sinkName();
 
-  /** A fresh target with no rows; made for each check, and closed after it. */
+  /** Creates an empty target. Each check creates one and closes it. */
   FormatSink newFixture() throws Exception;
 
-  /** A test for each promise. */
+  /** One test per promise. */
   @TestFactory
   default Stream<DynamicTest> promises() {
     return PromiseFactory.tests(Conformance.sink(sinkName(), PromiseFactory.supplier(this::newFixture)));

@@ -5,7 +5,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * What every source must do, as JUnit 5 tests. A test class implements it and says what the source is:
+ * JUnit 5 tests for every promise of a source. A test class implements the interface:
  *
  * <pre>{@code
  * final class MySourceTest implements SourceConformanceTests {
@@ -16,13 +16,13 @@ import org.junit.jupiter.api.TestFactory;
  */
 public interface SourceConformanceTests {
 
-  /** What reports call the source. */
+  /** Name of the source in reports. */
   String sourceName();
 
-  /** A fresh origin with no rows; made for each check, and closed after it. */
+  /** Creates an empty origin. Each check creates one and closes it. */
   SourceFixture newFixture() throws Exception;
 
-  /** A test for each promise. */
+  /** One test per promise. */
   @TestFactory
   default Stream<DynamicTest> promises() {
     return PromiseFactory.tests(Conformance.source(sourceName(), PromiseFactory.supplier(this::newFixture)));

@@ -8,7 +8,7 @@ import org.scalatest.{Assertions, BeforeAndAfterAll}
 import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.testkit.report.{Check, Outcome}
 
-/** A ScalaTest test for each promise: it fails if the promise is broken, and is canceled if it is not made. */
+/** One ScalaTest test per promise: it fails if the promise is broken, and is canceled if it is exempt. */
 trait PromiseTests extends AnyFunSuite {
 
   final protected def register(subject: String, checks: Seq[Check]): Unit =
@@ -23,10 +23,10 @@ trait PromiseTests extends AnyFunSuite {
     }
 }
 
-/** A test for each promise of a [[Conformance]]. Its session ends with the suite. */
+/** One test per promise of a [[Conformance]]. The session is stopped after the suite. */
 trait ConformanceTests extends PromiseTests with BeforeAndAfterAll {
 
-  /** Called once, while the suite is constructed. */
+  /** Called once, during construction of the suite. */
   protected def conformance: Conformance
 
   private val checked = conformance
@@ -37,25 +37,25 @@ trait ConformanceTests extends PromiseTests with BeforeAndAfterAll {
     finally super.afterAll()
 }
 
-/** Everything that a source must do: its stream, queries over it, and queries whose process is killed. [[SourceChecks]] is the part
-  * without queries.
+/** All checks of a source: its stream, queries over it, and queries whose process is killed. [[SourceChecks]] has those that need
+  * no query.
   */
 trait SourceConformance extends ConformanceTests {
 
   def sourceName: String
 
-  /** A fresh origin with no rows; made for each check, and closed after it. */
+  /** Creates an empty origin. Each check creates one and closes it. */
   def newFixture(): SourceFixture
 
   final override protected def conformance: Conformance = Conformance.source(sourceName, () => newFixture())
 }
 
-/** Everything that an exactly-once sink must do. [[SinkChecks]] has the sequences of epochs that need no query. */
+/** All checks of an exactly-once sink under queries. [[SinkChecks]] has those over sequences of epochs, without queries. */
 trait SinkConformance extends ConformanceTests {
 
   def sinkName: String
 
-  /** A fresh target with no rows; made for each check, and closed after it. */
+  /** Creates an empty target. Each check creates one and closes it. */
   def newFixture(): FormatSink
 
   final override protected def conformance: Conformance = Conformance.sink(sinkName, () => newFixture())
@@ -70,13 +70,13 @@ trait SinkConformance extends ConformanceTests {
   * }
   * }}}
   *
-  * Offsets must be exclusive, JSON, and have a version field `"v"` or `"version"`; `latestOffset` must honour read limits.
+  * Offsets must be exclusive and JSON, with a version field `"v"` or `"version"`; `latestOffset` must honour read limits.
   */
 trait SourceChecks extends PromiseTests with Refusals {
 
   def sourceName: String
 
-  /** A fresh origin with no rows. */
+  /** Creates an empty origin. */
   def newFixture(): SourceFixture
 
   register(sourceName, Conformance.streams(() => newFixture(), Some(tells)))
@@ -87,20 +87,20 @@ trait SinkChecks extends PromiseTests with Refusals {
 
   def sinkName: String
 
-  /** A fresh target with no rows, and a fresh checkpoint. */
+  /** Creates an empty target with a new checkpoint. */
   def newFixture(): SinkFixture
 
   register(sinkName, Conformance.epochs(() => newFixture(), Some(tells)))
 }
 
-/** Whether a connector refuses by the right name. */
+/** Assertions that a connector refuses with the right condition. */
 trait Refusals extends Assertions {
 
-  /** Whether an error is the refusal that the condition names. A connector whose errors are not Epochal's overrides it. */
+  /** Whether an error is a refusal with the condition. Override it for a connector with its own errors. */
   protected def tells(error: Throwable, condition: Condition): Boolean =
     EpochalException.in(error).exists(_.condition.name == condition.name)
 
-  /** Asserts that the body is refused with the condition; another error fails the check, and so does none. */
+  /** Asserts that the body is refused with the condition; any other outcome fails the check. */
   final protected def refused(condition: Condition)(body: => Any): Exception = {
     val error = intercept[Exception](body)
     assert(tells(error, condition), s"not ${condition.name}, but: $error")

@@ -6,14 +6,14 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.connector.write.{PhysicalWriteInfo, WriterCommitMessage}
 
-/** Plays the engine's part towards a sink for one epoch, in one thread, without a session. */
+/** Runs one epoch against a sink as Spark's engine would, in one thread and without a session. */
 final class Epoch(val number: Long, val write: StreamingWrite, partitions: Int) {
 
   private val factory: StreamingDataWriterFactory = write.createStreamingWriterFactory(new PhysicalWriteInfo {
     override def numPartitions(): Int = partitions
   })
 
-  /** One task attempt that succeeds; the message that the driver receives. */
+  /** Runs a successful task attempt and returns its message to the driver. */
   def task(partition: Int, attempt: Long, rows: Seq[InternalRow]): WriterCommitMessage = {
     val writer = Serialization.copy(factory).createWriter(partition, attempt, number)
     try {
@@ -26,7 +26,7 @@ final class Epoch(val number: Long, val write: StreamingWrite, partitions: Int) 
     } finally writer.close()
   }
 
-  /** One task attempt that dies after writing. */
+  /** Runs a task attempt that dies after it has written its rows. */
   def deadTask(partition: Int, attempt: Long, rows: Seq[InternalRow]): Unit = {
     val writer = Serialization.copy(factory).createWriter(partition, attempt, number)
     rows.foreach(writer.write(_))

@@ -8,7 +8,7 @@ import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.testkit.SinkPromises._
 import io.epochal.testkit.report.{Check, Evidence}
 
-/** What a sink must do with epochs, without a query: new ones, replays, aborted ones and those of other runs. */
+/** Checks of a sink over epochs, without a query: new, replayed and aborted ones, and those of other runs. */
 private[testkit] object EpochChecks {
   private type Stage = io.epochal.testkit.Stage[SinkFixture, EpochScene]
 
@@ -131,8 +131,8 @@ private[testkit] object EpochChecks {
   )
 }
 
-/** A target, for one check. It plays the engine's part towards the sink. */
-final private[testkit] class EpochScene(val fixture: SinkFixture, tells: (Throwable, Condition) => Boolean)
+/** A target for one check, with calls to the sink as Spark's engine makes them. */
+final private[testkit] class EpochScene(val fixture: SinkFixture, isRefusal: (Throwable, Condition) => Boolean)
     extends AutoCloseable {
 
   val query = "5b3c9f0e-0000-4000-8000-000000000001"
@@ -147,7 +147,7 @@ final private[testkit] class EpochScene(val fixture: SinkFixture, tells: (Throwa
     new Epoch(epoch, run.newWrite(), partitions)
   }
 
-  /** A whole epoch with its rows dealt out to so many partitions. */
+  /** Writes and commits an epoch, with its rows distributed over the partitions. */
   def write(run: SinkRun, epoch: Long, numbers: Range, partitions: Int = 2, offsets: String = "same"): Unit = {
     val now = begin(run, epoch, partitions, offsets)
     now.commit((0 until partitions).map { p =>
@@ -162,7 +162,7 @@ final private[testkit] class EpochScene(val fixture: SinkFixture, tells: (Throwa
       numbers.map(_.toLong))
 
   def refused(condition: Condition, what: String)(body: => Any): Unit = {
-    val _ = Refusal.of(condition, what, tells)(body)
+    val _ = Refusal.of(condition, what, isRefusal)(body)
   }
 
   override def close(): Unit = fixture.close()

@@ -5,14 +5,14 @@ import java.util
 import io.epochal.core.error.Condition
 import io.epochal.testkit.report.Promise
 
-/** What every fixture says of the connector under test. */
+/** The settings common to all fixtures. A fixture describes the connector under test. */
 trait Fixture {
 
-  /** The promises that the connector does not make: the name of each, and why. A report shows them as exempt. */
+  /** The promises that the connector does not make: name to reason. A report shows them as exempt. */
   def exemptions: util.Map[String, String] = util.Map.of()
 
-  /** Whether an error is the refusal that a condition names. An error that is not Epochal's may be any that was made on purpose. A
-    * suite over [[SourceChecks]] or [[SinkChecks]] decides it itself.
+  /** Whether an error is a refusal with the condition. By default, an error that is not Epochal's counts if it looks deliberate, see
+    * [[Refusal.tells]]. Suites over [[SourceChecks]] or [[SinkChecks]] use their own method instead.
     */
   def tells(error: Throwable, condition: Condition): Boolean = Refusal.tells(error, condition)
 
@@ -20,6 +20,6 @@ trait Fixture {
   @throws[Exception]
   def close(): Unit = ()
 
-  /** Why a promise is exempt, if it is. */
+  /** Reason of an exempt promise. */
   private[testkit] def exemption(promise: Promise): Option[String] = Option(exemptions.get(promise.name))
 }

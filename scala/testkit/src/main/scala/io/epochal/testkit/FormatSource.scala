@@ -12,32 +12,32 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.testkit.engine.{Formats, Session}
 
-/** A source as a query reads it: by its format and options, in any process.
+/** Fixture of a source that queries read by format and options, from any process.
   *
-  * `makeAvailable(rows)` adds rows to the origin, each unlike any other. It may wait for the query: the kill checks call it
-  * in a thread of its own, while the query runs elsewhere. When it returns, the rows count as acknowledged.
+  * `makeAvailable(rows)` adds distinct rows to the origin. It may wait for the query: the checks with kills call it in a separate
+  * thread while the query runs in another process. When it returns, the rows count as acknowledged.
   *
   * @param format
   *   the short name, or the class of the `TableProvider`
   */
 abstract class FormatSource(val format: String) extends SourceFixture {
 
-  /** The reader's options, the same for every start: whatever else a restart needs must be in the checkpoint. */
+  /** Options of the reader, the same for every start: any other state that a restart needs must be in the checkpoint. */
   def options: util.Map[String, String]
 
-  /** The same kind of source over another origin. */
+  /** Options of the same kind of source over another origin. */
   def optionsOfAnotherSource: util.Map[String, String]
 
-  /** Columns in DDL for a reader that must be given them; empty for the source's own. */
+  /** Schema for the reader, as DDL; empty to let the source infer it. */
   def readerSchema: String = ""
 
-  /** The option for the number of partitions of a batch; empty if there is none. */
+  /** Name of the option that sets the number of partitions of a batch; empty if there is none. */
   def partitionsOption: String = ""
 
-  /** Whether rows can be added only while a query runs, since they are sent to it. */
+  /** Whether rows can be added only while a query runs, because they are sent to it. */
   def receives: Boolean = false
 
-  /** Modes beyond micro-batch: `continuous`, `real-time`. */
+  /** Supported modes besides micro-batch: `continuous`, `real-time`. */
   def modes: util.Set[String] = util.Set.of()
 
   override def schema: StructType = table(options).columns().foldLeft(new StructType()) { (all, column) =>
@@ -52,7 +52,7 @@ abstract class FormatSource(val format: String) extends SourceFixture {
   override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream(checkpoint, optionsOfAnotherSource)
 
   private def stream(checkpoint: Path, all: util.Map[String, String]): MicroBatchStream = {
-    val _ = Session.get() // a source may ask the session for its settings
+    val _ = Session.get() // A source may read settings of the session.
     table(all).newScanBuilder(new CaseInsensitiveStringMap(all)).build().toMicroBatchStream(checkpoint.toString)
   }
 

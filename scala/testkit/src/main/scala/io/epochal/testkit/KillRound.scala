@@ -9,47 +9,46 @@ import scala.util.{Failure, Success, Try}
 import io.epochal.testkit.engine.{ChildJvm, QuerySpec, QueryWatch, Step}
 import io.epochal.testkit.report.{Check, Evidence, Promise}
 
-/** A query that is going to be killed at a step of an epoch, and what must be true afterwards. */
+/** A query that is killed at a step of an epoch, and the assertions about its recovery. */
 abstract private[testkit] class Victim(val promise: Promise, val step: Step, scene: AutoCloseable)
     extends AutoCloseable {
   def query: QuerySpec
 
-  /** Gives the query the rows that it needs to come to its step; called once it has started in the other process.
+  /** Adds the rows that the query needs to reach its step. Called after the query was started in the other process.
     *
     * @param assertRunning
-    *   to be called while waiting: throws the error that ended the query
+    *   throws the error that ended the query; call it while waiting
     */
   def feed(assertRunning: () => Unit): Unit
 
-  /** Whether it continues once all have reached their steps, until it is killed. */
-  def goOn: Boolean = false
+  /** Whether the query continues after all queries have reached their steps, until the kill. */
+  def continues: Boolean = false
 
-  /** Whether a query that continues has come far enough to be killed. */
+  /** Whether a query that continues has progressed far enough to be killed. */
   def isVisible: Boolean = true
 
-  /** Runs the query again, in this process, and asserts what it did. */
+  /** Restarts the query in this process and asserts its result. */
   def recover(): Unit
 
   final override def close(): Unit = scene.close()
 }
 
-/** Queries side by side in one process, each at its step, and one kill for all: a process takes seconds to start. */
+/** Runs several queries in one process, each up to its step, and kills them together, because a process takes seconds to start. */
 private[testkit] object KillRound {
 
-  /** The epoch in which queries are killed: one is whole before it. */
+  /** Epoch in which queries are killed, after one complete epoch. */
   val Epoch = 1L
 
-  /** A check for each promise. The first that is run makes the kills; the others report what was found. */
+  /** One check per promise. The first one that runs kills the process; the others report their part of the result. */
   def checks(promises: Seq[Promise])(kill: => Seq[(Promise, Try[Unit])]): Seq[Check] = {
-    // Of several kills for one promise, one that finds something is enough.
+    // If a promise has several kills, one failure breaks it.
     lazy val found = kill.groupMap(_._1)(_._2).map { case (promise, all) =>
       promise -> all.find(_.isFailure).getOrElse(all.head)
     }
     promises.map(promise => new Check(promise, () => found(promise).get))
   }
 
-  /** Kills the victims, and returns what was found of each. One that could not be made, such as that of an exempt promise, is not
-    * killed.
+  /** Kills the victims and returns the result of each. Victims that could not be created, as for an exempt promise, are skipped.
     */
   def run(made: Seq[(Promise, Try[Victim])]): Seq[(Promise, Try[Unit])] = {
     val victims = made.flatMap(_._2.toOption)
@@ -71,7 +70,7 @@ private[testkit] object KillRound {
         }
         Evidence.unless(there)(s"the query has not come to the step '${victim.step.name}' of epoch $Epoch")
       }
-      val (commits, endless) = victims.filter(_.goOn).partition(_.step == Step.InSinkCommit)
+      val (commits, endless) = victims.filter(_.continues).partition(_.step == Step.InSinkCommit)
       endless.foreach(victim => child.go(victim.query))
       if (endless.nonEmpty) { val _ = QueryWatch.until(seconds = 30)(endless.forall(_.isVisible)) }
       commits.foreach(victim => child.go(victim.query))

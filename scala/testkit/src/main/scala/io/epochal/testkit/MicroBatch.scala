@@ -7,19 +7,19 @@ import scala.util.Using
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit, SupportsAdmissionControl}
 import org.apache.spark.sql.types.StructType
 
-/** Plays the engine's part towards a stream, in one thread, without a session. */
+/** Reads a stream as Spark's engine would, in one thread and without a session. */
 object MicroBatch {
 
-  /** The end of the next batch; None when there is nothing to read. */
+  /** End of the next batch; None if there is nothing to read. */
   def next(stream: MicroBatchStream, start: Offset, limit: ReadLimit): Option[Offset] =
     Option(stream match {
       case limited: SupportsAdmissionControl => limited.latestOffset(start, limit)
       case plain                             => plain.latestOffset()
     }).filter(_.json != start.json)
 
-  /** All rows between two offsets, partition after partition, each as its values. */
+  /** Values of all rows between two offsets, partition by partition. */
   def read(stream: MicroBatchStream, schema: StructType, start: Offset, end: Offset): Seq[Seq[Any]] = {
-    // Spark may ask for the factory first: it must not know what was planned.
+    // Spark may create the factory before it plans partitions, so the factory must not depend on the plan.
     val factory = stream.createReaderFactory()
     val partitions = stream.planInputPartitions(start, end).toSeq
     partitions.flatMap { partition =>
@@ -30,10 +30,10 @@ object MicroBatch {
   }
 }
 
-/** Copies objects as they travel to executors and back. */
+/** Copies objects by Java serialization, as between driver and executors. */
 object Serialization {
 
-  /** The object as another JVM would receive it. */
+  /** The object as another JVM would deserialize it. */
   def copy[A](value: A): A = {
     val bytes = new ByteArrayOutputStream()
     Using.resource(new ObjectOutputStream(bytes))(_.writeObject(value))

@@ -5,10 +5,10 @@ import scala.util.control.NonFatal
 import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.testkit.report.Evidence
 
-/** Tells refusals made on purpose from accidents. */
+/** Distinguishes deliberate refusals from accidental errors. */
 object Refusal {
 
-  /** Errors that a program throws for something unexpected. */
+  /** Error classes that indicate a bug. */
   private val accidents: Seq[Class[_ <: Throwable]] = Seq(
     classOf[NullPointerException],
     classOf[ClassCastException],
@@ -18,7 +18,7 @@ object Refusal {
     classOf[AssertionError]
   )
 
-  /** An error of Epochal's must have the condition; any other error counts, unless it is an accident. */
+  /** Whether an error is a refusal: an Epochal error must have the condition; any other error counts unless it indicates a bug. */
   def tells(error: Throwable, condition: Condition): Boolean =
     EpochalException.in(error) match {
       case Some(named) => named.condition.name == condition.name
@@ -28,10 +28,10 @@ object Refusal {
   private def causes(error: Throwable): Seq[Throwable] =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(50).toSeq
 
-  /** The error by which `body` is refused.
+  /** Runs `body`, which must be refused, and returns the error.
     *
     * @param tells
-    *   whether an error is the refusal that a condition names
+    *   whether an error is a refusal with the condition
     */
   def of(condition: Condition, what: String, tells: (Throwable, Condition) => Boolean)(body: => Any): Throwable = {
     val error =
@@ -39,7 +39,7 @@ object Refusal {
       catch { case NonFatal(e) => Some(e) }
     error match {
       case None => Evidence.broken(s"$what was accepted; it must be refused (${condition.name})")
-      case Some(told) if tells(told, condition) => told
+      case Some(refusal) if tells(refusal, condition) => refusal
       case Some(other) =>
         Evidence.broken(s"$what was not refused as ${condition.name}, but failed: ${Evidence.text(other)}", other)
     }

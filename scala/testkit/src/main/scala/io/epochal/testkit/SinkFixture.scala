@@ -6,24 +6,24 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.types.StructType
 
-/** A streaming sink under test, without a query. It is known by Spark's public API alone; also an interface for Java.
+/** Fixture of a streaming sink, used without a query and through Spark's public API only. Can be implemented in Java.
   *
-  * One fixture is one target with one checkpoint. The schema's first column must be a BIGINT; `row(n)` holds n there.
+  * One fixture is one target with one checkpoint. The schema's first column must be a BIGINT; in `row(n)` its value is n.
   */
 trait SinkFixture extends Fixture {
 
   def schema: StructType
 
-  /** A row of the schema that is unlike that of any other number. */
+  /** A row of the schema, different for each number. */
   def row(n: Long): InternalRow
 
-  /** A driver that starts: `query` is the checkpoint's id, the same over restarts. */
+  /** Starts a run, as a new driver would. `query` is the id of the checkpoint, the same across restarts. */
   def newRun(query: String): SinkRun
 
-  /** Puts the offsets of an epoch where Spark logs them: into the checkpoint, before the epoch is written. */
+  /** Writes the offsets of an epoch to the checkpoint's offset log. Called before the epoch is written, as Spark does. */
   def logOffsets(epoch: Long, offsets: String): Unit
 
-  /** The numbers of the rows that readers of the target see, in any order. */
+  /** Numbers of the rows that are visible in the target, in any order. */
   @throws[Exception]
   def stored(): util.List[lang.Long]
 }
@@ -31,6 +31,6 @@ trait SinkFixture extends Fixture {
 /** One run of a query, from start to stop. */
 trait SinkRun {
 
-  /** What Spark makes for every micro-batch anew. */
+  /** Creates the write of a micro-batch. Spark creates a new one for each. */
   def newWrite(): StreamingWrite
 }

@@ -8,14 +8,14 @@ import io.epochal.testkit.SinkScene.Batch
 import io.epochal.testkit.engine.{Mode, QuerySpec, QueryWatch, Session, Step}
 import io.epochal.testkit.report.{Check, Evidence, NotChecked, Promise}
 
-/** Queries that write to the sink in a process that is killed: at each step of an epoch, and in the middle of endless tasks. */
+/** Checks of a sink whose writing process is killed at each step of an epoch, or in the middle of endless tasks. */
 private[testkit] object SinkKillChecks {
   private type Stage = io.epochal.testkit.Stage[FormatSink, SinkScene]
 
-  /** Commits that run when the process is killed: they are at different instructions then. */
+  /** Number of concurrent commits when the process is killed; they are at different instructions then. */
   private val Commits = 6
 
-  /** Processes that are killed during commits. */
+  /** Number of processes that are killed during commits. */
   private val rounds: Int = if (sys.env.get("EPOCHAL_CRASH").contains("full")) 10 else 1
 
   private val killedAt: Seq[(Promise, Step)] = Seq(
@@ -40,22 +40,22 @@ private[testkit] object SinkKillChecks {
       promise -> Try(stage.open(promise)).map(new KilledSink(promise, step, _))
     })
 
-  /** Queries whose tasks have no end. If the sink supports the mode, the query is killed in the middle of its rows; if not, it must
-    * refuse. The first check makes the kill; the other reports what it found.
+  /** Checks of queries with endless tasks. If the sink supports the mode, the query is killed in the middle of its rows; if not, the
+    * sink must refuse it. The first check kills the process; the other reports its part of the result.
     */
   private def endless(stage: Stage): Seq[Check] = {
     lazy val found =
       KillRound.run(modes.map { case (promise, mode) => promise -> Try(victim(stage, promise, mode)) }).toMap
     modes.map { case (promise, mode) =>
       stage.check(promise) { scene =>
-        mode.trigger // or not checked
+        mode.trigger // Throws NotChecked if this Spark lacks the mode.
         if (scene.supports(mode)) found(promise).get else refused(scene, mode)
       }
     }
   }
 
   private def victim(stage: Stage, promise: Promise, mode: Mode): Victim = {
-    mode.trigger // or not checked
+    mode.trigger // Throws NotChecked if this Spark lacks the mode.
     val scene = stage.open(promise)
     if (scene.supports(mode)) new EndlessVictim(promise, mode, scene)
     else {
@@ -80,7 +80,7 @@ final private class KilledSink(promise: Promise, step: Step, scene: SinkScene) e
 
   override def feed(assertRunning: () => Unit): Unit = scene.setAvailable(query, 2L * Batch)
 
-  override def goOn: Boolean = step == Step.InSinkCommit
+  override def continues: Boolean = step == Step.InSinkCommit
 
   override def isVisible: Boolean = Try(scene.stored()).toOption.exists(_.size > Batch)
 
@@ -96,7 +96,7 @@ final private class KilledSink(promise: Promise, step: Step, scene: SinkScene) e
   }
 }
 
-/** A query without ends of epochs that Spark would know beforehand. It is killed while its rows come. */
+/** A query in continuous or real-time mode. It is killed in the middle of its rows. */
 final private class EndlessVictim(promise: Promise, mode: Mode, scene: SinkScene)
     extends Victim(promise, Step.InTasks, scene) {
   import EndlessVictim._
@@ -113,7 +113,7 @@ final private class EndlessVictim(promise: Promise, mode: Mode, scene: SinkScene
     scene.setAvailable(query, Many)
   }
 
-  override def goOn: Boolean = true
+  override def continues: Boolean = true
 
   override def isVisible: Boolean = Try(scene.stored()).toOption.exists(_.size >= VisibleRows)
 
@@ -121,7 +121,7 @@ final private class EndlessVictim(promise: Promise, mode: Mode, scene: SinkScene
     val before = scene.stored()
     Evidence.onceEach("killed in the middle of its rows", before, before.distinct.size.toLong)
     Evidence.unless(before.size >= VisibleRows)(s"${before.size} rows were visible when the process was killed")
-    // Every second start goes on from a stop.
+    // The second start resumes after a stop.
     (1 to 2).foreach { start =>
       val rows = before.max + 1 + start * Batch
       scene.setAvailable(query, rows)
@@ -138,9 +138,9 @@ final private class EndlessVictim(promise: Promise, mode: Mode, scene: SinkScene
 
 private object EndlessVictim {
 
-  /** More than a query comes to. */
+  /** More rows than a query can deliver before the kill. */
   val Many = 10000000L
 
-  /** Rows that are there when the process is killed. */
+  /** Minimum number of visible rows before the process is killed. */
   val VisibleRows: Int = 5 * Batch
 }

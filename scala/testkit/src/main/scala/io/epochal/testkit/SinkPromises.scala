@@ -2,10 +2,10 @@ package io.epochal.testkit
 
 import io.epochal.testkit.report.Promise
 
-/** What an exactly-once sink promises: the names that reports show, and that exemptions name. */
+/** Promises of an exactly-once sink, with the names for reports and exemptions. */
 object SinkPromises {
 
-  // Of the write of an epoch, without a query.
+  // Epochs, without a query.
   val DriverCommits = Promise("driver-commits", "rows appear with the driver's commit, and not before")
   val EpochsFollow = Promise("epochs-follow", "epochs follow each other, in one run and in later ones")
   val EpochReplay = Promise(
@@ -29,16 +29,16 @@ object SinkPromises {
   val OtherQuery =
     Promise("other-query", "another query on the same sink is an error, and nothing is written")
 
-  // Of a query.
+  // Queries.
   val Replay = Promise("replay", "an epoch whose commit is missing from the checkpoint is written once")
   val Restarts = Promise("restarts", "stopped and started at any moment, a query writes every row once")
   val WholeEpochs = Promise("whole-epochs", "readers see an epoch whole or not at all")
   val NewQuery = Promise("new-query", "a query with a new checkpoint is refused by a target that another one wrote to")
 
-  /** In the order in which they are checked. */
+  /** In the order of the checks. */
   val ofQueries: Seq[Promise] = Seq(Replay, Restarts, WholeEpochs, NewQuery)
 
-  // Of a query whose process is killed.
+  // Queries whose process is killed.
   val KillAfterOffsets =
     Promise("kill-after-offsets", "killed after an epoch's offsets were logged, the query writes every row once")
   val KillInTasks =
@@ -55,11 +55,11 @@ object SinkPromises {
   val KillAfterCommitLog =
     Promise("kill-after-commit-log", "killed after Spark logged the commit, the query goes on with the next epoch")
 
-  /** In the order in which they are checked. */
+  /** In the order of the checks. */
   val ofKills: Seq[Promise] =
     Seq(KillAfterOffsets, KillInTasks, KillBeforeSinkCommit, RowsWithLedger, KillBeforeCommitLog, KillAfterCommitLog)
 
-  // Of a query whose tasks have no end.
+  // Queries with endless tasks.
   val Continuous = Promise(
     "continuous",
     "killed in the middle of a continuous query, every row is written once; or the trigger is refused by name")
@@ -67,10 +67,10 @@ object SinkPromises {
     "real-time",
     "killed in the middle of a real-time query, every row is written once; or the trigger is refused by name")
 
-  /** In the order in which they are checked. */
+  /** In the order of the checks. */
   val ofModes: Seq[Promise] = Seq(Continuous, RealTime)
 
-  /** In the order in which they are checked. */
+  /** In the order of the checks. */
   val ofEpochs: Seq[Promise] = Seq(
     DriverCommits,
     EpochsFollow,

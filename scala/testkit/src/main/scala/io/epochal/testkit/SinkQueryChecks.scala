@@ -8,7 +8,7 @@ import io.epochal.testkit.SinkScene.Batch
 import io.epochal.testkit.engine.{QueryWatch, Session}
 import io.epochal.testkit.report.Check
 
-/** What the sink does under Spark's engine: restarts, replays, other queries. */
+/** Checks of a sink under Spark's engine: restarts, replays, other queries. */
 private[testkit] object SinkQueryChecks {
 
   private val Starts = 6
@@ -27,7 +27,7 @@ private[testkit] object SinkQueryChecks {
     scene.assertHolds("after three epochs", 3L * Batch)
     query.forgetLastCommit()
     scene.write(query, 3)
-    scene.assertHolds("after the third came again", 3L * Batch)
+    scene.assertHolds("after the third was replayed", 3L * Batch)
     scene.setAvailable(query, 4L * Batch)
     scene.write(query, 4)
     scene.assertHolds("after a fourth", 4L * Batch)
@@ -36,7 +36,7 @@ private[testkit] object SinkQueryChecks {
   private def restarts(scene: SinkScene, seed: Long): Unit = {
     val random = new Random(seed)
     val query = scene.query()
-    // Stopped while Spark logs its first batch, a query cannot be started again, whatever its sink.
+    // Commit one epoch first: a query that is stopped while Spark logs its first batch cannot be restarted, with any sink.
     scene.setAvailable(query, Batch.toLong)
     scene.write(query, 1)
     var epochs = 1L
@@ -44,7 +44,7 @@ private[testkit] object SinkQueryChecks {
       epochs += 1 + random.nextInt(3)
       scene.setAvailable(query, epochs * Batch)
       scene.running(query.start(Session.get())) { started =>
-        // Stopped before, in or after any of its epochs.
+        // Stops before, during or after any epoch.
         val until = random.nextLong(epochs + 1)
         val _ = QueryWatch.run(started)(scene.committed(query) >= until)
       }
@@ -72,9 +72,9 @@ private[testkit] object SinkQueryChecks {
     scene.write(first, 2)
     val second = scene.query("second")
     scene.setAvailable(second, 2L * Batch)
-    def told(error: Throwable, condition: Condition) =
+    def isRefusal(error: Throwable, condition: Condition) =
       Seq(condition, Conditions.TargetShared).exists(scene.fixture.tells(error, _))
-    scene.assertRefused(Conditions.QueryChanged, "a query with a new checkpoint", second, told)
+    scene.assertRefused(Conditions.QueryChanged, "a query with a new checkpoint", second, isRefusal)
     scene.assertHolds("after a query with a new checkpoint was started", 2L * Batch)
   }
 }

@@ -8,11 +8,11 @@ import io.epochal.core.error.Condition
 import io.epochal.testkit.engine._
 import io.epochal.testkit.report.Evidence
 
-/** Queries that write numbers to the sink, for one check. */
+/** Queries of one check that write numbers to the sink. */
 final private[testkit] class SinkScene(fixture: FormatSink) extends Scene(fixture) {
 
   /** @param stepped
-    *   whether the query can be stopped at the sink's commit
+    *   whether the query can be paused at the sink's commit
     */
   def query(name: String = "query", stepped: Boolean = false): QuerySpec = {
     val scene = Files.createDirectories(directory.resolve(name))
@@ -32,12 +32,12 @@ final private[testkit] class SinkScene(fixture: FormatSink) extends Scene(fixtur
 
   def supports(mode: Mode): Boolean = fixture.modes.contains(mode.name)
 
-  /** Gives the source of a query so many numbers, from 0 on. */
+  /** Makes the numbers before `count` available to the query's source. */
   def setAvailable(query: QuerySpec, count: Long): Unit = NumberedSource.setAvailable(numbers(query.scene), count)
 
   def stored(): Seq[Long] = fixture.stored().asScala.map(_.longValue).toSeq
 
-  /** Runs the query until Spark has logged so many epochs as committed, and stops it. If it does not come so far, that is evidence. */
+  /** Runs the query until Spark has logged `epochs` commits, then stops it. Fails the check if the query does not get there. */
   def write(query: QuerySpec, epochs: Long): Unit =
     running(query.start(Session.get())) { started =>
       val done = QueryWatch.run(started)(committed(query) >= epochs)
@@ -47,8 +47,12 @@ final private[testkit] class SinkScene(fixture: FormatSink) extends Scene(fixtur
   def committed(query: QuerySpec): Long = query.committed.lastOption.fold(0L)(_ + 1)
 
   /** Asserts that the query is refused before it commits an epoch. */
-  def assertRefused(error: Condition, what: String, query: QuerySpec, tells: (Throwable, Condition) => Boolean): Unit =
-    Refusal.of(error, what, tells) {
+  def assertRefused(
+      error: Condition,
+      what: String,
+      query: QuerySpec,
+      isRefusal: (Throwable, Condition) => Boolean): Unit =
+    Refusal.of(error, what, isRefusal) {
       running(query.start(Session.get())) { started =>
         val _ = QueryWatch.until()(!started.isActive || committed(query) > 0)
         started.exception.foreach(throw _)
@@ -61,7 +65,7 @@ final private[testkit] class SinkScene(fixture: FormatSink) extends Scene(fixtur
     Evidence.sameRows(what, found, 0L until count)
   }
 
-  /** Asserts that the stored rows are the first epochs, none in part. */
+  /** Asserts that the stored rows are whole epochs, without a gap. */
   def assertWhole(what: String, found: Seq[Long]): Unit = if (fixture.showsWholeEpochs)
     Evidence.unless(found.size % SinkScene.Batch == 0 && found.sorted == (0L until found.size.toLong))(
       s"$what: ${found.size} rows are visible, in epochs of ${SinkScene.Batch}: ${Evidence.shown(found.sorted)}")
@@ -69,6 +73,6 @@ final private[testkit] class SinkScene(fixture: FormatSink) extends Scene(fixtur
 
 private[testkit] object SinkScene {
 
-  /** Rows of an epoch. */
+  /** Rows per epoch. */
   val Batch = 10
 }

@@ -7,38 +7,38 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.testkit.report.Promise
 
-/** A source under test. It is known by Spark's public API alone, so any connector can be checked.
+/** Fixture of a source, used through Spark's public API only, so any connector can be checked.
   *
-  * The rows of the source must be numbered from 0 in the order in which they are delivered, so that two deliveries can be
-  * compared, and `makeAvailable` must be the only thing that makes rows appear.
+  * Rows must be numbered from 0 in delivery order, so that two deliveries can be compared. Only `makeAvailable` may make rows
+  * appear.
   */
 trait SourceFixture extends Fixture {
 
   def schema: StructType
 
-  /** A new stream over the source, as a new driver would make it.
+  /** Creates a stream over the source, as a new driver would.
     *
     * @param checkpoint
-    *   the source's own directory in the checkpoint; the same directory is the same query
+    *   the source's directory in the checkpoint; the same directory means the same query
     * @param partitions
-    *   how many partitions a batch may have
+    *   maximum number of partitions of a batch
     */
   def newStream(checkpoint: Path, partitions: Int): MicroBatchStream
 
-  /** The same kind of source over another origin. */
+  /** Creates a stream of the same kind of source over another origin. */
   def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream
 
-  /** Adds so many rows to the origin. */
+  /** Adds `rows` rows to the origin. */
   @throws[Exception]
   def makeAvailable(rows: Int): Unit
 
-  /** The number of rows before an offset; with `NotKnown` the checks read and count them. */
+  /** Number of rows before an offset. For `NotKnown` the checks read and count them. */
   def rowsBefore(offset: Offset): Long = { val _ = offset; SourceFixture.NotKnown }
 
-  /** Whether rows can be read again long after they were committed. A source that journals its rows need keep only a few epochs. */
+  /** Whether rows can be read again long after their commit. A source that journals its rows may keep only a few epochs. */
   def keepsRows: Boolean = true
 
-  /** Whether the source knows its end before it has read that far. One that does not ends a run under AvailableNow where it first sees
+  /** Whether the source knows its end without reading up to it. Otherwise a run under AvailableNow ends where the source first sees
     * the end.
     */
   def endIsKnownAtStart: Boolean = true

@@ -6,7 +6,7 @@ import io.epochal.testkit.SourcePromises._
 import io.epochal.testkit.engine.{QuerySpec, QueryWatch, Session, Step}
 import io.epochal.testkit.report.{Check, Evidence, NotChecked, Promise}
 
-/** A query over the source in a process that is killed, at each step of an epoch. */
+/** Checks of a source whose reading process is killed at each step of an epoch. */
 private[testkit] object SourceKillChecks {
 
   private val steps: Seq[(Promise, Step)] = Seq(
@@ -53,8 +53,8 @@ final private class KilledSource(promise: Promise, step: Step, scene: SourceScen
       scene.add(5)
       val _ = QueryWatch.run(started)(found.distinctRows >= scene.added)
       if (step == Step.BeforeCommitLog)
-        Evidence.unless(found.all.drop(before).exists(_._1 == KillRound.Epoch))(
-          s"epoch ${KillRound.Epoch} did not come again")
+        Evidence
+          .unless(found.all.drop(before).exists(_._1 == KillRound.Epoch))(s"epoch ${KillRound.Epoch} was not replayed")
       scene.assertOnceEach(query, s"killed ${step.claim}")
     }
 }

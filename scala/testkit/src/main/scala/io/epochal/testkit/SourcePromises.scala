@@ -2,10 +2,10 @@ package io.epochal.testkit
 
 import io.epochal.testkit.report.Promise
 
-/** What a source promises: the names that reports show, and that exemptions name. */
+/** Promises of a source, with the names for reports and exemptions. */
 object SourcePromises {
 
-  // Of a stream, without a query.
+  // Streams, without a query.
   val OffsetRoundTrip = Promise("offset-round-trip", "an offset comes back from its JSON as the same JSON")
   val FutureVersion = Promise("future-version", "an offset of a later version is refused, naming both versions")
   val ForeignOffset = Promise("foreign-offset", "an offset of another source is refused")
@@ -31,7 +31,7 @@ object SourcePromises {
     "a batch can be replayed after the batch before it was committed, and committing twice changes nothing")
   val Lag = Promise("lag", "lag is reported: the latest offset, and how far behind a consumed one is")
 
-  // Of a query.
+  // Queries.
   val Replay =
     Promise("replay", "a batch whose commit is missing from the checkpoint comes again with the same rows")
   val CheckpointAlone = Promise(
@@ -46,10 +46,10 @@ object SourcePromises {
   val FromRealTime =
     Promise("from-real-time", "a micro-batch query goes on where a real-time query stopped")
 
-  /** In the order in which they are checked. */
+  /** In the order of the checks. */
   val ofQueries: Seq[Promise] = Seq(Replay, CheckpointAlone, QueryAvailableNow, Restarts, ToContinuous, FromRealTime)
 
-  // Of a query whose process is killed.
+  // Queries whose process is killed.
   val Acknowledged =
     Promise("acknowledged", "what was added before the process is killed is delivered, though no offset names it yet")
   val KillAfterOffsets =
@@ -62,11 +62,11 @@ object SourcePromises {
     "kill-before-commit-log",
     "killed after the sink's commit and before Spark's, the query delivers the same batch again")
 
-  /** In the order in which they are checked. */
+  /** In the order of the checks. */
   val ofKills: Seq[Promise] =
     Seq(Acknowledged, KillAfterOffsets, KillInTasks, KillBeforeSinkCommit, KillBeforeCommitLog)
 
-  /** In the order in which they are checked. */
+  /** In the order of the checks. */
   val ofStreams: Seq[Promise] = Seq(
     OffsetRoundTrip,
     FutureVersion,

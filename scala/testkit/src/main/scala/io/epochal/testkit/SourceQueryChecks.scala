@@ -10,7 +10,7 @@ import io.epochal.testkit.SourcePromises._
 import io.epochal.testkit.engine.{Mode, QueryWatch, Session}
 import io.epochal.testkit.report.{Check, Evidence, NotChecked}
 
-/** What the source does under Spark's engine: restarts, replays, triggers. */
+/** Checks of a source under Spark's engine: restarts, replays, triggers. */
 private[testkit] object SourceQueryChecks {
 
   private val Starts = 6
@@ -41,7 +41,7 @@ private[testkit] object SourceQueryChecks {
     if (scene.fixture.keepsRows) {
       Directories.copy(original.checkpoint, restored.checkpoint)
       val before = scene.deliveries(original).rows
-      // Two batches: with the second one Spark tells the source that the first is done.
+      // Two batches: with the second one Spark commits the first to the source.
       scene.deliver(original, 20)(scene.add(10))
       scene.deliver(original, 30)(scene.add(10))
       val expected = scene.deliveries(original).rows.diff(before)
@@ -76,18 +76,18 @@ private[testkit] object SourceQueryChecks {
     scene.assertOnceEach(query, "after a third run, with 5 more rows")
   }
 
-  /** Adds, starts and stops in random order. */
+  /** Adds rows, starts and stops in random order. */
   private def restarts(scene: SourceScene, seed: Long): Unit = {
     val random = new Random(seed)
     val query = scene.query()
     val found = scene.deliveries(query)
-    // Stopped while Spark logs its first batch, a query cannot be started again, whatever its source.
+    // Deliver first: a query that is stopped while Spark logs its first batch cannot be restarted, with any source.
     scene.deliver(query, 5)(scene.add(5))
     (1 to Starts).foreach { _ =>
       scene.running(query.start(Session.get())) { started =>
         (0 to random.nextInt(3)).foreach { _ =>
           scene.add(1 + random.nextInt(9))
-          // Stopped in the middle of a batch, or after it.
+          // Stops in the middle of a batch, or after it.
           if (random.nextBoolean()) { val _ = QueryWatch.run(started)(found.distinctRows >= scene.added) }
         }
         QueryWatch.assertNoError(started)

@@ -10,7 +10,7 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import io.epochal.testkit.engine._
 import io.epochal.testkit.report.Evidence
 
-/** Queries over the source whose deliveries are recorded, for one check. */
+/** Queries of one check over the source, with recorded deliveries. */
 final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(fixture) {
 
   private val id = UUID.randomUUID().toString
@@ -29,13 +29,13 @@ final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(f
     added += rows
   }
 
-  /** Adds rows before the next start of a query; in a run of their own, if the source must run to receive them. */
+  /** Adds rows before the next start of a query. If the source must run to receive them, it runs for that. */
   def addBefore(query: QuerySpec, rows: Int): Unit = fixture match {
     case named: FormatSource if named.receives => deliver(query, added)(add(rows))
     case _                                     => add(rows)
   }
 
-  /** A query with a checkpoint and deliveries of its own. */
+  /** A query with its own checkpoint and deliveries. */
   def query(name: String = "query"): QuerySpec = {
     val scene = Files.createDirectories(directory.resolve(name))
     val sink = Map("directory" -> scene.resolve("deliveries").toString)
@@ -44,10 +44,10 @@ final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(f
 
   def deliveries(query: QuerySpec): Deliveries = new Deliveries(query.scene.resolve("deliveries"))
 
-  /** Runs the query until it has delivered `count` rows, and stops it. If it does not deliver them, that is evidence.
+  /** Runs the query until it has delivered `count` rows, then stops it. Fails the check if it does not deliver them.
     *
     * @param meanwhile
-    *   run once the query has started
+    *   runs after the query has started
     */
   def deliver(query: QuerySpec, count: => Long)(meanwhile: => Any = ()): Unit = {
     val found = deliveries(query)
@@ -61,13 +61,13 @@ final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(f
     }
   }
 
-  // Stopped between the sink's commit and Spark's, the next start would deliver the epoch again.
+  // After a stop between the sink's commit and Spark's, the next start would deliver the epoch again.
   private def committed(query: QuerySpec, started: StreamingQuery): Boolean =
     !started.isActive || deliveries(query).all.lastOption.forall { case (epoch, _) =>
       query.committed.lastOption.exists(_ >= epoch)
     }
 
-  /** Asserts that every added row was delivered once, and that replays delivered the same rows. */
+  /** Asserts that every added row was delivered once and that replays delivered the same rows. */
   def assertOnceEach(query: QuerySpec, what: String): Unit = {
     val found = deliveries(query)
     found.sameWhenReplayed()

@@ -11,13 +11,13 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import io.epochal.testkit.engine.QueryWatch
 import io.epochal.testkit.report.{Check, NotChecked, Promise}
 
-/** Gives each check a fixture and a scene of its own, and closes both. */
+/** Creates the fixture and the scene of each check. */
 final private[testkit] class Stage[F <: Fixture, S <: AutoCloseable](newFixture: () => F)(scene: F => S) {
 
   def check(promise: Promise)(body: S => Any): Check =
     new Check(promise, () => Using.resource(open(promise))(body(_): Unit))
 
-  /** A scene that closes its fixture.
+  /** Opens a scene, which closes its fixture.
     *
     * @throws io.epochal.testkit.report.NotChecked
     *   the promise is exempt
@@ -35,7 +35,7 @@ final private[testkit] class Stage[F <: Fixture, S <: AutoCloseable](newFixture:
   }
 }
 
-/** A fixture and a directory of its own. */
+/** A fixture with its own directory. */
 abstract private[testkit] class Scene[F <: Fixture](val fixture: F) extends AutoCloseable {
   protected val directory: Path = Files.createTempDirectory("epochal-testkit").toRealPath()
 

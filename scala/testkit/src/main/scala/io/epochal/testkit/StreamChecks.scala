@@ -8,13 +8,13 @@ import io.epochal.core.error.Conditions
 import io.epochal.testkit.SourcePromises._
 import io.epochal.testkit.report.{Check, Evidence}
 
-/** What a stream must do, without a query. */
+/** Checks of a stream, without a query. */
 private[testkit] object StreamChecks {
   private type Stage = io.epochal.testkit.Stage[SourceFixture, StreamScene]
 
   private val Version = "\"(?:v|version)\"\\s*:\\s*\"?(\\d+)".r
   private val Future = "4711"
-  // An end that follows a clock moves within a second, whatever the clock counts.
+  // An end that follows a clock moves within a second, for any clock resolution.
   private val ClockMillis = 1200L
   private val Looks = 4
   private val Hour = 3600000L
@@ -41,7 +41,7 @@ private[testkit] object StreamChecks {
       val error = scene.refused(Conditions.OffsetVersionUnsupported, s"the offset $later") {
         stream.deserializeOffset(later)
       }
-      // The newest that is read; an offset may be written in an older one.
+      // The newest supported version; an offset may have been written in an older one.
       val named = "\\d+".r.findAllIn(Evidence.text(error)).map(BigInt(_)).toSet
       Evidence.unless(named(BigInt(Future)) && (named - BigInt(Future)).exists(_ >= version))(
         s"the error names not both versions, $Future and at least $version: ${Evidence.text(error)}")
@@ -83,7 +83,7 @@ private[testkit] object StreamChecks {
     }
   )
 
-  /** Which rows are between two offsets, and that it is always the same ones. */
+  /** Plans: the rows between two offsets are always the same. */
   private def plans(stage: Stage): Seq[Check] = Seq(
     stage.check(IdempotentPlan) { scene =>
       val (stream, start, end) = scene.started(23)
@@ -139,12 +139,12 @@ private[testkit] object StreamChecks {
     }
   )
 
-  /** As it comes from Spark's log after a restart: an offset of another class, with the JSON alone. */
+  /** The offset as read from Spark's log after a restart: of another class, with only the JSON. */
   private def logged(offset: Offset): Offset = new Offset {
     override def json(): String = offset.json
   }
 
-  /** Delivers all rows in batches of several sizes, each by a driver of its own: the last offset, and the rows in order. */
+  /** Delivers all rows in batches of different sizes, each from a new driver. Returns the last offset and the rows in order. */
   private def deliverAll(scene: StreamScene, count: Int): (String, Seq[Seq[Any]]) = {
     scene.fixture.makeAvailable(count)
     val sizes = Iterator.continually(Seq(1L, 7L, 3L, 20L)).flatten
@@ -167,7 +167,7 @@ private[testkit] object StreamChecks {
     (at, rows)
   }
 
-  /** How far a batch goes: read limits, and AvailableNow. */
+  /** Ends of batches: read limits and AvailableNow. */
   private def limits(stage: Stage): Seq[Check] = Seq(
     stage.check(MaxRows) { scene =>
       scene.fixture.makeAvailable(30)
@@ -200,7 +200,7 @@ private[testkit] object StreamChecks {
       val sizes = availableNow(scene, addedPerBatch = if (scene.fixture.endIsKnownAtStart) 0 else 5)
       if (scene.fixture.endIsKnownAtStart) Evidence.equal("sizes of the batches", sizes, Vector(10, 10, 5))
       else
-        // A list that is followed shows its end only when a read comes there: what was added before that belongs to it.
+        // This source sees its end only when it reads there: rows added before that belong to the run.
         Evidence.unless(sizes.take(2) == Vector(10, 10) && sizes.sum >= 25)(
           s"25 rows in batches of at most 10 came in batches of ${Evidence.shown(sizes)}")
     },
@@ -217,7 +217,7 @@ private[testkit] object StreamChecks {
       Evidence.broken(s"there are 9 rows, and $limit lets a batch through to ${end.json}")
     }
 
-  /** The sizes of the batches in which 25 rows come, at most 10 each. */
+  /** Sizes of the batches, at most 10 each, that deliver 25 rows. */
   private def availableNow(scene: StreamScene, addedPerBatch: Int): Vector[Int] = {
     scene.fixture.makeAvailable(25)
     val stream = scene.newStream()

@@ -8,8 +8,8 @@ import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, 
 import io.epochal.core.error.Condition
 import io.epochal.testkit.report.Evidence
 
-/** An origin and a checkpoint, for one check. It plays the engine's part towards the source. */
-final private[testkit] class StreamScene(fixture: SourceFixture, tells: (Throwable, Condition) => Boolean)
+/** An origin and a checkpoint for one check, with calls to the source as Spark's engine makes them. */
+final private[testkit] class StreamScene(fixture: SourceFixture, isRefusal: (Throwable, Condition) => Boolean)
     extends Scene(fixture) {
   val everything: ReadLimit = ReadLimit.allAvailable()
 
@@ -18,11 +18,11 @@ final private[testkit] class StreamScene(fixture: SourceFixture, tells: (Throwab
 
   def newStream(partitions: Int = 2): MicroBatchStream = remembered(fixture.newStream(checkpoint, partitions))
 
-  /** With a checkpoint of its own. */
+  /** Creates a stream over another origin, with its own checkpoint. */
   def newStreamOfAnotherSource(): MicroBatchStream =
     remembered(fixture.newStreamOfAnotherSource(checkpoint.resolveSibling("1")))
 
-  /** Ignores how streams stop: why a check failed says more. */
+  /** Ignores errors of stopping streams, which would hide why a check failed. */
   override def close(): Unit = {
     made.foreach(stream => Try(stream.stop()))
     super.close()
@@ -33,7 +33,7 @@ final private[testkit] class StreamScene(fixture: SourceFixture, tells: (Throwab
     stream
   }
 
-  /** The stream, its first offset, and the offset after `rows` rows. */
+  /** Creates a stream. Returns it with its first offset and the offset after `rows` rows. */
   def started(rows: Int): (MicroBatchStream, Offset, Offset) = {
     fixture.makeAvailable(rows)
     val stream = newStream()
@@ -49,7 +49,7 @@ final private[testkit] class StreamScene(fixture: SourceFixture, tells: (Throwab
   def read(stream: MicroBatchStream, start: Offset, end: Offset): Seq[Seq[Any]] =
     MicroBatch.read(stream, fixture.schema, start, end)
 
-  /** The rows between two offsets, read by a stream that a new driver makes. */
+  /** Rows between two offsets, read from the stream of a new driver. */
   def replay(start: Offset, end: Offset, partitions: Int): Seq[Seq[Any]] = {
     val stream = newStream(partitions)
     read(stream, stream.deserializeOffset(start.json), stream.deserializeOffset(end.json))
@@ -62,5 +62,5 @@ final private[testkit] class StreamScene(fixture: SourceFixture, tells: (Throwab
     }
 
   def refused(condition: Condition, what: String)(body: => Any): Throwable =
-    Refusal.of(condition, what, tells)(body)
+    Refusal.of(condition, what, isRefusal)(body)
 }

@@ -8,10 +8,10 @@ import org.junit.platform.launcher.core.{LauncherDiscoveryRequestBuilder, Launch
 import org.junit.platform.launcher.{TestExecutionListener, TestIdentifier}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What JUnit 5 makes of the kit's tests. */
+/** The kit's tests under JUnit 5. */
 final class JunitSuite extends AnyFunSuite {
 
-  /** The results of a class's tests, by their names. */
+  /** Results of a class's tests, by name. */
   private def run(className: String): Map[String, TestExecutionResult] = {
     val results = Map.newBuilder[String, TestExecutionResult]
     val listener = new TestExecutionListener {
@@ -28,7 +28,7 @@ final class JunitSuite extends AnyFunSuite {
       .collectFirst { case (name, result) if name.startsWith(s"$promise:") => result.getStatus.name }
       .getOrElse("none")
 
-  test("a kept promise is a test that succeeds, a broken one fails with the evidence, an exempt one is aborted") {
+  test("the test of a kept promise succeeds, of a broken one fails with evidence, of an exempt one is aborted") {
     val results = run("io.epochal.testkit.example.WallClockTest")
     assert(
       Seq("offset-round-trip", "end-from-origin", "lag")
@@ -39,7 +39,7 @@ final class JunitSuite extends AnyFunSuite {
     assert(messages.contains("the source counts no rows"))
   }
 
-  test("a test class that implements the interface has a test for each promise") {
+  test("a class that implements the interface has one test per promise") {
     val found = LauncherFactory
       .create()
       .discover(

@@ -16,7 +16,7 @@ final class PromisesSuite extends AnyFunSuite {
     lists.foreach(promises => assert(promises.map(_.name).distinct.size == promises.size))
   }
 
-  test("the kit's page has every promise") {
+  test("the kit's page lists every promise") {
     val page = Files.readString(Path.of(System.getProperty("epochal.root"), "docs", "testkit.md"))
     lists.flatten.foreach(promise => assert(page.contains(s"`${promise.name}`"), promise))
   }

@@ -6,7 +6,7 @@ import org.scalatest.tagobjects.Slow
 import io.epochal.testkit.connector.{LineFixture, Lines, ReceiverFixture, SqliteFixture}
 import io.epochal.testkit.report.Report
 
-/** The kit finds nothing wrong with what is right. */
+/** Correct connectors keep every promise. */
 final class RightConnectorsSuite extends AnyFunSuite {
 
   private def assertKept(report: Report, exempt: Set[String]): Unit = {
@@ -21,7 +21,7 @@ final class RightConnectorsSuite extends AnyFunSuite {
     assertKept(report, Set("to-continuous", "from-real-time"))
   }
 
-  test("a source that journals what it receives keeps those of queries, also when it is killed", Slow) {
+  test("a source that journals received rows keeps every promise of queries and kills", Slow) {
     val promises = (SourcePromises.ofQueries ++ SourcePromises.ofKills).map(_.name)
     val report = Conformance.source("receiver", () => new ReceiverFixture(durable = true)).only(promises: _*).run()
     println(report)

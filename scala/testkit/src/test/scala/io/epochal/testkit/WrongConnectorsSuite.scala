@@ -8,7 +8,7 @@ import org.scalatest.tagobjects.Slow
 import io.epochal.testkit.connector._
 import io.epochal.testkit.report.{Promise, Report}
 
-/** The kit catches what is wrong, by the promise that is broken. */
+/** Faulty connectors break the promise that covers their fault. */
 final class WrongConnectorsSuite extends AnyFunSuite {
 
   private def assertBroken(report: Report, promise: Promise, evidence: String): Unit = {
@@ -17,37 +17,37 @@ final class WrongConnectorsSuite extends AnyFunSuite {
     assert(found.exists(_.explanation.contains(evidence)), report)
   }
 
-  test("a position kept outside the checkpoint is found by a copy of the checkpoint", Slow) {
+  test("a position outside the checkpoint breaks checkpoint-alone", Slow) {
     val wrong = Conformance.source("side file", () => new LineFixture(classOf[SideFileLines], partitionable = false))
     val report = wrong.only("idempotent-plan", "commit", "replay", "checkpoint-alone", "restarts").run()
     assertBroken(report, SourcePromises.CheckpointAlone, "by the query 'restored': 10 rows for 20")
     assert(report.broken.size == 1 && report.exempt.isEmpty, report)
   }
 
-  test("a wall clock as end offset is found by an end that moves though nothing was added") {
+  test("a wall clock as end offset breaks end-from-origin") {
     val report =
       Conformance.stream("clock", () => new LineFixture(classOf[WallClockLines], partitionable = false)).run()
     assertBroken(report, SourcePromises.EndFromOrigin, "nothing was added, and the end went from")
   }
 
-  test("an acknowledgement before durability is found by rows that a kill loses", Slow) {
+  test("an acknowledgement before durability loses rows in a kill", Slow) {
     val promises = SourcePromises.ofKills.map(_.name)
     val report = Conformance.source("receiver", () => new ReceiverFixture(durable = false)).only(promises: _*).run()
     assertBroken(report, SourcePromises.Acknowledged, "rows for 25")
     assert(report.kept.asScala.map(_.promise).contains(SourcePromises.KillBeforeCommitLog))
   }
 
-  test("a ledger in another transaction than the rows is found by a kill during the commit", Slow) {
+  test("a ledger in a separate transaction duplicates rows in a kill during the commit", Slow) {
     val promises = SinkPromises.ofKills.map(_.name)
     def run() = Conformance.sink("sqlite", () => new SqliteFixture(together = false)).only(promises: _*).run()
-    // A round of kills can miss the moment between the two.
+    // A kill can miss the moment between the two transactions.
     val rounds = Iterator.continually(run()).take(5)
     val report = rounds.find(!_.broken.isEmpty).getOrElse(fail("not found in five rounds"))
     assertBroken(report, SinkPromises.RowsWithLedger, "more than once")
     assert(report.broken.size == 1, report)
   }
 
-  test("a trigger that a sink does not support, and accepts, is found by its not being refused") {
+  test("an unsupported trigger that the sink accepts is reported") {
     val newFixture = () => new SqliteFixture(together = true, refuses = true)
     val report = Conformance.sink("sqlite", () => newFixture()).only(SinkPromises.ofModes.map(_.name): _*).run()
     assertBroken(report, SinkPromises.Continuous, "a continuous query was accepted")

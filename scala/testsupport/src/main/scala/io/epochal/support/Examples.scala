@@ -2,7 +2,7 @@ package io.epochal.support
 
 import org.scalactic.anyvals.PosInt
 
-/** How many examples a property is tried with: all of them with `EPOCHAL_CRASH=full`, as in `make test-crash`, else a third. */
+/** Number of examples per property: all with `EPOCHAL_CRASH=full`, as in `make test-crash`, else a third. */
 object Examples {
 
   /** Whether this is `make test-crash`. */

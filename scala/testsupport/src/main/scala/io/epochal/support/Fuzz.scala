@@ -10,15 +10,15 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 
-/** Attacks by chance, over and over for a while: EPOCHAL_FUZZ_SECONDS for each test. Every round follows from a seed, which is
-  * shown where it fails; EPOCHAL_FUZZ_SEED begins with that round.
+/** Fuzz tests: random rounds for EPOCHAL_FUZZ_SECONDS per test. A round depends only on its seed, which a failure shows;
+  * EPOCHAL_FUZZ_SEED starts with that round.
   */
 trait Fuzz { this: AnyFunSuite =>
 
   /** @param round
-    *   fails by anything but an [[EpochalException]]
+    *   one attack; any exception except an [[EpochalException]] fails the test
     * @return
-    *   by the test: how many rounds ended without an error, and how many with each condition
+    *   the test prints how many rounds ended without an error, and how many with each condition
     */
   protected def fuzz(name: String)(round: Random => Unit): Unit = test(name) {
     val first = sys.env.get("EPOCHAL_FUZZ_SEED").fold(System.nanoTime())(_.toLong)
@@ -31,13 +31,13 @@ trait Fuzz { this: AnyFunSuite =>
       outcomes = outcomes.updated(outcome, outcomes(outcome) :+ text)
     }
     info(outcomes.toSeq.sortBy(-_._2.size).map { case (outcome, all) => s"${all.size} $outcome" }.mkString(", "))
-    // Attacks that all fail, or none, test nothing.
+    // If all attacks fail, or none, the test is useless.
     if (outcomes.values.map(_.size).sum >= 100)
       assert(outcomes.size > 1 && outcomes.contains(Fuzz.Fine), outcomes.values.map(_.head))
   }
 
-  /** "fine", or the name of the condition, and its message. In a thread of its own, so that one that hangs is seen where it
-    * stands.
+  /** Runs the body in a new thread, to report the stack of one that hangs. Returns "fine" or the name of the condition, with its
+    * message.
     */
   private def within(seconds: Long)(body: => Unit): (String, String) = {
     val executor = Executors.newSingleThreadExecutor { (task: Runnable) =>
@@ -58,14 +58,14 @@ trait Fuzz { this: AnyFunSuite =>
         case _: TimeoutException =>
           val stacks = Thread.getAllStackTraces
           val stack = stacks.keySet.toArray(Array.empty[Thread]).filter(_.getName == "fuzz").flatMap(stacks.get(_))
-          fail(stack.mkString(s"still at work after $seconds s:\n", "\n", ""))
+          fail(stack.mkString(s"still running after $seconds s:\n", "\n", ""))
       }
     } finally executor.shutdownNow(): Unit
   }
 
   private def named(error: EpochalException): (String, String) = {
     val text = error.getMessage
-    if (text.contains(Fuzz.Secret)) fail(s"tells a secret: $text")
+    if (text.contains(Fuzz.Secret)) fail(s"contains a secret: $text")
     if (text.length > Fuzz.MaxMessage) fail(s"${text.length} characters: ${text.take(1000)}")
     error.condition.name -> text
   }
@@ -77,13 +77,13 @@ object Fuzz {
   private val MaxMessage = 30000
   private val Fine = "fine"
 
-  /** From seeds beside each other, a `Random` makes first numbers beside each other: round after round would begin alike. */
+  /** Scrambles the seed: with consecutive seeds, the first numbers of `Random` would be similar. */
   def random(seed: Long): Random = new Random(new SplittableRandom(seed).nextLong())
 
-  /** What must be in no error. */
+  /** Secret that no error may contain. */
   val Secret = "hunter2"
 
-  /** A part of the values, in their order; now and then all or none. */
+  /** Random subset of the values, in order; sometimes all or none. */
   def some[A](random: Random, all: Seq[A]): Seq[A] = {
     val share = random.nextDouble()
     all.filter(_ => random.nextDouble() < share)
@@ -91,7 +91,7 @@ object Fuzz {
 
   def one[A](random: Random, all: Seq[A]): A = all(random.nextInt(all.size))
 
-  /** The bytes with up to `most` changes: bytes changed, removed, doubled, cut off, or replaced by one of the words. */
+  /** The bytes with up to `most` random changes: replaced, removed, duplicated, truncated, or replaced by one of the words. */
   def changed(random: Random, bytes: Array[Byte], most: Int, words: Seq[String]): Array[Byte] =
     (0 until random.nextInt(most + 1)).foldLeft(bytes) { (text, _) =>
       if (text.isEmpty) text

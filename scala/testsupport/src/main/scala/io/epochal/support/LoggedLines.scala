@@ -9,11 +9,11 @@ import org.apache.logging.log4j.core.config.{Configurator, Property}
 import org.apache.logging.log4j.core.{LogEvent, Logger}
 import org.apache.logging.log4j.{Level, LogManager}
 
-/** What is logged while a test runs. */
+/** Captures log events of a test. */
 object LoggedLines {
 
   /** @return
-    *   of each event the logger's name and the message; the first one is this object's
+    *   logger name and message of each event; the first event is from this object
     */
   def of(level: Level)(body: => Unit): Seq[String] = {
     val root = LogManager.getRootLogger.asInstanceOf[Logger]

@@ -10,7 +10,7 @@ import org.apache.spark.sql.test.QuerySuite
 import org.scalatest.Assertions.assert
 import org.scalatest.time.{Millis, Minutes, Span}
 
-/** Queries under each kind of trigger, in a session that allows real-time mode, with short batches. */
+/** Runs queries under each kind of trigger, in a session that allows real-time mode, with short batches. */
 trait ModesTest extends QuerySuite {
   import ModesTest.Mode
 
@@ -22,7 +22,7 @@ trait ModesTest extends QuerySuite {
       "spark.sql.streaming.stateStore.providerClass",
       "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
 
-  /** Waits while the query runs. */
+  /** Waits until the claim holds; fails if the query ends. */
   protected def until(query: StreamingQuery, minutes: Long)(claim: => Any): Unit =
     eventually(timeout(Span(minutes, Minutes)), interval(Span(20, Millis))) {
       query.exception.foreach(throw _)
@@ -30,7 +30,7 @@ trait ModesTest extends QuerySuite {
     }
 
   /** @param name
-    *   under which its rows are in [[Collected]]
+    *   key of the rows in [[Collected]]
     */
   protected def collect(frame: DataFrame, checkpoint: File, mode: Mode, name: String): StreamingQuery =
     frame.writeStream
@@ -44,7 +44,7 @@ trait ModesTest extends QuerySuite {
 object ModesTest {
   final case class Mode(name: String, trigger: Trigger, output: OutputMode)
 
-  /** A mode of each kind, by its interval in milliseconds. */
+  /** One mode of each kind, with intervals in milliseconds. */
   abstract class Modes(micro: Long, continuous: Long, realTime: Long) {
     val Micro: Mode = Mode("micro-batch", Trigger.ProcessingTime(micro), OutputMode.Append)
     val Continuous: Mode = Mode("continuous", Trigger.Continuous(continuous), OutputMode.Append)
@@ -53,30 +53,30 @@ object ModesTest {
 
     private val Finishing = Mode("availableNow", Trigger.AvailableNow(), OutputMode.Append)
 
-    /** From which one a query goes on under which other one only after an epoch that a stop left begun has ended. */
+    /** Changes of mode (from, to) that Spark refuses while the last epoch is unfinished. */
     private val unfinishedRefused: Set[(Mode, Mode)] =
       Set(Micro -> Continuous, Micro -> RealTime, RealTime -> Continuous)
 
-    /** Ends such an epoch, if there is one. */
+    /** Finishes the last epoch, if the change of mode requires it. */
     def finish(change: (Mode, Mode), checkpoint: File)(start: Mode => StreamingQuery): Unit =
       if (unfinishedRefused(change) && isUnfinished(checkpoint))
         assert(start(Finishing).awaitTermination(60000)): Unit
 
-    /** From which one Spark goes on under which other one not. */
+    /** Changes of mode (from, to) that Spark refuses. */
     val refused: Set[(Mode, Mode)] = Set(Continuous -> Micro, Continuous -> RealTime)
   }
 
   /** The last epoch that Spark logged as committed. */
   def lastCommit(checkpoint: File): Option[Long] = last(checkpoint, "commits")
 
-  /** Whether the last epoch was begun and not committed. */
+  /** Whether the last epoch was started and not committed. */
   private def isUnfinished(checkpoint: File): Boolean =
     last(checkpoint, "offsets").exists(epoch => lastCommit(checkpoint).forall(_ < epoch))
 
   private def last(checkpoint: File, log: String): Option[Long] =
     Option(new File(checkpoint, log).list).toSeq.flatten.flatMap(_.toLongOption).maxOption
 
-  /** A number in the offset at which that epoch ended; 0 before the first. */
+  /** Numeric field of the offset of the last committed epoch; 0 before the first. */
   def committed(checkpoint: File, field: String): Long = lastCommit(checkpoint).fold(0L) { epoch =>
     val logged = Files.readString(new File(checkpoint, s"offsets/$epoch").toPath)
     s"\"$field\":(\\d+)".r.findFirstMatchIn(logged).fold(0L)(_.group(1).toLong)

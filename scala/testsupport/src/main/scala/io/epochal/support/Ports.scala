@@ -6,6 +6,6 @@ import scala.util.Using
 
 object Ports {
 
-  /** One of this machine's at which nothing listens. */
+  /** A free local port. */
   def free(): Int = Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType
 import org.openjdk.jmh.annotations._
 import org.openjdk.jmh.infra.Blackhole
 
-/** The records of one page, as the static server of the REST benchmark gives it: 100 of 290 bytes. */
+/** Records of one page from the static server of the REST benchmark: 100 records of 290 bytes. */
 @State(Scope.Thread)
 @BenchmarkMode(Array(Mode.AverageTime))
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
@@ -17,7 +17,7 @@ import org.openjdk.jmh.infra.Blackhole
 @Fork(1)
 class PageBench {
 
-  /** Lengths of its texts: as there, or short. */
+  /** Length of the texts: as in the benchmark, or short. */
   @Param(Array("180", "10"))
   var body: Int = 0
 
@@ -41,7 +41,7 @@ class PageBench {
     while (records.next()) hole.consume(records.row(rows))
   }
 
-  /** What our reader falls back to where a byte is in doubt. */
+  /** The fallback of our reader for input that its scan cannot decide. */
   @Benchmark def jackson(hole: Blackhole): Unit = {
     val records = new TokenRecords(buffer.piece, RecordFormat.Json(""), place)
     while (records.next()) hole.consume(records.row(rows))

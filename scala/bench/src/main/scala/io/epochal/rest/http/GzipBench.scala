@@ -10,7 +10,7 @@ import org.openjdk.jmh.annotations._
 import io.epochal.kit.gzip.GzipMembers
 import io.epochal.kit.record.Body
 
-/** A megabyte of JSON out of gzip: our decoder, and the JDK's. */
+/** Decompression of a megabyte of JSON: our gzip decoder and the JDK's. */
 @State(Scope.Thread)
 @BenchmarkMode(Array(Mode.AverageTime))
 @OutputTimeUnit(TimeUnit.MICROSECONDS)

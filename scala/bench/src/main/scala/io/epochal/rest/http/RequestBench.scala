@@ -10,7 +10,7 @@ import io.epochal.kit.record.Body
 import io.epochal.rest.http.request.{HttpCall, HttpCounters}
 import io.epochal.rest.source.paging.RestOptions
 
-/** A request for a small page, and all that stands around it, to a server in the same JVM. */
+/** A complete request for a small page, to a server in the same JVM. */
 @State(Scope.Thread)
 @BenchmarkMode(Array(Mode.AverageTime))
 @OutputTimeUnit(TimeUnit.MICROSECONDS)

@@ -23,16 +23,16 @@ import io.epochal.ingest.http.auth.{Admission, OpenAdmission}
 import io.epochal.ingest.http.body.BodyBudget
 import io.epochal.ingest.intake.{Intake, Listener}
 
-/** Receives records over HTTP/1.1: `POST /` and `POST /{stream}`, with `GET /health` and `GET /metrics`. It listens from its
-  * construction to `close`.
+/** HTTP/1.1 listener: `POST /` and `POST /{stream}` for records, `GET /health` and `GET /metrics`. Listens from construction to
+  * `close`.
   *
-  * Status 200 means that the intake has stored the request. After any other status, or none, it may not be stored: a client that
-  * repeats it sends the same `Idempotency-Key`. At `close`, requests in flight get no response.
+  * Status 200 means that the intake has stored the request. After any other status, or no response, it may or may not be stored:
+  * retry with the same `Idempotency-Key`. At `close`, requests in flight get no response.
   *
   * @param bind
-  *   port 0: any that is free
+  *   port 0: any free port
   * @param gauges
-  *   further ones in `/metrics`: name, description, value
+  *   additional gauges in `/metrics`: name, description, value
   * @throws io.epochal.core.error.EpochalException
   *   LISTENER_EXPOSED, PORT_UNAVAILABLE
   */
@@ -60,7 +60,7 @@ final private[ingest] class HttpListener(
 
   override def close(): Unit = {
     slow.stop()
-    // A stop that is interrupted is a stop all the same.
+    // An interrupted stop still stops everything.
     val interrupted = Thread.interrupted()
     try server.stop()
     finally {
@@ -103,12 +103,12 @@ final private[ingest] class HttpListener(
   private def makeConnector(): ServerConnector = {
     val http = new HttpConnectionFactory(HttpListener.configuration(settings.limits))
     val factories = settings.tls.fold(Seq[org.eclipse.jetty.server.ConnectionFactory](http)) { tls =>
-      // Jetty would add one that refuses a Host which the certificate does not name: that is for the client to judge.
+      // Without Jetty's SNI host check: whether the certificate matches the Host is for the client to verify.
       http.getHttpConfiguration.addCustomizer(new SecureRequestCustomizer(false))
       Seq(new SslConnectionFactory(HttpListener.tls(tls), http.getProtocol), http)
     }
-    // No thread of its own accepts: the one that selects does. Buffers go from no connection to another: where Jetty gives one
-    // back twice, as it did after requests that were no HTTP, two clients would write into it.
+    // 0 acceptors: the selector thread accepts. Buffers are not pooled: Jetty has released a buffer twice after requests that were
+    // not HTTP, and then two clients would write into it.
     val connector = new ServerConnector(server, null, null, ByteBufferPool.NON_POOLING, 0, 1, factories: _*)
     connector.setHost(bind.getAddress.getHostAddress)
     connector.setPort(bind.getPort)
@@ -120,7 +120,7 @@ final private[ingest] class HttpListener(
 private object HttpListener {
   private val Format = "epochal-ingest"
 
-  /** Few are enough: nothing waits in them. */
+  /** A small pool is enough: no thread blocks. */
   private def threads(): QueuedThreadPool = {
     val most = math.max(4, math.min(Runtime.getRuntime.availableProcessors * 2, 16))
     val pool = new QueuedThreadPool(most, 2)
@@ -151,10 +151,10 @@ private object HttpListener {
   }
 }
 
-/** What all requests of a listener share.
+/** State shared by all requests of a listener.
   *
   * @param executor
-  *   sends responses, so that the journal's thread does not
+  *   sends responses, to keep that off the journal's thread
   */
 final private[http] class Shared(val settings: HttpSettings, val intake: Intake, val executor: Executor, clock: Clock) {
   val metrics = new HttpMetrics

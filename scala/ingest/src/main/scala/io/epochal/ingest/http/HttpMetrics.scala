@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 
 import io.epochal.ingest.http.body.Refusal
 
-/** What a listener has counted since it began, for the query's progress and for Prometheus. Thread-safe. */
+/** Counters of a listener since its start, for the query's progress and for Prometheus. Thread-safe. */
 final private[http] class HttpMetrics {
   import HttpMetrics._
 
@@ -24,14 +24,14 @@ final private[http] class HttpMetrics {
 
   def refused(reason: String): Unit = reasons.computeIfAbsent(reason, _ => new LongAdder).increment()
 
-  /** A request was acknowledged so long after its last byte. */
+  /** Counts an acknowledged request; `nanos` is the time since its last byte. */
   def acknowledged(nanos: Long): Unit = {
     val bucket = LatencyBounds.indexWhere(nanos / 1e9 <= _)
     buckets(if (bucket < 0) buckets.length - 1 else bucket).increment()
     latencyNanos.add(nanos)
   }
 
-  /** Entries for the query's progress. Most requests that find the journal full never reach it, so they are counted here. */
+  /** Entries for the query's progress. Most requests that are refused because the journal is full never reach it, so they are counted here. */
   def progress(connections: Int): Map[String, String] = Map(
     "connections" -> connections.toString,
     "requests" -> statuses.values.asScala.map(_.sum).sum.toString,
@@ -39,10 +39,10 @@ final private[http] class HttpMetrics {
     "refusedFull" -> Option(reasons.get(Refusal.Full)).fold(0L)(_.sum).toString
   )
 
-  /** The text format of Prometheus, version 0.0.4.
+  /** Prometheus text format, version 0.0.4.
     *
     * @param gauges
-    *   name, description and value of further ones
+    *   name, description and value of additional gauges
     */
   def prometheus(connections: Int, bufferedBytes: Long, gauges: Seq[(String, String, Long)]): String = {
     val text = new StringBuilder

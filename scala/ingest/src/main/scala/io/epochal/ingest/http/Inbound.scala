@@ -11,7 +11,7 @@ import org.eclipse.jetty.server.Request
 import io.epochal.ingest.http.body.{BodyFormat, JsonObject, Refusal, Refused}
 import io.epochal.ingest.intake.Listener
 
-/** The head of a request with records.
+/** Head of a request with records.
   *
   * @param stream
   *   empty if the path names none
@@ -24,14 +24,14 @@ final private[http] class Inbound private (
     request: Request,
     settings: HttpSettings) {
 
-  /** The value of a header; None if there is none of that name, or several. */
+  /** Value of a header; None if it is missing or repeated. */
   def header(name: String): Option[String] = Inbound.header(request, name)
 
-  /** Address and port of the client. */
+  /** The client's address and port. */
   def remote: String =
     forwarded.getOrElse(Listener.shown(request.getConnectionMetaData.getRemoteSocketAddress))
 
-  /** The headers for the column `headers`, as JSON; null if the request has none of them. */
+  /** JSON for the column `headers`; null if the request has none of the configured headers. */
   def headersJson: String = {
     val found = settings.headers.flatMap { name =>
       val values = request.getHeaders.getValuesList(name).asScala
@@ -41,23 +41,22 @@ final private[http] class Inbound private (
     if (found.isEmpty) null else new String(json, UTF_8)
   }
 
-  /** The key by which a repeated request is recognised, with its stream: the client's `Idempotency-Key`, else the id of the
-    * webhook's delivery.
+  /** Idempotency key, including the stream: the client's `Idempotency-Key`, else the webhook's delivery id.
     *
     * @param record
-    *   the only one of the request
+    *   the only record of the request; None if there are several
     */
   def key(record: Option[Array[Byte]]): Option[String] =
     idempotencyKey
       .orElse(delivery.flatMap(_.of(header, record)).filter(Inbound.isKey))
       .map(key => s"$stream/$key")
 
-  /** Whether the journal may know the request from before: it has a key. */
+  /** Whether the request has an idempotency key, so the journal may have stored it before. */
   def mayBeKnown: Boolean = idempotencyKey.isDefined || delivery.isDefined
 
   private def delivery = settings.admission.flatMap(_.delivery)
 
-  /** The address that the nearest proxy saw. */
+  /** The client address reported by the nearest proxy. */
   private def forwarded: Option[String] =
     if (!settings.trustForwarded) None
     else

@@ -39,7 +39,7 @@ final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoo
     try {
       shared.admission.head(Inbound.header(request, _)).foreach(refusal => throw new Refused(refusal))
       val inbound = Inbound.of(stream, request, shared.settings)
-      // Only the journal knows whether a request with a key was stored before.
+      // A request with a key goes to the journal even then: it may be a duplicate.
       if (!shared.intake.hasRoom && !inbound.mayBeKnown) throw new Refused(Upload.full(1))
       val upload = new Upload(inbound, request, reply, shared)
       slow.watch(upload)

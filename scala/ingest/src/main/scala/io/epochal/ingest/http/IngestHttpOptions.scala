@@ -8,18 +8,18 @@ import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.ingest.http.auth.{AdmissionOptions, AdmissionSettings}
 import io.epochal.ingest.http.body.RecordLimits
 
-/** What clients may take of the driver.
+/** Limits on the memory and time that clients can use on the driver.
   *
   * @param maxRequestBytes
-  *   of a body, before decompression and after it
+  *   maximum bytes of a body, before and after decompression
   * @param maxBufferedBytes
-  *   of all bodies in memory at a time
+  *   maximum bytes of all bodies in memory
   * @param maxHeaderBytes
-  *   of a request's line and headers
+  *   maximum bytes of the request line and headers
   * @param headTimeout
-  *   from the connection, or from the first byte of a later request, to the end of its headers
+  *   from connect, or from the first byte of a later request, to the end of the headers
   * @param minBytesPerSecond
-  *   of a body, on average after its first 10 seconds
+  *   minimum rate of a body, on average after the first 10 seconds
   */
 final private[ingest] case class HttpLimits(
     maxRequestBytes: Int,
@@ -31,14 +31,14 @@ final private[ingest] case class HttpLimits(
     idleTimeout: Duration,
     minBytesPerSecond: Long)
 
-/** The settings of an HTTP listener. Prints without secrets.
+/** Settings of an HTTP listener. `toString` contains no secrets.
   *
   * @param headers
-  *   the headers for the column `headers`
+  *   names of the headers that the column `headers` contains
   * @param trustForwarded
-  *   whether a proxy's `X-Forwarded-For` names the client
+  *   whether to take the client's address from `X-Forwarded-For`
   * @param openStatus
-  *   whether `/health` and `/metrics` need no credentials where the listener is not on loopback
+  *   whether `/health` and `/metrics` need no credentials on an address other than loopback
   */
 final private[ingest] case class HttpSettings(
     limits: HttpLimits,
@@ -49,11 +49,11 @@ final private[ingest] case class HttpSettings(
     admission: Option[AdmissionSettings],
     tls: Option[ListenerTls]) {
 
-  /** Whether it may listen on an address that others can reach. */
+  /** Whether the listener may bind an address that other machines can reach. */
   def isProtected: Boolean = admission.nonEmpty || tls.nonEmpty
 }
 
-/** The options of `protocol=http`. */
+/** Options of `protocol=http`. */
 private[ingest] object IngestHttpOptions {
 
   val MaxRequestBytes: OptionSpec[Long] = OptionSpec(
@@ -123,7 +123,7 @@ private[ingest] object IngestHttpOptions {
     TrustForwarded,
     OpenStatus) ++ AdmissionOptions.all ++ ListenerTlsOptions.all
 
-  /** Reads them, given the options that all listeners have. */
+  /** Reads the settings, given the options common to all listeners. */
   def read(values: OptionValues, maxConnections: Int, idleTimeout: Duration): Either[EpochalException, HttpSettings] =
     for {
       admission <- AdmissionOptions.read(values)
@@ -157,7 +157,7 @@ private[ingest] object IngestHttpOptions {
       text: String): Either[EpochalException, Unit] =
     Either.cond(values(spec) <= most, (), values.group.invalid(spec, s"${values(spec)}", s"at most $text"))
 
-  /** Refuses headers with credentials: rows must have none. */
+  /** Refuses headers with credentials: rows must not contain any. */
   private def harmless(values: OptionValues): Either[EpochalException, Unit] = {
     val signature = values.get(AdmissionOptions.SignatureHeader).toSeq
     val secret = (Credentials ++ signature).map(_.toLowerCase(Locale.ROOT)).toSet

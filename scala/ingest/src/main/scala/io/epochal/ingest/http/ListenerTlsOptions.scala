@@ -12,7 +12,7 @@ import io.epochal.kit.access.{DriverFile, SecretOption}
 import io.epochal.kit.tls.CertificateOptions.{file, invalid}
 import io.epochal.kit.tls.{CertificateOptions, CertifiedKey, PemException}
 
-/** The certificate that a listener shows to its clients. Prints without its key. */
+/** Server certificate of a listener. `toString` does not contain the key. */
 final private[http] class ListenerTls(keys: KeyManagerFactory) {
 
   def context(): SSLContext = {
@@ -24,7 +24,7 @@ final private[http] class ListenerTls(keys: KeyManagerFactory) {
   override def toString: String = s"Tls(${Redaction.Mask})"
 }
 
-/** The certificate of a listener: in PEM, or in a PKCS#12 store. Files are read on the driver, when the query starts. */
+/** Options for a listener's certificate, in PEM or PKCS#12. Files are read on the driver when the query starts. */
 private[http] object ListenerTlsOptions {
 
   private val own = new CertificateOptions("listener", "server")

@@ -9,7 +9,7 @@ import org.eclipse.jetty.util.Callback
 
 import io.epochal.ingest.http.body.Refusal
 
-/** The response to one request. It is sent once. */
+/** The response to one request, sent at most once. */
 final private[http] class Reply(response: Response, callback: Callback, metrics: HttpMetrics) {
 
   def json(status: Int, body: String): Unit = {
@@ -17,14 +17,14 @@ final private[http] class Reply(response: Response, callback: Callback, metrics:
     send(status, Reply.Json, body.getBytes(UTF_8))
   }
 
-  /** Answers `/health` and `/metrics`. Not counted: only requests with records are. */
+  /** Responds to `/health` and `/metrics`. Not counted: only requests with records are. */
   def status(status: Int, body: String, contentType: String = Reply.Json): Unit =
     send(status, contentType, body.getBytes(UTF_8))
 
   def refuse(refusal: Refusal): Unit = {
     metrics.answered(refusal.status)
     metrics.refused(refusal.reason)
-    // The rest of the body would stand before the next request, so the connection ends with this one.
+    // Unread bytes of the body would precede the next request, so the connection is closed.
     if (!response.getRequest.consumeAvailable()) response.getHeaders.put(HttpFields.CONNECTION_CLOSE): Unit
     refusal.retryAfterSeconds.foreach(seconds => response.getHeaders.put(HttpHeader.RETRY_AFTER, seconds.toLong))
     refusal.headers.foreach { case (name, value) => response.getHeaders.put(name, value) }
@@ -43,11 +43,11 @@ private object Reply {
   private val Json = "application/json"
 }
 
-/** Answers requests that Jetty itself refuses: heads and chunks that are no HTTP. Echoes nothing of the request. */
+/** Responds to requests that Jetty itself refuses: invalid heads and chunks. Does not echo any part of the request. */
 final private[http] class BadRequests(metrics: HttpMetrics) extends Request.Handler {
 
   override def handle(request: Request, response: Response, callback: Callback): Boolean = {
-    // Jetty has set it. Its attribute of the request is not found where Jetty's packages have other names, as in our jar.
+    // Set by Jetty. Its request attribute cannot be used instead: its name differs in our jar, where Jetty's packages are relocated.
     val status =
       if (response.getStatus >= HttpStatus.BAD_REQUEST_400) response.getStatus else HttpStatus.BAD_REQUEST_400
     new Reply(response, callback, metrics).refuse(

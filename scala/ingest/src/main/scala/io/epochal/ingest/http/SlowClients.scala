@@ -6,11 +6,11 @@ import org.eclipse.jetty.io.Connection
 import org.eclipse.jetty.io.ssl.SslConnection
 import org.eclipse.jetty.util.thread.Scheduler
 
-/** Closes the connections of clients that send too slowly. An idle timeout does not notice them: a byte now and then keeps a
-  * connection. Checks every second; holds no thread.
+/** Closes the connections of clients that send too slowly. An idle timeout does not catch them: an occasional byte resets it. Checks
+  * every second; holds no thread.
   *
-  * Between requests a connection may be idle for as long as the idle timeout allows. From the first byte of a request to the end of
-  * its head it has `headTimeoutNanos`, as has a new connection for its first head.
+  * Between requests only the idle timeout applies. A request head must be complete within `headTimeoutNanos` of its first byte; the
+  * first head of a connection, of the connect.
   */
 final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Scheduler, metrics: HttpMetrics)
     extends Connection.Listener {
@@ -22,13 +22,13 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
 
   def start(): Unit = schedule()
 
-  /** Ends the checks. Connections that open from now on are closed: Jetty leaves them open if it stops meanwhile. */
+  /** Stops checking. Connections opened from now on are closed: Jetty would leave them open if it stops meanwhile. */
   def stop(): Unit = isStopped = true
 
-  /** Closes all connections, once the server has stopped. */
+  /** Closes all connections. Call after the server has stopped. */
   def closeAll(): Unit = connections.keySet.forEach(_.getEndPoint.close())
 
-  /** Open connections. */
+  /** Number of open connections. */
   def open: Int = connections.size
 
   override def onOpened(connection: Connection): Unit =
@@ -82,13 +82,13 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
 
 private object SlowClients {
 
-  /** What a connection is doing. Times are those of `System.nanoTime`. */
+  /** State of a connection. Times are `System.nanoTime`. */
   sealed trait Place
 
-  /** Sending the head of a request since then. */
+  /** Sending the head of a request, since `since`. */
   final case class InHead(since: Long) extends Place
 
-  /** Between two requests, after so many received bytes. */
+  /** Between two requests; `bytes` is the total received so far. */
   final case class Idle(bytes: Long) extends Place
 
   case object InRequest extends Place

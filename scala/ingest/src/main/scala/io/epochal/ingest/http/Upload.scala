@@ -13,8 +13,8 @@ import org.slf4j.LoggerFactory
 import io.epochal.ingest.http.body.{BodyBuffer, Refusal, Refused, SplitBody}
 import io.epochal.ingest.intake.{Arrival, Receipt}
 
-/** One request with records: reads its body as it is received, without a waiting thread, hands the records to the intake, and
-  * responds when they are stored.
+/** One request with records: reads the body without blocking a thread, passes the records to the intake, and responds when they are
+  * stored.
   */
 final private[http] class Upload(inbound: Inbound, request: Request, reply: Reply, shared: Shared) extends Runnable {
   private val buffer = shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)
@@ -22,25 +22,25 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   @volatile private var isReading = true
   @volatile private var stored = Option.empty[AutoCloseable]
 
-  /** Whether the client has been too slow so far. */
+  /** Whether the client has sent less than `minBytesPerSecond` on average. */
   def isTooSlow(now: Long): Boolean = {
     val seconds = (now - began) / 1000000000L
     isReading && seconds >= Upload.GraceSeconds && buffer.length / seconds < shared.settings.limits.minBytesPerSecond
   }
 
-  /** Closes the connection under the request: reading then ends with a failure. */
+  /** Closes the connection; reading then ends with a failure. */
   def abort(): Unit = {
     shared.metrics.refused("too_slow")
     request.getConnectionMetaData.getConnection.getEndPoint.close()
   }
 
-  /** Gives the memory back. */
+  /** Releases the memory of the body. */
   def close(): Unit = {
     buffer.close()
     stored.foreach(_.close())
   }
 
-  /** Reads what has been received. Jetty calls it again when there is more. */
+  /** Reads the received chunks. Jetty calls it again when there are more. */
   override def run(): Unit =
     try read()
     catch {
@@ -65,11 +65,11 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   private def whole(): Unit = {
     isReading = false
     val complete = System.nanoTime()
-    // From here on the client waits for the journal, however long that takes.
+    // No idle timeout from here on: the client waits for the journal.
     request.addIdleTimeoutListener((_: TimeoutException) => false)
     shared.admission.body(inbound.header, buffer.bytes, buffer.length).foreach(refusal => throw new Refused(refusal))
     val split = splitBody()
-    // Only the records wait for the journal.
+    // Only the records are kept while the journal syncs.
     buffer.close()
     stored = Some(shared.budget.charge(split.bytes.length))
     val key = inbound.key(Option.when(split.records == 1)(split.bytes))
@@ -108,7 +108,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
           acknowledge(complete, s"""{"records":${arrival.records},"duplicate":true}""")
         case Receipt.Full(seconds) => refuse(Upload.full(seconds))
         case Receipt.Failed(reason) =>
-          Upload.log.warn("Nothing of a request was acknowledged: {}", reason.problem)
+          Upload.log.warn("A request was not acknowledged: {}", reason.problem)
           refuse(Upload.notStored)
         case null => failed(error)
       }
@@ -120,7 +120,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     reply.json(200, body)
   }
 
-  /** The client broke off, or sent no HTTP. */
+  /** The client disconnected, was too slow, or sent invalid HTTP. */
   private def broken(failure: Throwable): Unit = failure match {
     case bad: HttpException  => refuse(Refusal(bad.getCode, "bad_http", "the body is not HTTP"))
     case _: TimeoutException => refuse(Refusal(408, "timeout", "the body did not come"))
@@ -142,7 +142,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 private object Upload {
   private val log = LoggerFactory.getLogger("io.epochal.ingest.http.Upload")
 
-  /** Seconds without a minimum rate. */
+  /** Seconds before the minimum rate applies. */
   private val GraceSeconds = 10L
 
   def full(seconds: Int): Refusal =

@@ -3,14 +3,14 @@ package io.epochal.ingest.intake
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 
-/** The payload of a frame in the journal: arrivals back to back. Numbers are big-endian.
+/** Payload of a journal frame: arrivals back to back. Numbers are big-endian.
   *
   * {{{
   * arrival*  receivedAt   u8, microseconds since 1970
-  *           key          u1: 0 none, 1 there is one; then 16 bytes, see [[KeyDigest]]
-  *           stream       u4 bytes, then so many of UTF-8
+  *           key          u1: 0 absent, 1 present; then 16 bytes, see [[KeyDigest]]
+  *           stream       u4 length in bytes, then UTF-8
   *           remote       as stream
-  *           headers      as stream; a length of -1: there are none
+  *           headers      as stream; length -1: no headers
   *           records      u4
   *           ends         u4 each
   *           bytes        of the records
@@ -18,7 +18,7 @@ import java.nio.charset.StandardCharsets.UTF_8
   */
 private[epochal] object ArrivalFormat {
 
-  /** The arrival at a position of a payload. The bytes are shared with it. */
+  /** Reads the arrival at `at`. It shares the payload's bytes. */
   def read(payload: Array[Byte], at: Int, until: Int): StoredArrival = {
     val buffer = ByteBuffer.wrap(payload, at, until - at)
     val receivedAt = buffer.getLong()
@@ -50,7 +50,7 @@ private[epochal] object ArrivalFormat {
   }
 }
 
-/** An arrival with its texts in UTF-8: its length in the journal is known before it is written. */
+/** An arrival with its strings encoded, so its length in the journal is known before it is written. */
 final private[intake] class EncodedArrival(arrival: Arrival) {
   private val stream = arrival.stream.getBytes(UTF_8)
   private val remote = arrival.remote.getBytes(UTF_8)
@@ -85,16 +85,16 @@ final private[intake] class EncodedArrival(arrival: Arrival) {
   }
 }
 
-/** An arrival in the payload of a frame.
+/** An arrival within the payload of a frame.
   *
   * @param headers
   *   JSON text, or null
   * @param ends
-  *   where in the payload the ends of the records are
+  *   index in the payload of the array of record ends
   * @param bytes
-  *   where in it the first record begins
+  *   index of the first record
   * @param until
-  *   where in it the arrival ends
+  *   index after the arrival
   */
 final private[epochal] case class StoredArrival(
     receivedAt: Long,
@@ -109,7 +109,7 @@ final private[epochal] case class StoredArrival(
     until: Int
 ) {
 
-  /** Where in the payload a record ends; of record -1, where the first one begins. */
+  /** Index in the payload after a record; `end(-1)` is the start of the first record. */
   def end(record: Int): Int = bytes + (if (record < 0) 0 else intAt(ends + 4 * record))
 
   private def intAt(at: Int): Int =

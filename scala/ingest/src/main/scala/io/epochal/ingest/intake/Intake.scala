@@ -5,24 +5,24 @@ import java.util.concurrent.CompletableFuture
 
 import io.epochal.core.error.EpochalException
 
-/** Receives records from clients on the driver and hands them to an [[Intake]]. It listens from its construction to `close`, which
-  * returns when no thread of the listener is left and the port is free.
+/** Receives records from clients on the driver and passes them to an [[Intake]]. Listens from construction to `close`, which returns
+  * when all threads of the listener have ended and the port is free.
   */
 trait Listener extends AutoCloseable {
 
-  /** The address that was bound: with port 0 in the options, the port that was chosen. */
+  /** The bound address, with the actual port if the options say 0. */
   def address: InetSocketAddress
 
-  /** Why it no longer receives, although nobody closed it. */
+  /** The error that ended the listener before `close`. */
   def ended: Option[EpochalException] = None
 
-  /** The listener's own entries in every progress. Called by any thread. */
+  /** The listener's entries in the query's progress. Called by any thread. */
   def metrics: Map[String, String]
 }
 
 private[ingest] object Listener {
 
-  /** A client's address and port, as in the column `remote`. */
+  /** A client's address and port, in the format of the column `remote`. */
   def shown(client: SocketAddress): String = client match {
     case inet: InetSocketAddress if inet.getAddress != null =>
       val host = inet.getAddress.getHostAddress
@@ -31,43 +31,43 @@ private[ingest] object Listener {
   }
 }
 
-/** Takes what a listener received into the journal. Thread-safe.
+/** Stores arrivals in the journal. Thread-safe.
   *
-  * The arrivals of one connection are stored in the order in which `accept` was called for them. Arrivals of several callers
-  * share one sync of the journal, so a caller that waits for its receipt loses nothing by doing so.
+  * Arrivals are stored in the order of the calls to `accept`. Arrivals of several callers share one sync of the journal, so waiting
+  * for a receipt does not reduce throughput.
   */
 trait Intake {
 
-  /** Queues an arrival to be stored, and returns at once.
+  /** Queues an arrival and returns immediately.
     *
-    * The future completes on the journal's own thread: callbacks must be short, or continue in another thread. It never completes
-    * with an exception; a failure is a [[Receipt.Failed]]. The caller must not change the arrival's arrays afterwards.
+    * The future completes on the journal's thread: callbacks must be short or run on another thread. It never completes
+    * exceptionally; a failure is a [[Receipt.Failed]]. The caller must not modify the arrival's arrays afterwards.
     */
   def accept(arrival: Arrival): CompletableFuture[Receipt]
 
-  /** Whether an arrival would be taken now. While it is false, a listener that can hold its clients back reads nothing more. */
+  /** Whether an arrival would be accepted now. While it is false, a listener that can hold back its clients stops reading. */
   def hasRoom: Boolean
 
-  /** Whether arrivals are stored at once; if not, they wait until the query has asked for its first batch. */
+  /** Whether arrivals are stored immediately. Before the query requests its first batch, they wait. */
   def isOpen: Boolean = true
 }
 
-/** The records of one request, or of consecutive lines of one connection: journalled whole or not at all.
+/** Records of one request, or consecutive lines of one connection. Stored atomically.
   *
   * @param stream
-  *   as in the column `stream`; empty where the client named none
+  *   as in the column `stream`; empty if the client named none
   * @param remote
   *   address and port of the client, as in the column `remote`
   * @param receivedAt
   *   in microseconds since 1970
   * @param headers
-  *   JSON text of one object whose values are strings, or null
+  *   JSON object of strings, or null
   * @param bytes
   *   the records, back to back from index 0
   * @param ends
-  *   record i ends before `ends(i)`; at least one record, none of negative length
+  *   record i ends before `ends(i)`; at least one record, in ascending order
   * @param key
-  *   the client's idempotency key, with its scope
+  *   idempotency key, including its scope
   */
 final case class Arrival(
     stream: String,
@@ -81,20 +81,20 @@ final case class Arrival(
   def records: Int = ends.length
 }
 
-/** What became of an arrival. */
+/** Outcome of an arrival. */
 sealed trait Receipt
 
 object Receipt {
 
-  /** It is in the journal and synced: it may be acknowledged. */
+  /** Written and synced: may be acknowledged. */
   final case class Stored(records: Int) extends Receipt
 
-  /** Its idempotency key was stored within `dedupWindow`, and synced: it may be acknowledged again. */
+  /** Its idempotency key was stored and synced within `dedupWindow`: may be acknowledged again. */
   case object Duplicate extends Receipt
 
-  /** The journal has `maxJournalBytes`. Nothing is stored. */
+  /** The journal has reached `maxJournalBytes`. Not stored. */
   final case class Full(retryAfterSeconds: Int) extends Receipt
 
-  /** Nothing is acknowledged. Whether it is stored is not known where a sync failed: a retry may store it a second time. */
+  /** Must not be acknowledged. After a failed sync it may still be stored, so a retry without a key may store it twice. */
   final case class Failed(error: EpochalException) extends Receipt
 }

@@ -13,26 +13,26 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 
-/** What bounds an intake.
+/** Limits of an intake.
   *
   * @param maxJournalBytes
-  *   maximum bytes that are acknowledged and not yet delivered
+  *   maximum acknowledged bytes that are not yet delivered
   * @param dedupWindow
-  *   how long an idempotency key is known
+  *   how long an idempotency key is remembered
   * @param maxKeys
-  *   maximum idempotency keys in memory, at about 100 bytes each
+  *   maximum idempotency keys in memory, about 100 bytes each
   */
 final private[epochal] case class IntakeSettings(maxJournalBytes: Long, dedupWindow: Duration, maxKeys: Int = 4 << 20) {
 
-  /** Small enough that delivered rows are removed long before the journal is full. */
+  /** Small enough to remove delivered rows long before the journal is full. */
   def segmentBytes: Long = math.max(64L << 10, math.min(64L << 20, maxJournalBytes / 8))
 }
 
-/** The intake of one stream. A thread writes all waiting arrivals into the journal at once, syncs once, and then completes the
-  * receipts (group commit). Meanwhile others wait: the slower the disk, the larger the groups.
+/** Intake of one stream, with group commit: a thread writes all waiting arrivals to the journal, syncs once, then completes their
+  * receipts. New arrivals wait meanwhile, so a slower disk makes larger groups.
   *
   * @param source
-  *   the identity that offsets carry, for errors
+  *   identity of the source, for errors
   * @param place
   *   the journal's directory, for errors
   */
@@ -64,14 +64,14 @@ final private[epochal] class JournalIntake(
   writer.setDaemon(true)
   writer.start()
 
-  /** Why nothing can be acknowledged, at all or for now. */
+  /** The error, temporary or final, that currently prevents acknowledgements. */
   def failure: Option[EpochalException] = failing
 
-  /** Why this run will not acknowledge anything again; None while it may. */
+  /** The final error: this run acknowledges nothing more. None while it may. */
   def ended: Option[EpochalException] =
     failing.filter(error => dead || error.condition == Conditions.JournalFenced)
 
-  /** For every progress: records acknowledged since the start of the run, and arrivals that were not stored. */
+  /** For the query's progress: records acknowledged since the start of the run, and arrivals that were not stored. */
   def metrics: Map[String, String] = Map(
     "acknowledged" -> stored.sum.toString,
     "duplicates" -> duplicates.sum.toString,
@@ -79,7 +79,7 @@ final private[epochal] class JournalIntake(
     "refusedFailed" -> refused.sum.toString
   )
 
-  /** Stores nothing until `resume`; arrivals wait. */
+  /** Makes arrivals wait until `resume`. */
   def hold(): Unit = synchronized { held = true }
 
   def resume(): Unit = synchronized {
@@ -87,17 +87,17 @@ final private[epochal] class JournalIntake(
     notifyAll()
   }
 
-  /** Reports rows as delivered: they no longer count against `maxJournalBytes`. */
+  /** Marks rows before `row` as delivered: they no longer count against `maxJournalBytes`. */
   def deliveredUntil(row: Long): Unit = delivered = math.max(delivered, row)
 
-  /** Bytes of the journal that are not yet delivered. */
+  /** Journal bytes that are not yet delivered. */
   def backlogBytes: Long = journal.bytesFrom(delivered)
 
   override def isOpen: Boolean = !held
 
   override def hasRoom: Boolean = synchronized(!closed && waitingBytes < MaxWaiting) && !isFull
 
-  /** An arrival with a key is queued even if there is no room: only the writer knows whether the key was stored before. */
+  /** An arrival with a key is queued even if there is no room: only the writer knows whether it is a duplicate. */
   override def accept(arrival: Arrival): CompletableFuture[Receipt] = {
     require(arrival.records > 0, "an arrival without records")
     val encoded = new EncodedArrival(arrival)
@@ -116,7 +116,7 @@ final private[epochal] class JournalIntake(
     one.receipt
   }
 
-  /** Waiting arrivals are not stored; the group that is being written is, and is acknowledged. */
+  /** Finishes the group that is being written; waiting arrivals fail. */
   override def close(): Unit = {
     synchronized {
       closed = true
@@ -146,7 +146,7 @@ final private[epochal] class JournalIntake(
   /** The next group; empty once the intake is closed. */
   private def take(): Vector[Waiting] = synchronized {
     while (!closed && (held || waiting.isEmpty)) {
-      // With all keys in use nothing may come, so only time makes room.
+      // With all keys in use no arrival is accepted: room appears only as keys expire.
       val crowded = keys.size >= settings.maxKeys
       if (crowded) keys.expire(clock.millis() * 1000L)
       wait(if (crowded) ExpiryMillis else 0L)
@@ -162,7 +162,7 @@ final private[epochal] class JournalIntake(
     group.result()
   }
 
-  /** Every arrival gets its receipt, whatever happens. An error that ends the thread ends the run: see `ended`. */
+  /** Completes every receipt, also after an error. An error that ends the thread ends the run: see `ended`. */
   private def store(group: Vector[Waiting]): Unit =
     try decide(group)
     catch {
@@ -173,7 +173,7 @@ final private[epochal] class JournalIntake(
         if (dead) throw e
     }
 
-  /** Arrivals whose key is known, or repeated in the group, are not stored again. */
+  /** Skips arrivals whose key was stored before or occurs earlier in the group. */
   private def decide(group: Vector[Waiting]): Unit = {
     val now = clock.millis() * 1000L
     keys.expire(now)
@@ -211,10 +211,10 @@ final private[epochal] class JournalIntake(
   }
 
   private def failed(error: Throwable): EpochalException = {
-    val named = JournalIntake.named(error, source, place)
-    if (failing.isEmpty) log.warn(s"Nothing is acknowledged: ${named.problem}")
-    failing = Some(named)
-    named
+    val condition = JournalIntake.condition(error, source, place)
+    if (failing.isEmpty) log.warn(s"Nothing is acknowledged: ${condition.problem}")
+    failing = Some(condition)
+    condition
   }
 
   private def stopped: EpochalException = Conditions.IntakeStopped("source" -> source)
@@ -231,35 +231,35 @@ final private[epochal] class JournalIntake(
 private[ingest] object JournalIntake {
   private val log = LoggerFactory.getLogger(classOf[JournalIntake])
 
-  /** The error for a journal that could not be taken over or written. */
-  def named(error: Throwable, source: String, place: String): EpochalException = error match {
+  /** Converts an error of the journal to a condition. */
+  def condition(error: Throwable, source: String, place: String): EpochalException = error match {
     case _: JournalFenced => Conditions.JournalFenced.because(error)("source" -> source, "path" -> place)
     case _ =>
       val reason = Option(error.getMessage).getOrElse(error.getClass.getSimpleName)
       Conditions.JournalUnwritable.because(error)("source" -> source, "path" -> place, "reason" -> reason)
   }
 
-  /** Maximum bytes that wait for the writer: a slow disk does not fill the memory. */
+  /** Maximum bytes that wait for the writer, so that a slow disk does not exhaust the memory. */
   private val MaxWaiting = 64L << 20
 
   /** Maximum bytes of one group, unless a single arrival is larger. */
   private val MaxGroup = 4 << 20
 
-  /** How often keys are expired while there is no room for more. */
+  /** Milliseconds between expiry checks while there is no room for keys. */
   private val ExpiryMillis = 1000L
 
-  /** When a client may retry: by then a batch has been delivered, or not. */
+  /** `Retry-After` of a full journal. */
   private val RetrySeconds = 1
 
   private val Full = Receipt.Full(RetrySeconds)
 
   /** @param fits
-    *   whether there was room; if not, only the key is looked up
+    *   whether there was room; if not, only its key is checked
     */
   final private class Waiting(val encoded: EncodedArrival, val fits: Boolean) {
     val receipt = new CompletableFuture[Receipt]
 
-    /** What it takes of the memory for waiting arrivals. */
+    /** Bytes that count against `MaxWaiting`. */
     def bytes: Long = if (fits) encoded.length.toLong else 0L
   }
 }

@@ -6,7 +6,7 @@ import java.security.MessageDigest
 import java.time.Duration
 import java.util.LinkedHashMap
 
-/** The digest of an idempotency key: the first 16 bytes of its SHA-256. */
+/** Digest of an idempotency key: the first 16 bytes of its SHA-256. */
 final private[epochal] case class KeyDigest(high: Long, low: Long)
 
 private[epochal] object KeyDigest {
@@ -16,13 +16,13 @@ private[epochal] object KeyDigest {
   }
 }
 
-/** The idempotency keys that were stored within the window, with their times. Not thread-safe, but for `size`.
+/** Idempotency keys that were stored within the window, with their times. Not thread-safe, except `size`.
   *
-  * They are copied from segment to segment of the journal, so a key is known for the whole window: in the next run, too, and after its
+  * Each new journal segment begins with a copy of them, so a key is remembered for the whole window, across restarts and after its
   * rows were removed.
   *
   * @param window
-  *   0: no key is ever known
+  *   0: keys are not remembered
   */
 final private[intake] class LiveKeys(window: Duration) {
   private val windowMicros = window.toMillis * 1000L
@@ -39,12 +39,12 @@ final private[intake] class LiveKeys(window: Duration) {
   }
 
   def add(key: KeyDigest, at: Long): Unit = {
-    stored.remove(key): Unit // To the end.
+    stored.remove(key): Unit // Reinserted at the end.
     stored.put(key, at): Unit
     count = stored.size
   }
 
-  /** Forgets keys that are older than the window. */
+  /** Removes keys that are older than the window. */
   def expire(now: Long): Unit = {
     val oldest = stored.entrySet.iterator
     var due = true
@@ -55,7 +55,7 @@ final private[intake] class LiveKeys(window: Duration) {
     count = stored.size
   }
 
-  /** 24 bytes for each key: the digest and the time. */
+  /** 24 bytes per key: digest and time. */
   def toBytes: Array[Byte] = {
     val bytes = ByteBuffer.allocate(24 * stored.size)
     stored.forEach((key, at) => bytes.putLong(key.high).putLong(key.low).putLong(at): Unit)

@@ -2,10 +2,10 @@ package io.epochal.ingest.tcp
 
 import java.util.Arrays
 
-/** Cuts the input of one connection into lines, which end in `\n` or `\r\n`. Not thread-safe.
+/** Splits the input of one connection into lines, which end in `\n` or `\r\n`. Not thread-safe.
   *
   * @param maxLine
-  *   maximum bytes of a line, without its end
+  *   maximum bytes of a line, without its line end
   * @param blanks
   *   whether an empty line is a record; if not, it still counts as a line
   */
@@ -23,13 +23,13 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
   /** Bytes of all lines, the incomplete one included. */
   def length: Int = size
 
-  /** Whole lines that are not taken yet. */
+  /** Number of complete lines in the buffer. */
   def lines: Int = lineCount
 
-  /** Whether a line was too long: nothing more is added; the lines before it can be taken. */
+  /** Whether a line was too long. Then no more bytes are added; the lines before it can still be taken. */
   def tooLong: Boolean = overflow
 
-  /** Whether a line has begun and not ended. */
+  /** Whether the last line is incomplete. */
   def isOpen: Boolean = size > lineStart
 
   /** Adds received bytes. */
@@ -44,10 +44,10 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
     }
   }
 
-  /** The client ended its input: the last line may lack its end. */
+  /** End of input: completes a last line that has no line end. */
   def finish(): Unit = if (isOpen && !overflow) endLine()
 
-  /** Takes all whole lines; the incomplete one stays. */
+  /** Removes and returns all complete lines; an incomplete one stays. */
   def take(): Lines = {
     val (rest, all) = (Arrays.copyOfRange(bytes, lineStart, size), bytes)
     val taken = Lines(all, Arrays.copyOf(ends, records), lineCount)
@@ -61,7 +61,7 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
 
   private def append(block: Array[Byte], from: Int, until: Int): Unit = {
     val length = until - from
-    // A carriage return at the end does not count.
+    // A trailing carriage return does not count.
     if (size - lineStart + length > maxLine + 1) overflow = true
     else {
       if (size + length > bytes.length) bytes = Arrays.copyOf(bytes, math.max(size + length, bytes.length * 2))
@@ -90,13 +90,13 @@ private[tcp] object LineBuffer {
   private val FirstLines = 256
 }
 
-/** Whole lines.
+/** Complete lines.
   *
   * @param bytes
-  *   begins with them, without their ends
+  *   the lines from index 0, without line ends
   * @param ends
-  *   of those that are records
+  *   record i ends before `ends(i)`
   * @param count
-  *   of all lines
+  *   number of lines, including those that are not records
   */
 final private[tcp] case class Lines(bytes: Array[Byte], ends: Array[Int], count: Int)

@@ -19,14 +19,14 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
 import io.epochal.kit.access.Secret
 
-/** How lines are received over TCP.
+/** Settings for lines over TCP.
   *
   * @param host
   *   the address to listen on, or the server to read from
   * @param token
-  *   what the first line of a connection must name
+  *   the token that the first line of a connection must contain
   * @param acknowledges
-  *   whether clients get acknowledgements of stored lines
+  *   whether stored lines are acknowledged to clients
   * @param blanks
   *   whether an empty line is a record
   */
@@ -41,10 +41,10 @@ final private[epochal] case class TcpSettings(
     blanks: Boolean
 )
 
-/** Receives lines from any number of clients, in one thread: it only moves bytes, and waits for no client and for no disk.
+/** Receives lines from any number of clients in one thread, which never blocks on a client or a disk.
   *
-  * A slow or silent client costs its buffer and nothing else. While the intake has no room, nothing is read, so clients wait in
-  * their own `write`. [[TcpConnection]] says what becomes of a connection's lines.
+  * A slow or silent client costs only its buffer. While the intake has no room, nothing is read, so clients block in `write`.
+  * [[TcpConnection]] handles the lines of a connection.
   *
   * @throws io.epochal.core.error.EpochalException
   *   PORT_UNAVAILABLE
@@ -58,7 +58,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   private val admission = server.keyFor(selector)
   private val receipts = new ConcurrentLinkedQueue[(TcpConnection, Receipt)]
   private val connections = ConcurrentHashMap.newKeySet[TcpConnection]()
-  private val accepted, refused, strangers, linesTooLong = new LongAdder
+  private val accepted, refused, unauthorized, linesTooLong = new LongAdder
   private val block = new Array[Byte](Block)
   private val blockBuffer = ByteBuffer.wrap(block)
 
@@ -77,11 +77,11 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     "connections" -> connections.size.toString,
     "connectionsAccepted" -> accepted.sum.toString,
     "connectionsRefused" -> refused.sum.toString,
-    "connectionsUnauthorized" -> strangers.sum.toString,
+    "connectionsUnauthorized" -> unauthorized.sum.toString,
     "linesTooLong" -> linesTooLong.sum.toString
   )
 
-  /** Arrivals in flight are still acknowledged, for at most two seconds. */
+  /** Waits up to two seconds for arrivals in flight and acknowledges them. */
   override def close(): Unit = {
     closing = true
     selector.wakeup(): Unit
@@ -120,7 +120,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
             closingSince = now
             Try(server.close()): Unit
           }
-          running = connections.asScala.exists(_.hasUnderWay) && now - closingSince < Farewell
+          running = connections.asScala.exists(_.hasInFlight) && now - closingSince < CloseNanos
         }
       } catch {
         case NonFatal(e) => log.warn(s"$format on $address: ${e.getMessage}", e)
@@ -135,7 +135,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     case _ => if (key.isAcceptable) admit()
   }
 
-  /** After a failure, such as no free file descriptor, the next try is a second later. */
+  /** After a failure, such as no free file descriptor, retries a second later. */
   private def admit(): Unit =
     try {
       val channel = server.accept()
@@ -150,7 +150,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
           catch {
             case e: IOException =>
               Try(channel.close()): Unit
-              log.warn(s"$format on $address: a connection was lost when it was accepted: ${e.getMessage}")
+              log.warn(s"$format on $address: a connection was lost during accept: ${e.getMessage}")
           }
       }
     } catch {
@@ -166,7 +166,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     channel.setOption[java.lang.Boolean](StandardSocketOptions.TCP_NODELAY, true)
     val key = channel.register(selector, SelectionKey.OP_READ)
     val remote = Listener.shown(channel.getRemoteAddress)
-    val connection = new TcpConnection(channel, key, settings, remote, token, strangers)
+    val connection = new TcpConnection(channel, key, settings, remote, token, unauthorized)
     key.attach(connection)
     connections.add(connection): Unit
   }
@@ -192,7 +192,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     }
   }
 
-  /** Runs a step of a connection, then offers and sends what follows from it; a broken connection is closed. */
+  /** Runs a step of a connection, then stores its next arrival and writes its replies; closes a broken connection. */
   private def guarded(connection: TcpConnection)(body: => Unit): Unit =
     try {
       body
@@ -238,15 +238,15 @@ private object TcpListener {
   private val Block = 64 << 10
   private val Backlog = 128
 
-  /** Milliseconds until a connection that waited for room is looked at again. */
+  /** Milliseconds between checks of connections that wait for room. */
   private val Tick = 20L
 
   // In nanoseconds.
-  private val Farewell = 2000000000L
+  private val CloseNanos = 2000000000L
   private val AdmissionPause = 1000000000L
 }
 
-/** The one thread of a listener. It runs from its construction until `body` returns.
+/** The single thread of a listener. Runs from construction until `body` returns.
   *
   * @param format
   *   for errors
@@ -258,16 +258,16 @@ final private[tcp] class ListenerThread(name: String, format: String)(body: => U
   thread.setDaemon(true)
   thread.start()
 
-  /** The error that ended it: nothing is received any more. */
+  /** The error that ended the thread. */
   def failure: Option[EpochalException] = failed
 
-  /** Interrupts its waits, and returns when it has ended. */
+  /** Interrupts the thread and waits for its end. */
   def stop(): Unit = {
     thread.interrupt()
     thread.join()
   }
 
-  /** Returns when it has ended. */
+  /** Waits for the end of the thread. */
   def join(): Unit = thread.join()
 
   private def run(): Unit =

@@ -15,9 +15,9 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
 
-/** Reads lines from a server, and reconnects when the connection is lost: after 0.1 s at first, up to 30 s, with full jitter.
+/** Reads lines from a server and reconnects when the connection is lost: exponential backoff from 0.1 s to 30 s, with full jitter.
   *
-  * Not guaranteed: lines that the server had sent and this run had not stored when it died. The server cannot send them again.
+  * Not guaranteed: lines that the server had sent and this run had not stored when it died. They cannot be requested again.
   */
 final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, intake: Intake) extends Listener {
   import TcpReceiver._
@@ -58,7 +58,7 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
         case NonFatal(_) if closing  => ()
         case NonFatal(e) =>
           if (connects.sum > before) failures = 0
-          if (failures == 0) log.warn(s"$format has no connection to $remote, and tries again: $e")
+          if (failures == 0) log.warn(s"$format has no connection to $remote and retries: $e")
           lost.increment()
       }
       connected = false
@@ -70,7 +70,7 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
 
   private def pause(failures: Int): Long = math.min(LongestPause, FirstPause << math.min(failures - 1, 12))
 
-  /** One connection, to its end. */
+  /** Reads one connection to its end. */
   private def receive(): Unit = {
     val open = new Socket
     socket = Some(open)
@@ -107,16 +107,16 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
     }
   }
 
-  /** Returns when all whole lines are stored; meanwhile the server waits. */
+  /** Returns when all complete lines are stored. Nothing is read meanwhile. */
   private def store(buffer: LineBuffer): Unit = if (buffer.lines > 0) {
     val lines = buffer.take()
     if (lines.ends.nonEmpty) {
       val arrival =
         Arrival("", remote, System.currentTimeMillis() * 1000L, null, lines.bytes, lines.ends, None)
-      var waits = FirstPause
+      var waitMillis = FirstPause
       while (!isStored(arrival)) {
-        Thread.sleep(waits)
-        waits = math.min(2 * waits, LongestWait)
+        Thread.sleep(waitMillis)
+        waitMillis = math.min(2 * waitMillis, LongestWait)
       }
     }
   }
@@ -131,7 +131,7 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
 private object TcpReceiver {
   private val log = LoggerFactory.getLogger(classOf[TcpReceiver])
 
-  /** Notices a server that vanished, after [[ProbeAfter]] seconds and a few unanswered probes. */
+  /** Enables TCP keep-alive: detects a vanished server after [[ProbeAfter]] seconds and a few unanswered probes. */
   private def noticeLoss(socket: Socket): Unit = {
     socket.setOption[java.lang.Boolean](StandardSocketOptions.SO_KEEPALIVE, true)
     val probes =

@@ -16,8 +16,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.Conditions
 import io.epochal.support.{Fuzz, LoggedLines}
 
-/** Clients that send anything. Whatever it is: the listener answers with an error or ends the connection, keeps nothing of what
-  * it refused, gives its memory back, and serves the next client.
+/** Clients that send random bytes: the listener responds with an error or closes the connection, stores no record of a refused
+  * request, releases its memory, and serves the next client.
   */
 final class FuzzedRequestsSuite extends AnyFunSuite with Fuzz with BeforeAndAfterAll {
   import Fuzz._
@@ -28,7 +28,7 @@ final class FuzzedRequestsSuite extends AnyFunSuite with Fuzz with BeforeAndAfte
 
   override protected def afterAll(): Unit = fixture.close()
 
-  /** Sends it, over one connection, in one piece or several, and reads what comes back.
+  /** Sends the bytes over one connection, in one or several pieces, and reads the responses.
     *
     * @return
     *   the statuses of the responses
@@ -38,7 +38,7 @@ final class FuzzedRequestsSuite extends AnyFunSuite with Fuzz with BeforeAndAfte
       try {
         val pieces = if (random.nextInt(4) == 0) 1 + random.nextInt(5) else 1
         bytes.grouped(math.max(1, bytes.length / pieces)).foreach(client.send)
-        // To vanish without a word is one of the attacks.
+        // In one of five attacks the client disconnects silently.
         if (random.nextInt(5) > 0) {
           client.endOutput()
           Status.findAllMatchIn(client.rest()).map(_.group(1).toInt).toSeq
@@ -46,9 +46,9 @@ final class FuzzedRequestsSuite extends AnyFunSuite with Fuzz with BeforeAndAfte
       } catch { case _: IOException => Nil }
     }
 
-  /** What was acknowledged was kept, and nothing else; then a client as it should be is served. */
+  /** Checks that only acknowledged records were stored, and that a correct client is served. */
   private def check(before: Int, statuses: Seq[Int], vanished: Boolean): Unit = {
-    // 501 and 505: a method or a version of HTTP that no server here has.
+    // 501 and 505: an unsupported method or HTTP version.
     assert(statuses.forall(s => s == 100 || s == 200 || s >= 400 && s < 500 || s == 501 || s == 505), statuses)
     val kept = fixture.intake.arrivals.size - before
     if (!vanished) assert(kept <= statuses.count(_ == 200), s"kept $kept of $statuses")
@@ -58,22 +58,22 @@ final class FuzzedRequestsSuite extends AnyFunSuite with Fuzz with BeforeAndAfte
   }
 
   private def attacked(random: Random, bytes: Array[Byte]): Unit = {
-    // What a client sent that has vanished since may be kept a moment later.
+    // A request of a client that disconnected may be stored a moment later.
     eventually(timeout(30.seconds))(assert(fixture.listener.metrics("connections") == "0"))
     val before = fixture.intake.arrivals.size
     val statuses = attack(random, bytes)
     check(before, statuses, vanished = statuses.isEmpty)
   }
 
-  fuzz("bytes by chance are no request") { random =>
+  fuzz("random bytes are not a request") { random =>
     attacked(random, if (random.nextInt(50) == 0) good(random) else random.nextBytes(random.nextInt(20000)))
   }
 
-  fuzz("good requests with changes anywhere") { random =>
+  fuzz("valid requests with random changes") { random =>
     attacked(random, changed(random, Seq.fill(1 + random.nextInt(3))(good(random)).flatten.toArray, 4, Words))
   }
 
-  fuzz("bodies with changes, under a head that is right") { random =>
+  fuzz("changed bodies under a valid head") { random =>
     val (kind, body) = one(random, Bodies)
     val broken = changed(random, body.getBytes(UTF_8), 6, JsonWords)
     val gzip = random.nextInt(4) == 0
@@ -82,7 +82,7 @@ final class FuzzedRequestsSuite extends AnyFunSuite with Fuzz with BeforeAndAfte
     attacked(random, RawClient.request("POST", "/s", sent, headers: _*))
   }
 
-  fuzz("chunks that are none") { random =>
+  fuzz("invalid chunks") { random =>
     val chunks = Seq.fill(random.nextInt(5))(one(random, Chunks)).mkString
     attacked(
       random,
@@ -90,7 +90,7 @@ final class FuzzedRequestsSuite extends AnyFunSuite with Fuzz with BeforeAndAfte
         ISO_8859_1))
   }
 
-  test("no request is smuggled behind another by two lengths") {
+  test("conflicting lengths smuggle no second request") {
     val inner = "POST /smuggled HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\nx"
     Seq(
       s"Content-Length: ${inner.length + 5}\r\nTransfer-Encoding: chunked",
@@ -118,7 +118,7 @@ final class FuzzedRequestsSuite extends AnyFunSuite with Fuzz with BeforeAndAfte
     assert(!fixture.intake.arrivals.exists(_.stream == "smuggled"))
   }
 
-  test("hostile requests leave no stack trace in the log, and few lines") {
+  test("hostile requests log few lines and no stack trace") {
     val lines = LoggedLines.of(Level.WARN) {
       val random = new Random(1)
       (1 to 100).foreach(_ => attack(random, changed(random, good(random), 5, Words)))

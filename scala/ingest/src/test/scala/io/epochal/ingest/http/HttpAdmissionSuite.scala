@@ -15,7 +15,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.ingest.http.auth.CurrentSecrets
 import io.epochal.kit.access.Secret
 
-/** Who may write, and who may ask how the listener is. */
+/** Authentication of records, health and metrics. */
 final class HttpAdmissionSuite extends AnyFunSuite {
   import ListenerFixture._
 
@@ -35,7 +35,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     Using
       .resource(new ListenerFixture(Map("signature" -> kind, "signatureSecret" -> "hunter2") ++ options, clock))(body)
 
-  test("a bearer token is asked for, the previous one counts while it is named, and nothing is read without one") {
+  test("a bearer token is required, the previous one is valid while configured, and no body is read without one") {
     listening("bearerToken" -> "new", "previousBearerToken" -> "old") { fixture =>
       Seq("Bearer new", "bearer new", "Bearer old").foreach(value =>
         assert(fixture.post("a", "Authorization" -> value).status == 200, value))
@@ -53,7 +53,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     }
   }
 
-  test("a user and password are asked for, in UTF-8") {
+  test("a user and password are required, in UTF-8") {
     listening("user" -> "jörg", "password" -> "pass:wörd", "previousPassword" -> "before") { fixture =>
       def basic(text: String) = "Authorization" -> s"Basic ${Base64.getEncoder.encodeToString(text.getBytes(UTF_8))}"
       Seq("jörg:pass:wörd", "jörg:before").foreach(login => assert(fixture.post("a", basic(login)).status == 200))
@@ -62,7 +62,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     }
   }
 
-  test("a secret in a file counts as soon as it was changed, and nobody is admitted where it is gone") {
+  test("a changed secret file takes effect, and without the file every request is refused") {
     val file = Files.createTempFile("token", "")
     Files.writeString(file, "first\n"): Unit
     var now = 0L
@@ -78,7 +78,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     assert(current.isEmpty)
   }
 
-  test("GitHub's own example of a signature is right, one of another body or secret is not") {
+  test("GitHub's example of a signature is valid, one of another body or secret is not") {
     // From "Validating webhook deliveries".
     val options = Map("signature" -> "github", "signatureSecret" -> "It's a Secret to Everybody")
     val right = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
@@ -94,7 +94,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     }
   }
 
-  test("a delivery that GitHub repeats is a duplicate") {
+  test("a redelivery by GitHub is a duplicate") {
     signed("github") { fixture =>
       def send(body: String, id: String) = fixture.ask(
         "POST",
@@ -109,7 +109,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     }
   }
 
-  test("Stripe's signature counts within its tolerance, any of several, and its event's id is the key") {
+  test("one of several Stripe signatures is valid within the tolerance, and the event's id is the key") {
     signed("stripe", "previousSignatureSecret" -> "before") { fixture =>
       val event = "{\"object\":{\"id\":\"no\"},\"id\":\"evt_1\",\"n\":1}"
       def send(time: Long, secret: String, more: String = "") = fixture.ask(
@@ -128,7 +128,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     }
   }
 
-  test("Slack's own example of a signature is right at its time, and not later") {
+  test("Slack's example of a signature is valid at its time, and not later") {
     // From "Verifying requests from Slack".
     val secret = "8f742231b10e8888abcd99yyyzzz85a5"
     val body =
@@ -153,7 +153,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     }
   }
 
-  test("any sender's header is read by its prefix, algorithm and encoding") {
+  test("signature=header reads prefix, algorithm and encoding from the options") {
     signed(
       "header",
       "signatureHeader" -> "X-Shop-Hmac",
@@ -167,7 +167,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     }
   }
 
-  test("health and metrics are open on loopback; elsewhere they need the credential, or the option that opens them") {
+  test("health and metrics are open on loopback; on other addresses they need the credential or openStatus") {
     listening("bearerToken" -> "t")(fixture => assert(fixture.ask("GET", "/metrics", "").status == 200))
     listening("bearerToken" -> "t", "host" -> "0.0.0.0") { fixture =>
       Seq("/health", "/metrics").foreach { path =>
@@ -181,12 +181,12 @@ final class HttpAdmissionSuite extends AnyFunSuite {
       assert(fixture.ask("GET", "/health", "").status == 200))
   }
 
-  test("an address that others can reach is refused without TLS and without a credential") {
+  test("an address that other machines can reach requires TLS or a credential") {
     val error = intercept[io.epochal.core.error.EpochalException](listening("host" -> "0.0.0.0")(_ => ()))
     assert(error.condition == Conditions.ListenerExposed && error.getMessage.contains("bearerToken"))
   }
 
-  test("options that contradict each other are refused by name, before anything listens") {
+  test("contradicting options are refused by name, before the listener starts") {
     assert(refusal("bearerToken" -> "a", "user" -> "u", "password" -> "p").getMessage.contains("bearerToken, user"))
     Seq(
       Seq("user" -> "u") -> "password",
@@ -205,7 +205,7 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     }
   }
 
-  test("no text of the settings has a secret") {
+  test("toString of the settings contains no secret") {
     val settings = ListenerFixture.settings(Map("user" -> "nobody", "password" -> "hunter2"))
     assert(!settings.toString.contains("hunter2") && !settings.toString.contains("nobody"))
   }

@@ -12,7 +12,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.ingest.intake.Receipt
 
-/** What clients may take of the driver, however they try; others are served meanwhile. */
+/** Limits on memory and time per client; other clients are served meanwhile. */
 final class HttpLimitsSuite extends AnyFunSuite with Eventually {
   import ListenerFixture.listening
 
@@ -29,7 +29,7 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
     bytes.toByteArray
   }
 
-  test("a body that is too large is refused, announced or in chunks, and after decompression") {
+  test("a body that is too large is refused: by its length, in chunks, or after decompression") {
     listening("maxRequestBytes" -> "100k") { fixture =>
       assert(fixture.post("x\n" * 51200).status == 200)
       assert(fixture.post("x\n" * 51201).status == 413)
@@ -55,7 +55,7 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("bodies that wait for the journal share a budget; beyond it requests are put off, and it is given back") {
+  test("bodies share a memory budget; beyond it requests get 503, and it is released") {
     listening("maxBufferedBytes" -> "1m", "maxRequestBytes" -> "600k", "maxRecordBytes" -> "600k") { fixture =>
       val receipt = new CompletableFuture[Receipt]
       fixture.intake.instead = _ => Some(receipt)
@@ -90,7 +90,7 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("memory is taken for what came, not for what was announced, and given back when the client is gone") {
+  test("memory is reserved for received bytes, not for Content-Length, and released when the client disconnects") {
     listening("maxBufferedBytes" -> "1m") { fixture =>
       val clients = Seq.fill(20)(fixture.client())
       clients.foreach(_.send(s"POST / HTTP/1.1\r\nHost: h\r\n${Text}Content-Length: 8000000\r\n\r\nx"))
@@ -101,7 +101,7 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a head that comes byte by byte ends with its connection, the first one and a later one") {
+  test("a connection whose head arrives byte by byte is closed, for the first head and a later one") {
     listening("headTimeout" -> "1s") { fixture =>
       Seq(false, true).foreach { later =>
         Using.resource(fixture.client()) { client =>
@@ -133,14 +133,14 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
           client.response().status
         }
         assert(ask() == 200)
-        // Meanwhile another one runs into the timeout, twice: so much time has passed.
+        // Meanwhile another one runs into the timeout, twice, so that much time has passed.
         (1 to 2).foreach(_ => Using.resource(fixture.client())(_.awaitEnd()))
         assert(ask() == 200)
       }
     }
   }
 
-  test("a body that comes too slowly ends with its connection, and the client beside it is served") {
+  test("the connection of a body that is too slow is closed, and another client is served") {
     listening("minBytesPerSecond" -> "1k") { fixture =>
       Using.resource(fixture.client()) { client =>
         client.send(s"POST / HTTP/1.1\r\nHost: h\r\n${Text}Content-Length: 8000000\r\n\r\n")
@@ -161,18 +161,18 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a client that stops in the middle of a body is told so, or its connection ends") {
+  test("a client that stops in the middle of a body gets 408, or its connection is closed") {
     listening("idle" -> "500") { fixture =>
       Using.resource(fixture.client()) { client =>
         client.send(s"POST / HTTP/1.1\r\nHost: h\r\n${Text}Content-Length: 10\r\n\r\nabc")
-        val told = client.rest()
-        assert(told.isEmpty || told.startsWith("HTTP/1.1 408"), told)
+        val reply = client.rest()
+        assert(reply.isEmpty || reply.startsWith("HTTP/1.1 408"), reply)
       }
       assert(fixture.intake.arrivals.isEmpty)
     }
   }
 
-  test("a client that waits for a slow journal longer than it may be idle is answered all the same") {
+  test("a client that waits for a slow journal longer than the idle timeout gets its response") {
     listening("idle" -> "300") { fixture =>
       val receipt = new CompletableFuture[Receipt]
       fixture.intake.instead = _ => Some(receipt)

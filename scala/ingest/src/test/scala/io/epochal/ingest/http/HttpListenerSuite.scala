@@ -16,7 +16,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.intake.{Arrival, Receipt}
 
-/** What a client sends, what it is told, and what the intake gets. */
+/** Requests, their responses, and the arrivals that the intake gets. */
 final class HttpListenerSuite extends AnyFunSuite with Eventually {
   import ListenerFixture.listening
 
@@ -40,7 +40,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a request is not acknowledged before its receipt is there") {
+  test("a request is not acknowledged before its receipt completes") {
     listening() { fixture =>
       val receipt = new CompletableFuture[Receipt]
       fixture.intake.instead = _ => Some(receipt)
@@ -49,7 +49,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
         val reader = new Thread(() => { val _ = seen.complete(client.response()) })
         client.send(RawClient.request("POST", "/", "a".getBytes, "Content-Type" -> "text/plain"))
         reader.start()
-        // Another request is answered meanwhile: the first one holds no thread.
+        // Other requests get responses meanwhile: the first one holds no thread.
         (1 to 30).foreach(_ => assert(fixture.ask("GET", "/health", "").status == 200))
         assert(!seen.isDone)
         val _ = receipt.complete(Receipt.Stored(1))
@@ -59,7 +59,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a repeated key of the same stream is acknowledged as a duplicate and not kept") {
+  test("a repeated key of the same stream is acknowledged as a duplicate and not stored") {
     listening() { fixture =>
       def send(path: String, key: String) =
         fixture.ask("POST", path, "a", "Content-Type" -> "text/plain", "Idempotency-Key" -> key)
@@ -74,7 +74,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a full journal is answered with 429 and when to try again, a failed one with 503 and nothing of the reason") {
+  test("a full journal responds with 429 and Retry-After, a failed one with 503 and without the reason") {
     listening() { fixture =>
       fixture.intake.instead = _ => Some(CompletableFuture.completedFuture(Receipt.Full(7)))
       val full = fixture.post("a")
@@ -88,12 +88,12 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
       assert(fixture.post("a").status == 429)
       assert(fixture.ask("GET", "/health", "").status == 503)
       assert(fixture.listener.metrics("refusedFull") == "2" && fixture.listener.metrics("refused") == "3")
-      // Only the journal knows whether this one was stored before.
+      // A request with a key goes to the journal even then: it may be a duplicate.
       assert(fixture.post("a", "Idempotency-Key" -> "k").status == 200)
     }
   }
 
-  test("before the query's first batch a request waits, and the health says so") {
+  test("before the query's first batch a request waits, and /health reports 503") {
     listening() { fixture =>
       fixture.intake.open = false
       val receipt = new CompletableFuture[Receipt]
@@ -109,7 +109,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a malformed request is told the record and the byte, and nothing of it is kept; the connection goes on") {
+  test("a malformed request gets the index of record and byte, no record is stored, and the connection stays open") {
     listening() { fixture =>
       Using.resource(fixture.client()) { client =>
         client.send(RawClient.request("POST", "/", "[1,{\"a\" 2}]".getBytes, "Content-Type" -> "application/json"))
@@ -143,7 +143,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
         assert(client.response().status == 100)
         client.send("f")
         assert(client.response().status == 200)
-        // What will be refused is refused before it is sent.
+        // A request that will be refused gets its response before the body is sent.
         client.send(
           "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/html\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n")
         assert(client.response().status == 415)
@@ -152,7 +152,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("requests that were sent without waiting are stored in their order") {
+  test("pipelined requests are stored in order") {
     listening() { fixture =>
       Using.resource(fixture.client()) { client =>
         val all =
@@ -164,11 +164,11 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("an empty body of lines is acknowledged without the intake") {
+  test("an empty text body is acknowledged without the intake") {
     listening()(fixture => assert(fixture.post("").body == """{"records":0}""" && fixture.intake.arrivals.isEmpty))
   }
 
-  test("other types, encodings, methods and paths are refused by their statuses") {
+  test("other types, encodings, methods and paths are refused with the matching status") {
     listening() { fixture =>
       val type415 = fixture.ask("POST", "/", "<a/>", "Content-Type" -> "application/xml")
       assert(
@@ -187,7 +187,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("rows have the headers that the options name, and the client that a trusted proxy names") {
+  test("rows contain the configured headers, and the client address from a trusted proxy") {
     val forwarded = "X-Forwarded-For" -> "6.6.6.6, 10.1.2.3"
     listening("headers" -> "X-GitHub-Event,X-Many,X-None") { fixture =>
       fixture.post("a", "x-github-event" -> "pu\"sh", "X-Many" -> "1", "X-Many" -> "2", "Other" -> "3", forwarded): Unit
@@ -201,7 +201,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("what came is timed by the clock, in microseconds") {
+  test("receivedAt is the clock's time in microseconds") {
     val clock = Clock.fixed(java.time.Instant.parse("2026-01-02T03:04:05.678901Z"), java.time.ZoneOffset.UTC)
     Using.resource(new ListenerFixture(Map.empty, clock)) { fixture =>
       fixture.post("a"): Unit
@@ -209,7 +209,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("the metrics tell what came and what was refused, in the format of Prometheus") {
+  test("/metrics counts accepted and refused requests, in Prometheus format") {
     listening() { fixture =>
       fixture.post("a\nbc"): Unit
       fixture.post("a", "Idempotency-Key" -> "k"): Unit
@@ -235,7 +235,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a port that is taken is an error that names it, and is free again after close, at once") {
+  test("a port in use is an error that names it, and the port is free immediately after close") {
     val first = new ListenerFixture(Map.empty, Clock.systemUTC())
     val taken = new InetSocketAddress("127.0.0.1", first.port)
     def again() =
@@ -250,14 +250,14 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     second.close()
   }
 
-  test("a host that nobody knows is an error that names it") {
+  test("an unknown host is an error that names it") {
     val nowhere = InetSocketAddress.createUnresolved("no-such-host.invalid", 0)
     val settings = ListenerFixture.settings(Map("bearerToken" -> "t"))
     val error = intercept[EpochalException](new HttpListener(settings, nowhere, new MemoryIntake, Clock.systemUTC()))
     assert(error.condition == Conditions.PortUnavailable && error.getMessage.contains("no-such-host.invalid:0"))
   }
 
-  test("close leaves no thread, ends what is in flight, and keeps the interruption of its caller") {
+  test("close leaves no thread, ends requests in flight, and preserves the caller's interrupt") {
     // Some of these connections are opened while the listener closes.
     (1 to 40).foreach { _ =>
       val fixture = new ListenerFixture(Map.empty, Clock.systemUTC())
@@ -270,7 +270,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
         assert(Thread.interrupted())
         client.awaitEnd()
       }
-      // The journal may still say what became of it.
+      // A receipt may complete after close.
       assert(receipt.complete(Receipt.Stored(1)))
     }
     eventually {

@@ -13,7 +13,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.Conditions
 import io.epochal.rest.http.transport.TestCertificates
 
-/** TLS, by certificates in PEM and in PKCS#12. */
+/** TLS with certificates in PEM and PKCS#12. */
 final class HttpsListenerSuite extends AnyFunSuite {
   import ListenerFixture._
 
@@ -45,7 +45,7 @@ final class HttpsListenerSuite extends AnyFunSuite {
     }
   }
 
-  test("records come by TLS 1.2 and 1.3, with the certificate in PEM or PKCS#12") {
+  test("records are received over TLS 1.2 and 1.3, with the certificate in PEM or PKCS#12") {
     val store = Seq("tls.keyStoreFile" -> made.store.toString, "tls.keyStorePassword" -> TestCertificates.Password)
     val encrypted =
       Seq("tls.certFile" -> made.file(made.certificate, made.encryptedKey("hunter2")), "tls.keyPassword" -> "hunter2")
@@ -57,7 +57,7 @@ final class HttpsListenerSuite extends AnyFunSuite {
     }
   }
 
-  test("older versions, and requests without TLS, get nothing; the next client is served") {
+  test("older versions and requests without TLS get no response; the next client is served") {
     listening(pem: _*) { fixture =>
       intercept[SSLException](status(fixture, "TLSv1.1"))
       Using.resource(new RawClient(fixture.port)) { client =>
@@ -68,11 +68,11 @@ final class HttpsListenerSuite extends AnyFunSuite {
     }
   }
 
-  test("with TLS another address than loopback is allowed") {
+  test("with TLS an address other than loopback is allowed") {
     listening(pem :+ ("host" -> "0.0.0.0"): _*)(fixture => assert(status(fixture) == 200))
   }
 
-  test("a handshake that does not go on ends with its connection") {
+  test("a connection whose handshake stalls is closed") {
     listening(pem :+ ("headTimeout" -> "1s"): _*)(fixture =>
       Using.resource(new RawClient(fixture.port)) { client =>
         try client.send(Array[Byte](22, 3, 1))
@@ -81,7 +81,7 @@ final class HttpsListenerSuite extends AnyFunSuite {
       })
   }
 
-  test("what is wrong with files is said by the option, and nothing of them") {
+  test("an error in a file names the option and does not quote the file") {
     val other = new TestCertificates("other")
     val text = made.file("hunter2")
     Seq(

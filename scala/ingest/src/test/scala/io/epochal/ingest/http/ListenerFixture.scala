@@ -12,12 +12,12 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.option.OptionGroup
 import io.epochal.ingest.intake.{Arrival, Intake, Receipt}
 
-/** An intake in memory, which the test can have answer otherwise. */
+/** An intake in memory, with receipts that a test can replace. */
 final class MemoryIntake extends Intake {
   private val kept = new ConcurrentLinkedQueue[Arrival]
   private val keys = ConcurrentHashMap.newKeySet[String]
 
-  /** What becomes of the next arrivals, in place of being kept. */
+  /** Receipt for an arrival that is not to be stored. */
   @volatile var instead: Arrival => Option[CompletableFuture[Receipt]] = _ => None
   @volatile var room = true
   @volatile var open = true

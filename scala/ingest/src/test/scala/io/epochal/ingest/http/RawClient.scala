@@ -5,10 +5,10 @@ import java.net.{InetAddress, Socket}
 import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import java.util.Locale
 
-/** A response as it came. */
+/** A response as received. */
 final case class RawResponse(status: Int, headers: Map[String, String], body: String)
 
-/** One connection, over which a test sends whatever bytes it likes. */
+/** One connection over which a test sends arbitrary bytes. */
 final class RawClient(port: Int, open: Int => Socket = new Socket(InetAddress.getLoopbackAddress, _))
     extends AutoCloseable {
   private val socket = open(port)
@@ -23,10 +23,10 @@ final class RawClient(port: Int, open: Int => Socket = new Socket(InetAddress.ge
 
   def send(text: String): Unit = send(text.getBytes(ISO_8859_1))
 
-  /** No more comes from here. */
+  /** Ends the output; the client can still read. */
   def endOutput(): Unit = socket.shutdownOutput()
 
-  /** The next response, whose length is told or whose end is that of the connection. */
+  /** The next response, delimited by its Content-Length or the end of the connection. */
   def response(): RawResponse = {
     val first = line()
     val status = first.split(' ')(1).toInt
@@ -43,12 +43,12 @@ final class RawClient(port: Int, open: Int => Socket = new Socket(InetAddress.ge
     RawResponse(status, headers, new String(body, UTF_8))
   }
 
-  /** All that comes until the server ends the connection, by force or not. */
+  /** All bytes until the server closes or resets the connection. */
   def rest(): String =
     try new String(in.readAllBytes(), ISO_8859_1)
     catch { case _: java.net.SocketException => "" }
 
-  /** Whether the server has ended the connection, once it has; fails after 30 seconds. */
+  /** Waits until the server closes the connection; fails after 30 seconds. */
   def awaitEnd(): Unit = {
     val _ = rest()
   }

@@ -38,7 +38,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     fixture.files.beforeSync = () => entered.await(): Unit
     val first = intake.accept(arrival(Seq("a")))
     entered.await(60, SECONDS): Unit
-    // The writer is past the barrier and may sync; what comes before it is back waits for one sync in all.
+    // The writer is past the barrier and may sync; arrivals that come meanwhile share one sync.
     val hold = new CountDownLatch(1)
     fixture.files.beforeSync = () => hold.await()
     val second = intake.accept(arrival(Seq("b")))
@@ -50,12 +50,12 @@ final class JournalIntakeSuite extends AnyFunSuite {
     val before = fixture.files.syncs
     hold.countDown()
     assert(others.map(_.get(60, SECONDS)).forall(_ == Receipt.Stored(2)))
-    assert(fixture.files.syncs - before <= 2, "the one that was held, and one for all")
+    assert(fixture.files.syncs - before <= 2, "the one that was held, and one for the rest")
     assert(intake.journal.until == 202)
     intake.close()
   }
 
-  test("where there is no room for more keys, time makes room, though nothing comes") {
+  test("when there is no room for keys, expiry makes room, without new arrivals") {
     val fixture = new Fixture(IntakeSettings(1L << 20, Duration.ofMinutes(10), maxKeys = 2))
     val intake = fixture.run()
     Seq("k", "l").foreach(key => assert(fixture.keyed(intake, key) == Receipt.Stored(1)))
@@ -67,8 +67,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     intake.close()
   }
 
-  test(
-    "a key that was stored is a duplicate: in the same group, later, in the next run, and when its segment is gone") {
+  test("a stored key is a duplicate: in the same group, later, in the next run, and after its segment was removed") {
     val fixture = new Fixture
     val first = fixture.run()
     first.hold()
@@ -78,7 +77,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     assert(together.map(_.get(60, SECONDS)) == Seq(Receipt.Stored(1), Receipt.Duplicate, Receipt.Stored(1)))
     assert(fixture.keyed(first, "k") == Receipt.Duplicate && first.journal.until == 2)
     first.close()
-    // Each run begins a segment; four committed epochs later only the last ones are left.
+    // Each run begins a segment; after four committed epochs only the last ones remain.
     (1 to 8).foreach { n =>
       val next = fixture.run()
       assert(fixture.keyed(next, "k") == Receipt.Duplicate && fixture.keyed(next, s"m$n") == Receipt.Stored(1))
@@ -92,7 +91,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     last.close()
   }
 
-  test("a key is known for as long as the window, and no longer") {
+  test("a key is remembered for the window, and no longer") {
     val fixture = new Fixture
     val intake = fixture.run()
     assert(fixture.keyed(intake, "k") == Receipt.Stored(1))
@@ -103,7 +102,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     intake.close()
   }
 
-  test("a key is not known where its arrival was not stored") {
+  test("the key of an arrival that was not stored is not remembered") {
     val fixture = new Fixture
     val intake = fixture.run()
     fixture.files.fails = true
@@ -114,8 +113,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     intake.close()
   }
 
-  test(
-    "what was acknowledged and not delivered fills the journal; what was delivered makes room, before it is removed") {
+  test("undelivered rows fill the journal; delivered rows make room before they are removed") {
     val fixture = new Fixture(IntakeSettings(1000, Duration.ZERO))
     val intake = fixture.run()
     val stored = Iterator.continually(store(intake, Seq("x" * 100))).takeWhile(_ == Receipt.Stored(1)).size
@@ -125,7 +123,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     intake.close()
   }
 
-  test("a full journal knows the keys that it stored, and those that are being stored; no other arrival is taken") {
+  test("a full journal recognises keys that are stored or being stored; other arrivals are refused") {
     val fixture = new Fixture(IntakeSettings(1000, Duration.ofMinutes(10)))
     val intake = fixture.run()
     val stored = Iterator.from(0).map(n => fixture.keyed(intake, s"k$n")).takeWhile(_ == Receipt.Stored(1)).size
@@ -133,14 +131,14 @@ final class JournalIntakeSuite extends AnyFunSuite {
     assert(stored >= 5 && rows == stored && !intake.hasRoom)
     (0 until stored).foreach(n => assert(fixture.keyed(intake, s"k$n") == Receipt.Duplicate, n))
     assert(fixture.keyed(intake, "new") == Receipt.Full(1) && store(intake, Seq("y")) == Receipt.Full(1))
-    // What it refused it does not know.
+    // The key of a refused arrival is not remembered.
     intake.deliveredUntil(rows)
     assert(fixture.keyed(intake, "new") == Receipt.Stored(1))
     assert(fixture.keyed(intake, "k0") == Receipt.Duplicate && intake.journal.until == rows + 1)
     intake.close()
   }
 
-  test("a key that was stored is known while nothing can be stored") {
+  test("a stored key is recognised while the journal cannot be written") {
     val fixture = new Fixture
     val intake = fixture.run()
     assert(fixture.keyed(intake, "k") == Receipt.Stored(1))
@@ -154,7 +152,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     intake.close()
   }
 
-  test("a run that is overtaken acknowledges nothing any more, and says why") {
+  test("a fenced run acknowledges nothing more and reports JOURNAL_FENCED") {
     val fixture = new Fixture
     val old = fixture.run()
     assert(store(old, Seq("a")) == Receipt.Stored(1))
@@ -165,7 +163,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     Seq(old, next).foreach(_.close())
   }
 
-  test("after it was closed nothing is stored, and nobody waits for ever") {
+  test("after close nothing is stored, and every receipt completes") {
     val fixture = new Fixture
     val intake = fixture.run()
     intake.hold()
@@ -175,14 +173,14 @@ final class JournalIntakeSuite extends AnyFunSuite {
     assert(failed(store(intake, Seq("b"))).contains("INTAKE_STOPPED") && !intake.hasRoom)
   }
 
-  test("an error that ends the intake's thread leaves nobody waiting, and ends the run") {
+  test("an error that ends the intake's thread completes every receipt and ends the run") {
     val fixture = new Fixture
     val intake = fixture.run()
     val entered = new CyclicBarrier(2)
     fixture.files.beforeSync = () => {
       entered.await(60, SECONDS): Unit
       entered.await(60, SECONDS): Unit
-      throw new LinkageError("a class is not there")
+      throw new LinkageError("a class is missing")
     }
     intake.hold()
     val together = Seq("k", "k", "l").map(key => intake.accept(arrival(Seq(key), Some(key))))
@@ -194,11 +192,11 @@ final class JournalIntakeSuite extends AnyFunSuite {
     together.foreach(one => assert(failed(one.get(60, SECONDS)).contains("JOURNAL_UNWRITABLE")))
     assert(failed(behind.get(60, SECONDS)).contains("INTAKE_STOPPED"))
     assert(failed(store(intake, Seq("n"))).contains("INTAKE_STOPPED") && !intake.hasRoom)
-    assert(intake.ended.exists(_.getMessage.contains("a class is not there")))
+    assert(intake.ended.exists(_.getMessage.contains("a class is missing")))
     intake.close()
   }
 
-  test("an arrival comes back from a payload as it was") {
+  test("an arrival survives the round trip through a payload") {
     val encoded = Seq(arrival(Seq("ä", "", "xyz"), Some("k")), arrival(Seq("")).copy(headers = null, stream = ""))
       .map(new EncodedArrival(_))
     val buffer = java.nio.ByteBuffer.allocate(encoded.map(_.length).sum)

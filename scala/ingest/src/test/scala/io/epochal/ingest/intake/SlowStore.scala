@@ -20,7 +20,7 @@ final class SlowStore extends FileStore {
 
   def syncs: Int = counted.get
 
-  /** How many wait in a sync. */
+  /** Number of threads that wait in a sync. */
   def waiting: Int = held.get
 
   override def syncsOpenFiles: Boolean = true

@@ -17,13 +17,13 @@ final class TcpClient(port: Int) extends AutoCloseable {
     socket.getOutputStream.flush()
   }
 
-  /** As `nc` does at the end of its input. */
+  /** Ends the output, as `nc` does at the end of its input. */
   def finish(): Unit = socket.shutdownOutput()
 
-  /** The next line of the listener; null: it has ended the connection. */
+  /** The next line from the listener; null: it has closed the connection. */
   def line(): String = in.readLine()
 
-  /** Waits for an acknowledgement of so many lines. */
+  /** Waits for an acknowledgement of at least `lines` lines. */
   def await(lines: Int): Unit = {
     var said = line()
     while (said != s"OK $lines") {

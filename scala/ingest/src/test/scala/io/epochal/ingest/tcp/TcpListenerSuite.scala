@@ -21,7 +21,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
 
   private def client[A](run: IngestRun)(body: TcpClient => A): A = Using.resource(new TcpClient(run.port))(body)
 
-  test("each line is a record, in order, whatever its end, and the last one without one") {
+  test("each line is a record, in order, with \\n, \\r\\n or at the end no line end") {
     listening() { run =>
       client(run) { client =>
         client.send("a\nb\r\n\n  c d \nlast")
@@ -33,7 +33,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a client that wants it is told how many of its lines are stored, and what it was told a new run has") {
+  test("with ack=true a client gets the count of its stored lines, and a new run has them") {
     val checkpoint = Files.createTempDirectory("epochal-ingest").resolve("0")
     Using.resource(new IngestRun(checkpoint, Map("ack" -> "true"))) { run =>
       client(run) { client =>
@@ -48,7 +48,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     Using.resource(new IngestRun(checkpoint, Map.empty))(run => assert(run.values() == Seq("a", "b", "cd", "")))
   }
 
-  test("cut anywhere into packets, the lines are the same") {
+  test("lines do not depend on packet boundaries") {
     val random = new Random(7)
     val lines = Seq.fill(200)(random.alphanumeric.take(random.nextInt(300)).mkString)
     listening("ack" -> "true") { run =>
@@ -66,7 +66,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("lines of many clients are all stored, and those of each in its order") {
+  test("lines of many clients are all stored, in order per client") {
     val (clients, each) = (8, 2000)
     listening("ack" -> "true") { run =>
       val threads = (0 until clients).map { n =>
@@ -84,7 +84,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a client that stops in the middle of a line, or never reads, holds up no other") {
+  test("a client that stops in the middle of a line, or never reads, does not block others") {
     listening("ack" -> "true") { run =>
       Using.resource(new TcpClient(run.port)) { stuck =>
         stuck.send("half a li")
@@ -100,7 +100,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a line that is too long is refused by name, and the lines before it are stored") {
+  test("a line that is too long is refused with LINE_TOO_LONG, and the lines before it are stored") {
     listening("ack" -> "true", "maxLineBytes" -> "10") { run =>
       client(run) { client =>
         client.send(s"0123456789\r\n${"x" * 100}")
@@ -113,7 +113,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a line that is longer than what may wait is a record, whole, among others") {
+  test("a line longer than the pending limit is stored whole") {
     val lines = Seq("first", "x" * (500 << 10), "y" * ((1 << 20) - 1), "last")
     listening("ack" -> "true") { run =>
       client(run) { client =>
@@ -129,7 +129,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
       client(run) { client =>
         IngestStreams.store(run.source.intake, Seq("z" * (20 << 10))): Unit
         assert(!run.source.intake.hasRoom)
-        // Nothing of it is read: three times as long as a client may be idle.
+        // It is not read for three times the idle timeout.
         client.send("a\n")
         Thread.sleep(900)
         var at = run.stream.initialOffset()
@@ -142,7 +142,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("options that nothing would be done with over this transport are refused") {
+  test("options that do not apply to the transport are refused") {
     Seq("dedupWindow" -> "1h", "signatureTolerance" -> "1m", "maxRequestBytes" -> "1m").foreach { option =>
       val error = IngestOptions.read(Map("port" -> "0", option)).swap.getOrElse(fail(s"$option was accepted"))
       assert(error.condition == Conditions.OptionConflict && error.getMessage.contains(option._1))
@@ -180,12 +180,12 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
         sender.start()
         eventually(assert(!run.source.intake.hasRoom))
         // Only batches make room.
-        val told = new Thread(() => client.await(lines.size))
-        told.start()
+        val reader = new Thread(() => client.await(lines.size))
+        reader.start()
         var at = run.stream.initialOffset()
         eventually {
           at = run.stream.latestOffset(at, run.stream.getDefaultReadLimit)
-          assert(!told.isAlive)
+          assert(!reader.isAlive)
         }
         sender.join()
       }
@@ -193,7 +193,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("the first line must name the token, where there is one") {
+  test("the first line must contain the token, if one is configured") {
     listening("ack" -> "true", "token" -> "s3cret") { run =>
       Seq("hello\n", "TOKEN wrong\nhello\n", "TOKEN s3cret2\n", "TOKEN \n").foreach { greeting =>
         client(run) { client =>
@@ -211,7 +211,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a connection that sends nothing for too long is closed, and one above the maximum at once") {
+  test("an idle connection is closed, and one above the maximum immediately") {
     listening("idleTimeout" -> "200ms", "maxConnections" -> "1") { run =>
       client(run) { idle =>
         eventually(assert(run.metric("connections") == "1"))
@@ -223,7 +223,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a port that is taken is an error that names it; the next run listens on the same port") {
+  test("a port in use is an error that names it; the next run listens on the same port") {
     listening() { run =>
       val error = intercept[EpochalException] {
         val other = Files.createTempDirectory("epochal-ingest").resolve("0")
@@ -239,7 +239,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("an address that others reach is refused without a token") {
+  test("an address that other machines can reach requires a token") {
     Seq("0.0.0.0", "::", "192.0.2.1").foreach { host =>
       val error = IngestOptions.read(Map("port" -> "0", "host" -> host)).swap.getOrElse(fail(s"$host was not refused"))
       assert(error.condition == Conditions.ListenerExposed)
@@ -249,7 +249,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
       assert(IngestOptions.read(Map("port" -> "0", "host" -> host)).isRight))
   }
 
-  test("whatever clients send, in whatever pieces, the listener serves the next one") {
+  test("after random input in random pieces the listener serves the next client") {
     val random = new Random(11)
     listening("maxLineBytes" -> "1k", "ack" -> "true") { run =>
       (1 to 200).foreach { _ =>
@@ -271,7 +271,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a failing disk delays acknowledgements, and loses and doubles nothing") {
+  test("a failing disk delays acknowledgements, and no line is lost or stored twice") {
     listening("ack" -> "true") { run =>
       IngestStreams.store(run.source.intake, Seq("first")): Unit
       run.source.intake.hold()

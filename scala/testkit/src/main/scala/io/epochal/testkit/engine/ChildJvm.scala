@@ -12,7 +12,7 @@ import scala.util.control.NonFatal
 
 import io.epochal.testkit.report.Evidence
 
-/** A process with the class path of this one, in which queries run until it is killed. */
+/** A process with the class path of this one. Runs queries until it is killed. */
 final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends AutoCloseable {
 
   private val errors = directory.resolve("child.log")
@@ -41,7 +41,7 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
     }
   }
 
-  /** Waits until it has its session. */
+  /** Waits until the process has a session. */
   def awaitReady(): Unit = {
     val deadline = System.nanoTime() + ChildJvm.StartNanos
     while (!ready.await(200, TimeUnit.MILLISECONDS)) {
@@ -63,7 +63,7 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
 
   def hasReached(query: QuerySpec): Boolean = reached.contains(query.scene.toString)
 
-  /** Why a query has ended, if it has. */
+  /** The error that ended a query, if any. */
   def failure(query: QuerySpec): Option[String] = Option(failed.get(query.scene.toString))
 
   def assertRunning(query: QuerySpec): Unit = {
@@ -80,7 +80,7 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
     Evidence.broken(s"nothing was checked: the process that is to be killed has ended by itself. ${hint}It said: $said")
   }
 
-  /** SIGKILL, and waits for the end. */
+  /** Kills the process (SIGKILL) and waits for its end. */
   def kill(): Unit = { val _ = process.destroyForcibly().waitFor() }
 
   override def close(): Unit = {
@@ -93,19 +93,19 @@ private object ChildJvm {
 
   private val StartNanos = TimeUnit.MINUTES.toNanos(5)
 
-  /** Options of debuggers and agents, which belong to one process, and of memory, which the child sets itself. */
+  /** JVM options that the child does not inherit: debuggers and agents serve one process, and the child sets its own memory. */
   private val NotForChild = Seq("-agentlib", "-agentpath", "-javaagent", "-Xrunjdwp", "-Xmx", "-Xms")
 
-  /** The options of this JVM. */
+  /** Inherited options of this JVM. */
   private def options: Seq[String] =
     ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.toSeq
       .filterNot(each => NotForChild.exists(each.startsWith) || each.matches("-XX:[+-]Use\\w+GC"))
 
   def command(directory: Path, cores: Int): Seq[String] = {
     val java = Path.of(System.getProperty("java.home"), "bin", "java").toString
-    // Short-lived: the optimizing compiler would not pay for itself.
+    // The process is short-lived: the optimizing compiler would not pay off.
     val quick = Seq("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
-    // A class path can be longer than a command may be.
+    // The class path can exceed the maximum length of a command line.
     val argument = Files.writeString(
       directory.resolve("class-path"),
       "-cp\n\"" + System.getProperty("java.class.path").replace("\\", "\\\\") + "\"\n")
@@ -116,12 +116,12 @@ private object ChildJvm {
   }
 }
 
-/** The program of a process that is going to be killed. It starts queries by commands, one on each line of its input:
+/** Main program of the child process. Reads commands from its input, one per line:
   *
-  *   - `start <file of a QuerySpec> <step> <epoch>`: the query waits at the step of the epoch, and a line says `reached`
-  *   - `go <scene>`: it goes on
+  *   - `start <file of a QuerySpec> <step> <epoch>`: the query waits at the step of the epoch; prints a line with [[Reached]]
+  *   - `go <scene>`: the query continues
   *
-  * It ends with its input.
+  * Exits at the end of its input.
   */
 private[testkit] object Victims {
 

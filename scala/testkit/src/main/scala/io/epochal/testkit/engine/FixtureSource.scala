@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Streams that a fixture makes, as a format for queries of this process. Option `id`: which fixture. */
+/** Format that exposes a fixture's streams to queries in this process. Option `id`: the fixture's id. */
 final class FixtureSource extends TableProvider {
 
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = FixtureSource.of(options.get("id")).schema

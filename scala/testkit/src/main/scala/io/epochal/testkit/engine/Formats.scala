@@ -10,7 +10,7 @@ import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Connectors by the name of their format, as Spark finds them. */
+/** Finds connectors by the name of their format, as Spark does. */
 private[testkit] object Formats {
 
   def provider(format: String): TableProvider = {
@@ -33,7 +33,7 @@ private[testkit] object Formats {
   }
 
   /** @param schema
-    *   the reader's schema; None for the connector's own
+    *   schema of the reader; None: the connector infers it
     */
   def table(format: String, options: util.Map[String, String], schema: Option[StructType]): Table = {
     val found = provider(format)

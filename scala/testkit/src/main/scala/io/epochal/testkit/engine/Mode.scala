@@ -7,11 +7,11 @@ import org.apache.spark.sql.streaming.Trigger
 
 import io.epochal.testkit.report.NotChecked
 
-/** How Spark's engine runs a query: in micro-batches, or by tasks that have no end. */
+/** Execution mode of a query: micro-batch, continuous or real-time. */
 sealed abstract private[testkit] class Mode(val name: String) extends Serializable {
 
   /** @throws io.epochal.testkit.report.NotChecked
-    *   if this Spark does not have the mode
+    *   this Spark version does not have the mode
     */
   def trigger: Trigger
 
@@ -21,7 +21,7 @@ sealed abstract private[testkit] class Mode(val name: String) extends Serializab
 
   protected def settings: Map[String, String] = Map.empty
 
-  /** Starts a query under the settings that the mode needs. A query keeps those of its start. */
+  /** Starts a query with the session settings that the mode needs. A query keeps the settings of its start. */
   def starting[A](session: SparkSession)(start: => A): A = Mode.synchronized {
     val before = settings.keys.map(name => name -> session.conf.getOption(name)).toSeq
     settings.foreach { case (name, value) => session.conf.set(name, value) }
@@ -40,7 +40,7 @@ private[testkit] object Mode {
     override def trigger: Trigger = Trigger.Continuous("500 milliseconds")
   }
 
-  /** From Spark 4.1 on. It requires update mode and no asynchronous progress, and accepts only listed sinks unless a setting says otherwise. */
+  /** Since Spark 4.1. Requires update mode and no asynchronous progress, and accepts only allow-listed sinks by default. */
   case object RealTime extends Mode("real-time") {
     override def trigger: Trigger = Try(classOf[Trigger].getMethod("RealTime", classOf[String])).fold(
       _ => throw new NotChecked("this Spark has no real-time mode"),

@@ -14,9 +14,9 @@ import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** The numbers from 0 on, as many as a file says, in batches of a fixed size: the input of sinks under test, in every mode.
+/** Source of the numbers from 0, up to a count in a file, in batches of a fixed size: the input of sinks under test, in every mode.
   *
-  * Options: `file` holds how many numbers there are; `batch`, how many of them an epoch has.
+  * Options: `file`, which contains the count of available numbers; `batch`, numbers per epoch.
   */
 final class NumberedSource extends TableProvider {
 
@@ -33,7 +33,7 @@ final class NumberedSource extends TableProvider {
       })
 }
 
-/** A table that queries read as a stream. */
+/** A table that supports streaming reads only. */
 final private[engine] class StreamTable(
     override val name: String,
     override val schema: StructType,
@@ -53,7 +53,7 @@ private[testkit] object NumberedSource {
 
   private val RealTimeMode = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode"
 
-  /** In micro-batches and, from Spark 4.1 on, in real-time mode. */
+  /** Stream for micro-batches and, since Spark 4.1, real-time mode. */
   private[engine] def stream(file: Path, batch: Int): MicroBatchStream =
     if (Try(Class.forName(RealTimeMode, false, getClass.getClassLoader)).isFailure) new NumberedStream(file, batch)
     else
@@ -67,7 +67,7 @@ private[testkit] object NumberedSource {
   def available(file: Path): Long =
     if (Files.exists(file)) Files.readString(file, UTF_8).trim.toLong else 0L
 
-  /** Makes so many numbers available. */
+  /** Makes the numbers before `count` available. */
   def setAvailable(file: Path, count: Long): Unit = {
     val partial = Files.writeString(file.resolveSibling(s"${file.getFileName}.new"), count.toString, UTF_8)
     val _ = Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE)
@@ -117,7 +117,7 @@ private[engine] case object NumberReaderFactory extends PartitionReaderFactory {
     new PartitionReader[InternalRow] {
       private var number = slice.from - 1
       override def next(): Boolean = {
-        // When the second row is asked for, the first is with the sink.
+        // When the second row is requested, the sink has the first.
         if (number >= slice.from) Steps.at(slice.scene, Step.InTasks, number / slice.batch)
         number += 1
         number < slice.to
@@ -128,7 +128,7 @@ private[engine] case object NumberReaderFactory extends PartitionReaderFactory {
   }
 }
 
-/** How many numbers each endless partition has delivered: partition p of n delivers p, p + n, p + 2n, …. */
+/** Count of delivered numbers for each endless partition. Partition p of n delivers p, p + n, p + 2n, …. */
 final private[engine] case class NumberCounts(counts: Seq[Long]) extends Offset {
   override def json(): String = counts.mkString("""{"v":1,"counts":[""", ",", "]}")
 }
@@ -150,14 +150,14 @@ private[engine] object NumberCounts {
     }.toArray
 }
 
-/** A partition of [[NumberedSource]] that has no end. */
+/** An endless partition of [[NumberedSource]]. */
 final private[engine] case class EndlessNumberSlice(file: String, index: Int, count: Long, batch: Int)
     extends InputPartition
 
 final private[engine] case class NumberCount(index: Int, count: Long) extends PartitionOffset
 
-/** The numbers of such a partition, each when the file says that it is there, and at most one in a millisecond: a kill finds the
-  * query in the middle of its rows.
+/** Reader of an endless partition. Delivers a number when the file makes it available, and at most one per millisecond, so that a
+  * kill hits the query in the middle of its rows.
   */
 private[engine] class EndlessNumbers(slice: EndlessNumberSlice) extends ContinuousPartitionReader[InternalRow] {
   import NumberedSource.{Partitions, available}
@@ -169,10 +169,10 @@ private[engine] class EndlessNumbers(slice: EndlessNumberSlice) extends Continuo
   private def id(count: Long): Long = slice.index + count * Partitions
 
   /** @return
-    *   false where none came in time
+    *   false: timeout
     */
   def next(timeoutMillis: Long): Boolean = {
-    // When a row is asked for, the one before it is with the sink.
+    // When a row is requested, the sink has the previous one.
     if (count > slice.count) Steps.at(file.getParent.toString, Step.InTasks, id(count - 1) / slice.batch)
     val begin = System.nanoTime()
     def isThere: Boolean = {

@@ -27,7 +27,7 @@ final private[testkit] case class QuerySpec(
 
   private def commits: Path = checkpoint.resolve("commits")
 
-  /** The epochs that Spark has logged as committed, in order. */
+  /** Epochs that Spark has logged as committed, ascending. */
   def committed: Seq[Long] =
     if (!Files.isDirectory(commits)) Nil
     else
@@ -36,14 +36,14 @@ final private[testkit] case class QuerySpec(
         .flatMap(_.toLongOption)
         .sorted
 
-  /** Makes the next start replay the last epoch: Spark commits after the sink. */
+  /** Removes the last entry of Spark's commit log, so the next start replays that epoch. */
   def forgetLastCommit(): Unit = committed.lastOption.foreach { last =>
     Files.deleteIfExists(commits.resolve(last.toString))
     Files.deleteIfExists(commits.resolve(s".$last.crc"))
   }
 
   /** @param trigger
-    *   another one than its mode's own
+    *   overrides the mode's trigger
     */
   def start(session: SparkSession, trigger: Option[Trigger] = None): StreamingQuery = {
     val reader = session.readStream.format(format).options(options)

@@ -6,15 +6,15 @@ import org.apache.spark.sql.streaming.StreamingQuery
 
 import io.epochal.testkit.report.Evidence
 
-/** Waiting for queries: by a condition, with a deadline. */
+/** Waits for conditions of queries, with a deadline. */
 private[testkit] object QueryWatch {
 
-  /** What did not happen by then is taken not to happen. */
+  /** Default deadline. A condition that does not hold by then counts as failed. */
   val DeadlineSeconds: Long = 90
   private val QuietMillis = 4000L
   private val PauseMillis = 20L
 
-  /** Waits until a condition holds; returns whether it does at the deadline. */
+  /** Waits until the condition holds or the deadline passes; returns whether it holds. */
   def until(seconds: Long = DeadlineSeconds, pauseMillis: Long = PauseMillis)(condition: => Boolean): Boolean = {
     val deadline = System.nanoTime() + seconds * 1000000000L
     var holds = condition
@@ -25,10 +25,10 @@ private[testkit] object QueryWatch {
     holds
   }
 
-  /** Waits until `done`, the query's end, its deadline, or until it has waited for data for some seconds.
+  /** Waits until `done`, the query's end, the deadline, or until the query has waited for data for some seconds.
     *
     * @return
-    *   whether it is done
+    *   the final value of `done`
     */
   def run(query: StreamingQuery)(done: => Boolean): Boolean = {
     var idleSince = Option.empty[Long]
@@ -48,6 +48,6 @@ private[testkit] object QueryWatch {
       Evidence.broken(s"the query failed: ${Evidence.text(error)}", error)
     }
 
-  /** Stops it, and ignores a failure of the stop. */
+  /** Stops the query and ignores errors. */
   def stop(query: StreamingQuery): Unit = { val _ = Try(query.stop()) }
 }

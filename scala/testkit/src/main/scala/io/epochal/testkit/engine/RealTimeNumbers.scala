@@ -14,8 +14,8 @@ import org.apache.spark.sql.connector.read.streaming.{
 }
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
-/** The numbers in micro-batches and in real-time mode. It uses interfaces of Spark 4.1, so [[NumberedSource]] loads it only if they
-  * exist.
+/** Stream of numbers for micro-batches and real-time mode. Implements interfaces of Spark 4.1, so [[NumberedSource]] loads it only
+  * if they exist.
   */
 final private[engine] class RealTimeNumbers(file: Path, batch: Int)
     extends NumberedStream(file, batch)
@@ -27,7 +27,7 @@ final private[engine] class RealTimeNumbers(file: Path, batch: Int)
     case other                => throw new IllegalArgumentException(s"not the start of a real-time query: $other")
   }
 
-  /** Asked between two epochs as well. */
+  /** Spark also calls it between two epochs. */
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = start match {
     case NumberCounts(counts) =>
       val there = NumberedSource.available(file)
@@ -57,11 +57,11 @@ final private class RealTimeNumberReader(slice: EndlessNumberSlice)
     extends EndlessNumbers(slice)
     with SupportsRealTimeRead[InternalRow] {
 
-  /** Spark 4.1. */
+  /** The signature of Spark 4.1. */
   def nextWithTimeout(timeoutMillis: JavaLong): RecordStatus =
     RecordStatus.newStatusWithoutArrivalTime(next(math.max(0L, timeoutMillis)))
 
-  /** Spark 4.2 and later. */
+  /** The signature of Spark 4.2 and later. */
   override def nextWithTimeout(startMillis: JavaLong, timeoutMillis: JavaLong): RecordStatus =
     nextWithTimeout(timeoutMillis)
 }

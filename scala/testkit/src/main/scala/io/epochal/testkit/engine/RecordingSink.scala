@@ -20,9 +20,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.testkit.report.Evidence
 
-/** A sink that records what is delivered: a file for each delivery of an epoch, with a line for each row.
+/** Sink that records deliveries: a file per delivery of an epoch, with a line per row.
   *
-  * Option `directory`: where. [[Deliveries]] reads it.
+  * Option `directory`: the directory of the files. [[Deliveries]] reads them.
   */
 final class RecordingSink extends TableProvider {
 
@@ -77,7 +77,7 @@ final private case class RecordingWriterFactory(schema: StructType, scene: Strin
     new DataWriter[InternalRow] {
       private val rows = ArrayBuffer.empty[String]
       override def write(row: InternalRow): Unit = {
-        // A line break would make two rows of one.
+        // A line break would split the row.
         rows += row.copy().toSeq(schema).mkString("|").replace("\\", "\\\\").replace("\n", "\\n")
         Steps.at(scene, Step.InTasks, epoch)
       }
@@ -87,7 +87,7 @@ final private case class RecordingWriterFactory(schema: StructType, scene: Strin
     }
 }
 
-/** What was delivered to a [[RecordingSink]], oldest first. An epoch may have been delivered more than once. */
+/** Deliveries to a [[RecordingSink]], oldest first. An epoch may have been delivered more than once. */
 final private[testkit] class Deliveries(directory: Path) {
 
   def all: Seq[(Long, Seq[String])] =
@@ -103,10 +103,10 @@ final private[testkit] class Deliveries(directory: Path) {
             .toLong -> Files.readAllLines(file).asScala.filter(_.nonEmpty).toVector
         }
 
-  /** The last delivery of each epoch. */
+  /** Rows of the last delivery of each epoch. */
   def rows: Seq[String] = all.toMap.values.flatten.toSeq
 
-  /** How many different rows there are, each epoch counted once. */
+  /** Number of distinct rows, with each epoch counted once. */
   def distinctRows: Int = rows.distinct.size
 
   /** Asserts that every replay of an epoch delivered the same rows as its first delivery. */
@@ -120,6 +120,6 @@ final private[testkit] class Deliveries(directory: Path) {
       }
     }
 
-  /** Asserts that the epochs together delivered so many rows, each once. */
+  /** Asserts that the epochs together delivered `count` rows, each once. */
   def onceEach(what: String, count: Long): Unit = Evidence.onceEach(what, rows, count)
 }

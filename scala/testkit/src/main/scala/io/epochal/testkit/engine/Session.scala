@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession
 
 import io.epochal.testkit.report.Evidence
 
-/** The session of the checks: the existing one, else one of the kit's own, which ends with [[release]]. */
+/** Session of the checks: the active one, or a new one, which [[release]] stops. */
 private[testkit] object Session {
   private var ours = Option.empty[SparkSession]
 
@@ -32,7 +32,7 @@ private[testkit] object Session {
     ours = None
   }
 
-  /** A minimal session. */
+  /** Creates a minimal session. */
   def create(master: String): SparkSession = SparkSession
     .builder()
     .master(master)
@@ -46,7 +46,7 @@ private[testkit] object Session {
     .getOrCreate()
 }
 
-/** What Spark needs of a JVM since Java 17: packages of the JDK that are open to it. */
+/** JVM options that Spark needs since Java 17: `--add-opens` for packages of the JDK. */
 private[testkit] object SparkJvm {
 
   private val packages =
@@ -55,7 +55,7 @@ private[testkit] object SparkJvm {
 
   val options: Seq[String] = packages.map(option)
 
-  /** Fails with the options that this JVM lacks; Spark itself would fail with an `IllegalAccessError`. */
+  /** Fails with the missing options; Spark itself would fail with an `IllegalAccessError`. */
   def require(): Unit = {
     val closed = packages.filterNot(classOf[Object].getModule.isOpen(_, getClass.getModule))
     Evidence.unless(closed.isEmpty)(

@@ -12,9 +12,9 @@ import org.apache.spark.sql.connector.write.{Write, WriteBuilder}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Another sink, whose commit a query can be stopped before: the same calls, passed on.
+/** Wrapper around another sink that can pause a query before the sink's commit. Forwards all calls.
   *
-  * Options: `stepped.format` is the other sink, `stepped.scene` the query's directory; the rest is the other sink's.
+  * Options: `stepped.format`, the other sink; `stepped.scene`, the query's directory; the rest goes to the other sink.
   */
 final class SteppedSink extends TableProvider {
   import SteppedSink._
@@ -39,7 +39,7 @@ private[testkit] object SteppedSink {
   private def own(options: util.Map[String, String]): util.Map[String, String] =
     options.asScala.filterNot { case (name, _) => name.startsWith("stepped.") }.asJava
 
-  /** An object with all interfaces of `real` that passes every call on to it, and does the same with what builds a write. */
+  /** Dynamic proxy with all interfaces of `real` that forwards every call. Wraps the results that build a write, too. */
   private def stepped[A](real: A, scene: String): A = {
     val handler: InvocationHandler = (_, method, arguments) => {
       if (real.isInstanceOf[StreamingWrite] && method.getName == "commit") {

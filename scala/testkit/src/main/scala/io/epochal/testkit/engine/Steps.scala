@@ -5,8 +5,8 @@ import java.util.concurrent.{ConcurrentHashMap, CountDownLatch}
 
 import org.apache.hadoop.fs.{Path, RawLocalFileSystem}
 
-/** Where the queries of this process stop: at most one step of each query. Nothing stops unless it was armed. A query is identified
-  * by its scene's directory.
+/** The steps at which queries of this process pause: at most one per query, and only if armed. A query is identified by its scene's
+  * directory.
   */
 object Steps {
 
@@ -14,31 +14,31 @@ object Steps {
 
   private val armed = new ConcurrentHashMap[String, Armed]
 
-  /** Makes a query wait at a step of an epoch; `reached` is called there once. */
+  /** Makes a query pause at a step of an epoch, where `reached` is called once. */
   private[engine] def arm(scene: String, step: Step, epoch: Long)(reached: => Unit): Unit = {
     val _ = armed.put(scene, Armed(step, epoch, () => reached, new CountDownLatch(1)))
   }
 
-  /** Lets a query go on. */
+  /** Lets a paused query continue. */
   private[engine] def go(scene: String): Unit = Option(armed.get(scene)).foreach(_.go.countDown())
 
-  /** Called at each step of each query; returns at once, unless the query is to wait here. */
+  /** Called at each step of each query; returns immediately unless the step is armed. */
   private[engine] def at(scene: String, step: Step, epoch: Long): Unit =
     Option(armed.get(scene)).filter(one => one.step == step && one.epoch == epoch).foreach { one =>
       one.synchronized(if (one.go.getCount > 0) one.reached())
-      // Stopping a query interrupts its threads; this process is going to be killed.
+      // Ignores the interrupt of a stopping query: this process will be killed.
       while (one.go.getCount > 0)
         try one.go.await()
         catch { case _: InterruptedException => () }
     }
 
-  /** The same for a path: the scene is the armed directory that holds it. */
+  /** Like [[at]], for a path: the scene is the armed directory that contains it. */
   private[engine] def atPath(path: String, step: Step, epoch: Long): Unit =
     if (!armed.isEmpty)
       armed.keySet.forEach(scene => if (path.startsWith(scene + "/")) at(scene, step, epoch))
 }
 
-/** The steps of an epoch at which a process can be killed. */
+/** A step of an epoch at which a process can be killed. */
 sealed abstract class Step(val name: String, val claim: String)
 
 object Step {
@@ -57,8 +57,7 @@ object Step {
     all.find(_.name == name).getOrElse(throw new IllegalArgumentException(s"no such step: $name"))
 }
 
-/** The local file system for the checkpoints of the kit's queries. A query can be stopped at a rename: entries of Spark's logs are
-  * made by renames.
+/** Local file system for the checkpoints of the kit's queries. Pauses a query at a rename, by which Spark creates log entries.
   */
 final class StepFileSystem extends RawLocalFileSystem {
   import StepFileSystem._
@@ -84,7 +83,7 @@ final class StepFileSystem extends RawLocalFileSystem {
 private[testkit] object StepFileSystem {
   val Scheme = "epochal-steps"
 
-  /** Hadoop's setting that registers the scheme. */
+  /** Hadoop setting that registers the scheme. */
   val setting: (String, String) = s"fs.$Scheme.impl" -> classOf[StepFileSystem].getName
 
   private val Entry = ".*/checkpoint/(offsets|commits)/(\\d+)".r

@@ -7,18 +7,18 @@ import scala.util.control.NonFatal
 /** A promise of a connector.
   *
   * @param name
-  *   stable: reports and exemptions use it
+  *   stable identifier, for reports and exemptions
   * @param claim
-  *   a sentence that is true of a connector that keeps the promise
+  *   statement that holds for a connector that keeps the promise
   */
 final case class Promise(name: String, claim: String) {
   override def toString: String = s"$name: $claim"
 }
 
-/** How one promise is checked. */
+/** The check of one promise. */
 final class Check(val promise: Promise, body: () => Unit) {
 
-  /** Anything thrown is evidence against the promise; only fatal errors are rethrown. */
+  /** Runs the check. Any exception counts as evidence against the promise; fatal errors are rethrown. */
   def run(): Finding = {
     val begin = System.nanoTime()
     val outcome =
@@ -35,5 +35,5 @@ final class Check(val promise: Promise, body: () => Unit) {
   }
 }
 
-/** Thrown if a promise is not made, or cannot be checked here. */
+/** Thrown if a promise is exempt or cannot be checked in this environment. */
 final class NotChecked(reason: String) extends RuntimeException(reason)

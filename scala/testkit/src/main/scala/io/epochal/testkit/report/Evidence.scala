@@ -1,6 +1,6 @@
 package io.epochal.testkit.report
 
-/** Shows that a promise is broken. */
+/** Error that shows that a promise is broken. */
 final class Evidence(message: String, cause: Throwable = null) extends AssertionError(message, cause)
 
 object Evidence {
@@ -14,7 +14,7 @@ object Evidence {
   def equal(what: String, found: Any, expected: Any): Unit =
     unless(found == expected)(s"$what: found ${shown(found)}, expected ${shown(expected)}")
 
-  /** Asserts that two lists have the same elements, equally often, in any order. */
+  /** Asserts that two lists are equal as multisets. */
   def sameRows(what: String, found: Seq[Any], expected: Seq[Any]): Unit = {
     val missing = expected.map(_.toString).diff(found.map(_.toString))
     val surplus = found.map(_.toString).diff(expected.map(_.toString))
@@ -22,7 +22,7 @@ object Evidence {
       s"$what: ${found.size} rows for ${expected.size}; missing ${shown(missing)}; surplus ${shown(surplus)}")
   }
 
-  /** Asserts that there are so many rows, and none twice. */
+  /** Asserts that there are `count` rows, all distinct. */
   def onceEach(what: String, found: Seq[Any], count: Long): Unit = {
     val twice = found.groupBy(identity).collect { case (row, times) if times.size > 1 => s"$row (${times.size} times)" }
     unless(twice.isEmpty && found.size == count)(
@@ -36,7 +36,7 @@ object Evidence {
     case other                             => String.valueOf(other)
   }
 
-  /** The messages of an error and its causes, without stack traces. */
+  /** Messages of an error and its causes, without stack traces. */
   def text(error: Throwable): String =
     Iterator
       .iterate(error)(_.getCause)

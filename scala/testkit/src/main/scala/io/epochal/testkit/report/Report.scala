@@ -4,7 +4,7 @@ import java.util
 
 import scala.jdk.CollectionConverters._
 
-/** The promises that a connector keeps and breaks. Its text has a line for each promise, and evidence below the broken ones. */
+/** Findings of all checks of a connector. `toString` has a line per promise, with evidence below broken ones. */
 final class Report(val subject: String, all: Seq[Finding]) {
 
   def findings: util.List[Finding] = all.asJava
@@ -16,7 +16,7 @@ final class Report(val subject: String, all: Seq[Finding]) {
   def exempt: util.List[Finding] = all.filter(_.isExempt).asJava
 
   /** @throws AssertionError
-    *   a promise is broken; the message is the report
+    *   if a promise is broken; the message is the report
     */
   def assertAll(): Unit = if (!broken.isEmpty) {
     val error = new AssertionError(toString)
@@ -30,7 +30,7 @@ final class Report(val subject: String, all: Seq[Finding]) {
   }
 }
 
-/** A promise, the outcome of its check, and how long the check took. */
+/** A promise with the outcome and duration of its check. */
 final case class Finding(promise: Promise, outcome: Outcome, millis: Long) {
 
   def isKept: Boolean = outcome == Outcome.Kept
@@ -42,7 +42,7 @@ final case class Finding(promise: Promise, outcome: Outcome, millis: Long) {
 
   def isExempt: Boolean = !isKept && !isBroken
 
-  /** The evidence against the promise, or why it was not checked; empty if it is kept. */
+  /** Evidence of a broken promise, or reason of an exempt one; empty if the promise is kept. */
   def explanation: String = outcome match {
     case Outcome.Kept                => ""
     case Outcome.Broken(evidence, _) => evidence
@@ -56,13 +56,13 @@ final case class Finding(promise: Promise, outcome: Outcome, millis: Long) {
       case _: Outcome.Exempt => "exempt"
     }
     val why = if (isKept) "" else explanation.linesIterator.mkString("\n         ", "\n         ", "")
-    // Tenths of a second, if there are any.
+    // Omits durations below a tenth of a second.
     val took = if (millis < 100) "" else s" (${millis / 1000}.${millis % 1000 / 100} s)"
     s"$mark   $promise$took$why"
   }
 }
 
-/** The result of a check. */
+/** Result of a check. */
 sealed trait Outcome
 
 object Outcome {
@@ -70,10 +70,10 @@ object Outcome {
   case object Kept extends Outcome
 
   /** @param evidence
-    *   the found values and the expected ones
+    *   found and expected values
     */
   final case class Broken(evidence: String, cause: Throwable) extends Outcome
 
-  /** Not checked: the fixture exempts it, or lacks what the check needs. */
+  /** Not checked: the fixture exempts the promise, or lacks something that the check needs. */
   final case class Exempt(reason: String) extends Outcome
 }

@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** A wrong source, with a promise that it does not make. */
+/** A wrong source, with one exempt promise. */
 final class WallClockTest {
 
   @TestFactory

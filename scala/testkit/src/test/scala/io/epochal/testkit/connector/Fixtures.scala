@@ -12,7 +12,7 @@ import scala.util.Using
 
 import io.epochal.testkit.{FormatSink, FormatSource}
 
-/** A file, to which lines are appended. */
+/** Appends lines to a file. */
 class LineFixture(provider: Class[_ <: LineProvider], partitionable: Boolean = true)
     extends FormatSource(provider.getName) {
   private val directory = Files.createTempDirectory("epochal-lines")
@@ -37,7 +37,7 @@ class LineFixture(provider: Class[_ <: LineProvider], partitionable: Boolean = t
   }
 }
 
-/** A client, which sends each line until it is acknowledged. */
+/** Client that sends each line until it is acknowledged. */
 final class ReceiverFixture(durable: Boolean) extends FormatSource(classOf[Receiver].getName) {
   private val port = Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
   private var sent = 0
@@ -58,7 +58,7 @@ final class ReceiverFixture(durable: Boolean) extends FormatSource(classOf[Recei
 
   private def send(deadline: Long): Unit = {
     while (!acknowledged(s"line $sent")) {
-      if (System.nanoTime() > deadline) throw new IllegalStateException(s"nobody acknowledges line $sent")
+      if (System.nanoTime() > deadline) throw new IllegalStateException(s"line $sent was not acknowledged")
       Thread.sleep(20)
     }
     sent += 1
@@ -73,7 +73,7 @@ final class ReceiverFixture(durable: Boolean) extends FormatSource(classOf[Recei
     catch { case _: ConnectException | _: SocketException => false }
 }
 
-/** A SQLite file. */
+/** Sink into a SQLite file. */
 final class SqliteFixture(together: Boolean, refuses: Boolean = false) extends FormatSink(classOf[SqliteSink].getName) {
   private val directory = Files.createTempDirectory("epochal-sqlite")
   private val path = directory.resolve("ids.db").toString
@@ -82,7 +82,7 @@ final class SqliteFixture(together: Boolean, refuses: Boolean = false) extends F
 
   override def options: util.Map[String, String] = util.Map.of("path", path, "together", together.toString)
 
-  /** Spark does not tell a sink its trigger. */
+  /** A sink does not see the query's trigger. */
   override def exemptions: util.Map[String, String] =
     if (refuses) util.Map.of() else SqliteFixture.NoModes
 
@@ -96,6 +96,6 @@ final class SqliteFixture(together: Boolean, refuses: Boolean = false) extends F
 }
 
 object SqliteFixture {
-  private val why = "the sink is not told its trigger"
+  private val why = "the sink does not see the trigger"
   val NoModes: util.Map[String, String] = util.Map.of("continuous", why, "real-time", why)
 }

@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
-/** A format whose table is one stream of lines. */
+/** Format of a stream of lines. */
 abstract class LineProvider extends TableProvider {
 
   def stream(options: CaseInsensitiveStringMap, checkpoint: Path): MicroBatchStream
@@ -41,7 +41,7 @@ object LineProvider {
   val Schema: StructType = new StructType().add("line", StringType, nullable = false)
 }
 
-/** The lines of a file that only grows: as it should be. Option `path`: the file. */
+/** Correct source of the lines of an append-only file. Option `path`: the file. */
 final class Lines extends LineProvider {
   override def stream(options: CaseInsensitiveStringMap, checkpoint: Path): MicroBatchStream =
     new LineStream(Path.of(options.get("path")), options.getInt("numPartitions", 2))
@@ -61,7 +61,7 @@ class LineStream(path: Path, partitions: Int)
 
   protected def source: String = path.toString
 
-  /** How many lines there are now. */
+  /** Current number of lines. */
   protected def count: Long = LineStream.lines(path).size.toLong
 
   override def prepareForTriggerAvailableNow(): Unit = target = Some(count)
@@ -89,7 +89,7 @@ class LineStream(path: Path, partitions: Int)
   override def reportLatestOffset(): Offset = LineOffset(source, count)
 
   override def metrics(last: Optional[Offset]): util.Map[String, String] =
-    // The offset may be Spark's own class, with nothing but the JSON.
+    // The offset may be of Spark's own class, with only the JSON.
     Map(
       "linesBehind" -> (count - last
         .map[Long](offset => at(deserializeOffset(offset.json)))

@@ -13,9 +13,9 @@ import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Receives lines over TCP into a journal in the checkpoint, and answers each with `ok`.
+/** Receives lines over TCP into a journal in the checkpoint, and acknowledges each with `ok`.
   *
-  * Options: `port`; `durable=false` answers before the line is in the journal, which is wrong.
+  * Options: `port`; `durable=false` acknowledges before the line is in the journal, which is wrong.
   */
 final class Receiver extends LineProvider {
   override def stream(options: CaseInsensitiveStringMap, checkpoint: Path): MicroBatchStream =

@@ -14,9 +14,9 @@ import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactor
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Ids into the table `ids` of a SQLite file, and the last epoch of a query into the table `ledger`.
+/** Writes ids into the table `ids` of a SQLite file, and the last epoch of a query into the table `ledger`.
   *
-  * Options: `path`; `together=false` commits the rows, and then the ledger over a connection of its own, which is wrong.
+  * Options: `path`; `together=false` commits the ledger after the rows over a separate connection, which is wrong.
   */
 final class SqliteSink extends TableProvider {
 

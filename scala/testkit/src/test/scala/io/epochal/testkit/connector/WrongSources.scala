@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Wrong: what was committed is noted in a file beside the origin, and never read again, whatever the offset says. */
+/** Wrong: keeps the committed position in a file beside the origin, and ignores the offset. */
 final class SideFileLines extends LineProvider {
   override def stream(options: CaseInsensitiveStringMap, checkpoint: Path): MicroBatchStream = {
     val path = Path.of(options.get("path"))
@@ -24,8 +24,8 @@ final class SideFileLines extends LineProvider {
   }
 }
 
-/** Wrong: the end of a batch is what the clock says, and its rows are those whose time lies between two offsets. A line begins
-  * with the time at which it was written.
+/** Wrong: offsets are wall-clock times, and a batch has the lines that were written between two of them. A line begins with its
+  * time.
   */
 final class WallClockLines extends LineProvider {
   override def stream(options: CaseInsensitiveStringMap, checkpoint: Path): MicroBatchStream = {

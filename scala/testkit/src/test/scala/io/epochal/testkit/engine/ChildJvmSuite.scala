@@ -9,10 +9,10 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.testkit.Directories
 import io.epochal.testkit.report.Evidence
 
-/** What an author reads whose build runs tests in a JVM in which they cannot work. None of it is a skipped check. */
+/** Errors for builds whose test JVM cannot run the checks. They fail; they are not skipped. */
 final class ChildJvmSuite extends AnyFunSuite {
 
-  test("a JVM without Spark's options is told which") {
+  test("a JVM without Spark's options fails with the missing ones") {
     val java = Path.of(System.getProperty("java.home"), "bin", "java").toString
     val process = new ProcessBuilder(java, "-cp", System.getProperty("java.class.path"), ClosedJvm.Name)
       .redirectErrorStream(true)
@@ -23,7 +23,7 @@ final class ChildJvmSuite extends AnyFunSuite {
     assert(said.contains("sbt: Test / fork := true"), said)
   }
 
-  test("a child process that cannot start is an error with the setting that helps") {
+  test("a child process that cannot start is an error that names the setting") {
     val directory = Files.createTempDirectory("epochal-testkit")
     val classes = System.getProperty("java.class.path")
     try {
@@ -38,7 +38,7 @@ final class ChildJvmSuite extends AnyFunSuite {
   }
 }
 
-/** A program whose JVM has no options. */
+/** Main program for a JVM without options. */
 object ClosedJvm {
   val Name = "io.epochal.testkit.engine.ClosedJvm"
 

@@ -25,7 +25,7 @@ final class IdsFixture extends FormatSink("io.epochal.testkit.connector.SqliteSi
   override def options: util.Map[String, String] = util.Map.of("path", path)
 
   override def exemptions: util.Map[String, String] =
-    util.Map.of("continuous", "it is not told its trigger", "real-time", "it is not told its trigger")
+    util.Map.of("continuous", "it does not see the trigger", "real-time", "it does not see the trigger")
 
   override def stored(): util.List[lang.Long] =
     Using.resource(DriverManager.getConnection(SqliteSink.url(path)))(SqliteSink.ids).map(lang.Long.valueOf(_)).asJava

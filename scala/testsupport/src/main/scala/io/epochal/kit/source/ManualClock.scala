@@ -3,7 +3,7 @@ package io.epochal.kit.source
 import java.time.{Clock, Duration, Instant, ZoneId, ZoneOffset}
 import java.util.concurrent.atomic.AtomicReference
 
-/** A clock that moves only by hand. */
+/** A clock that only the test moves. */
 final class ManualClock(begin: Instant) extends Clock {
   private val now = new AtomicReference(begin)
 

@@ -5,10 +5,10 @@ import java.util.concurrent.Executors
 
 import com.sun.net.httpserver.{HttpExchange, HttpServer}
 
-/** An API on a free port of 127.0.0.1, from when it is made until it is closed. It serves many requests at a time. */
+/** HTTP server on a free port of 127.0.0.1, from construction to `close`. Serves requests concurrently. */
 abstract class StubServer(path: String) extends AutoCloseable {
 
-  // The JDK's server waits for acknowledgements otherwise, 40 ms each.
+  // Otherwise the JDK's server waits for TCP acknowledgements, 40 ms each.
   System.setProperty("sun.net.httpserver.nodelay", "true")
 
   private val server = HttpServer.create(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0)

@@ -11,23 +11,23 @@ import com.sun.net.httpserver.HttpExchange
 
 import io.epochal.rest.http.StubServer
 
-/** What a request was. */
+/** A received request. */
 final case class Received(method: String, path: String, key: Option[String], contentType: String, body: String)
 
 final case class Answer(status: Int, body: String = "")
 
-/** An API that takes rows with an `id`, alone, as an array or as lines.
+/** Stub API that accepts rows with an `id`: single, as an array or as lines.
   *
   * @param honours
-  *   whether a request with a key that was seen is answered as the first one was, and applied no more; one with another body is
-  *   refused with 422, as the IETF's draft has it
+  *   whether a repeated idempotency key gets the first response and is not applied again. With another body it gets 422, as in the
+  *   IETF's draft
   */
 final class OrdersApi(honours: Boolean) extends StubServer("/orders") {
 
-  /** What becomes of a request that is not a repetition: it is applied where the status is below 300. */
+  /** Response to a request that is not a repetition. The request is applied if the status is below 300. */
   @volatile var answer: Received => Answer = _ => Answer(201, "{}")
 
-  /** Called with each request before anything else; an answer is given as it is, and nothing is applied. */
+  /** Called first with each request. A result is sent as it is, and the request is not applied. */
   @volatile var intercept: Received => Option[Answer] = _ => None
 
   private val mapper = new ObjectMapper
@@ -40,12 +40,12 @@ final class OrdersApi(honours: Boolean) extends StubServer("/orders") {
 
   def keys: Seq[String] = requests.flatMap(_.key)
 
-  /** The ids that were applied, each as often as it was, ascending. */
+  /** Ids of applied rows, with repetitions, ascending. */
   def applied: Seq[Long] = ids.asScala.toSeq.sorted
 
   def forget(): Unit = all.clear()
 
-  /** The rows in a request. */
+  /** Rows of a request. */
   def rows(request: Received): Seq[JsonNode] = request.body.linesIterator.filter(_.trim.nonEmpty).toSeq.flatMap { line =>
     mapper.readTree(line) match {
       case array: ArrayNode => array.asScala.toSeq
@@ -63,9 +63,9 @@ final class OrdersApi(honours: Boolean) extends StubServer("/orders") {
       new String(exchange.getRequestBody.readAllBytes(), UTF_8)
     )
     all.add(request)
-    val told = intercept(request).getOrElse(settle(request))
-    val bytes = told.body.getBytes(UTF_8)
-    exchange.sendResponseHeaders(told.status, if (bytes.isEmpty) -1L else bytes.length.toLong)
+    val reply = intercept(request).getOrElse(settle(request))
+    val bytes = reply.body.getBytes(UTF_8)
+    exchange.sendResponseHeaders(reply.status, if (bytes.isEmpty) -1L else bytes.length.toLong)
     exchange.getResponseBody.write(bytes)
   }
 
@@ -77,9 +77,9 @@ final class OrdersApi(honours: Boolean) extends StubServer("/orders") {
   }
 
   private def apply(request: Received): Answer = {
-    val told = answer(request)
-    if (told.status < 300) rows(request).filter(_.has("id")).foreach(row => ids.add(row.get("id").longValue))
-    told
+    val reply = answer(request)
+    if (reply.status < 300) rows(request).filter(_.has("id")).foreach(row => ids.add(row.get("id").longValue))
+    reply
   }
 }
 

@@ -8,45 +8,46 @@ import com.sun.net.httpserver.HttpExchange
 
 import io.epochal.rest.http.StubServer
 
-/** An API with `count` records `{"id":0,"name":"record 0"}`, … in pages that each name the next one: by a cursor in the body
+/** Stub API with `count` records `{"id":0,"name":"record 0"}`, … in pages that link to the next one: by a cursor in the body
   * (`/meta/next`) and in a header (`X-Next`), by a `Link` header, and by a URL in the body (`/meta/url`). The cursor is read from the
-  * parameter `cursor`, the header `X-Cursor`, or the body of a POST; one that is a number alone is the id of the record before the page.
+  * parameter `cursor`, the header `X-Cursor`, or the body of a POST. A cursor that is only a number is the id of the record before the
+  * page.
   */
 final class ChainApi extends StubServer("/records") {
   @volatile var count: Int = 0
   @volatile var pageSize: Int = 4
 
-  /** The cursor of the page from a record on, and the other way round. */
+  /** Converts the index of a page's first record to a cursor, and back. */
   @volatile var cursor: Long => String = from => s"c$from"
   @volatile var position: String => Long =
     token => if (token.startsWith("c")) token.drop(1).toLong else token.toLong + 1
 
-  /** The cursor after the page that begins at a record; None where it is the last. */
+  /** Cursor after the page that begins at a record; None: last page. */
   @volatile var after: Long => Option[String] =
     from => Option.when(from + pageSize < count)(cursor(from + pageSize))
 
-  /** The records of the page that begins at a record. */
+  /** Records of the page that begins at a record. */
   @volatile var page: Long => Seq[Long] = from => from until math.min(count.toLong, from + pageSize)
 
-  /** What record `i` looks like. */
+  /** JSON of record `i`. */
   @volatile var record: Long => String = i => s"""{"id":$i,"name":"record $i"}"""
 
-  /** What records and the values around them stand in. */
+  /** Renders a response body from records and metadata. */
   @volatile var body: (Seq[String], String) => String = (records, meta) =>
     s"""{"data":${records.mkString("[", " , ", "]")},"meta":$meta}"""
 
-  /** The flag `/meta/more`, as JSON; nothing for none. */
+  /** The flag `/meta/more`, as JSON; empty: no flag. */
   @volatile var more: Long => String = from => s"${after(from).nonEmpty}"
 
-  /** The address of a page. */
+  /** Address of a page, from its query. */
   @volatile var address: String => String = query => s"$url?$query"
 
-  /** Called at every request, before it gets its response; a status other than 200 is the response at once. */
+  /** Called with every request; a status other than 200 is sent as the response. */
   @volatile var before: () => Int = () => 200
 
   private val asked = new ConcurrentLinkedQueue[String]
 
-  /** The cursors of all requests since the last call, "" for none; of an id that of the page. */
+  /** Cursors of all requests since the last call; "" for none. An id is converted to the page's cursor. */
   def requests(): Seq[String] = Iterator.continually(asked.poll()).takeWhile(_ != null).toSeq
 
   override protected def serve(exchange: HttpExchange): Unit = {
@@ -84,7 +85,7 @@ final class ChainApi extends StubServer("/records") {
 object ChainApi {
   private val InBody = "\"after\": *\"([^\"]*)\"".r
 
-  /** The options of every kind of pagination that follows pages. */
+  /** Options for every kind of pagination that follows links or cursors. */
   val kinds: Map[String, Seq[(String, String)]] = Map(
     "cursor" -> Seq("pagination" -> "cursor", "nextCursor" -> "/meta/next"),
     "cursor in headers" -> Seq(

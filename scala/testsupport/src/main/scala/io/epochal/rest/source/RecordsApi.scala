@@ -8,49 +8,49 @@ import com.sun.net.httpserver.HttpExchange
 
 import io.epochal.rest.http.StubServer
 
-/** An API with `count` records `{"id":0,"name":"record 0"}`, …, by offset (`_start`, `_limit`) or by page (`page`, `per_page`);
-  * without any of these it gives all.
+/** Stub API with `count` records `{"id":0,"name":"record 0"}`, …, by offset (`_start`, `_limit`) or by page (`page`, `per_page`).
+  * Without these parameters it returns all records.
   */
 final class RecordsApi extends StubServer("/records") {
   @volatile var count: Int = 0
 
-  /** The largest page that the server gives. */
+  /** Maximum page size. */
   @volatile var cap: Int = Int.MaxValue
 
-  /** How many records a page gives at the most that begins at a record, by that record. */
+  /** Maximum size of single pages, by their first record. */
   @volatile var capAt: Map[Long, Int] = Map.empty
 
-  /** Whether a page begins at a multiple of its size, wherever it is asked to begin. */
+  /** Whether the requested start is rounded down to a multiple of the page size. */
   @volatile var rounds: Boolean = false
 
-  /** What record `i` looks like, and what the array stands in. */
+  /** JSON of record `i`, and the body around the array. */
   @volatile var record: Int => String = i => s"""{"id":$i,"name":"record $i"}"""
   @volatile var body: String => String = identity
 
-  /** The header `X-Total`; null for none. */
+  /** The header `X-Total`; null: no header. */
   @volatile var total: () => String = () => null
 
-  /** More headers of every response. */
+  /** Additional headers of every response. */
   @volatile var headers: Seq[(String, String)] = Nil
 
-  /** What is the response in place of a page behind the last one that has records, and not the first. */
+  /** Status for a page behind the last one with records, unless it is the first page. */
   @volatile var behind: Option[Int] = None
 
-  /** The status of the next response with a page that begins at a record, by that record: each is sent once. */
+  /** Status of the next response for a page, by the page's first record. Each is sent once. */
   val once = new ConcurrentHashMap[Long, Int]
 
-  /** What every request gets as its response. */
+  /** Status of every response. */
   @volatile var status: Int = 200
 
-  /** Whether only pages are known that begin at multiples of their size: others are 400. */
+  /** Whether pages that do not begin at a multiple of their size get 400. */
   @volatile var strict: Boolean = false
 
-  /** Called at every request, before it gets its response. */
+  /** Called with every request, before the response. */
   @volatile var before: () => Unit = () => ()
 
   private val queries = new ConcurrentLinkedQueue[String]
 
-  /** The queries of all requests since the last call. */
+  /** Query strings of all requests since the last call. */
   def requests(): Seq[String] = Iterator.continually(queries.poll()).takeWhile(_ != null).toSeq
 
   override protected def serve(exchange: HttpExchange): Unit = {

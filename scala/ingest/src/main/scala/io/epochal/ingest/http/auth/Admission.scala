@@ -12,31 +12,33 @@ import io.epochal.core.error.EpochalException
 import io.epochal.ingest.http.body.Refusal
 import io.epochal.kit.access.Secret
 
-/** Whether a request may write. Refusals do not say what is wrong. Thread-safe. */
+/** Authorizes requests with records. Refusals do not say which check failed. Thread-safe. */
 private[http] trait Admission {
 
-  /** @param header
-    *   the value of a header; None if the request has none of that name, or several
+  /** Checks the head, before the body is read.
+    *
+    * @param header
+    *   the value of a header; None if it is missing or repeated
     * @return
-    *   why the request is refused, as far as its head can tell
+    *   None: not refused so far
     */
   def head(header: String => Option[String]): Option[Refusal] = None
 
-  /** The same with the body as it was transferred, before decompression.
+  /** Checks the body as transferred, before decompression.
     *
     * @param length
     *   of the body, which begins at index 0
     */
   def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] = None
 
-  /** Whether a request without a body can prove who sends it. */
+  /** Whether a request without a body can be authenticated. */
   def provesWithoutBody: Boolean = true
 }
 
 /** No credentials are required. */
 private[http] object OpenAdmission extends Admission
 
-/** `Authorization` by a scheme of RFC 7617 or RFC 6750. All expected values are compared, each in constant time.
+/** Basic (RFC 7617) or bearer (RFC 6750) authorization. Compares with every valid credential, each in constant time.
   *
   * @param expected
   *   the valid credentials
@@ -54,7 +56,7 @@ final private[http] class AuthorizationAdmission(challenge: String, expected: Cu
   }
 }
 
-/** Admits webhooks that are signed with a secret which the sender shares with us. */
+/** Admits webhooks that are signed with a shared secret. */
 final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: CurrentSecrets) extends Admission {
 
   override def head(header: String => Option[String]): Option[Refusal] = refusal(kind.of(header).nonEmpty)
@@ -80,11 +82,11 @@ final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: Cu
   }
 }
 
-/** The valid secrets: one, or two while clients change from the previous one. They are read again after a few seconds, so a changed
-  * file counts without a restart. Prints without them.
+/** The valid secrets: the current one and, during a rotation, the previous one. They are reread after a few seconds, so a changed
+  * file takes effect without a restart. `toString` does not contain them.
   *
   * @param made
-  *   turns a secret into what is compared
+  *   converts a secret to the bytes that are compared
   */
 final private[http] class CurrentSecrets(
     secrets: Seq[Secret],
@@ -93,7 +95,7 @@ final private[http] class CurrentSecrets(
 
   @volatile private var last = (nanoTime(), readNow())
 
-  /** Empty if one cannot be read: then nobody is admitted. */
+  /** Empty if a secret cannot be read: then every request is refused. */
   def read(): Seq[Array[Byte]] = {
     val now = nanoTime()
     if (now - last._1 > CurrentSecrets.RefreshNanos)
@@ -102,7 +104,7 @@ final private[http] class CurrentSecrets(
         try readNow()
         catch {
           case e: EpochalException =>
-            if (last._2.nonEmpty) CurrentSecrets.log.warn(s"Nobody is admitted until this is mended: ${e.problem}")
+            if (last._2.nonEmpty) CurrentSecrets.log.warn(s"Every request is refused until this is fixed: ${e.problem}")
             Nil
         })
     last._2

@@ -8,7 +8,7 @@ import io.epochal.core.error.{EpochalException, Redaction, Reference}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{Secret, SecretOption}
 
-/** Who may write: a bearer token, a user with a password, or the signature of a sender of webhooks; one of them. */
+/** Options for authentication: exactly one of bearer token, user with password, or webhook signature. */
 private[ingest] object AdmissionOptions {
 
   val Token: SecretOption = SecretOption("bearerToken", "Bearer token required of requests")
@@ -52,7 +52,7 @@ private[ingest] object AdmissionOptions {
     "With signature=header: the signature's encoding.",
     Some(WebhookSignature.Hex))
 
-  /** Signatures with a time. */
+  /** Signature kinds that sign a timestamp. */
   private val Timed = Set("stripe", "slack")
 
   private val ofHeader = Seq(SignatureHeader, SignaturePrefix, SignatureAlgorithm, SignatureEncoding)
@@ -108,7 +108,7 @@ private[ingest] object AdmissionOptions {
     }
   }
 
-  /** The current secret and the previous one. Each is read once: an unreadable one is refused before the query starts. */
+  /** The current secret and the previous one. Both are read once here, so an unreadable one fails before the query starts. */
   private def secrets(
       values: OptionValues,
       current: SecretOption,
@@ -132,10 +132,10 @@ private[ingest] object AdmissionOptions {
     } yield ()
 }
 
-/** Who may write, by the options. Prints without secrets.
+/** Authentication settings. `toString` contains no secrets.
   *
   * @param delivery
-  *   where the sender puts the id of a delivery; None: it has none
+  *   where the sender puts the delivery id; None: it sends none
   */
 final private[ingest] class AdmissionSettings(val delivery: Option[DeliveryId], make: Clock => Admission) {
   private[http] def open(clock: Clock): Admission = make(clock)

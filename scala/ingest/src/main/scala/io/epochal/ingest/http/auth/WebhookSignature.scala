@@ -8,22 +8,24 @@ import scala.util.Try
 
 import io.epochal.kit.json.JsonScan
 
-/** How a sender of webhooks signs: which bytes of a request are signed, and where the signature is. */
+/** Signature scheme of a webhook sender: which bytes of a request are signed, and where the signature is. */
 sealed private[http] trait WebhookSignature {
 
-  /** Of `javax.crypto.Mac`. */
+  /** Algorithm name for `javax.crypto.Mac`. */
   def algorithm: String = "HmacSHA256"
 
   /** @return
-    *   None: the request has no signature of this form, or an outdated one
+    *   None: the signature is missing, malformed or outdated
     */
   def of(header: String => Option[String]): Option[Signed]
 }
 
-/** @param prefix
-  *   the bytes that are signed before the body
+/** Signature of a request.
+  *
+  * @param prefix
+  *   bytes that are signed before the body
   * @param signatures
-  *   one of them must be right
+  *   at least one must be valid
   */
 final private[http] case class Signed(prefix: Array[Byte], signatures: Seq[Array[Byte]])
 
@@ -37,7 +39,7 @@ private[http] object WebhookSignature {
       }
   }
 
-  /** `Stripe-Signature: t=<seconds>,v1=<hex>`, of the time, a dot and the body; `v1` may come several times. */
+  /** `Stripe-Signature: t=<seconds>,v1=<hex>`, of the time, a dot and the body; `v1` may be repeated. */
   final case class Stripe(tolerance: Duration, clock: Clock) extends WebhookSignature {
     override def of(header: String => Option[String]): Option[Signed] =
       header("Stripe-Signature").flatMap { value =>
@@ -61,7 +63,7 @@ private[http] object WebhookSignature {
       } yield Signed(s"v0:$time:".getBytes(US_ASCII), Seq(signature))
   }
 
-  /** A header of any name with a signature of the body. No time is signed, so a request that was overheard can be repeated. */
+  /** A configurable header with a signature of the body. No timestamp is signed, so an intercepted request can be replayed. */
   final case class Header(name: String, prefix: String, override val algorithm: String, encoding: String)
       extends WebhookSignature {
     override def of(header: String => Option[String]): Option[Signed] =
@@ -86,13 +88,13 @@ private[http] object WebhookSignature {
   private val MaxDigits = 12
 }
 
-/** Where a sender of webhooks puts the id of a delivery. A repeated delivery has the same id, so it is an idempotency key. */
+/** Where a webhook sender puts the delivery id. A redelivery has the same id, so it serves as idempotency key. */
 sealed private[ingest] trait DeliveryId {
 
   /** @param header
     *   the value of a header
     * @param bytes
-    *   the one record of the request; None if it has several
+    *   the only record of the request; None if it has several
     */
   def of(header: String => Option[String], bytes: Option[Array[Byte]]): Option[String]
 }
@@ -104,14 +106,14 @@ private[ingest] object DeliveryId {
     override def of(header: String => Option[String], bytes: Option[Array[Byte]]): Option[String] = header(name)
   }
 
-  /** In a field of the record, which is a JSON object. */
+  /** In a top-level field of the record, a JSON object. */
   final case class Field(name: String) extends DeliveryId {
     private val expected = name.getBytes(UTF_8)
 
     override def of(header: String => Option[String], bytes: Option[Array[Byte]]): Option[String] =
       bytes.flatMap(record => text(new JsonScan(record, 0, record.length)))
 
-    /** None: it is missing, or no plain string. */
+    /** None: the field is missing or not a plain string. */
     private def text(scan: JsonScan): Option[String] = {
       var sure = scan.next() == '{' && scan.pass() == '"'
       var found = Option.empty[String]

@@ -10,7 +10,7 @@ import scala.util.Using
 
 import io.epochal.kit.gzip.GzipMembers
 
-/** The memory that the bodies of all requests may take together. */
+/** Memory limit for the bodies of all requests. */
 final private[http] class BodyBudget(maxBytes: Long) {
   private val used = new AtomicLong
 
@@ -18,10 +18,10 @@ final private[http] class BodyBudget(maxBytes: Long) {
 
   def newBuffer(limit: Int): BodyBuffer = new BodyBuffer(this, limit)
 
-  /** Takes memory for something other than a buffer, until it is closed; closing twice is harmless.
+  /** Reserves memory that is not a buffer's, until the result is closed. `close` is idempotent.
     *
     * @throws Refused
-    *   there is none left
+    *   the budget is exhausted
     */
   def charge(bytes: Int): AutoCloseable = {
     if (!take(bytes.toLong)) throw new Refused(Refusal.busy)
@@ -40,8 +40,7 @@ final private[http] class BodyBudget(maxBytes: Long) {
   }
 }
 
-/** The bytes of one body as they are received. Memory is taken as they come, whatever the client announces. Not thread-safe, but
-  * for `close`.
+/** Received bytes of one body. Memory is reserved as bytes arrive, regardless of Content-Length. Not thread-safe, except `close`.
   *
   * @param limit
   *   maximum bytes of the body
@@ -51,13 +50,13 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
   private var used = 0
   private var closed = false
 
-  /** At least those of the body. */
+  /** The body is at the beginning; the array may be longer. */
   def bytes: Array[Byte] = array
 
   def length: Int = used
 
   /** @throws Refused
-    *   the body is larger than its limit, or there is no memory for it
+    *   the body exceeds its limit, or the budget is exhausted
     */
   def append(from: ByteBuffer): Unit = {
     val count = from.remaining
@@ -66,10 +65,10 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
     added(count)
   }
 
-  /** Decompresses a gzip body into this empty buffer; one that becomes too large is read no further.
+  /** Decompresses a gzip body into this empty buffer, and stops as soon as it exceeds the limit.
     *
     * @throws Refused
-    *   it is no gzip, is cut, or becomes too large
+    *   the body is not gzip, is truncated, or becomes too large
     */
   def inflate(compressed: BodyBuffer): Unit = {
     val source = new ByteArrayInputStream(compressed.bytes, 0, compressed.length)
@@ -88,7 +87,7 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
     }
   }
 
-  /** Gives the memory back: the bytes must not be used any more. Closing twice is harmless. */
+  /** Releases the memory; the bytes must not be used afterwards. Idempotent. */
   override def close(): Unit = synchronized {
     if (!closed) budget.give(array.length.toLong)
     closed = true

@@ -8,15 +8,15 @@ import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 
 import io.epochal.kit.json.{Json => Jackson, JsonScan}
 
-/** How a body holds records, by its `Content-Type`. Records are found, and not parsed: they keep the bytes that were sent. */
+/** Splits a body into records, by its `Content-Type`. Records are not parsed: they keep the bytes that were sent. */
 sealed private[http] trait BodyFormat {
 
-  /** Finds the records.
+  /** Splits a body.
     *
     * @param length
     *   of the body, which begins at index 0
     * @param keepMalformed
-    *   whether malformed input is kept as it is: single lines of NDJSON, of other bodies the whole as one record
+    *   whether to keep malformed input: single lines of NDJSON; other bodies whole, as one record
     * @throws Refused
     *   the body is malformed, or exceeds a limit
     */
@@ -25,7 +25,7 @@ sealed private[http] trait BodyFormat {
 
 private[http] object BodyFormat {
 
-  /** `text/plain`: each line is a record, also an empty one. */
+  /** `text/plain`: each line is a record, empty lines included. */
   case object Lines extends BodyFormat {
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody = {
       val begin = beginOf(bytes, length)
@@ -40,7 +40,7 @@ private[http] object BodyFormat {
     }
   }
 
-  /** `application/x-ndjson`: each line that is not blank is a JSON value, and a record. */
+  /** `application/x-ndjson`: each line that is not blank is a record, and must be a JSON value. */
   case object Ndjson extends BodyFormat {
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody = {
       val spans = new RecordSpans(limits)
@@ -60,7 +60,7 @@ private[http] object BodyFormat {
     }
   }
 
-  /** `application/json`: each element of an array, or any other value whole. An empty body is malformed. */
+  /** `application/json`: each element of an array is a record; any other value is one record. An empty body is malformed. */
   case object Json extends BodyFormat {
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody =
       orWhole(bytes, length, limits, keepMalformed) {
@@ -95,7 +95,7 @@ private[http] object BodyFormat {
     }
   }
 
-  /** `application/x-www-form-urlencoded`: one record, a JSON object of the fields. */
+  /** `application/x-www-form-urlencoded`: one record, see [[FormRecord]]. */
   case object Form extends BodyFormat {
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody =
       orWhole(bytes, length, limits, keepMalformed) {
@@ -104,12 +104,12 @@ private[http] object BodyFormat {
       }
   }
 
-  /** The names of the formats, for a client that sends another. */
+  /** The accepted content types, for error messages. */
   val Accepted: Seq[String] =
     Seq("text/plain", "application/x-ndjson", "application/json", "application/x-www-form-urlencoded")
 
   /** @return
-    *   None: a type that is not read, or another charset than UTF-8
+    *   None: an unsupported type, or a charset other than UTF-8
     */
   def of(contentType: Option[String]): Option[BodyFormat] = {
     val parts = contentType.getOrElse("").toLowerCase(Locale.ROOT).split(';').map(_.trim)
@@ -124,10 +124,10 @@ private[http] object BodyFormat {
     format.filter(_ => charset.forall(Set("utf-8", "utf8", "us-ascii")))
   }
 
-  /** Passes over a JSON value. Jackson decides about one that the scan doubts: it is rare, or wrong.
+  /** Skips a JSON value. Falls back to Jackson for a value that the scan cannot decide: an unusual or malformed one.
     *
     * @throws JsonProcessingException
-    *   there is no value
+    *   no valid value follows
     */
   private[body] def pass(scan: JsonScan): Unit = {
     val from = scan.at
@@ -152,7 +152,7 @@ private[http] object BodyFormat {
     }
   }
 
-  /** Calls `line` with the bounds of each line: without the line feed and a carriage return before it. The last one may lack them. */
+  /** Calls `line` with the bounds of each line, without `\n` or `\r\n`, which the last line may lack. */
   private def eachLine(bytes: Array[Byte], begin: Int, length: Int)(line: (Int, Int) => Unit): Unit = {
     var from = begin
     var at = begin
@@ -166,7 +166,7 @@ private[http] object BodyFormat {
     if (from < length) line(from, length)
   }
 
-  /** The index of the text: after a byte order mark. */
+  /** Index of the first byte after a byte order mark, if any. */
   private def beginOf(bytes: Array[Byte], length: Int): Int =
     if (length >= 3 && bytes(0) == 0xef.toByte && bytes(1) == 0xbb.toByte && bytes(2) == 0xbf.toByte) 3 else 0
 

@@ -9,7 +9,7 @@ import com.fasterxml.jackson.core.JsonProcessingException
 
 import io.epochal.kit.json.JsonScan
 
-/** A posted form, as some webhooks send it: one record.
+/** Converts a posted form, as some webhooks send it, to one record.
   *
   * If `payload` is the only field and its value is JSON, that value is the record. Otherwise the record is a JSON object of the
   * fields in the order of their first appearance; a repeated field is an array of strings, any other a string.
@@ -56,7 +56,7 @@ private[body] object FormRecord {
     }
   }
 
-  /** Decodes percent encoding, and checks that the result is UTF-8. */
+  /** Decodes percent encoding and checks that the result is UTF-8. */
   private def decoded(bytes: Array[Byte], from: Int, until: Int): Array[Byte] = {
     val found = new Array[Byte](until - from)
     var count = 0

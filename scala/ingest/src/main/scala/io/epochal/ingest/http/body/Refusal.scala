@@ -9,22 +9,22 @@ import com.fasterxml.jackson.core.JsonGenerator
 
 import io.epochal.kit.json.Json
 
-/** Why a request is refused. Nothing of it is kept.
+/** The error response of a refused request. No record of the request is stored.
   *
   * @param status
-  *   of the response
+  *   HTTP status
   * @param reason
-  *   a stable word, for metrics
+  *   stable code, for metrics
   * @param error
-  *   the message in the response: no secret, and nothing about the driver
+  *   message in the response: no secrets, nothing about the driver
   * @param record
-  *   the record at fault, counted from 0
+  *   index of the malformed record, counted from 0
   * @param position
-  *   the byte at fault, counted from 0 in the body after decompression
+  *   index of the offending byte, counted from 0 in the decompressed body
   * @param retryAfterSeconds
-  *   set if the same request may be accepted later
+  *   set if the same request may succeed later
   * @param headers
-  *   further ones of the response
+  *   additional response headers
   */
 final private[ingest] case class Refusal(
     status: Int,
@@ -35,7 +35,7 @@ final private[ingest] case class Refusal(
     retryAfterSeconds: Option[Int] = None,
     headers: Seq[(String, String)] = Nil) {
 
-  /** The response's body. */
+  /** Body of the response. */
   def json: Array[Byte] = JsonObject.of { out =>
     out.writeStringField("error", error)
     record.foreach(out.writeNumberField("record", _))
@@ -54,16 +54,16 @@ private[ingest] object Refusal {
   def tooLarge(error: String, record: Option[Int] = None, position: Option[Int] = None): Refusal =
     Refusal(413, "too_large", error, record, position)
 
-  /** The listener has no memory for another body. */
+  /** The memory for bodies is exhausted. */
   def busy: Refusal = Refusal(503, "busy", "too many requests at once", retryAfterSeconds = Some(1))
 }
 
-/** Ends a request by a refusal. */
+/** Thrown to refuse a request. */
 final private[http] class Refused(val refusal: Refusal) extends Exception(refusal.error) with NoStackTrace
 
 private[http] object JsonObject {
 
-  /** The UTF-8 text of an object whose members are written by `members`. */
+  /** UTF-8 text of an object; `members` writes its members. */
   def of(members: JsonGenerator => Unit): Array[Byte] = {
     val bytes = new ByteArrayOutputStream
     Using.resource(Json.factory.createGenerator(bytes)) { out =>

@@ -1,6 +1,6 @@
 package io.epochal.ingest.http.body
 
-/** The records of a body, back to back.
+/** Records of a body, back to back.
   *
   * @param ends
   *   record i ends before `ends(i)`
@@ -9,10 +9,10 @@ final private[http] case class SplitBody(bytes: Array[Byte], ends: Array[Int]) {
   def records: Int = ends.length
 }
 
-/** What bounds the records of a request. */
+/** Limits on the records of a request. */
 final private[http] case class RecordLimits(maxRecordBytes: Int, maxRecords: Int)
 
-/** The bounds of the records of a body, in order. */
+/** Collects the bounds of the records of a body, in order. */
 final private[body] class RecordSpans(limits: RecordLimits) {
   private var starts = new Array[Int](RecordSpans.FirstSize)
   private var ends = new Array[Int](RecordSpans.FirstSize)
@@ -38,7 +38,7 @@ final private[body] class RecordSpans(limits: RecordLimits) {
     bytesOfAll += until - from
   }
 
-  /** Copies the records, without the bytes between them. */
+  /** Copies the records without the bytes between them. */
   def packed(bytes: Array[Byte]): SplitBody = {
     val packed = new Array[Byte](bytesOfAll)
     val packedEnds = new Array[Int](count)

@@ -7,7 +7,7 @@ import scala.util.Random
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Which records are found in a body, and what of it is refused. */
+/** Splitting of bodies into records, and refusals of malformed ones. */
 final class BodyFormatSuite extends AnyFunSuite {
   private val limits = RecordLimits(1000, 1000)
 
@@ -16,7 +16,7 @@ final class BodyFormatSuite extends AnyFunSuite {
       body: Array[Byte],
       keep: Boolean = false,
       limits: RecordLimits = limits): Seq[String] = {
-    // What stands behind the body belongs to nobody.
+    // Bytes after the body must be ignored.
     val found = format.split(body ++ "}],\n\"".getBytes(UTF_8), body.length, limits, keep)
     assert(found.ends.lastOption.getOrElse(0) == found.bytes.length)
     (0 +: found.ends.toSeq).zip(found.ends.toSeq).map { case (from, until) =>
@@ -33,7 +33,7 @@ final class BodyFormatSuite extends AnyFunSuite {
 
   private def at(refusal: Refusal) = (refusal.status, refusal.record, refusal.position)
 
-  test("each line of a text is a record, also an empty one; a line break at the end ends the last line") {
+  test("each line of a text is a record, empty lines included; a final line break ends the last line") {
     assert(split(BodyFormat.Lines, "a\nb\r\n\nä\n") == Seq("a", "b", "", "ä"))
     assert(split(BodyFormat.Lines, "a\nb") == Seq("a", "b"))
     assert(split(BodyFormat.Lines, "\n") == Seq(""))
@@ -41,7 +41,7 @@ final class BodyFormatSuite extends AnyFunSuite {
     assert(split(BodyFormat.Lines, "\ufeffa\n") == Seq("a"))
   }
 
-  test("a text that is not UTF-8 is refused with its line and byte, or kept as it is") {
+  test("a text that is not UTF-8 is refused with line and byte, or kept as it is") {
     val wrong = "ab\ncé\nd".getBytes(ISO_8859_1)
     assert(at(refused(BodyFormat.Lines, wrong)) == ((400, Some(1), Some(4))))
     assert(split(BodyFormat.Lines, wrong, keep = true).map(_.take(1)) == Seq("a", "c", "d"))
@@ -56,7 +56,7 @@ final class BodyFormatSuite extends AnyFunSuite {
     assert(split(BodyFormat.Ndjson, "  \n\t\n").isEmpty)
   }
 
-  test("a line of NDJSON at fault is refused with its place, or kept as it is") {
+  test("a malformed line of NDJSON is refused with its position, or kept as it is") {
     val body = "{\"a\":1}\n{\"a\":\n{\"b\":2}\n"
     val refusal = refused(BodyFormat.Ndjson, body)
     assert(refusal.status == 400 && refusal.record.contains(1) && refusal.position.exists(p => p >= 8 && p <= 14))
@@ -83,7 +83,7 @@ final class BodyFormatSuite extends AnyFunSuite {
     }
   }
 
-  test("deep JSON is split by its bytes, and deeper than a thousand levels refused") {
+  test("deep JSON is split by its bytes; more than a thousand levels are refused") {
     def nested(depth: Int) = "[" * depth + "]" * depth
     assert(split(BodyFormat.Json, s"[${nested(100)},{\"a\":${nested(400)}}]").map(_.length) == Seq(200, 806))
     assert(refused(BodyFormat.Json, s"[${nested(300000)}]".getBytes(UTF_8), RecordLimits(1 << 20, 10)).status == 400)
@@ -123,7 +123,7 @@ final class BodyFormatSuite extends AnyFunSuite {
     assert(refused(BodyFormat.Form, (0 to 1000).map(i => s"f$i=").mkString("&")).status == 413)
   }
 
-  test("a record that is too large, or one too many, is refused with its place, whatever is kept") {
+  test("a record that is too large, or one too many, is refused with its index, even with malformed=keep") {
     val small = RecordLimits(4, 2)
     Seq[(BodyFormat, String)](
       BodyFormat.Lines -> "abcd\nabcde\n",
@@ -136,7 +136,7 @@ final class BodyFormatSuite extends AnyFunSuite {
     assert(at(refused(BodyFormat.Json, "[1,2,3]".getBytes(UTF_8), small)) == ((413, Some(2), Some(5))))
   }
 
-  test("the format is chosen by the content type, in UTF-8 alone") {
+  test("the content type selects the format, and only UTF-8 is accepted") {
     val known = Map(
       "text/plain" -> BodyFormat.Lines,
       "Text/Plain; charset=\"UTF-8\"" -> BodyFormat.Lines,

@@ -10,7 +10,7 @@ import javax.crypto.{Cipher, SecretKeyFactory}
 import scala.sys.process.Process
 import scala.util.Using
 
-/** A key with a certificate of its own, made by the JDK's keytool: as a store for a server, and in PEM for a client.
+/** A key with a self-signed certificate from the JDK's keytool: as a key store for a server, and in PEM for a client.
   *
   * @param kind
   *   keytool's arguments for the key
@@ -30,7 +30,7 @@ final class TestCertificates(name: String, kind: String = "-keyalg EC") {
   val certificate: String = pem("CERTIFICATE", loaded.getCertificate(name).getEncoded)
   val privateKey: String = pem("PRIVATE KEY", key.getEncoded)
 
-  /** PBES2 with AES-256, as openssl writes it. */
+  /** The key encrypted by PBES2 with AES-256, as openssl writes it. */
   def encryptedKey(password: String): String = {
     val algorithm = "PBEWithHmacSHA256AndAES_256"
     val cipher = Cipher.getInstance(algorithm)
@@ -42,7 +42,7 @@ final class TestCertificates(name: String, kind: String = "-keyalg EC") {
     pem("ENCRYPTED PRIVATE KEY", encrypted)
   }
 
-  /** A file with these texts. */
+  /** Creates a file with these texts. */
   def file(texts: String*): String =
     Files.writeString(Files.createTempFile(directory, "text", ".pem"), texts.mkString("\n")).toString
 }
@@ -53,7 +53,7 @@ object TestCertificates {
   def pem(label: String, der: Array[Byte]): String =
     s"-----BEGIN $label-----\n${Base64.getMimeEncoder(64, Array('\n'.toByte)).encodeToString(der)}\n-----END $label-----\n"
 
-  /** The object identifier 1.2.840.113549.1.5.13. */
+  /** Object identifier 1.2.840.113549.1.5.13. */
   private val Pbes2 = HexFormat.of.parseHex("06092a864886f70d01050d")
 
   private def der(tag: Int, content: Array[Byte]): Array[Byte] = {

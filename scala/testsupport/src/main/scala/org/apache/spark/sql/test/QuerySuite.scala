@@ -3,8 +3,8 @@ package org.apache.spark.sql.test
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.streaming.StreamTest
 
-/** A suite that runs queries. Its session has a catalog and a configuration of its own; the SparkContext is started once
-  * in a JVM and shared by all suites. In Spark's package, because `TestSparkSession` is private to it.
+/** Suite that runs queries. Its session has its own catalog and configuration; all suites of a JVM share one SparkContext. In Spark's
+  * package, because `TestSparkSession` is private to it.
   */
 trait QuerySuite extends StreamTest {
 
@@ -26,7 +26,7 @@ object QuerySuite {
     running
   }
 
-  /** Ends without its context. */
+  /** A session that does not stop its context. */
   final private class Session(context: SparkContext) extends TestSparkSession(context) {
     override def close(): Unit = streams.active.foreach(_.stop())
   }
