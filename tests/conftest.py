@@ -1,4 +1,4 @@
-"""One Spark session and one PostgreSQL server per pytest process; a database, or a schema, of its own per test."""
+"""One Spark session and one PostgreSQL server per pytest process; one database or schema per test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session with the jar, in UTC, on two cores: classic, or over Connect where ``EPOCHAL_TEST_CONNECT`` is set."""
+    """A session with the jar, in UTC, on two cores: classic, or over Connect if ``EPOCHAL_TEST_CONNECT`` is set."""
     from pyspark.sql import SparkSession
 
     import epochal
@@ -56,7 +56,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(autouse=True)
 def _no_query_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Stops what a failed test left running."""
+    """Stops queries that a failed test left running."""
     yield
     if "spark" in request.fixturenames:
         for query in request.getfixturevalue("spark").streams.active:
@@ -106,12 +106,12 @@ def two_workers() -> Iterator[Cluster]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest) -> Database:
-    """An empty database, once of each kind."""
+    """An empty database, of each kind in turn."""
     found: Database = request.getfixturevalue(request.param)
     return found
 
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    """Where a query may keep its checkpoint."""
+    """Directory for a checkpoint."""
     return tmp_path / "checkpoint"

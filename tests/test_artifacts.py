@@ -1,4 +1,4 @@
-"""What ``make publish-local`` publishes: POMs and jars, and projects that use them."""
+"""Artifacts of ``make publish-local``: POMs, jars, and projects that use them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def text(element: ElementTree.Element, *path: str) -> str:
 
 
 @pytest.mark.parametrize("artifact", ARTIFACTS)
-def test_a_pom_says_what_it_is_whose_it_is_and_under_which_licence(artifact: str) -> None:
+def test_a_pom_has_name_developers_and_licence(artifact: str) -> None:
     said = pom(artifact)
     assert text(said, "groupId") == "io.epochal"
     assert text(said, "version") == VERSION
@@ -73,7 +73,7 @@ def test_descriptions_differ() -> None:
 
 
 @pytest.mark.parametrize("artifact", ARTIFACTS)
-def test_a_pom_names_what_is_outside_its_jar_and_no_repository(artifact: str) -> None:
+def test_a_pom_lists_dependencies_outside_the_jar_and_no_repository(artifact: str) -> None:
     said = pom(artifact)
     found = {
         text(dependency, "artifactId"): text(dependency, "scope") or "compile"
@@ -83,19 +83,19 @@ def test_a_pom_names_what_is_outside_its_jar_and_no_repository(artifact: str) ->
     assert said.findall(f".//{POM}repository") == []
 
 
-def test_what_is_published_for_users_is_the_jar_that_is_tested() -> None:
+def test_the_published_jar_is_the_tested_one() -> None:
     built = ROOT / "dist" / f"epochal-spark_{SCALA}-{VERSION}.jar"
     assert published("epochal-spark", ".jar").read_bytes() == built.read_bytes()
 
 
-def test_the_bill_of_materials_beside_the_jar_is_the_one_in_it() -> None:
+def test_the_published_bill_of_materials_equals_the_one_in_the_jar() -> None:
     with zipfile.ZipFile(published("epochal-spark", ".jar")) as jar:
         inside = jar.read("META-INF/sbom/epochal-spark.cdx.json")
     assert published("epochal-spark", "-cyclonedx.json").read_bytes() == inside
 
 
 @pytest.mark.parametrize("artifact", ARTIFACTS)
-def test_every_package_of_ours_has_its_sources(artifact: str) -> None:
+def test_the_sources_jar_covers_every_package(artifact: str) -> None:
     ours = re.compile(r"(io/epochal/(?!shaded/).+)/[^/]+\.(?:class|scala|java)")
     classes, sources = (
         {match[1] for name in names(published(artifact, ending)) if (match := ours.fullmatch(name))}
@@ -114,12 +114,12 @@ def test_every_package_of_ours_has_its_sources(artifact: str) -> None:
         ("epochal-core", "io/epochal/core/offset/OffsetFormat.html"),
     ],
 )
-def test_documentation_is_there(artifact: str, documented: str) -> None:
+def test_the_documentation_jar_is_complete(artifact: str, documented: str) -> None:
     assert {"index.html", documented} <= set(names(published(artifact, "-javadoc.jar")))
 
 
 @pytest.mark.parametrize("artifact", ARTIFACTS)
-def test_a_jar_carries_the_licence(artifact: str) -> None:
+def test_a_jar_contains_the_licence(artifact: str) -> None:
     with zipfile.ZipFile(published(artifact, ".jar")) as jar:
         assert jar.read("META-INF/LICENSE") == (ROOT / "LICENSE").read_bytes()
         assert jar.read("META-INF/NOTICE") == (ROOT / "NOTICE").read_bytes()

@@ -1,4 +1,4 @@
-"""Tables of Spark's own catalog over Epochal's formats: they work, or are refused in words that say what to do."""
+"""Tables in Spark's own catalog over Epochal's formats: they work, or are refused with an error that names the fix."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_stream_goes_into_a_table_that_was_created_with_its_options(
     assert sqlite.query("SELECT count(*) FROM t") == [(6,)]
 
 
-def test_to_table_and_save_as_table_without_a_table_say_what_to_do(
+def test_to_table_and_save_as_table_without_a_table_fail_with_a_hint(
     spark: SparkSession, name: str, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     sqlite.execute("CREATE TABLE t (id INTEGER)")
@@ -64,7 +64,7 @@ def test_to_table_and_save_as_table_without_a_table_say_what_to_do(
 
 
 @pytest.mark.parametrize("schema", [None, "id INT"])
-def test_reading_a_database_points_to_a_call_that_works(
+def test_reading_the_sink_fails_with_a_hint_to_the_reader(
     spark: SparkSession, sqlite: Sqlite, schema: str | None
 ) -> None:
     sqlite.execute("CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (7)")

@@ -1,4 +1,4 @@
-"""Checkpoints as values: of any source and sink, whole and damaged; and what a ledger says of them."""
+"""Checkpoints as values, of any source and sink, whole and damaged, and their comparison with a ledger."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def test_a_source_of_every_kind_is_recognised_by_its_offsets(kind: str, tmp_path
         ("unknown", "at-1000"),
     ],
 )
-def test_an_offset_is_told_in_plain_words(kind: str, expected: str) -> None:
+def test_an_offset_is_described_in_plain_words(kind: str, expected: str) -> None:
     assert words(offset(kind, 1000)) == expected
 
 
-def test_the_summary_tells_query_epochs_sources_watermark_and_the_next_start(tmp_path: Path) -> None:
+def test_the_summary_shows_query_epochs_sources_watermark_and_next_start(tmp_path: Path) -> None:
     texts = {n: offsets_text(offset("epochal-rest", 10 * n), "-", watermark=1767225600123) for n in range(3)}
     found = epochal.checkpoint(write(tmp_path / "checkpoint", texts, [0, 1]))
     (tmp_path / "checkpoint" / "state" / "0").mkdir(parents=True)
@@ -120,7 +120,7 @@ def test_sources_that_are_logged_by_name_keep_their_names(tmp_path: Path) -> Non
         ("\x00\x00\x00\x00", "it does not begin with a version"),
     ],
 )
-def test_a_damaged_file_is_told_and_the_start_that_fails_on_it(text: str, reason: str, tmp_path: Path) -> None:
+def test_a_damaged_file_and_the_failing_start_are_reported(text: str, reason: str, tmp_path: Path) -> None:
     texts = {0: offsets_text("1"), 1: offsets_text("2"), 2: text}
     found = epochal.checkpoint(write(tmp_path / "checkpoint", texts, [0, 1]))
     assert found.epochs[2].problem == f"offsets/2 cannot be read: {reason}"
@@ -150,7 +150,7 @@ def test_a_place_without_a_checkpoint_is_an_error(name: str, tmp_path: Path) -> 
         epochal.checkpoint(tmp_path / name)
 
 
-def test_an_epoch_that_is_not_there_is_an_error_that_names_those_that_are(tmp_path: Path) -> None:
+def test_a_missing_epoch_is_an_error_that_lists_the_existing_ones(tmp_path: Path) -> None:
     found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "files"))
     with pytest.raises(epochal.CheckpointError, match=r"EPOCH_NOT_FOUND.*no epoch 7: it has epochs 0 to 2"):
         found.epoch(7)
@@ -161,7 +161,7 @@ def test_a_place_on_another_file_system_needs_a_session() -> None:
         epochal.checkpoint("s3a://bucket/checkpoint")
 
 
-def test_the_difference_between_two_epochs_counts_what_was_delivered(tmp_path: Path) -> None:
+def test_the_difference_between_two_epochs_counts_delivered_rows(tmp_path: Path) -> None:
     texts = {n: offsets_text(offset("epochal-rest", 10 * n), "-", watermark=1000 * n) for n in range(3)}
     found = epochal.checkpoint(write(tmp_path / "checkpoint", texts, [0, 1, 2]))
     assert str(found.diff(0, 2)).splitlines() == [
@@ -206,7 +206,7 @@ def test_a_ledger_of_another_query_is_foreign(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("committed", [1, 2])
-def test_an_epoch_with_other_offsets_in_the_ledger_is_told(committed: int, tmp_path: Path) -> None:
+def test_an_epoch_with_other_offsets_in_the_ledger_is_reported(committed: int, tmp_path: Path) -> None:
     found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "epochal-rest", committed=committed))
     assert found.compare(row(2, offsets_hash="0" * 32)).state == "changed"
     assert found.compare(row(2, offsets_hash=found.epochs[2].offsets_hash)).healthy
@@ -224,7 +224,7 @@ Start = Callable[[], None]
 
 @pytest.fixture
 def start(spark: SparkSession, database: Database, checkpoint: Path) -> Start:
-    """Writes 30 rows in three epochs, as far as they are not there."""
+    """Writes 30 rows in three epochs, except those that are there already."""
 
     def run() -> None:
         rows = epochal.read.random(spark, rows_per_batch=10, max_rows=30)
@@ -264,7 +264,7 @@ def test_a_query_that_ran_is_in_step_and_after_a_crash_its_sink_is_ahead_by_one_
     assert database.query("SELECT count(*) FROM strings") == [(30,)]
 
 
-def test_by_spark_and_without_it_a_checkpoint_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_checkpoint_reads_the_same_with_and_without_spark(spark: SparkSession, tmp_path: Path) -> None:
     first = write(
         tmp_path / "first",
         {
@@ -280,7 +280,7 @@ def test_by_spark_and_without_it_a_checkpoint_is_the_same(spark: SparkSession, t
 
 
 def rounded(found: epochal.Checkpoint) -> epochal.Checkpoint:
-    """Hadoop's times have milliseconds."""
+    """Truncates times to milliseconds, as Hadoop does."""
 
     def milliseconds(when: datetime | None) -> datetime | None:
         return when.replace(microsecond=when.microsecond // 1000 * 1000) if when else None
@@ -294,7 +294,7 @@ def rounded(found: epochal.Checkpoint) -> epochal.Checkpoint:
     return dataclasses.replace(found, epochs=tuple(epochs))
 
 
-def test_the_format_gives_a_row_for_each_source_of_each_epoch(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_format_returns_a_row_for_each_source_of_each_epoch(spark: SparkSession, tmp_path: Path) -> None:
     place = write(tmp_path / "checkpoint", {n: offsets_text(str(n), "-") for n in range(3)}, [0, 1])
     rows = epochal.read.checkpoint_log(spark, place)
     rows.createOrReplaceTempView("epochs")

@@ -1,4 +1,4 @@
-"""Repairs of checkpoints: what they refuse, and that one that is torn in the middle leaves what Spark reads rightly."""
+"""Repairs of checkpoints: refusals, and interrupted repairs, which leave a checkpoint that Spark reads correctly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def epochs(directory: Path, log: str) -> list[int]:
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    """Ten epochs, of which the last one is not committed."""
+    """Ten epochs; the last one is not committed."""
     return write(tmp_path / "checkpoint", {n: offsets_text(str(n)) for n in range(10)}, range(9), checksums=True)
 
 
@@ -40,12 +40,12 @@ def test_a_rewind_removes_later_epochs_and_keeps_a_backup_of_all(checkpoint: Pat
 
 
 class TornError(Exception):
-    """The machine fails."""
+    """Simulates a crash of the machine."""
 
 
 @pytest.fixture
 def tears(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Lets so many files be removed, and no more."""
+    """Fails after ``allowed`` removed files."""
     left = [0]
     unlink = Path.unlink
 
@@ -60,7 +60,7 @@ def tears(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("removed", range(13))
-def test_a_rewind_that_is_torn_anywhere_leaves_a_checkpoint_and_is_completed_by_another(
+def test_an_interrupted_rewind_leaves_a_checkpoint_and_is_completed_by_another(
     removed: int, tmp_path: Path, tears: list[int]
 ) -> None:
     place = write(tmp_path / "checkpoint", {n: offsets_text(str(n)) for n in range(6)}, range(5), checksums=True)
@@ -109,7 +109,7 @@ def test_a_rewind_to_the_start_begins_with_epoch_0_also_where_the_first_batch_wa
         rewind(epochal.checkpoint(torn), START)
 
 
-def test_a_rewind_to_where_spark_could_not_go_on_is_refused(tmp_path: Path) -> None:
+def test_a_rewind_to_an_epoch_that_spark_cannot_resume_is_refused(tmp_path: Path) -> None:
     place = write(tmp_path / "checkpoint", {n: offsets_text(str(n)) for n in range(5, 10)}, range(5, 9))
     found = epochal.checkpoint(place)
     for epoch in (5, 9):  # offsets/4 is gone; epoch 9 is the last one
@@ -144,7 +144,7 @@ def test_a_rewind_that_needs_a_released_part_of_the_journal_is_refused(tmp_path:
 
 
 @pytest.mark.parametrize("repair", ["rewind", "fork"])
-def test_a_checkpoint_that_was_written_a_moment_ago_is_left_alone_unless_its_query_is_said_to_be_stopped(
+def test_a_recently_written_checkpoint_is_refused_unless_its_query_is_declared_stopped(
     repair: str, tmp_path: Path
 ) -> None:
     texts = {n: offsets_text(str(n)) for n in range(3)}
@@ -159,7 +159,7 @@ def test_a_checkpoint_that_was_written_a_moment_ago_is_left_alone_unless_its_que
     assert plan(stopped=True)
 
 
-def test_a_checkpoint_that_has_changed_since_it_was_read_is_left_alone(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_that_changed_since_it_was_read_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     found = epochal.checkpoint(checkpoint)
     back, copy = rewind(found, 6), fork(found, tmp_path / "copy")
     (checkpoint / "commits" / "9").write_text("v1\n{}")
@@ -201,7 +201,7 @@ def test_a_fork_never_overwrites_and_never_goes_into_the_checkpoint(checkpoint: 
             fork(found, copy)
 
 
-def test_a_fork_that_is_torn_leaves_no_copy(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_fork_leaves_no_copy(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: object) -> None:
         raise TornError
 
@@ -213,6 +213,6 @@ def test_a_fork_that_is_torn_leaves_no_copy(checkpoint: Path, tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_a_checkpoint_of_any_source_can_go_back(kind: str, tmp_path: Path) -> None:
+def test_a_checkpoint_of_any_source_can_be_rewound(kind: str, tmp_path: Path) -> None:
     rewind(epochal.checkpoint(of_kind(tmp_path / "checkpoint", kind)), 1).run()
     assert epochal.checkpoint(tmp_path / "checkpoint").next_start.epoch == 2

@@ -1,4 +1,4 @@
-"""What ``docs/cluster.md`` says of standalone clusters, on one with two workers."""
+"""The statements of ``docs/cluster.md`` about standalone clusters, on one with two workers."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ pytestmark = pytest.mark.slow
 PAGE: Page = page("docs/cluster.md")
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 CONF = {**SMALL, "spark.task.maxFailures": 1}
-#: No socket of Java's can be opened through this proxy; Spark's own connections need none.
+#: Java opens no socket through this proxy; Spark's own connections do not use it.
 OFFLINE = "-DsocksProxyHost=127.0.0.1 -DsocksProxyPort=1 -DsocksNonProxyHosts="
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Postgres]:
-    """A database that asks the user ``loader`` for a password, with few prepared transactions."""
+    """A database that requires a password from the user ``loader`` and allows few prepared transactions."""
     with server("host all loader 127.0.0.1/32 scram-sha-256", max_prepared_transactions="4") as made:
         database = new_postgres(made.dsn, "guarded")
         database.execute("CREATE ROLE loader LOGIN PASSWORD 's3cret'", "GRANT ALL ON SCHEMA guarded TO loader")
@@ -44,16 +44,16 @@ def guarded() -> Iterator[Postgres]:
 
 
 def command(marker: str) -> list[str]:
-    """The page's command with this word in it."""
+    """The page's command that contains this word."""
     found = [words for block in PAGE.blocks("bash") for words in commands.lines(block.text) if marker in words]
     assert len(found) == 1, f"{marker} is in {len(found)} commands of {PAGE}"
     return found[0]
 
 
 def submit(words: list[str], work: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the page, with this machine's Spark, jar and package in place of those that it names."""
+    """Runs a command of the page with the local Spark, jar and package."""
     package = work / f"epochal-{VERSION}-py3-none-any.whl"
-    with zipfile.ZipFile(package, "w") as archive:  # the wheel's Python, without the jar
+    with zipfile.ZipFile(package, "w") as archive:  # The wheel's Python code, without the jar.
         for path in (ROOT / "python" / "src").rglob("*.py"):
             archive.write(path, path.relative_to(ROOT / "python" / "src"))
     jar = f"epochal-spark_2.13-{VERSION}.jar"
@@ -98,7 +98,7 @@ def test_standalone_runs_no_python_in_cluster_mode(two_workers: Cluster, tmp_pat
     assert "Cluster deploy mode is currently not supported for python applications on standalone" in done.stderr
 
 
-def test_a_jar_that_is_on_the_machines_already_is_enough(two_workers: Cluster, tmp_path: Path) -> None:
+def test_a_jar_that_is_installed_on_the_machines_is_enough(two_workers: Cluster, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(
         """
 import epochal
@@ -125,10 +125,10 @@ assert not spark.sparkContext.getConf().get("spark.jars")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_which_side_connects_to_what(
+def test_driver_and_executors_open_the_documented_connections(
     two_workers: Cluster, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # of the driver: executors have other working directories
+    monkeypatch.chdir(tmp_path)  # The driver's working directory; executors have others.
     with serve(ChainedApi(records=comments(1, 40))) as api:
         facts = run_script(
             f"""

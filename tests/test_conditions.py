@@ -1,4 +1,4 @@
-"""``conditions.json``, the texts of all errors, against the code of the jar and the classes of the package."""
+"""``conditions.json``, the texts of all errors, matches the code of the jar and the classes of the package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONDITIONS: dict[str, dict[str, str]] = json.loads(
 )
 NAMES = {name.replace("_", "").lower(): name for name in CONDITIONS}
 PLACEHOLDER = re.compile(r"<([A-Za-z]\w*)>")
-#: A string, or a parenthesis.
+#: Matches a string or a parenthesis.
 TOKEN = re.compile(r'""".*?"""|"(?:\\.|[^"\\])*"|[()]', re.DOTALL)
 USE = re.compile(r"\bConditions\.([A-Z]\w+)")
 CAUSE = re.compile(r"\s*\.because(?=\()")
@@ -27,7 +27,7 @@ class Use(NamedTuple):
     """A condition in the code of the jar.
 
     Attributes:
-        arguments: of the call that makes an exception; None where it is only compared.
+        arguments: arguments of the call that creates an exception; None if the condition is only compared.
     """
 
     place: str
@@ -84,7 +84,7 @@ def test_the_package_reads_the_file_of_the_jar() -> None:
     assert package.samefile(CORE / "resources/io/epochal/core/error/conditions.json")
 
 
-def test_every_option_that_a_text_refers_to_is_one() -> None:
+def test_every_option_reference_in_a_text_is_an_option() -> None:
     lines = re.findall(r"^- (`.*?`) \(", (ROOT / "docs/OPTIONS.md").read_text("utf-8"), re.MULTILINE)
     options = {name for line in lines for name in re.findall(r"`([^`]+)`", line)}
     options |= {name + suffix for name in options for suffix in ("File", "Env") if name + suffix not in options}

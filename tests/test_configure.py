@@ -1,4 +1,4 @@
-"""``configure`` on fresh, running and foreign sessions; each in a process of its own, since a process has one JVM."""
+"""``configure`` on new, running and foreign sessions; each in a separate process, since a process has one JVM."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JAR = f"epochal-spark_2.13-{VERSION}.jar"
 
 @pytest.fixture
 def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process seen as one that has started no JVM yet."""
+    """Makes this process look as if it had not started a JVM."""
     monkeypatch.setattr("pyspark.SparkContext._jvm", None)
     monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
@@ -37,7 +37,7 @@ def extensions(builder: SparkSession.Builder) -> list[str]:
 
 @pytest.mark.usefixtures("no_jvm")
 class TestBeforeTheJvmStarts:
-    def test_the_jar_is_added_to_the_builder_that_is_given_back(self) -> None:
+    def test_the_jar_is_added_to_the_returned_builder(self) -> None:
         builder = SparkSession.builder
         assert epochal.configure(builder) is builder
         assert jars(builder) == [str(epochal.jar_path())]
@@ -50,11 +50,11 @@ class TestBeforeTheJvmStarts:
         builder = epochal.configure(epochal.configure(SparkSession.builder))
         assert jars(builder) == [str(epochal.jar_path())]
 
-    def test_packages_are_left_alone(self) -> None:
+    def test_packages_are_kept(self) -> None:
         builder = epochal.configure(SparkSession.builder.config("spark.jars.packages", "org.x:y:1"))
         assert builder._options["spark.jars.packages"] == "org.x:y:1"
 
-    def test_a_jar_that_comes_as_a_package_is_not_added_again(self) -> None:
+    def test_a_jar_from_a_package_is_not_added_again(self) -> None:
         package = f"org.x:y:1,io.epochal:epochal-spark_2.13:{VERSION}"
         assert jars(epochal.configure(SparkSession.builder.config("spark.jars.packages", package))) == []
 
@@ -65,7 +65,7 @@ class TestBeforeTheJvmStarts:
             ("spark.jars.packages", "io.epochal:epochal-spark_2.13:9.9.9"),
         ],
     )
-    def test_a_jar_of_another_release_is_refused_and_the_remedy_told(self, key: str, value: str) -> None:
+    def test_a_jar_of_another_release_is_refused_with_a_hint(self, key: str, value: str) -> None:
         with pytest.raises(epochal.VersionMismatchError, match=r"9\.9\.9.*pip install 'epochal==9\.9\.9'"):
             epochal.configure(SparkSession.builder.config(key, value))
 
@@ -95,7 +95,7 @@ class TestBeforeTheJvmStarts:
         monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.sql.extensions=org.x.Submitted pyspark-shell")
         assert extensions(epochal.configure(SparkSession.builder)) == ["org.x.Submitted", OURS]
 
-    def test_a_connect_client_is_left_alone(self) -> None:
+    def test_a_connect_client_is_unchanged(self) -> None:
         builder = epochal.configure(SparkSession.builder.remote("sc://localhost"))
         assert builder._options == {"spark.remote": "sc://localhost"}
 
@@ -138,7 +138,7 @@ def test_the_jars_of_submit_arguments_are_found(
 
 
 @pytest.mark.slow
-def test_a_fresh_session_reads_with_the_jar_and_a_second_configure_is_fine() -> None:
+def test_a_new_session_has_the_jar_and_a_second_configure_changes_nothing() -> None:
     facts = run_script("""
         spark = epochal.configure(builder()).getOrCreate()
         says(rows=epochal.read.random(spark, max_rows=3, streaming=False).count(), version=epochal.check_version(spark))
@@ -171,7 +171,7 @@ def test_jars_of_the_submit_arguments_and_ours_both_reach_the_jvm(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_running_session_without_the_jar_is_refused_though_its_conf_can_be_made_to_show_it() -> None:
+def test_a_running_session_without_the_jar_is_refused_even_if_its_conf_lists_it() -> None:
     facts = run_script("""
         spark = builder().getOrCreate()
         def refusal(function, *args):

@@ -1,6 +1,6 @@
-"""REST → Delta Lake: the source's offsets under another's sink, which knows an epoch by the query's id and its number.
+"""REST → Delta Lake: our source with another team's sink, which identifies an epoch by query id and number.
 
-`make test-matrix MATRIX=4.0.5` fetches Delta's jars; other lines of Spark have other releases of Delta.
+`make test-matrix MATRIX=4.0.5` downloads Delta's jars; other lines of Spark need other releases of Delta.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def delta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
 
 
-#: Addressable and journalled.
+#: Pagination with and without journal.
 READS: dict[str, dict[str, Any]] = {
     "offset": {"pages": rest.Offset(size=10), "limits": Limits(rows=30)},
     "cursor": {"pages": rest.Cursor(next="/meta/next", param="after"), "limits": Limits(rows=17)},

@@ -1,4 +1,4 @@
-"""``python -m epochal``: the demo from end to end, and what it says about the machine."""
+"""``python -m epochal``: the demo from end to end, and its report about the machine."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def cells(output: str, label: str) -> list[str]:
-    """The other cells of a line of a table."""
+    """The other cells of a table row."""
     (line,) = (line for line in output.splitlines() if re.match(rf"\W*{re.escape(label)}\W", line))
     return re.findall(r"\S+", re.sub(r"[│┃|]", " ", line.partition(label)[2]))
 
 
-def test_500_comments_are_in_the_table_once_though_the_job_was_killed_half_way(tmp_path: Path) -> None:
+def test_500_comments_are_stored_once_after_a_kill_halfway(tmp_path: Path) -> None:
     done = run("demo", "--dir", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     first, second = (int(cells(done.stdout, label)[0]) for label in ("run 1 (killed)", "run 2 (complete)"))
@@ -73,7 +73,7 @@ def test_the_comments_are_the_same_every_time() -> None:
         ("DELETE FROM epochal_ledger_history WHERE generation = 1", {}),
     ],
 )
-def test_the_verdict_sees_what_is_wrong(tmp_path: Path, change: str, found: dict[str, int]) -> None:
+def test_the_verdict_detects_wrong_rows(tmp_path: Path, change: str, found: dict[str, int]) -> None:
     served = comments.comments(10)
     database = SqliteTarget(tmp_path / "comments.db")
     connection = sqlite3.connect(database.path)
@@ -92,7 +92,7 @@ def test_the_verdict_sees_what_is_wrong(tmp_path: Path, change: str, found: dict
     assert {name: getattr(outcome, name) for name in expected} == expected
 
 
-def test_database_urls_of_people_become_jdbc_urls_without_the_password() -> None:
+def test_database_urls_become_jdbc_urls_without_the_password() -> None:
     found = target("postgresql://me:s3cret@db.example:5433/app?sslmode=require&currentSchema=mine", None, None)
     assert found.url == "jdbc:postgresql://db.example:5433/app?sslmode=require&currentSchema=epochal_demo"
     assert (found.user, found.password) == ("me", "s3cret")
@@ -109,14 +109,14 @@ def test_info_finds_everything_here(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_info_tells_what_is_missing_and_how_to_get_it(tmp_path: Path) -> None:
+def test_info_shows_missing_requirements_and_how_to_install_them(tmp_path: Path) -> None:
     done = run("info", EPOCHAL_JAR=str(tmp_path / "none.jar"), JAVA_HOME=str(tmp_path))
     assert done.returncode == 1
     assert "Install a JDK, 17 or newer" in done.stdout
     assert "Correct the environment variable EPOCHAL_JAR" in done.stdout
 
 
-def test_the_demo_does_not_start_where_something_is_missing(tmp_path: Path) -> None:
+def test_the_demo_does_not_start_without_its_requirements(tmp_path: Path) -> None:
     done = run("demo", "--dir", str(tmp_path / "demo"), JAVA_HOME=str(tmp_path))
     assert done.returncode == 1
     assert "Install a JDK, 17 or newer" in done.stdout

@@ -37,14 +37,14 @@ def cells(df: DataFrame) -> tuple[tuple[str | None, ...], ...]:
 
 
 def ended(df: DataFrame, **arguments: Any) -> epochal.Display:
-    """A display whose query has read everything."""
+    """A display whose query has read all rows."""
     shown = epochal.display(df, trigger="availableNow", wait=False, **arguments)
     assert shown.query is not None
     finish(shown.query)
     return shown
 
 
-def test_a_stream_is_a_table_that_sql_reads_while_it_runs_and_after(spark: SparkSession) -> None:
+def test_a_display_is_a_table_for_sql_during_and_after_the_query(spark: SparkSession) -> None:
     shown = epochal.display(numbers(spark), name="strings", trigger="100 ms", wait=False)
     assert shown.query is not None
     assert shown.query.name == "strings"
@@ -59,7 +59,7 @@ def test_a_stream_is_a_table_that_sql_reads_while_it_runs_and_after(spark: Spark
     shown.stop()
 
 
-def test_memory_is_bounded_by_the_number_of_rows_that_are_shown(spark: SparkSession) -> None:
+def test_memory_is_bounded_by_the_number_of_shown_rows(spark: SparkSession) -> None:
     shown = ended(numbers(spark, 95), rows=7)
     assert [row["id"] for row in shown.rows()] == list(range(88, 95))
     assert shown.query is not None
@@ -86,7 +86,7 @@ def test_a_temporary_checkpoint_is_removed(spark: SparkSession, tmp_path: Path) 
         spark.conf.unset("spark.sql.streaming.checkpointLocation")
 
 
-def test_a_display_goes_on_from_a_checkpoint_of_the_users(spark: SparkSession, checkpoint: Path) -> None:
+def test_a_display_resumes_from_the_users_checkpoint(spark: SparkSession, checkpoint: Path) -> None:
     assert len(ended(numbers(spark), name="kept", checkpoint=checkpoint).rows()) == 25
     assert ended(numbers(spark), name="kept", checkpoint=checkpoint).rows() == []
     assert len(ended(numbers(spark), name="kept").rows()) == 25
@@ -100,7 +100,7 @@ def test_a_display_of_the_same_name_replaces_the_running_one(spark: SparkSession
     assert spark.table("again").count() == 5
 
 
-def test_a_name_that_something_else_has_is_refused(spark: SparkSession) -> None:
+def test_a_name_in_use_is_refused(spark: SparkSession) -> None:
     spark.range(1).createOrReplaceTempView("mine")
     with pytest.raises(epochal.OptionError, match="'mine' is taken"):
         epochal.display(numbers(spark), name="mine")
@@ -137,7 +137,7 @@ def test_ctrl_c_stops_the_query_and_raises_nothing(spark: SparkSession, capsys: 
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_what_a_query_fails_with_is_shown_and_raised(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_error_of_a_query_is_shown_and_raised(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("x\n")
     failing = spark.readStream.text(str(tmp_path / "in")).selectExpr("raise_error('no good')")
@@ -192,7 +192,7 @@ def test_timestamps_are_in_the_time_zone_of_the_session(spark: SparkSession) -> 
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_long_values_are_cut_where_spark_is(spark: SparkSession) -> None:
+def test_long_values_are_truncated_as_in_spark(spark: SparkSession) -> None:
     ((text, binary),) = cells(spark.sql("SELECT repeat('x', 1000000), CAST(repeat('y', 1000000) AS BINARY)"))
     assert text == "x" * 500 + "…"
     assert binary is not None
@@ -213,7 +213,7 @@ def test_a_batch_is_shown_once_and_named_for_sql(spark: SparkSession, capsys: py
     assert epochal.display(spark.range(2), name="ten").name == "ten"
 
 
-def test_what_only_a_stream_has_is_refused_for_a_batch(spark: SparkSession) -> None:
+def test_stream_arguments_are_refused_for_a_batch(spark: SparkSession) -> None:
     with pytest.raises(epochal.OptionError, match=r"is a batch, .* arguments of a stream: trigger\."):
         epochal.display(spark.range(1), trigger="availableNow")
 
@@ -233,7 +233,7 @@ def test_what_only_a_stream_has_is_refused_for_a_batch(spark: SparkSession) -> N
         ({"kind": "bar", "x": "id.field"}, "no field 'field' in a bigint"),
     ],
 )
-def test_a_wrong_argument_is_refused_with_one_that_is_right(
+def test_a_wrong_argument_is_refused_with_a_valid_example(
     spark: SparkSession, arguments: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(epochal.OptionError, match=re.escape(said)):
@@ -256,7 +256,7 @@ def test_a_plot_has_points_and_a_terminal_shows_a_table(spark: SparkSession) -> 
     assert "longest" in repr(shown)
 
 
-def test_points_of_a_line_go_from_left_to_right_and_have_no_gaps_that_json_lacks(spark: SparkSession) -> None:
+def test_points_of_a_line_are_sorted_and_valid_json(spark: SparkSession) -> None:
     frame = spark.sql("""
         SELECT * FROM VALUES (3.5, 1D, 'c'), (1.5, CAST('NaN' AS DOUBLE), 'a'), (NULL, 3D, 'd'), (2.5, NULL, 'b')
         AS t(x, y, label)""")
@@ -274,7 +274,7 @@ def hostile(notice: str = "") -> Snapshot:
     return Snapshot(name="x", columns=(column,), rows=((HOSTILE,), (None,)), status=status, notice=notice)
 
 
-def test_hostile_texts_are_no_markup_in_html() -> None:
+def test_hostile_texts_are_escaped_in_html() -> None:
     html = markup.html(hostile(notice=HOSTILE))
     assert "<img" not in html
     assert html.count("&lt;img") == 5
@@ -293,7 +293,7 @@ def test_hostile_texts_do_not_reach_the_terminal() -> None:
         assert r"onerror=alert(1)>\x1b" in shown
 
 
-def test_a_terminal_that_can_update_in_place_shows_a_table_of_rich(
+def test_a_terminal_with_cursor_control_shows_a_rich_table(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import sys
@@ -305,7 +305,7 @@ def test_a_terminal_that_can_update_in_place_shows_a_table_of_rich(
     assert "┃ id ┃ value ┃" in output
 
 
-def test_rows_rate_and_lag_are_those_of_a_watch() -> None:
+def test_rows_rate_and_lag_equal_those_of_a_watch() -> None:
     query = FakeQuery()
     assert running(with_new_progress(Tally(), query)).state == "starting"
     query.progresses += [

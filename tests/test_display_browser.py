@@ -80,7 +80,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Page]:
-    """A notebook whose cells have been run. The last one, the watch, has shown three states, and was interrupted."""
+    """An executed notebook. The last cell, a watch, has shown three states and was interrupted."""
     place = tmp_path_factory.mktemp("lab")
     v4: Any = nbformat.v4
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -126,7 +126,7 @@ def test_plots_are_drawn_and_grow(notebook: Page, pictures: Path) -> None:
     notebook.screenshot(pictures / "bars.png", widget("bars"))
 
 
-def test_markup_in_rows_names_and_labels_is_text(notebook: Page) -> None:
+def test_markup_in_rows_names_and_labels_is_escaped(notebook: Page) -> None:
     notebook.until(f"{plot('labels')}?.querySelectorAll('.scatterlayer .point').length === 2")
     assert notebook.evaluate("window.hacked") is None
     assert notebook.evaluate("document.querySelectorAll('.epochal-display img, .epochal-display script').length") == 0
@@ -140,7 +140,7 @@ def test_a_watch_has_one_output_that_updates_in_place_until_the_kernel_is_interr
     notebook.until(f"{LAST_OUTPUT}.textContent.includes('strings: stopped at epoch')")
 
 
-def test_the_stop_button_stops_its_query_and_no_other_one(notebook: Page) -> None:
+def test_the_stop_button_stops_only_its_query(notebook: Page) -> None:
     button = f"{widget('labels')}.querySelector('.stop')"
     notebook.evaluate(f"{button}.click()")
     notebook.until(f"{head('labels')}.includes(' stopped ')")

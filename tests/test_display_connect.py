@@ -1,7 +1,7 @@
-"""``epochal.display`` over Spark Connect: the query and its rows are in the server.
+"""``epochal.display`` over Spark Connect: the query and its rows are on the server.
 
-A session that is neither the client's first one nor stopped would keep the process from ending: at the end of Python,
-PySpark closes its channel, and gRPC waits for a thread that is gone.
+All sessions except the client's first one must be stopped, or the process would hang: at exit PySpark closes its
+channel, and gRPC waits for a thread that has ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from support.waiting import until
 
 
 class Server(NamedTuple):
-    """Where it is, and where it has temporary checkpoints."""
+    """Address of the server, and directory of its temporary checkpoints."""
 
     address: str
     checkpoints: Path

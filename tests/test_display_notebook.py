@@ -1,4 +1,4 @@
-"""``epochal.display`` in the kernel of a notebook: with widgets, without them, and as the kernel of Colab."""
+"""``epochal.display`` in a notebook kernel: with widgets, without them, and in Colab's kernel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = """
 hostile = spark.sql("SELECT '<script>alert(1)</script>' AS `<b>label</b>`, 1 AS number")
 """
 
-#: Makes the extra look as if it was not there.
+#: Hides the packages of the extra.
 WITHOUT = """
 import importlib.util as _util
 _found = _util.find_spec
@@ -38,7 +38,7 @@ _util.find_spec = lambda name, *more: None if name in ("anywidget", "plotly") el
 
 
 def run(*cells: str) -> list[Any]:
-    """The cells of a notebook that was run, after one that starts a session; last, the state of the widgets."""
+    """Cells of an executed notebook, after one that starts a session; the last item is the widgets' state."""
     v4: Any = nbformat.v4
     book = v4.new_notebook(cells=[v4.new_code_cell(code) for code in (START, *cells, "spark.stop()")])
     nbclient.NotebookClient(book, timeout=600, kernel_name="python3", allow_errors=True).execute()
@@ -52,7 +52,7 @@ def errors(cell: Any) -> list[str]:
 
 
 def shown(cell: Any, kind: str) -> list[Any]:
-    """What a cell shows of a type of media."""
+    """Outputs of a cell with a media type."""
     return [output.data[kind] for output in cell.outputs if kind in output.get("data", {})]
 
 
@@ -84,7 +84,7 @@ def table_of(cells: list[Any], name: str) -> dict[str, Any]:
     return table
 
 
-def test_a_stream_is_a_widget_that_is_brought_up_to_date_from_the_side(with_widgets: list[Any]) -> None:
+def test_a_stream_is_a_widget_that_updates_in_the_background(with_widgets: list[Any]) -> None:
     table = table_of(with_widgets, "strings")
     assert [row[0] for row in table["rows"]] == [str(number) for number in range(25)]
     assert table["state"] == "ended"
@@ -105,7 +105,7 @@ def test_nothing_is_printed_beside_the_widget(with_widgets: list[Any]) -> None:
     assert [errors(cell) for cell in with_widgets[:4]] == [[], [], [], []]
 
 
-def test_a_plot_is_one_of_plotly_whose_labels_are_no_markup(with_widgets: list[Any]) -> None:
+def test_a_plot_is_a_plotly_figure_with_escaped_labels(with_widgets: list[Any]) -> None:
     (figure,) = [state["figure"] for state in tables(with_widgets) if state["figure"]]
     text = json.dumps(figure)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
@@ -119,7 +119,7 @@ def test_the_stop_button_stops_the_query(with_widgets: list[Any]) -> None:
     assert " · stopped · batch " in stopped["head"]
 
 
-def test_a_wrong_argument_is_an_error_of_ours(with_widgets: list[Any]) -> None:
+def test_a_wrong_argument_is_an_epochal_error(with_widgets: list[Any]) -> None:
     assert "Set it like this: kind='line'" in errors(with_widgets[4])[0]
 
 
@@ -132,7 +132,7 @@ def without_widgets() -> list[Any]:
     )
 
 
-def test_without_the_extra_a_table_is_html_that_is_replaced_and_says_what_to_install(
+def test_without_the_extra_a_table_is_updated_html_with_an_install_hint(
     without_widgets: list[Any],
 ) -> None:
     (html,) = shown(without_widgets[0], "text/html")
@@ -141,20 +141,20 @@ def test_without_the_extra_a_table_is_html_that_is_replaced_and_says_what_to_ins
     assert "pip install &#x27;epochal[notebook]&#x27;" in html
 
 
-def test_without_the_extra_a_plot_is_an_error_that_says_what_to_install(without_widgets: list[Any]) -> None:
+def test_without_the_extra_a_plot_is_an_error_with_an_install_hint(without_widgets: list[Any]) -> None:
     (error,) = errors(without_widgets[2])
     assert "[EPOCHAL.EXTRA_MISSING] kind='line' in a notebook needs anywidget and plotly" in error
     assert "%pip install 'epochal[notebook]'" in error
 
 
-def test_hostile_rows_are_no_markup_in_html(without_widgets: list[Any]) -> None:
+def test_hostile_rows_are_escaped_in_html(without_widgets: list[Any]) -> None:
     (html,) = shown(without_widgets[1], "text/html")
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert "pip install" not in html
 
 
-def test_in_colab_custom_widgets_are_turned_on_and_the_browser_asks_for_updates() -> None:
+def test_in_colab_custom_widgets_are_enabled_and_the_browser_polls() -> None:
     cells = run("""
 import sys, types
 sys.modules["google.colab"] = types.ModuleType("google.colab")

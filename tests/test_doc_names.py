@@ -1,4 +1,4 @@
-"""What the documents name is there: pages, headings, files, options, values, conditions, tests and make's targets."""
+"""Names in the documents exist: pages, headings, files, options, values, conditions, tests and make targets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def texts(*patterns: str) -> str:
 
 @pytest.fixture(scope="module")
 def words() -> set[str]:
-    """All words of the code, of the options, and the methods that Spark's users call, in lower case."""
+    """All words of the code and the options, and the methods that users of Spark call, in lower case."""
     code = texts("scala/*/src/*/**/*.scala", "scala/*/src/main/**/*.txt", "python/src/**/*.py")
     code += texts("bench/*.py", "examples/*.py", "docs/OPTIONS.md")
     methods = {name for kind in (SparkSession, DataFrame, DataFrameWriter, DataStreamWriter) for name in dir(kind)}
@@ -38,7 +38,7 @@ def words() -> set[str]:
 
 @pytest.fixture(scope="module")
 def conditions() -> set[str]:
-    """Conditions of the jar, of the package, and of Spark; variables of the environment that something reads."""
+    """Conditions of the jar, of the package and of Spark, and environment variables that the code reads."""
     (errors,) = (Path(pyspark.__file__).parent / "jars").glob("spark-common-utils_*.jar")
     with zipfile.ZipFile(errors) as jar:
         sparks = jar.read("error/error-conditions.json").decode()
@@ -60,13 +60,13 @@ def test_a_link_leads_to_a_file_or_a_heading(page: Page) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_a_target_of_make_is_one(page: Page) -> None:
+def test_a_make_target_exists(page: Page) -> None:
     named = re.findall(r"^make ([a-z-]+)", "\n".join(page.inline()), re.MULTILINE)
     assert [name for name in named if name not in commands.TARGETS] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_a_test_is_one(page: Page) -> None:
+def test_a_named_test_exists(page: Page) -> None:
     suites = {path.stem for path in ROOT.glob("scala/*/src/test/**/*.scala")}
     suites.update(re.findall(r"class (\w+Suite)\b", texts("scala/*/src/test/**/*.scala")))
     named = {name for name in page.inline() if re.fullmatch(r"\w+Suite", name)}
@@ -89,19 +89,19 @@ def test_the_python_page_names_everything_public() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_a_condition_is_one(page: Page, conditions: set[str]) -> None:
+def test_a_named_condition_exists(page: Page, conditions: set[str]) -> None:
     named = {name.partition(".")[0] for name in page.inline() if NAMES.fullmatch(name.partition(".")[0])}
     assert named - conditions == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_an_option_or_a_metric_is_one(page: Page, words: set[str]) -> None:
+def test_a_named_option_or_metric_exists(page: Page, words: set[str]) -> None:
     named = {match[1] for name in page.inline() if (match := CAMEL_CASE.fullmatch(name))}
     assert {name for name in named if name.lower() not in words} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_a_value_of_python_has_the_fields_that_it_is_given(page: Page) -> None:
+def test_a_python_value_has_the_given_fields(page: Page) -> None:
     wrong = []
     for text in page.inline():
         for module, name, given in re.findall(r"\b(?:(rest|jdbc|ingest)\.)?([A-Z]\w+)(?:\(([^()]*)\))?", text):

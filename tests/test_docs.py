@@ -1,4 +1,4 @@
-"""Every block of code in a document is run, compiled or parsed: nothing that can be pasted is wrong."""
+"""Every code block in a document is run, compiled or parsed, so that pasted code works."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from support.streams import drain
 
 PAGES = documents.pages()
 BLOCKS = [block for page in PAGES for block in page.blocks()]
-#: What a block needs beside what all have: Spark for its SQL, the pipeline that it is a part of (test_pipeline.py), or
-#: a stub of an API's shape (test_rest_recipes.py).
+#: Requirements of single blocks: Spark for SQL, the pipeline that the block belongs to (test_pipeline.py), or a stub of
+#: an API's shape (test_rest_recipes.py).
 NEEDS = {"spark", "pipeline"} | {name for name, kind in inspect.getmembers(shapes) if inspect.isfunction(kind)}
 LANGUAGES = {"python", "sql", "bash", "json", "xml", "scala", "java", "yaml", "text"}
 
@@ -34,19 +34,19 @@ def of(language: str, needs: str | None = None) -> list[Block]:
 
 @pytest.fixture
 def api() -> Iterator[shapes.Server]:
-    """All APIs of the documents."""
+    """Stubs of all APIs in the documents."""
     with example_api.serving() as served:
         yield served
 
 
-def test_a_block_says_in_which_language_it_is() -> None:
+def test_a_block_has_a_language() -> None:
     strange = [f"{block}: {block.language!r}" for block in BLOCKS if block.language not in LANGUAGES]
     assert strange == []
     fences = {str(page): len(re.findall(r"^ *(?:```|~~~)", page.source, re.MULTILINE)) for page in PAGES}
     assert fences == {str(page): 2 * len(page.blocks()) for page in PAGES}
 
 
-def test_a_block_needs_what_is_there() -> None:
+def test_the_needs_of_a_block_are_known() -> None:
     assert [f"{block}: {need}" for block in BLOCKS for need in block.needs if need not in NEEDS] == []
     comments = {str(page): len(re.findall("^<!-- needs:", page.source, re.MULTILINE)) for page in PAGES}
     assert comments == {str(page): sum(bool(block.needs) for block in page.blocks()) for page in PAGES}
@@ -60,7 +60,7 @@ def test_a_block_needs_what_is_there() -> None:
         if any(not block.needs for block in page.blocks("python"))
     ],
 )
-def test_the_python_blocks_of_a_page_run_in_their_order(
+def test_the_python_blocks_of_a_page_run_in_order(
     page: Page,
     spark: SparkSession,
     api: shapes.Server,
@@ -96,12 +96,12 @@ def test_sql_of_spark_runs_in_spark(
 
 
 @pytest.mark.parametrize("block", of("yaml"), ids=str)
-def test_yaml_is_of_a_pipeline(block: Block) -> None:
+def test_yaml_is_a_pipeline_specification(block: Block) -> None:
     assert block.needs == ("pipeline",)
 
 
 @pytest.mark.parametrize("block", of("bash"), ids=str)
-def test_a_command_is_one_and_names_what_is_there(block: Block) -> None:
+def test_a_command_and_its_arguments_exist(block: Block) -> None:
     parsed = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, timeout=30, check=False)
     assert (parsed.returncode, parsed.stderr) == (0, "")
     assert [name for words in commands.lines(block.text) for name in commands.unknown(words)] == []
@@ -114,7 +114,7 @@ def test_json_is_json(block: Block) -> None:
 
 
 @pytest.mark.parametrize("block", [*of("xml"), *of("scala"), *of("java")], ids=str)
-def test_what_a_build_takes_is_in_a_project_that_is_built(block: Block) -> None:
+def test_build_snippets_are_in_a_project_that_is_built(block: Block) -> None:
     if block.language == "xml":
         ElementTree.fromstring(block.text)
     examples = [path.read_text("utf-8") for path in ROOT.glob("scala/testkit/src/test/*/io/epochal/testkit/example/*")]

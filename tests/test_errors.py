@@ -1,4 +1,4 @@
-"""Whatever is wrong is refused by name before anything is written."""
+"""Mistakes are refused with a named condition before anything is written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(frame: DataFrame, database: Database, checkpoint: Path, **options: Any
 
 
 def assert_untouched(database: Database, checkpoint: Path) -> None:
-    """No row and no ledger row was written, and no batch committed."""
+    """Asserts that no row and no ledger row was written and no batch committed."""
     tables = database.tables()
     if "comments" in tables:
         assert database.query("SELECT count(*) FROM comments") == [(0,)]
@@ -55,7 +55,7 @@ def test_a_misspelled_option_of_a_source_is_refused_with_the_right_one(
         reader.load()
 
 
-def test_a_name_of_python_is_no_option_and_the_right_one_is_named(spark: SparkSession) -> None:
+def test_a_python_name_is_refused_as_an_option_with_the_right_one(spark: SparkSession) -> None:
     with pytest.raises(epochal.OptionError, match=r"OPTION_UNKNOWN.*rows_per_batch.*Did you mean 'rowsPerBatch'"):
         epochal.read.random(spark, options={"rows_per_batch": 10})
 
@@ -70,10 +70,12 @@ def test_a_misspelled_format_is_refused_with_the_right_one(spark: SparkSession) 
         spark.read.format("epochal-x").load()
 
 
-def test_the_formats_that_python_knows_are_those_of_the_jar() -> None:
+def test_pythons_formats_are_the_jars() -> None:
     with zipfile.ZipFile(epochal.jar_path()) as jar:
         register = jar.read("META-INF/services/org.apache.spark.sql.sources.DataSourceRegister").decode()
-    formats = [name for name in register.split() if not name.endswith("SupportedSpark")]  # which only checks
+    formats = [
+        name for name in register.split() if not name.endswith("SupportedSpark")
+    ]  # SupportedSpark only checks the version.
     assert len(epochal.errors._FORMATS) == len(formats)
 
 
@@ -109,7 +111,7 @@ def test_a_misspelled_option_of_the_sink_is_refused_with_the_right_one(
         ({"pages": rest.Offset(size=10), "options": {"pagesize": 10}}, "OPTION_CONFLICT.*twice"),
     ],
 )
-def test_a_wrong_value_is_refused_with_what_is_expected(
+def test_a_wrong_value_is_refused_with_the_expected_kind(
     spark: SparkSession, options: dict[str, Any], condition: str
 ) -> None:
     with pytest.raises(epochal.OptionError, match=condition):
@@ -127,14 +129,12 @@ def test_a_schema_for_fixed_columns_is_refused(spark: SparkSession) -> None:
         spark.readStream.format("epochal-random").schema("a INT").load()
 
 
-def test_a_url_that_is_none_is_refused(spark: SparkSession) -> None:
+def test_an_invalid_url_is_refused(spark: SparkSession) -> None:
     with pytest.raises(epochal.OptionError, match=r"OPTION_INVALID.*url"):
         epochal.read.rest(spark, "comments.example", schema=SCHEMA)
 
 
-def test_a_missing_table_is_refused_and_a_near_one_named(
-    source: DataFrame, database: Database, checkpoint: Path
-) -> None:
+def test_a_missing_table_is_refused_with_a_suggestion(source: DataFrame, database: Database, checkpoint: Path) -> None:
     create_comments(database)
     with pytest.raises(epochal.TableError, match=r"TABLE_MISSING.*coments.*comments"):
         write(source, database, checkpoint, table="coments")
@@ -150,7 +150,7 @@ def test_a_missing_column_is_refused_and_the_table_s_columns_named(
     assert_untouched(database, checkpoint)
 
 
-def test_a_column_that_the_table_needs_is_named(source: DataFrame, database: Database, checkpoint: Path) -> None:
+def test_a_missing_required_column_is_named(source: DataFrame, database: Database, checkpoint: Path) -> None:
     create_comments(database)
     database.execute("DROP TABLE comments", "CREATE TABLE comments (id INTEGER, name TEXT NOT NULL)")
     with pytest.raises(epochal.TableError, match=r"COLUMN_REQUIRED.*name"):
@@ -173,16 +173,14 @@ def test_an_unknown_kind_of_database_is_refused(source: DataFrame, checkpoint: P
     assert caught.value.condition in ("OPTION_INVALID", "DRIVER_MISSING")
 
 
-def test_a_database_that_is_not_there_is_named_without_its_password(source: DataFrame, checkpoint: Path) -> None:
+def test_an_unreachable_database_is_named_without_its_password(source: DataFrame, checkpoint: Path) -> None:
     options: dict[str, Any] = {"table": "t", "user": "someone", "password": "s3cret", "retry": Retry(attempts=1)}
     with pytest.raises(epochal.DatabaseError, match=r"DATABASE_UNREACHABLE.*127\.0\.0\.1:1") as caught, named():
         finish(epochal.write.jdbc(source, "jdbc:postgresql://127.0.0.1:1/none", checkpoint=checkpoint, **options))
     assert "s3cret" not in str(caught.value) + str(caught.value.original)
 
 
-def test_a_directory_that_is_not_there_is_no_place_for_sqlite(
-    source: DataFrame, tmp_path: Path, checkpoint: Path
-) -> None:
+def test_a_missing_directory_is_refused_for_sqlite(source: DataFrame, tmp_path: Path, checkpoint: Path) -> None:
     missing = Sqlite(tmp_path / "nowhere" / "test.db")
     with pytest.raises(epochal.DatabaseError, match="nowhere"):
         write(source, missing, checkpoint, create_table=True, retry=Retry(attempts=1))
@@ -248,12 +246,12 @@ def test_a_stream_needs_a_checkpoint(source: DataFrame, sqlite: Sqlite) -> None:
         epochal.write.jdbc(source, sqlite.url, table="comments")
 
 
-def test_a_batch_takes_nothing_that_only_a_stream_has(spark: SparkSession, sqlite: Sqlite, checkpoint: Path) -> None:
+def test_a_batch_refuses_stream_arguments(spark: SparkSession, sqlite: Sqlite, checkpoint: Path) -> None:
     with pytest.raises(epochal.OptionError, match=r"OPTION_CONFLICT.*checkpoint, trigger"):
         epochal.write.jdbc(spark.range(3), sqlite.url, table="t", checkpoint=checkpoint, trigger="availableNow")
 
 
-def test_what_is_no_trigger_is_refused_before_the_query_starts(
+def test_an_invalid_trigger_is_refused_before_the_query_starts(
     source: DataFrame, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     for trigger in ("available_now", "avaliableNow"):

@@ -1,4 +1,4 @@
-"""The event time of a source: in its offsets and progress, over restarts, beside Spark's watermark."""
+"""Event time of a source in its offsets and progress, across restarts, along with Spark's watermark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def noon(minute: int) -> datetime:
 
 
 def run(spark: SparkSession, api: Api, database: Sqlite, checkpoint: Path) -> list[dict[str, Any]]:
-    """Stores the events that are not late; gives the source's metrics of each batch with rows."""
+    """Stores the events that are not late; returns the source's metrics of each batch with rows."""
     events = epochal.read.rest(
         spark,
         api.url,
@@ -52,7 +52,7 @@ def stored(database: Sqlite) -> list[int]:
     return [number for (number,) in database.query("SELECT id FROM events ORDER BY id")]
 
 
-def test_late_rows_are_late_before_and_after_a_restart_and_the_event_time_can_be_read_from_outside(
+def test_late_rows_are_dropped_across_a_restart_and_the_checkpoint_has_the_event_time(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.records = [event(1, 0), event(2, 30)]

@@ -1,4 +1,4 @@
-"""The example runs under a real ``spark-submit --jars``, in a Python that has no package of ours."""
+"""The example runs under ``spark-submit --jars``, in a Python without our package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 EXAMPLE = ROOT / "examples" / "comments_to_table.py"
 
 
-def test_the_example_copies_an_api_and_goes_on_with_what_is_new(api: Api, tmp_path: Path) -> None:
+def test_the_example_copies_an_api_and_resumes_with_new_records(api: Api, tmp_path: Path) -> None:
     database = Sqlite(tmp_path / "comments.db")
     api.records = comments(1, 250)
     submit(api.url, database.url, str(tmp_path / "checkpoint"), work=tmp_path)
@@ -32,7 +32,7 @@ def test_the_example_copies_an_api_and_goes_on_with_what_is_new(api: Api, tmp_pa
 
 
 def submit(*arguments: str, work: Path) -> None:
-    """Runs the example; ``epochal`` cannot be imported in it, wherever it may be installed."""
+    """Runs the example with imports of ``epochal`` blocked."""
     hidden = work / "hidden" / "epochal"
     hidden.mkdir(parents=True, exist_ok=True)
     (hidden / "__init__.py").write_text("raise ImportError('the example needs no package of Epochal')\n")

@@ -1,4 +1,4 @@
-"""The programs in ``examples``, each in a process of its own, as ``docs/examples.md`` says to start them."""
+"""The programs in ``examples``, each in a separate process, started as in ``docs/examples.md``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DELTA_JARS = sorted(str(jar) for jar in (ROOT / "build" / "delta").glob("*.jar")
 
 
 def run(name: str, *arguments: str | Path, work: Path, submit: str = "", **environment: str) -> str:
-    """Runs an example in the directory ``work``; gives what it printed.
+    """Runs an example in the directory ``work``; returns its output.
 
     Args:
         submit: options of ``spark-submit``.
@@ -47,7 +47,7 @@ def run(name: str, *arguments: str | Path, work: Path, submit: str = "", **envir
 
 
 def shown(name: str) -> str:
-    """What the page shows as the output of an example."""
+    """The output of an example on the page."""
     (output,) = [
         after.text
         for before, after in zip(PAGE.blocks(), PAGE.blocks()[1:], strict=False)
@@ -57,7 +57,7 @@ def shown(name: str) -> str:
 
 
 def numbers(pattern: str, output: str) -> list[tuple[int, ...]]:
-    """The groups of each line that matches."""
+    """The match groups of each matching line."""
     return [tuple(map(int, match.groups())) for match in re.finditer(pattern, output, re.MULTILINE)]
 
 
@@ -85,7 +85,7 @@ def test_lines_of_files_are_counted_in_three_ways_and_dstreams_miss_a_file(tmp_p
     assert [length for length, published, dstreams, *_ in counts if dstreams < published] == [3, 5]
 
 
-def test_webhooks_are_rows_once_though_the_driver_is_killed_while_they_come(tmp_path: Path) -> None:
+def test_webhooks_become_rows_once_although_the_driver_is_killed(tmp_path: Path) -> None:
     output = run("webhooks.py", work=tmp_path)
     assert output == shown("webhooks.py")
     assert numbers(r"^(\d+) deliveries acknowledged, (\d+) rows, (\d+) different ones, in order$", output) == [
@@ -120,7 +120,7 @@ def test_a_delta_table_has_each_comment_once(tmp_path: Path) -> None:
     assert numbers(r"^  (?:database|delta): (\d+) of 300 comments, (\d+) of them twice$", output)[2:] == [(300, 0)] * 2
 
 
-def test_two_hops_show_whole_epochs_and_in_the_end_all_of_the_api(tmp_path: Path) -> None:
+def test_two_hops_show_whole_epochs_and_finally_all_records(tmp_path: Path) -> None:
     output = run("two_hops.py", work=tmp_path)
     totals = [total for (total,) in numbers(r"^(\d+) comments$", output)]
     assert totals == sorted(totals)

@@ -1,4 +1,4 @@
-"""Spark's exceptions become Epochal's, without a session."""
+"""Conversion of Spark's exceptions to Epochal's, without a session."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_an_error_is_found_among_the_causes() -> None:
     assert isinstance(from_spark(error), epochal.EpochGapError)
 
 
-def test_an_unknown_condition_is_still_an_error_of_ours() -> None:
+def test_an_unknown_condition_is_still_an_epochal_error() -> None:
     found = from_spark(RuntimeError("[EPOCHAL.FROM_THE_FUTURE] Something. Hint: Wait."))
     assert type(found) is epochal.EpochalError
     assert found.condition == "FROM_THE_FUTURE"
 
 
-def test_other_exceptions_are_not_ours() -> None:
+def test_other_exceptions_are_not_converted() -> None:
     assert from_spark(ValueError("no")) is None
     assert from_spark(None) is None
 
@@ -63,7 +63,7 @@ def test_named_raises_ours_from_sparks() -> None:
     assert caught.value.__suppress_context__
 
 
-def test_named_leaves_other_exceptions_alone() -> None:
+def test_named_does_not_change_other_exceptions() -> None:
     with pytest.raises(KeyError), named():
         raise KeyError("x")
 
@@ -113,7 +113,7 @@ def test_options_are_named_as_arguments_of_python(markup: str, expected: str) ->
     assert in_python(markup, [call(JDBC), call(REST)]) == expected
 
 
-def test_of_several_values_the_one_whose_options_are_set_is_named() -> None:
+def test_a_hint_names_the_value_whose_options_are_set() -> None:
     csv = call(REST, pagination="link", bodyFormat="csv")
     assert in_python("Raise {option:maxPages}.", [csv]) == "Raise rest.Link(max_pages=…)."
     assert in_python("Set {option:mode=PERMISSIVE}.", [csv]) == 'Set records=rest.Csv(mode="PERMISSIVE").'
@@ -125,7 +125,7 @@ def test_of_several_values_the_one_whose_options_are_set_is_named() -> None:
 
 
 class SparksError(RuntimeError):
-    """Spark's exception with the parameters of its message."""
+    """Spark's exception with message parameters."""
 
     def __init__(self, markup: str, outer: str = "{}") -> None:
         super().__init__(outer.format(re.sub(r"\{option:(.*?)\}", r"\1", markup)))
@@ -141,7 +141,7 @@ def hint(markup: str, outer: str = "{}") -> str:
     return found.hint
 
 
-def test_a_hint_names_what_the_caller_of_a_helper_wrote() -> None:
+def test_a_hint_names_the_callers_arguments() -> None:
     missing = "[EPOCHAL.TABLE_MISSING] No table. Hint: Set {option:createTable=true}."
     pages = "[EPOCHAL.OPTION_INVALID] No. Hint: Set {option:pageSize=100}."
     assert hint(missing) == "Set createTable=true."
@@ -151,7 +151,7 @@ def test_a_hint_names_what_the_caller_of_a_helper_wrote() -> None:
     assert hint(pages) == "Set pageSize=100."
 
 
-def test_a_hint_of_a_query_names_the_values_that_this_query_was_given() -> None:
+def test_a_hint_of_a_query_names_the_values_of_that_query() -> None:
     query = "Query [id = 1, runId = {}] terminated with exception: {{}}"
     pages = "[EPOCHAL.TOO_MANY_PAGES] Many. Hint: Raise {option:maxPages}, or {option:retry.deadline=1m}."
     cursor, link, other = (f"{n}a3f0f3c-9f0e-4c0e-9d0a-3f1f0c1f2a3b" for n in range(3))
@@ -165,7 +165,7 @@ def test_a_hint_of_a_query_names_the_values_that_this_query_was_given() -> None:
     assert hint(lost, query.format(link)) == 'Raise retry=Retry(deadline="1m").'
 
 
-def test_a_cause_is_named_anew_for_the_query_that_it_ended() -> None:
+def test_a_cause_is_converted_again_for_the_query_that_it_ended() -> None:
     run = "9a3f0f3c-9f0e-4c0e-9d0a-3f1f0c1f2a3b"
     started(run, [call(JDBC)])
     cause = from_spark(SparksError("[EPOCHAL.TABLE_MISSING] No table. Hint: Set {option:createTable=true}."))
@@ -176,7 +176,7 @@ def test_a_cause_is_named_anew_for_the_query_that_it_ended() -> None:
     assert (found.hint, found.original) == ("Set create_table=True.", outer)
 
 
-def test_a_server_that_fails_is_neither_the_source_s_nor_the_sink_s_error() -> None:
+def test_a_server_error_is_neither_a_source_nor_a_sink_error() -> None:
     for kind in (epochal.HttpError, epochal.DatabaseError):
         assert issubclass(kind, epochal.ServerError)
         assert not issubclass(kind, epochal.SourceError | epochal.SinkError)
@@ -192,7 +192,7 @@ def test_a_server_that_fails_is_neither_the_source_s_nor_the_sink_s_error() -> N
     assert [kind for kind in kinds if sum(issubclass(kind, root) for root in roots) != 1] == []
 
 
-def test_an_error_is_of_sparks_class_too() -> None:
+def test_an_error_is_also_an_instance_of_sparks_class() -> None:
     from pyspark.errors import AnalysisException
 
     from epochal._hooks import of_both_kinds

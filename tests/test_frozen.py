@@ -1,6 +1,6 @@
-"""Checkpoints and ledgers that killed drivers of earlier releases left: the query is resumed, with each row once.
+"""Queries resume, with each row once, from checkpoints and ledgers that killed drivers of earlier releases left.
 
-``frozen/README.md`` says what each set holds, and how a release adds its own.
+``frozen/README.md`` describes the sets and how a release adds its own.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def named(archive: Path) -> str:
 
 @pytest.fixture
 def short(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session in which the batches of a real-time query may be short."""
+    """A session that allows short batches in real-time queries."""
     spark.conf.set(SHORTEST, "500ms")
     yield spark
     spark.conf.unset(SHORTEST)
 
 
 class Thawed:
-    """What an archive has, put back."""
+    """The restored content of an archive."""
 
     def __init__(self, archive: Path, directory: Path, request: pytest.FixtureRequest, stack: ExitStack) -> None:
         self.scenario: Scenario = SCENARIOS[archive.name.removesuffix(".tar.xz")]
@@ -89,7 +89,7 @@ class Thawed:
         return (self.directory / "target.sql").read_text("utf-8")
 
     def rows(self) -> list[Row]:
-        """All rows of the target; of an API the ids that it has applied, as often as it has."""
+        """All rows of the target; for an API the applied ids, with repetitions."""
         if self.scenario.target == "api":
             return sorted((number,) for number in self.orders.applied.elements())
         return sorted(self.database.query(self.scenario.look), key=repr)
@@ -99,18 +99,18 @@ class Thawed:
         return sorted(row[:1] for row in rows) if self.scenario.target == "api" else sorted(rows, key=repr)
 
     def history(self) -> list[Row]:
-        """The epochs that were applied."""
+        """The applied epochs."""
         if self.scenario.target == "api":
             return []
         return self.database.query("SELECT * FROM epochal_ledger_history ORDER BY number")
 
     def plans(self) -> dict[int, bytes]:
-        """The logged epochs; none where an epoch that runs again may end elsewhere."""
+        """The logged epochs; none if a replayed epoch may have another end."""
         logged = [] if self.scenario.is_endless else numbers(self.place.checkpoint, "offsets")
         return {epoch: (self.place.checkpoint / "offsets" / str(epoch)).read_bytes() for epoch in logged}
 
     def resume(self, spark: SparkSession) -> None:
-        """Runs the query until all rows are there."""
+        """Runs the query until all rows are stored."""
         rows = len(self.expected(spark))
         if isinstance(self.database, Remote):
             assert self.database.through
@@ -137,7 +137,7 @@ class Thawed:
         until(there, f"{rows} rows and an epoch more", 120)
 
     def receive(self, query: StreamingQuery) -> None:
-        """Clients send what is new, and over HTTP a request that they had sent before."""
+        """Sends new records, and over HTTP also repeats an earlier request."""
         until(lambda: runs(query) and listens(self.place.port), "a listener", 60)
         try:
             if self.scenario.name == "ingest-http":
@@ -151,7 +151,7 @@ class Thawed:
 
 
 def before(sent: list[dict[str, Any]]) -> Orders:
-    """An API that knows the keys of the requests that it had."""
+    """An API that remembers the keys of earlier requests."""
     found = Orders()
     for one in sent:
         found.answer(Sent(**one))
@@ -159,7 +159,7 @@ def before(sent: list[dict[str, Any]]) -> Orders:
 
 
 def runs(query: StreamingQuery) -> bool:
-    """True: the error of a query that has ended says why it has."""
+    """True; raises the error of a query that has ended."""
     if (error := query.exception()) is not None:
         raise error
     assert query.isActive
@@ -185,7 +185,7 @@ def mysql_server() -> Iterator[mysql.Server]:
 
 @pytest.fixture(scope="module")
 def with_drivers() -> Iterator[Writer]:
-    """A driver whose session has the JDBC drivers of other teams."""
+    """A driver whose session has third-party JDBC drivers."""
     if not DRIVERS and not is_required("mariadb"):
         pytest.skip("build/drivers is empty: run make test-python")
     writer = Writer()
@@ -200,7 +200,7 @@ def thaw(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[P
 
 
 def assert_resumed(thawed: Thawed, spark: SparkSession) -> None:
-    """Resumes a query; each row is there once, and what was committed or planned before is as it was."""
+    """Resumes a query; asserts that each row is there once, and that committed and planned epochs are unchanged."""
     expected, history, plans = thawed.expected(spark), thawed.history(), thawed.plans()
     assert thawed.rows() != expected
     thawed.resume(spark)
@@ -214,9 +214,9 @@ def assert_resumed(thawed: Thawed, spark: SparkSession) -> None:
 
 
 def set_of(archive: Path) -> ParameterSet:
-    """Servers and drivers that SQLite and PostgreSQL do not need take most of the time."""
-    elsewhere = SCENARIOS[archive.name.removesuffix(".tar.xz")].target in ("mariadb", "mysql", "h2")
-    return pytest.param(archive, id=named(archive), marks=pytest.mark.slow if elsewhere else ())
+    """Marks archives with other databases than SQLite and PostgreSQL as slow: their servers take most of the time."""
+    is_slow = SCENARIOS[archive.name.removesuffix(".tar.xz")].target in ("mariadb", "mysql", "h2")
+    return pytest.param(archive, id=named(archive), marks=pytest.mark.slow if is_slow else ())
 
 
 @pytest.mark.parametrize("archive", [set_of(archive) for archive in SETS])
@@ -227,29 +227,29 @@ def test_a_query_of_an_earlier_release_is_resumed_with_each_row_once(
 
 
 def start_earlier(thawed: Thawed) -> None:
-    """The last committed epoch ends a record earlier."""
+    """Moves the end of the last committed epoch back by a record."""
     logged = thawed.place.checkpoint / "offsets" / str(thawed.state.committed)
     rewritten(logged, b'"records":25', b'"records":24')
 
 
 def other_plan(thawed: Thawed) -> None:
-    """The epoch that is applied ends earlier."""
+    """Moves the end of the applied epoch back."""
     rewritten(thawed.place.checkpoint / "offsets" / str(thawed.state.logged), b'"rows":60', b'"rows":59')
 
 
 def other_page(thawed: Thawed) -> None:
-    """A journalled page has another text."""
+    """Changes the text of a journalled page."""
     rewritten(max(thawed.place.checkpoint.glob("sources/0/journal/*.seg")), b"name 27", b"name 72")
 
 
 def other_arrival(thawed: Thawed) -> None:
-    """An acknowledged line is another one."""
+    """Changes an acknowledged line."""
     for file in thawed.place.checkpoint.glob("sources/0/ingest/*.ack"):
         rewritten(file, b"line 27", b"line 72")
 
 
 def no_feed(thawed: Thawed) -> None:
-    """What was received is not known, though its rows are stored."""
+    """Removes received data whose rows are stored."""
     for file in thawed.place.checkpoint.glob("sources/0/journal/*.feed"):
         file.unlink()
 
@@ -259,7 +259,7 @@ def rewritten(file: Path, old: bytes, new: bytes) -> None:
     (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
 
 
-#: By scenario, with what the error must say.
+#: Damage and expected error, by scenario.
 DAMAGES: dict[str, tuple[Callable[[Thawed], None], str]] = {
     "rest-offset": (start_earlier, "name 25"),
     "sqlite-inline-append": (other_plan, "EPOCH_OFFSETS_CHANGED"),
@@ -278,5 +278,5 @@ def test_a_damaged_set_is_not_resumed(name: str, short: SparkSession, thaw: Call
         assert_resumed(thawed, short)
 
 
-def test_each_scenario_is_in_a_set() -> None:
+def test_each_scenario_is_in_a_frozen_set() -> None:
     assert {named(archive).split("/")[1] for archive in SETS} == set(SCENARIOS)

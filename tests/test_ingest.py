@@ -1,4 +1,4 @@
-"""``epochal.read.ingest``: clients' lines into a table, over whatever session the tests have."""
+"""``epochal.read.ingest``: clients' lines into a table, in the tests' session."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def started(spark: SparkSession, database: Sqlite, checkpoint: Path, port: int =
 
 
 @pytest.mark.line
-def test_lines_arrive_once_in_order_also_those_that_came_before_a_restart(
-    spark: SparkSession, sqlite: Sqlite, tmp_path: Path
-) -> None:
+def test_lines_are_stored_once_in_order_across_a_restart(spark: SparkSession, sqlite: Sqlite, tmp_path: Path) -> None:
     first = started(spark, sqlite, tmp_path / "checkpoint")
     address = ingest.address(first)
     assert say(address, "one\ntwo\nthree")[-1] == "OK 3"
@@ -56,12 +54,12 @@ def test_lines_arrive_once_in_order_also_those_that_came_before_a_restart(
     second.stop()
 
 
-def test_a_listener_that_everybody_could_write_to_is_refused_before_the_start(spark: SparkSession) -> None:
+def test_an_unprotected_listener_is_refused_before_the_start(spark: SparkSession) -> None:
     with pytest.raises(epochal.OptionError, match="LISTENER_EXPOSED"):
         epochal.read.ingest(spark, protocol=ingest.Tcp(0, host="0.0.0.0"))
 
 
-def test_a_port_that_is_taken_is_named(spark: SparkSession, sqlite: Sqlite, tmp_path: Path) -> None:
+def test_a_port_in_use_is_named(spark: SparkSession, sqlite: Sqlite, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         query = started(spark, sqlite, tmp_path / "checkpoint", taken.getsockname()[1])
         with pytest.raises(epochal.SourceError, match="PORT_UNAVAILABLE"):
@@ -76,7 +74,7 @@ def test_a_query_without_the_source_has_no_address(spark: SparkSession, tmp_path
     query.stop()
 
 
-def test_a_listener_on_all_addresses_can_be_reached_by_the_one_that_is_told(
+def test_a_listener_on_all_addresses_is_reachable_at_the_reported_one(
     spark: SparkSession, sqlite: Sqlite, tmp_path: Path
 ) -> None:
     query = started(spark, sqlite, tmp_path / "checkpoint", host="0.0.0.0", token="any")

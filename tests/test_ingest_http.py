@@ -1,4 +1,4 @@
-"""``epochal-ingest`` over HTTP: what a client was told is stored becomes a row, once."""
+"""``epochal-ingest`` over HTTP: each acknowledged record becomes one row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def listening(
 
 
 def rows(sqlite: Sqlite, count: int, what: str = "value") -> list[Any]:
-    """All rows, once there are so many."""
+    """All rows, as soon as there are ``count``."""
     until(
         lambda: "t" in sqlite.tables() and sqlite.query("SELECT count(*) FROM t")[0][0] >= count,
         f"{count} rows",
@@ -85,7 +85,7 @@ def test_records_of_every_format_become_rows(spark: SparkSession, sqlite: Sqlite
     )
 
 
-def test_records_have_typed_columns_and_what_does_not_fit_its_own(
+def test_records_have_typed_columns_and_malformed_ones_their_own_column(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     options: dict[str, Any] = {"format": "json", "schema": "id INT, name STRING", "malformed": "keep"}
@@ -97,21 +97,21 @@ def test_records_have_typed_columns_and_what_does_not_fit_its_own(
     assert found == [(0, "", '{"id":'), (1, "a", ""), (2, "b", ""), (3, "", "")]
 
 
-def test_a_request_that_is_repeated_gives_its_rows_once_also_after_a_restart(
+def test_a_repeated_request_is_stored_once_across_a_restart(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     port = free_port()
     for start in range(2):
         with listening(spark, sqlite, checkpoint, port=port) as (client, _):
-            status, told, _ = client.send("one\ntwo", Idempotency_Key="k")
-            assert (status, told) == (200, {"records": 2} | ({"duplicate": True} if start else {}))
+            status, response, _ = client.send("one\ntwo", Idempotency_Key="k")
+            assert (status, response) == (200, {"records": 2} | ({"duplicate": True} if start else {}))
             assert client.send("one\ntwo", Idempotency_Key="k")[1] == {"records": 2, "duplicate": True}
             assert client.send(f"start {start}")[0] == 200
             rows(sqlite, 3 + start)
     assert rows(sqlite, 4) == ["one", "start 0", "start 1", "two"]
 
 
-def test_a_full_journal_puts_clients_off_and_takes_again_when_rows_were_delivered(
+def test_a_full_journal_refuses_requests_until_rows_are_delivered(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     line = "x" * 1000
@@ -140,25 +140,25 @@ def signed(secret: str, text: bytes) -> str:
 
 
 def github(body: bytes) -> dict[str, str]:
-    """As in "Validating webhook deliveries"."""
+    """GitHub's signature, as in "Validating webhook deliveries"."""
     return {"X-Hub-Signature-256": f"sha256={signed(SECRET, body)}", "X-GitHub-Delivery": "72d3162e-cc78"}
 
 
 def stripe(body: bytes) -> dict[str, str]:
-    """As in "Verify webhook signatures manually"."""
+    """Stripe's signature, as in "Verify webhook signatures manually"."""
     now = str(int(time.time()))
     return {"Stripe-Signature": f"t={now},v1={signed(SECRET, now.encode() + b'.' + body)}"}
 
 
 def slack(body: bytes) -> dict[str, str]:
-    """As in "Verifying requests from Slack"."""
+    """Slack's signature, as in "Verifying requests from Slack"."""
     now = str(int(time.time()))
     text = b"v0:" + now.encode() + b":" + body
     return {"X-Slack-Request-Timestamp": now, "X-Slack-Signature": f"v0={signed(SECRET, text)}"}
 
 
 @pytest.mark.parametrize("sender", [github, stripe, slack])
-def test_webhooks_are_taken_by_their_signature_and_a_delivery_that_is_repeated_once(
+def test_signed_webhooks_are_accepted_and_redeliveries_stored_once(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, sender: Any
 ) -> None:
     body = b'{"id":"evt_1","event_id":"Ev1","n":1}'
@@ -183,7 +183,7 @@ def test_a_token_is_in_no_plan_and_no_error(spark: SparkSession, sqlite: Sqlite,
     assert "hunter2" not in plan
 
 
-def test_records_come_over_tls_with_basic_authorization(
+def test_records_are_received_over_tls_with_basic_authorization(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, tmp_path: Path
 ) -> None:
     store, certificate = make_certificate(tmp_path)
@@ -202,7 +202,7 @@ def test_records_come_over_tls_with_basic_authorization(
 
 
 def make_certificate(directory: Path) -> tuple[Path, Path]:
-    """A key store of the listener, and its certificate in PEM."""
+    """The listener's key store, and its certificate in PEM."""
     store, certificate = directory / "server.p12", directory / "server.pem"
     place = ["-alias", "s", "-storepass", PASSWORD, "-keystore", str(store)]
     made = "-genkeypair -keyalg EC -dname CN=s -ext san=ip:127.0.0.1 -validity 2 -storetype PKCS12"
@@ -234,7 +234,7 @@ def test_options_that_cannot_work_are_refused_before_the_query_starts(
     assert "hunter2" not in str(error.value)
 
 
-def test_health_and_metrics_tell_of_the_listener_and_the_journal(
+def test_health_and_metrics_cover_the_listener_and_the_journal(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     with listening(spark, sqlite, checkpoint) as (client, _):

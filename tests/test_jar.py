@@ -1,4 +1,4 @@
-"""The packaged jar: what is inside, what is not, and under which names."""
+"""Contents of the packaged jar, and the names of its classes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from cyclonedx.validation.json import JsonStrictValidator
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = (ROOT / "version.txt").read_text("utf-8").strip()
 JAR = ROOT / "dist" / f"epochal-spark_2.13-{VERSION}.jar"
-JAVA_17 = 61  # the class file's major version
+JAVA_17 = 61  # The major version in class files.
 
-# Where the classes of each library are, and the names of its licences.
+# Package of each library, and the names of its licences.
 SHADED = {
     "dev/failsafe": ("failsafe",),
     "org/apache/hc": ("httpclient5", "httpcore5", "httpcore5-h2"),
@@ -51,7 +51,7 @@ def names(jar: zipfile.ZipFile) -> list[str]:
 
 
 def services(jar: zipfile.ZipFile) -> dict[str, list[str]]:
-    """Interface -> implementations, as the service files list them."""
+    """Interface → implementations, from the service files."""
     prefix = "META-INF/services/"
     files = [name for name in jar.namelist() if name.startswith(prefix) and not name.endswith("/")]
     texts = {name.removeprefix(prefix): jar.read(name).decode() for name in files}
@@ -65,12 +65,12 @@ def test_no_name_appears_twice(names: list[str]) -> None:
     assert sorted(names) == sorted(set(names))
 
 
-def test_only_our_code_and_the_two_drivers_have_names_of_their_own(names: list[str]) -> None:
+def test_only_our_code_and_the_two_drivers_are_not_shaded(names: list[str]) -> None:
     owners = ("io/epochal/", "org/postgresql/", "org/sqlite/")
     assert [name for name in names if name.endswith(".class") and not name.startswith(owners)] == []
 
 
-def test_what_is_no_class_is_known(names: list[str]) -> None:
+def test_every_other_file_is_expected(names: list[str]) -> None:
     known = re.compile(
         r"META-INF/(MANIFEST\.MF|LICENSE|NOTICE|(licenses|services|native-image|sbom)/.+)"
         r"|io/epochal/(version\.txt|core/error/conditions\.json|shaded/org/apache/hc/\w+/version\.properties"
@@ -80,9 +80,7 @@ def test_what_is_no_class_is_known(names: list[str]) -> None:
     assert [name for name in names if not name.endswith(".class") and not known.fullmatch(name)] == []
 
 
-def test_shaded_libraries_are_there_and_are_called_by_their_shaded_names_only(
-    jar: zipfile.ZipFile, names: list[str]
-) -> None:
+def test_shaded_libraries_are_included_and_used_by_shaded_names_only(jar: zipfile.ZipFile, names: list[str]) -> None:
     for package in SHADED:
         assert any(name.startswith(f"io/epochal/shaded/{package}/") for name in names), package
     either = "|".join(package.replace("/", "[./]") for package in SHADED)
@@ -100,22 +98,22 @@ def test_spark_finds_the_formats_and_the_driver_manager_both_drivers(jar: zipfil
     assert found["java.sql.Driver"] == ["org.postgresql.Driver", "org.sqlite.JDBC"]
     formats = found["org.apache.spark.sql.sources.DataSourceRegister"]
     assert len(formats) >= 3
-    # Spark makes them in this order, and this one says which Spark is too old for the others.
+    # Spark instantiates them in this order, and this one refuses a Spark that is too old for the others.
     assert formats[0] == "io.epochal.formats.SupportedSpark"
     assert all(name.startswith("io.epochal.") for name in formats)
 
 
-def test_no_module_descriptor_and_no_signature_is_left(names: list[str]) -> None:
+def test_there_are_no_module_descriptors_and_signatures(names: list[str]) -> None:
     unwanted = re.compile(r"(.*/)?module-info\.class|META-INF/(versions/.*|.*\.(SF|RSA|DSA|EC|LIST))")
     assert [name for name in names if unwanted.fullmatch(name)] == []
 
 
-def test_sqlite_has_its_library_for_each_of_eight_platforms_and_no_more(names: list[str]) -> None:
+def test_sqlite_has_native_libraries_for_exactly_eight_platforms(names: list[str]) -> None:
     libraries = [name.removeprefix("org/sqlite/native/") for name in names if name.startswith("org/sqlite/native/")]
     assert sorted(name.rpartition("/")[0] for name in libraries) == sorted(NATIVE)
 
 
-def test_all_classes_run_on_java_17_and_ours_are_made_for_it(jar: zipfile.ZipFile, names: list[str]) -> None:
+def test_all_classes_run_on_java_17_and_ours_target_it(jar: zipfile.ZipFile, names: list[str]) -> None:
     classes = [name for name in names if name.endswith(".class")]
     majors = {name: int.from_bytes(jar.read(name)[6:8], "big") for name in classes}
     assert [name for name, major in majors.items() if major > JAVA_17] == []
@@ -128,12 +126,12 @@ def test_all_classes_run_on_java_17_and_ours_are_made_for_it(jar: zipfile.ZipFil
     assert set(ours.values()) == {JAVA_17}
 
 
-def test_the_jar_tells_its_version(jar: zipfile.ZipFile) -> None:
+def test_the_jar_contains_its_version(jar: zipfile.ZipFile) -> None:
     assert jar.read("io/epochal/version.txt").decode().strip() == VERSION
     assert f"Implementation-Version: {VERSION}" in jar.read("META-INF/MANIFEST.MF").decode()
 
 
-def test_licences_travel_with_the_code(jar: zipfile.ZipFile, names: list[str]) -> None:
+def test_licences_are_in_the_jar(jar: zipfile.ZipFile, names: list[str]) -> None:
     for name in ("LICENSE", "NOTICE"):
         assert jar.read(f"META-INF/{name}") == (ROOT / name).read_bytes()
     for library in (*DRIVERS, *(library for libraries in SHADED.values() for library in libraries)):
@@ -143,7 +141,7 @@ def test_licences_travel_with_the_code(jar: zipfile.ZipFile, names: list[str]) -
 
 
 def components(of: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The components of a bill of materials, and those inside them."""
+    """All components of a bill of materials, including nested ones."""
     for component in of.get("components", []):
         yield component
         yield from components(component)

@@ -28,13 +28,13 @@ def source(spark: SparkSession, api: Api) -> DataFrame:
 
 
 def write(frame: DataFrame, database: Database, checkpoint: Path, **options: Any) -> None:
-    """Writes all there is into the table ``comments`` as the sink ``comments``."""
+    """Writes all available rows into the table ``comments`` as the sink ``comments``."""
     options = {"table": "comments", "sink_id": "comments", "trigger": "availableNow"} | options
     with epochal.errors.named():
         finish(epochal.write.jdbc(frame, database.url, user=database.user, checkpoint=checkpoint, **options))
 
 
-def test_rows_and_ledger_are_there_after_each_run(
+def test_rows_and_ledger_are_stored_by_each_run(
     source: DataFrame, api: Api, database: Database, checkpoint: Path
 ) -> None:
     create_comments(database)
@@ -57,7 +57,7 @@ def test_history_has_one_line_for_each_epoch(source: DataFrame, api: Api, databa
     assert [epoch for epoch, _ in history] == numbers(checkpoint, "commits")
 
 
-def test_a_missing_table_is_made_from_the_schema(
+def test_a_missing_table_is_created_from_the_schema(
     source: DataFrame, api: Api, database: Database, checkpoint: Path
 ) -> None:
     api.records = comments(1, 15)
@@ -65,7 +65,7 @@ def test_a_missing_table_is_made_from_the_schema(
     assert stored(database) == as_rows(api.records)
 
 
-def test_a_table_in_another_schema_has_its_ledger_there(
+def test_the_ledger_is_in_the_schema_of_the_table(
     source: DataFrame, api: Api, postgres: Postgres, checkpoint: Path
 ) -> None:
     other = Postgres(postgres.server, f"{postgres.schema}_other")
@@ -78,7 +78,7 @@ def test_a_table_in_another_schema_has_its_ledger_there(
     assert postgres.tables() == set()
 
 
-def test_without_a_sink_id_the_query_is_known_by_its_checkpoint(
+def test_without_a_sink_id_the_checkpoint_identifies_the_query(
     source: DataFrame, api: Api, database: Database, checkpoint: Path
 ) -> None:
     create_comments(database)
@@ -98,7 +98,7 @@ def test_upsert_replaces_rows_of_equal_keys(source: DataFrame, api: Api, databas
     assert stored(database) == as_rows([*old[:10], *new, *old[20:]])
 
 
-def test_of_equal_keys_in_one_epoch_the_greatest_order_column_wins(
+def test_the_greatest_order_column_wins_among_equal_keys_in_an_epoch(
     spark: SparkSession, api: Api, database: Database, checkpoint: Path
 ) -> None:
     create_comments(database, key="PRIMARY KEY")
@@ -157,7 +157,7 @@ def test_a_batch_is_written_whole(spark: SparkSession, database: Database) -> No
     assert stored(database) == as_rows(comments(1, 25))
 
 
-def test_a_running_query_with_an_interval_writes_what_comes(
+def test_a_running_query_with_an_interval_writes_new_rows(
     source: DataFrame, api: Api, database: Database, checkpoint: Path
 ) -> None:
     api.records = comments(1, 10)
@@ -224,9 +224,7 @@ def test_a_stream_of_changes_keeps_a_replica_and_sets_bad_rows_aside(
     assert json.loads(row) == {"op": "x", "id": 4, "position": 10, "word": "word 10"}
 
 
-def test_a_file_that_is_deleted_between_two_queries_of_a_session_is_begun_anew(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_file_deleted_between_two_queries_of_a_session_is_recreated(spark: SparkSession, tmp_path: Path) -> None:
     for checkpoint in ("first", "second"):
         rows = epochal.read.random(spark, rows_per_batch=100, max_rows=500)
         query = epochal.write.jdbc(
@@ -243,7 +241,7 @@ def test_a_file_that_is_deleted_between_two_queries_of_a_session_is_begun_anew(
             file.unlink()
 
 
-def test_a_file_that_is_deleted_while_the_query_runs_is_an_error_by_name(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_deleted_while_the_query_runs_is_a_named_error(spark: SparkSession, tmp_path: Path) -> None:
     query = epochal.write.jdbc(
         epochal.read.random(spark, rows_per_batch=10),
         f"jdbc:sqlite:{tmp_path}/x.db",

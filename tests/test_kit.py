@@ -1,6 +1,6 @@
 """Connectors of other teams, built on the published kit and tested by the published conformance kit: ``tests/kit``.
 
-Maven and sbt run all checks with ``EPOCHAL_CRASH=full``; else sbt leaves those out that kill processes.
+Maven and sbt run all checks with ``EPOCHAL_CRASH=full``; else sbt skips those that kill processes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from support.seeds import FULL
 from support.waiting import until
 
 PROJECTS = ROOT / "tests" / "kit"
-# One worker builds them.
+# One worker builds all of them.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("test_kit.py")]
 FILES = {"a.log": [f"a {n}" for n in range(700)], "b.log": [f"b {n}" for n in range(500)]}
 
 
-#: How the claims begin that are checked by kills.
+#: Prefix of the claims that are checked by kills.
 KILLED = "killed"
 
 
@@ -48,7 +48,7 @@ SINK_CLAIMS = {claim for claim in promises("Sink").values() if FULL or not claim
 
 @dataclass(frozen=True)
 class Connectors:
-    """Two projects after their builds: their jars, also of libraries that Epochal's jar lacks, and reports of tests."""
+    """Two built projects: their jars, including libraries that Epochal's jar lacks, and their test reports."""
 
     java: Path
     scala: Path
@@ -76,7 +76,7 @@ def connectors(tmp_path_factory: pytest.TempPathFactory) -> Connectors:
 
 
 def outcomes(report: Path) -> dict[str, str]:
-    """What became of each test in a report of Surefire or sbt: ``passed``, ``skipped``, ``failure`` or ``error``."""
+    """Outcome of each test in a report of Surefire or sbt: ``passed``, ``skipped``, ``failure`` or ``error``."""
     cases = ElementTree.parse(report).getroot().findall("testcase")
     kinds = ("failure", "error", "skipped")
     found = [(case.get("name", ""), [part.tag for part in case if part.tag in kinds]) for case in cases]
@@ -87,13 +87,13 @@ def outcomes(report: Path) -> dict[str, str]:
 def test_a_java_source_passes_the_conformance_suite_under_maven_surefire(connectors: Connectors) -> None:
     report = connectors.java / "target" / "surefire-reports" / "TEST-example.logs.LogFilesTest.xml"
     expected = {f"promises() {name}: {claim}": "passed" for name, claim in promises("Source").items()}
-    # Modes that the fixture does not name.
+    # Modes that the fixture does not support.
     not_made = [name for name in expected if name.split()[1] in ("to-continuous:", "from-real-time:")]
     assert outcomes(report) == expected | dict.fromkeys(not_made, "skipped")
     assert (len(expected), len(not_made)) == (28, 2)
 
 
-def test_a_java_source_with_its_position_outside_the_checkpoint_is_caught_there(connectors: Connectors) -> None:
+def test_a_java_source_with_its_position_outside_the_checkpoint_breaks_that_promise(connectors: Connectors) -> None:
     report = connectors.java / "target" / "surefire-reports" / "TEST-example.logs.NotedLogsTest.xml"
     assert outcomes(report) == {"positionOutsideTheCheckpoint": "passed"}
 
@@ -121,7 +121,7 @@ class Job:
         return consumers.spark_submit("--jars", jars, PROJECTS / "job.py", *places, how)
 
     def kill_after(self, batches: int) -> None:
-        """Runs the job until so many batches are committed, and kills it."""
+        """Runs the job until ``batches`` batches are committed, and kills it."""
         running = subprocess.Popen(
             [str(word) for word in self.command("on")],
             cwd=self.directory,
@@ -140,7 +140,7 @@ class Job:
             running.wait()
 
     def end(self) -> list[list[str]]:
-        """Runs the job to the end of the logs, and gives the table."""
+        """Runs the job to the end of the logs, and returns the table."""
         rows: list[list[str]] = json.loads(run(self.command("end"), self.directory).splitlines()[-1])
         return rows
 
@@ -153,12 +153,12 @@ def job(connectors: Connectors, tmp_path: Path) -> Job:
     return Job(tmp_path, connectors.jars)
 
 
-def test_a_java_source_and_a_scala_sink_deliver_each_row_once_over_a_kill(job: Job) -> None:
+def test_a_java_source_and_a_scala_sink_deliver_each_row_once_across_a_kill(job: Job) -> None:
     job.kill_after(3)
     killed_at = streams.numbers(job.checkpoint, "commits")[-1]
     assert killed_at < 20
     if streams.numbers(job.checkpoint, "offsets")[-1] == killed_at:
-        # Killed between two batches: the last one is replayed all the same.
+        # Also replays the last batch after a kill between two batches.
         (job.checkpoint / "commits" / str(killed_at)).unlink()
         (job.checkpoint / "commits" / f".{killed_at}.crc").unlink(missing_ok=True)
     with (job.directory / "logs" / "b.log").open("a", encoding="utf-8") as more:
@@ -174,7 +174,7 @@ def test_the_projects_name_this_release_and_no_repository() -> None:
     assert not [text for text in texts if "http:" in text or "https:" in text]
 
 
-def test_a_connector_has_no_more_than_60_lines() -> None:
+def test_a_connector_has_at_most_60_lines() -> None:
     sources = [*PROJECTS.rglob("LogFiles.java"), *PROJECTS.rglob("H2Sink.scala")]
     lengths = {
         source.name: len([line for line in source.read_text(encoding="utf-8").splitlines() if line.strip()])

@@ -1,4 +1,4 @@
-"""What the ledger refuses: each by name, and with nothing written. On SQLite and on PostgreSQL."""
+"""Refusals by the ledger, with named conditions and nothing written, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Job = Callable[..., None]
 
 @pytest.fixture
 def job(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> Job:
-    """Writes what the API has into ``comments`` and ends."""
+    """Writes all records of the API into ``comments`` and ends."""
     create_comments(database)
     return make_job(spark, api, database, checkpoint)
 
@@ -47,7 +47,7 @@ def make_job(spark: SparkSession, api: Api, database: Database, checkpoint: Path
 
 @pytest.fixture
 def written(job: Job, api: Api) -> Job:
-    """The same after a first run of 30 comments; ten more are there to be written."""
+    """The job after a first run of 30 comments, with ten more available."""
     api.records = comments(1, 30)
     job()
     api.records += comments(31, 10)
@@ -65,7 +65,7 @@ def test_a_deleted_checkpoint_is_a_new_query_and_refused(written: Job, database:
     assert nothing_was_added(database)
 
 
-def test_a_new_query_that_is_meant_adds_its_rows(written: Job, database: Database, tmp_path: Path) -> None:
+def test_a_new_query_with_on_new_query_adds_its_rows(written: Job, database: Database, tmp_path: Path) -> None:
     known = database.query("SELECT query_id FROM epochal_ledger")[0][0]
     written(checkpoint=tmp_path / "other", ledger=Ledger(on_new_query=f"append:{known}"))
     assert len(stored(database)) == 30 + 40
@@ -81,20 +81,20 @@ def test_a_second_sink_on_one_table_is_refused(written: Job, database: Database,
 
 
 def test_a_sink_that_moves_to_another_table_is_refused(written: Job, database: Database) -> None:
-    create_comments(database, "elsewhere")
-    with pytest.raises(epochal.SinkIdentityError, match=r"TARGET_CHANGED.*elsewhere"):
-        written(table="elsewhere")
-    assert stored(database, "elsewhere") == []
+    create_comments(database, "other")
+    with pytest.raises(epochal.SinkIdentityError, match=r"TARGET_CHANGED.*other"):
+        written(table="other")
+    assert stored(database, "other") == []
 
 
-def test_an_empty_ledger_met_by_a_later_epoch_is_refused(written: Job, database: Database) -> None:
+def test_a_later_epoch_with_an_empty_ledger_is_refused(written: Job, database: Database) -> None:
     database.execute("DELETE FROM epochal_ledger")
     with pytest.raises(epochal.SinkIdentityError, match="LEDGER_EMPTY"):
         written()
     assert nothing_was_added(database)
 
 
-def test_an_epoch_that_is_there_is_skipped_as_the_error_of_an_empty_ledger_says(
+def test_a_stored_epoch_is_skipped_by_the_hint_of_ledger_empty(
     written: Job, api: Api, database: Database, checkpoint: Path
 ) -> None:
     api.records = comments(1, 30)
@@ -124,14 +124,14 @@ def test_a_rewound_checkpoint_is_refused(written: Job, database: Database) -> No
     assert nothing_was_added(database)
 
 
-def test_an_epoch_that_comes_again_with_other_offsets_is_refused(written: Job, database: Database) -> None:
+def test_a_replayed_epoch_with_other_offsets_is_refused(written: Job, database: Database) -> None:
     database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch + 1")
     with pytest.raises(epochal.EpochChangedError, match="EPOCH_OFFSETS_CHANGED"):
         written()
     assert nothing_was_added(database)
 
 
-def test_a_run_that_was_replaced_is_fenced(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> None:
+def test_a_replaced_run_is_fenced(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> None:
     create_comments(database)
     api.records = comments(1, 10)
     frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=epochal.rest.Offset(size=10))
@@ -175,7 +175,7 @@ def test_rows_that_a_trigger_swallows_fail_the_epoch(
     assert stored(postgres) == []
 
 
-def test_a_server_that_comes_back_is_written_to_by_the_same_query(
+def test_a_query_continues_after_a_server_restart(
     spark: SparkSession, api: Api, postgres: Postgres, checkpoint: Path
 ) -> None:
     create_comments(postgres)

@@ -1,6 +1,6 @@
-"""A checkpoint that goes up and down the lines of Spark: every row is in the table once, whichever line goes on.
+"""A checkpoint that is resumed by newer and older lines of Spark: every row is in the table once.
 
-``make test-matrix`` names the lines in ``EPOCHAL_LINES`` (``4.0.5 4.3.0``); each has its environment in ``build``.
+``make test-matrix`` lists the lines in ``EPOCHAL_LINES`` (``4.0.5 4.3.0``); each has its environment in ``build``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def python(line: str) -> Path:
 
 @pytest.mark.skipif(len(LINES) < 2, reason="a checkpoint goes from line to line: EPOCHAL_LINES names two or more")
 @pytest.mark.parametrize("paging", ["offset", "cursor"])
-def test_a_checkpoint_goes_up_and_down_the_lines(paging: str, sqlite: Sqlite, tmp_path: Path) -> None:
+def test_a_checkpoint_is_resumed_by_newer_and_older_lines(paging: str, sqlite: Sqlite, tmp_path: Path) -> None:
     create_comments(sqlite)
     way = [*LINES, *LINES[-2::-1]]
     target: dict[str, Any] = {

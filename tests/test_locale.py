@@ -1,4 +1,4 @@
-"""Nothing depends on the JVM's locale, time zone or charset: drivers under the most unusual of them."""
+"""Results do not depend on the JVM's locale, time zone or charset: drivers under unusual ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(("first", "second"), [(PERSIAN, TURKISH), (TURKISH, PERSIAN)], ids=["fa-tr", "tr-fa"])
-def test_crawls_that_are_journalled_go_on_under_another_locale_and_every_row_is_there_once(
+def test_journalled_crawls_resume_under_another_locale_with_every_row_once(
     first: str, second: str, postgres: Postgres, sqlite: Sqlite, tmp_path: Path
 ) -> None:
     databases: dict[str, Database] = {"cursor": postgres, "offset": sqlite}

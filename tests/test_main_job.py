@@ -1,4 +1,4 @@
-"""The main job on whatever Spark is installed: REST → SQLite, killed half way, resumed. One jar serves all of them."""
+"""The main job on the installed Spark: REST → SQLite, killed halfway, resumed. One jar supports all versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.waiting import until
 pytestmark = pytest.mark.matrix
 
 
-def test_a_job_that_was_killed_half_way_ends_with_every_row_once(api: Api, sqlite: Sqlite, tmp_path: Path) -> None:
+def test_a_job_killed_halfway_ends_with_every_row_once(api: Api, sqlite: Sqlite, tmp_path: Path) -> None:
     print(f"pyspark {pyspark.__version__}")
     create_comments(sqlite)
     api.records = comments(1, 300)

@@ -1,4 +1,4 @@
-"""What queries show in Spark's metrics system, as Prometheus gets it; the page and the dashboard name just that."""
+"""Gauges of queries as Prometheus scrapes them; the page and the dashboard list exactly these."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = documents.page("docs/metrics.md")
 SCRAPE = ROOT / "docs" / "monitoring" / "prometheus.yml"
 DASHBOARD = ROOT / "docs" / "monitoring" / "grafana.json"
 
-#: Queries that are read by HTTP when all is delivered, and again when they have ended.
+#: Script whose metrics are read over HTTP when all rows are delivered, and again after the queries have ended.
 PROGRAM = """
 import socket, time, urllib.request
 from epochal import Http, Retry, ingest, rest
@@ -91,7 +91,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What Prometheus would get: while two queries run that have written all rows, and after they have ended."""
+    """Prometheus's pages: while two queries run that have written all rows, and after their end."""
     directory = tmp_path_factory.mktemp("metrics")
     with api.serve(api.Api(comments(1, 25))) as source, orders.serve(orders.Orders()) as target:
         source.failures.extend([429, 503])
@@ -111,7 +111,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def relabelled(shown: str) -> dict[str, dict[str, float]]:
-    """What Prometheus makes of a page by the rules of ``prometheus.yml``: values by labels, by the names of metrics."""
+    """A page after the relabeling of ``prometheus.yml``: values by labels, by metric."""
     rules = yaml.safe_load(SCRAPE.read_text("utf-8"))["scrape_configs"][0]["metric_relabel_configs"]
     found: dict[str, dict[str, float]] = {}
     for line in shown.splitlines():
@@ -144,7 +144,7 @@ EVENT_TIME = "epochal_source_eventTimeLag"
 
 
 @pytest.mark.slow
-def test_prometheus_gets_the_numbers_of_what_was_read_and_written(facts: dict[str, Any]) -> None:
+def test_prometheus_gets_the_counts_of_read_and_written_rows(facts: dict[str, Any]) -> None:
     found = relabelled(facts["shown"])
     not_ingested = {STRINGS_SOURCE, COMMENTS_SOURCE, STRINGS_SINK, COMMENTS_SINK}
 
@@ -170,7 +170,7 @@ def test_prometheus_gets_the_numbers_of_what_was_read_and_written(facts: dict[st
 
 
 @pytest.mark.slow
-def test_prometheus_gets_what_listeners_received(facts: dict[str, Any]) -> None:
+def test_prometheus_gets_the_counts_of_listeners(facts: dict[str, Any]) -> None:
     found = relabelled(facts["shown"])
     received = {TCP: 2, HTTP: 1, CLIENT: 3}
     assert {labels: found["epochal_source_totalRows"][labels] for labels in INGEST} == received
@@ -185,11 +185,11 @@ def test_prometheus_gets_what_listeners_received(facts: dict[str, Any]) -> None:
     assert 0 < found[EVENT_TIME][TCP] < 600
 
 
-def test_queries_that_have_ended_leave_nothing(facts: dict[str, Any]) -> None:
+def test_ended_queries_leave_no_metrics(facts: dict[str, Any]) -> None:
     assert facts["left"] == []
 
 
-#: Which sources or sinks have the metrics below a heading of the page.
+#: Sources or sinks for each heading of the page.
 HEADINGS = {
     "Every source": ("random", "REST", "ingest"),
     "With `eventTimeColumn`": ("any with an event time",),
@@ -205,7 +205,7 @@ HEADINGS = {
 
 
 def documented() -> set[str]:
-    """The metrics of the page, each with the kinds of sources or sinks that have it."""
+    """Metrics on the page, each with its kinds of sources or sinks."""
     found: list[str] = []
     for section in PAGE.source.split("\n### ")[1:]:
         heading, _, listed = section.partition("\n")
@@ -215,19 +215,19 @@ def documented() -> set[str]:
     return set(found)
 
 
-def test_the_page_lists_just_what_is_shown(facts: dict[str, Any]) -> None:
+def test_the_page_lists_exactly_the_shown_metrics(facts: dict[str, Any]) -> None:
     kinds = INGEST | {STRINGS_SOURCE: "random", COMMENTS_SOURCE: "REST", COMMENTS_SINK: "REST"}
     shown = set()
     for name, values in relabelled(facts["shown"]).items():
         found = {kinds.get(labels, "databases") for labels in values}
         if found >= set(INGEST.values()):
             found = found - set(INGEST.values()) | {"ingest"}
-        # The query over TCP alone has the option.
+        # Only the query over TCP has the option.
         shown |= {f"{name} of {'any with an event time' if name == EVENT_TIME else kind}" for kind in found}
     assert shown == documented()
 
 
-def test_the_dashboard_asks_for_metrics_of_the_page_and_for_each_of_them() -> None:
+def test_the_dashboard_uses_exactly_the_metrics_of_the_page() -> None:
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))
     asked = {
         name
@@ -251,7 +251,7 @@ def test_panels_of_the_dashboard_do_not_overlap() -> None:
     assert len(set(cells)) == len(cells)
 
 
-def test_the_page_shows_the_settings_that_are_tested() -> None:
+def test_the_page_shows_the_tested_settings() -> None:
     shown = PAGE.source
     assert [name for name in SETTINGS if name.startswith("spark.metrics") and name not in shown] == []
     assert [path.name for path in (SCRAPE, DASHBOARD) if f"](monitoring/{path.name})" not in shown] == []

@@ -1,5 +1,4 @@
-"""``docs/migrate-foreachbatch.md``: the crash that doubles rows there and none here, and the way from the one to the
-other."""
+"""``docs/migrate-foreachbatch.md``: a crash duplicates rows with foreachBatch and none with Epochal; the migration."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from support.streams import finish, forget_last_commit
 pytestmark = pytest.mark.slow
 
 
-def test_the_kill_that_doubles_rows_of_foreach_batch_doubles_none_of_epochal(tmp_path: Path) -> None:
+def test_a_kill_duplicates_rows_of_foreach_batch_and_none_of_epochal(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / "doubled_rows.py"],
         cwd=tmp_path,
@@ -74,7 +73,7 @@ def ids(database: Sqlite) -> list[int]:
     [(False, False, "write:3"), (True, False, "skip:2"), (True, True, "write:2")],
     ids=["stopped", "killed and written", "killed and not written"],
 )
-def test_a_query_goes_on_with_epochal_on_the_checkpoint_of_foreach_batch(
+def test_a_query_resumes_with_epochal_on_the_checkpoint_of_foreach_batch(
     killed: bool, removed: bool, on_empty: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     sqlite.execute("CREATE TABLE orders (id INTEGER, value TEXT)")

@@ -1,4 +1,4 @@
-"""``epochal-random`` under every trigger, and one checkpoint under one after the other."""
+"""``epochal-random`` under every trigger, and one checkpoint under several triggers in turn."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def available_now(_: SparkSession, writer: DataStreamWriter) -> DataStreamWriter
 
 
 def real_time(spark: SparkSession, writer: DataStreamWriter) -> DataStreamWriter:
-    """Python has the trigger from Spark 4.2 on."""
+    """Python has the trigger since Spark 4.2."""
     unwrapped: Any = writer.outputMode("update").option("asyncProgressTrackingEnabled", False)
     if SPARK >= (4, 2):
         triggered: DataStreamWriter = unwrapped.trigger(realTime="1 second")
@@ -50,11 +50,11 @@ def real_time(spark: SparkSession, writer: DataStreamWriter) -> DataStreamWriter
 
 
 Trigger = Callable[[SparkSession, DataStreamWriter], DataStreamWriter]
-#: Of this Spark.
+#: Triggers of this Spark.
 TRIGGERS: list[Trigger] = [micro_batch, continuous, *([real_time] if SPARK >= (4, 1) else [])]
-#: Under which a checkpoint does not go on. The state format of the tests' checkpoints is 2, which real-time mode wants.
+#: Changes of trigger that Spark refuses. The tests' checkpoints have state format 2, which real-time mode requires.
 REFUSED = [(continuous, micro_batch), (continuous, real_time)]
-#: Under which an epoch that the first began has to be finished by it.
+#: Changes of trigger that require the first trigger to finish an epoch that it started.
 UNFINISHED_REFUSED = [(micro_batch, continuous), (micro_batch, real_time), (real_time, continuous)]
 PAIRS = [(first, second) for first in TRIGGERS for second in TRIGGERS if (first, second) not in REFUSED]
 
@@ -65,7 +65,7 @@ def named(value: object) -> str:
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session with a sink for all triggers. In the state format 2, which real-time mode wants of a checkpoint."""
+    """A session with a sink for all triggers, and state format 2, which real-time mode requires."""
     conf: dict[str, Any] = {
         "spark.jars": build(tmp_path_factory.mktemp("sink")),
         "spark.ui.enabled": False,
@@ -83,23 +83,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def delivered(directory: Path, later: Path | None = None) -> list[int]:
-    """The rows of each epoch; of one that a later run has delivered again, that run's."""
+    """Rows of each epoch; for a replayed epoch, the rows of the later run."""
     found = epochs(directory) | (epochs(later) if later and later.is_dir() else {})
     return [row for rows in found.values() for row, _ in rows]
 
 
 class Position:
-    """Where the last epoch ended that Spark logged as committed. One form serves all triggers: ``docs/PROTOCOL.md``."""
+    """End of the last epoch that Spark logged as committed, in one form for all triggers: ``docs/PROTOCOL.md``."""
 
     def __init__(self, checkpoint: Path) -> None:
         self._fields: dict[str, Any] = {"rows": 0}
         if commits := numbers(checkpoint, "commits"):
             logged = (checkpoint / "offsets" / str(commits[-1])).read_text().splitlines()[-1]
-            # A real-time batch whose time was over before it was planned has no end.
+            # A real-time batch that timed out before it was planned has no end.
             self._fields = self._fields if logged == "-" else json.loads(logged)
 
     def has(self, row: int) -> bool:
-        """Whether the row lies before it."""
+        """Whether the row is before the position."""
         rows, counts = self._fields["rows"], self._fields.get("partitions", [])
         return row < rows or (bool(counts) and (row - rows) // len(counts) < counts[(row - rows) % len(counts)])
 
@@ -121,14 +121,14 @@ def is_unfinished(checkpoint: Path) -> bool:
 
 
 def finish_epoch(spark: SparkSession, path: Path, checkpoint: Path) -> None:
-    """Runs an epoch again that was stopped, and what is there by now."""
+    """Replays an unfinished epoch and delivers all available rows."""
     path.mkdir(exist_ok=True)
     finish(start(spark, available_now, path, checkpoint))
     assert not is_unfinished(checkpoint)
 
 
 def run(spark: SparkSession, trigger: Trigger, path: Path, checkpoint: Path, rows: int) -> list[int]:
-    """The rows of a run that has committed so many."""
+    """The rows of a run, as soon as it has committed ``count``."""
     path.mkdir()
     goal = Position(checkpoint).delivered() + rows
     query = start(spark, trigger, path, checkpoint)
@@ -143,7 +143,7 @@ def run(spark: SparkSession, trigger: Trigger, path: Path, checkpoint: Path, row
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=named)
-def test_a_query_goes_on_where_its_last_committed_epoch_ended(
+def test_a_query_resumes_after_its_last_committed_epoch(
     spark: SparkSession, tmp_path: Path, first: Trigger, second: Trigger
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
@@ -172,7 +172,7 @@ def test_a_continuous_checkpoint_is_refused_under_other_triggers(
 
 
 @pytest.mark.parametrize("trigger", [trigger for trigger in TRIGGERS if trigger is not micro_batch], ids=named)
-def test_an_epoch_that_micro_batches_began_is_forgotten_under_no_other_trigger(
+def test_an_unfinished_micro_batch_is_kept_and_refused_under_other_triggers(
     spark: SparkSession, tmp_path: Path, trigger: Trigger
 ) -> None:
     checkpoint, path = tmp_path / "checkpoint", tmp_path / "rows"
@@ -188,7 +188,7 @@ def test_an_epoch_that_micro_batches_began_is_forgotten_under_no_other_trigger(
 
 
 @pytest.mark.skipif(real_time not in TRIGGERS, reason="Spark 4.0 has no real-time mode")
-def test_an_epoch_that_real_time_began_runs_again_there_until_micro_batches_have_begun_one(
+def test_an_unfinished_real_time_epoch_is_replayed_until_a_micro_batch_starts(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     checkpoint, path = tmp_path / "checkpoint", tmp_path / "rows"
@@ -201,9 +201,7 @@ def test_an_epoch_that_real_time_began_runs_again_there_until_micro_batches_have
         start(spark, real_time, path, checkpoint).awaitTermination(60)
 
 
-def test_a_continuous_query_that_is_started_again_while_it_runs_keeps_what_it_has_logged(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_continuous_query_started_again_while_it_runs_keeps_its_log(spark: SparkSession, tmp_path: Path) -> None:
     checkpoint, path = tmp_path / "checkpoint", tmp_path / "rows"
     path.mkdir()
     for starts in range(8):
@@ -220,7 +218,7 @@ def test_a_continuous_query_that_is_started_again_while_it_runs_keeps_what_it_ha
 
 
 @pytest.mark.skipif(real_time not in TRIGGERS, reason="Spark 4.0 has no real-time mode")
-def test_the_progress_of_a_real_time_query_says_how_far_it_is_behind(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_progress_of_a_real_time_query_shows_its_lag(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     query = start(spark, real_time, tmp_path / "rows", tmp_path / "checkpoint")
 

@@ -1,4 +1,4 @@
-"""All triggers with all output modes, sources and sinks: each works, or says why not; ``docs/modes.md`` shows which."""
+"""All triggers with all output modes, sources and sinks: each works or has a clear error; see ``docs/modes.md``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "modes.md"
 SHORTEST = "spark.sql.streaming.realTimeMode.minBatchDuration"
 
 
-def test_each_mode_works_or_says_why_not_and_the_page_shows_it(
+def test_each_mode_works_or_has_a_clear_error_and_the_page_shows_it(
     spark: SparkSession, postgres_server: str, tmp_path: Path
 ) -> None:
     (tmp_path / "lines").mkdir()

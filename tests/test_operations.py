@@ -1,4 +1,4 @@
-"""``docs/operations.md`` has every condition of the jar, and what it tells people to type works."""
+"""``docs/operations.md`` lists every condition of the jar, and its commands work."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def of_a_run() -> list[str]:
     return [name for row in rows() for name in NAME.findall(row[0])]
 
 
-def test_every_condition_has_one_place_on_the_page() -> None:
+def test_every_condition_is_on_the_page_once() -> None:
     found = of_a_run() + NAME.findall(BEFORE)
     assert sorted(found) == sorted(declared())
 
 
-def test_a_condition_without_a_row_of_its_own_is_one_of_the_program_or_the_table() -> None:
+def test_a_condition_without_a_row_is_about_the_program_or_the_table() -> None:
     kinds = {name: _TYPES[name] for name in NAME.findall(BEFORE)}
     assert {name for name, kind in kinds.items() if not issubclass(kind, ConfigurationError | TableError)} == set()
 
@@ -75,7 +75,7 @@ def write(spark: SparkSession, database: Sqlite, checkpoint: Path, rows: int) ->
 
 
 def set_back(database: Sqlite, checkpoint: Path, spark: SparkSession) -> None:
-    """Makes the database three epochs older than its checkpoint, as a backup that was restored is."""
+    """Makes the database three epochs older than its checkpoint, as after a restored backup."""
     write(spark, database, checkpoint, 30)
     database.execute("CREATE TABLE saved AS SELECT * FROM epochal_ledger")
     write(spark, database, checkpoint, 60)
@@ -93,7 +93,7 @@ def ids(database: Sqlite) -> list[int]:
     return [row[0] for row in database.query("SELECT id FROM strings ORDER BY id")]
 
 
-def test_a_database_that_went_back_gets_its_epochs_again_when_they_are_deleted_from_the_checkpoint(
+def test_a_restored_database_gets_missing_epochs_after_a_rewind_of_the_checkpoint(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     set_back(sqlite, checkpoint, spark)
@@ -107,7 +107,7 @@ def test_a_database_that_went_back_gets_its_epochs_again_when_they_are_deleted_f
     assert ids(sqlite) == list(range(70))
 
 
-def test_a_database_that_went_back_goes_on_behind_a_gap_that_was_loaded_by_hand(
+def test_a_restored_database_resumes_after_a_gap_that_was_loaded_by_hand(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     set_back(sqlite, checkpoint, spark)
@@ -119,7 +119,7 @@ def test_a_database_that_went_back_goes_on_behind_a_gap_that_was_loaded_by_hand(
     assert ids(sqlite) == list(range(70))
 
 
-def test_everything_is_loaded_again_into_an_empty_table_without_its_row_in_the_ledger(
+def test_an_emptied_table_without_its_ledger_row_is_reloaded(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     write(spark, sqlite, checkpoint, 30)

@@ -1,4 +1,4 @@
-"""Python's arguments and values, and the jar's options, are the same."""
+"""Python's arguments and values match the jar's options."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ HELPERS: dict[str, Callable[..., Any]] = {
     "epochal-jdbc": epochal.write.jdbc,
     "epochal-checkpoint": epochal.read.checkpoint_log,
 }
-#: What goes to Spark's reader or writer and not to the format.
+#: Arguments for Spark's reader or writer, not for the format.
 SPARKS = {"spark", "df", "streaming", "schema", "checkpoint", "trigger", "output_mode", "query_name", "options"}
 REQUIRED = ("url", "dbtable", "path", "port")
-#: Options without an argument or a field of their own, and why.
+#: Options without an argument or field, with reasons.
 ONLY_BY_OPTIONS = {
     ("epochal-rest", "schema"): "it goes to .schema(…)",
     ("epochal-ingest", "schema"): "it goes to .schema(…)",
@@ -48,14 +48,14 @@ BY_CLASS = {"pagination", "windowPagination", "bodyFormat", "mode", "protocol", 
 
 @pytest.fixture(scope="module")
 def jar_options(spark: SparkSession) -> dict[str, dict[str, dict[str, Any]]]:
-    """By format and name, what the jar says of its options."""
+    """The jar's options, by format and name."""
     jvm: Any = spark._jvm
     said = json.loads(jvm.io.epochal.formats.Epochal.optionsJson())
     return {name: {option["name"]: option for option in group["options"]} for name, group in said.items()}
 
 
 def declared_name(option: Option) -> Iterator[str]:
-    """As the jar declares it: a secret is three options."""
+    """The jar's declaration; a secret is three options."""
     if option.kind is FAMILY:
         yield f"{option.name}.*"
     elif option.kind is SECRET:
@@ -65,7 +65,7 @@ def declared_name(option: Option) -> Iterator[str]:
 
 
 def of_value(kind: type[Value]) -> Iterator[tuple[str, Option | None, bool]]:
-    """(option, what the field says of it, whether it is required) of a value, and of the values within it."""
+    """(option, the field's kind, whether it is required) for a value and its nested values."""
     yield from ((name, None, True) for name in kind._fixed)
     for one in fields(kind):
         option = option_of(one)
@@ -79,7 +79,7 @@ def of_value(kind: type[Value]) -> Iterator[tuple[str, Option | None, bool]]:
 
 
 def reached(form: Form) -> dict[str, list[str]]:
-    """By option, the helper's parameters that set it: each once for all classes that it takes."""
+    """The helper's parameters by option, each once for all classes that it accepts."""
     found: dict[str, list[str]] = {}
     for name, option in form.plain.items():
         for one in declared_name(option):
@@ -95,9 +95,7 @@ def test_the_jar_has_the_formats_that_python_has(jar_options: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("source", FORMS)
-def test_every_option_is_reached_by_one_parameter_and_every_parameter_and_field_is_an_option(
-    source: str, jar_options: dict[str, Any]
-) -> None:
+def test_options_and_parameters_correspond_one_to_one(source: str, jar_options: dict[str, Any]) -> None:
     ours = reached(FORMS[source])
     only_by_options = {option for name, option in ONLY_BY_OPTIONS if name == source}
     assert set(ours) == set(jar_options[source]) - only_by_options
@@ -130,7 +128,7 @@ def test_kinds_fit_the_options(source: str, jar_options: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("source", FORMS)
-def test_classes_are_the_words_of_the_option_that_they_choose(source: str, jar_options: dict[str, Any]) -> None:
+def test_classes_match_the_words_of_their_option(source: str, jar_options: dict[str, Any]) -> None:
     for kinds in FORMS[source].values.values():
         for name in {name for kind in kinds for name in kind._fixed}:
             words = [kind._fixed[name] for kind in kinds]
@@ -165,7 +163,7 @@ def script() -> ModuleType:
     return module
 
 
-def test_what_the_documents_say_of_an_option_is_its_declaration(jar_options: dict[str, Any]) -> None:
+def test_the_documents_match_the_declarations_of_options(jar_options: dict[str, Any]) -> None:
     declared = script().declared()
     assert {name: {*options} for name, options in declared.items()} == {
         name: {*options} for name, options in jar_options.items()
@@ -180,7 +178,7 @@ def test_what_the_documents_say_of_an_option_is_its_declaration(jar_options: dic
 
 
 def test_fields_are_documented_as_their_options_are_declared() -> None:
-    """``make docs`` writes what they must be."""
+    """``make docs`` generates them."""
     documents: dict[Path, str] = script().documents()
     assert len(documents) > 5
     for path, expected in documents.items():
@@ -231,7 +229,7 @@ def test_every_argument_sets_its_own_options_and_no_others(source: str) -> None:
 
 
 def made(kind: type[Value], lacks: frozenset[str] = frozenset()) -> Value:
-    """A value with all its fields that do not exclude each other."""
+    """A value with as many fields as possible without conflicts."""
     given: dict[str, Any] = {}
     excluded = {"next_header", "header", "total_header", "last_page"}
     excluded |= {"key_store_file", "key_store_password"} if kind is epochal.ingest.Tls else set()
@@ -252,7 +250,7 @@ def made(kind: type[Value], lacks: frozenset[str] = frozenset()) -> Value:
     return kind(**given)
 
 
-def test_values_become_the_texts_that_the_jar_reads() -> None:
+def test_values_are_formatted_as_the_jar_reads_them() -> None:
     assert text(True) == "true"
     assert text(False) == "false"
     assert text(12) == "12"

@@ -42,7 +42,7 @@ def test_the_page_shows_the_files_of_the_example(block: Block) -> None:
     assert block.text in [path.read_text("utf-8") for path in EXAMPLE.rglob("*.*") if path.is_file()]
 
 
-def test_the_example_is_killed_in_the_middle_and_every_row_is_there_once(tmp_path: Path) -> None:
+def test_the_example_killed_in_the_middle_stores_every_row_once(tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(EXAMPLE, project)
     for path in (project / "spark-pipeline.yml", project / "transformations" / "strings.py"):
@@ -65,7 +65,7 @@ def test_the_example_is_killed_in_the_middle_and_every_row_is_there_once(tmp_pat
     assert row["epochs"] == 100
 
 
-def test_an_api_goes_into_postgresql_is_resumed_and_replaced_by_a_full_refresh(
+def test_an_api_into_postgresql_is_resumed_and_replaced_by_a_full_refresh(
     tmp_path: Path, api: Api, postgres: Postgres
 ) -> None:
     project = made_of(API_INTO_POSTGRES, api, postgres, tmp_path)
@@ -95,9 +95,9 @@ def made_of(flow: Block, api: Api, database: Postgres, directory: Path) -> Path:
 
 @contextmanager
 def started(project: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """``spark-pipelines run``, killed with all that it has started when the block is left."""
+    """``spark-pipelines run``; kills it and its child processes at the end of the block."""
     home = Path(pyspark.__file__).parent
-    # Not more: Spark 4.3 loses the jars where there are more than ten settings, of which eight are its own.
+    # No more settings: Spark 4.3 loses the jars if there are more than ten, and eight are its own.
     settings = {"spark.ui.enabled": "false", "spark.epochal.sharedDriver": "false"}
     command = [home / "bin" / "spark-pipelines", "run", "--spec", project / "spark-pipeline.yml", *arguments]
     command += ["--jars", epochal.jar_path()]
@@ -121,7 +121,7 @@ def started(project: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]
 
 
 def run(project: Path, *arguments: str) -> str:
-    """Runs the pipeline to its end, and gives what it printed."""
+    """Runs the pipeline to its end, and returns its output."""
     with started(project, *arguments) as process:
         code = process.wait(240)
     assert code == 0, output_of(project)

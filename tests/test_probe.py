@@ -1,4 +1,4 @@
-"""``rest.probe``, without Spark: what it finds in APIs of many shapes, what it does not claim, and how polite it is."""
+"""``rest.probe`` without Spark: findings for APIs of many shapes, doubtful cases, and politeness."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_probe_finds_how_an_api_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_both_programs_say_the_same_and_can_be_run(name: str) -> None:
+def test_both_programs_are_equivalent_and_run(name: str) -> None:
     shape = SHAPES[name]
     with shape.serving() as api:
         found = probed(api.url + shape.query)
@@ -43,7 +43,7 @@ def test_both_programs_say_the_same_and_can_be_run(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_each_finding_says_how_it_was_seen(name: str) -> None:
+def test_each_finding_has_its_evidence(name: str) -> None:
     shape = SHAPES[name]
     with shape.serving() as api:
         found = probed(api.url + shape.query)
@@ -55,18 +55,18 @@ def test_each_finding_says_how_it_was_seen(name: str) -> None:
     assert any("only grows at its end" in text for text in found.unknown)
 
 
-# What is not claimed
+# Doubtful cases
 
 
 @pytest.mark.parametrize(
     ("shape", "because"),
     [
         (lists.stuck, "'/has_more' is true"),
-        (lists.elsewhere, "is on another server"),
+        (lists.foreign, "is on another server"),
         (lists.shuffled, "the list changes between requests"),
     ],
 )
-def test_pages_that_lead_nowhere_are_not_claimed(shape: Callable[[Lists, Request], Answer], because: str) -> None:
+def test_pages_without_a_usable_next_page_are_doubted(shape: Callable[[Lists, Request], Answer], because: str) -> None:
     with lists.serving(shape) as api:
         found = probed(api.url)
     assert not found.complete
@@ -85,21 +85,21 @@ def test_a_total_that_the_pages_do_not_confirm_is_not_used() -> None:
     assert found.complete
 
 
-def test_a_list_that_begins_with_its_newest_record_is_doubted() -> None:
+def test_a_list_in_descending_order_is_doubted() -> None:
     with lists.serving(lists.newest_first) as api:
         found = probed(api.url)
     assert value(found, "order") == "descending by '/id'"
     assert any("newest record" in text for text in found.doubts)
 
 
-def test_records_whose_fields_change_are_told_by_their_key() -> None:
+def test_records_with_changing_fields_are_identified_by_key() -> None:
     with lists.serving(lists.restless) as api:
         found = probed(api.url)
     assert found.options["keyField"] == "/id"
     assert "views" in (found.find("repeatable") or rest.Finding(name="", value="", how="")).how
 
 
-def test_a_list_of_one_record_leaves_its_pages_unknown() -> None:
+def test_the_pagination_of_a_list_with_one_record_is_unknown() -> None:
     with lists.serving(lists.from_zero, count=1) as api:
         found = probed(api.url)
     assert found.find("pages") is None
@@ -111,7 +111,7 @@ def test_a_round_number_of_records_is_doubted() -> None:
         assert any("100 is a round number" in text for text in probed(api.url).doubts)
 
 
-def test_a_size_without_a_place_is_no_pagination() -> None:
+def test_a_page_size_without_a_position_is_not_pagination() -> None:
     def newest(api: Lists, request: Request) -> Answer:
         return json_of(api.records[: int(request.params.get("limit", 10))])
 
@@ -121,14 +121,14 @@ def test_a_size_without_a_place_is_no_pagination() -> None:
     assert any("none for their place" in text for text in found.unknown)
 
 
-def test_a_place_without_a_size_is_no_pagination_of_a_list_with_one_page() -> None:
+def test_a_position_without_a_page_size_is_not_pagination_of_a_single_page() -> None:
     with lists.serving(lambda api, request: json_of(api.records[int(request.params.get("offset", 0)) :])) as api:
         found = probed(api.url)
     assert not found.complete
     assert any("no parameter for it was found, and the list has one page only" in text for text in found.unknown)
 
 
-def test_pages_behind_the_end_that_have_records_make_the_program_incomplete() -> None:
+def test_records_on_pages_after_the_end_make_the_program_incomplete() -> None:
     def clamped(api: Lists, request: Request) -> Answer:
         page = min(int(request.params.get("page", 1)), 3)
         return json_of(api.part(page * 10 - 10))
@@ -140,7 +140,7 @@ def test_pages_behind_the_end_that_have_records_make_the_program_incomplete() ->
     assert any("Where the list ends" in text for text in found.unknown)
 
 
-def test_a_position_in_the_address_is_left_out() -> None:
+def test_a_position_in_the_address_is_omitted() -> None:
     with lists.serving(lists.from_zero) as api:
         found = probed(f"{api.url}?page=2&size=5&sort=id")
         assert api.requests[0].params == {"size": "5", "sort": "id"}
@@ -149,7 +149,7 @@ def test_a_position_in_the_address_is_left_out() -> None:
     assert any("'page' was left out" in text for text in found.doubts)
 
 
-def test_a_list_whose_first_page_names_no_next_one_may_end_so() -> None:
+def test_a_first_page_without_a_next_one_may_be_the_last() -> None:
     def link(api: Lists, request: Request) -> Answer:
         start, size = int(request.params.get("from_id", 0)), int(request.params.get("limit", 50))
         more = start + size < len(api.records)
@@ -163,7 +163,7 @@ def test_a_list_whose_first_page_names_no_next_one_may_end_so() -> None:
     assert any("does not mention a next one" in text for text in found.doubts)
 
 
-def test_a_short_page_that_names_an_empty_one_is_doubted() -> None:
+def test_a_short_page_with_an_empty_next_page_is_doubted() -> None:
     with lists.serving(lists.counting_cursor) as api:
         found = probed(api.url)
     assert found.options["cursorParam"] == "page"
@@ -185,7 +185,7 @@ def test_pages_that_overlap_make_the_program_incomplete() -> None:
 # Politeness
 
 
-def test_it_makes_no_more_requests_than_it_may() -> None:
+def test_the_number_of_requests_is_limited() -> None:
     with lists.serving(lists.strict) as api:
         found = probed(api.url, requests=6)
         assert len(api.requests) == found.requests == 6
@@ -215,7 +215,7 @@ def asking(api: Api, waits: list[float], most: int = 20, delay: float = 0.2) -> 
         ({"RateLimit": '"default";r=0;t=4'}, [4.0]),
     ],
 )
-def test_it_waits_as_the_server_asks(headers: dict[str, str], waits: list[float]) -> None:
+def test_retry_after_is_honoured(headers: dict[str, str], waits: list[float]) -> None:
     def throttled(api: Lists, request: Request) -> Answer:
         return (429, b"", headers) if len(api.requests) == 1 else json_of([])
 
@@ -225,7 +225,7 @@ def test_it_waits_as_the_server_asks(headers: dict[str, str], waits: list[float]
     assert found == [*waits, 0.2]
 
 
-def test_it_pauses_before_the_next_request_when_nothing_is_left() -> None:
+def test_an_exhausted_rate_limit_pauses_requests() -> None:
     found: list[float] = []
     with lists.serving(lambda api, request: json_of([], {"RateLimit-Remaining": "0", "RateLimit-Reset": "3"})) as api:
         asked = asking(api, found)
@@ -234,7 +234,7 @@ def test_it_pauses_before_the_next_request_when_nothing_is_left() -> None:
     assert found == [3.0]
 
 
-def test_it_stops_where_the_server_wants_a_long_pause() -> None:
+def test_a_long_retry_after_stops_the_probe() -> None:
     found: list[float] = []
     with lists.serving(lambda api, request: (429, b"", {"Retry-After": "3600"})) as api:
         with pytest.raises(StoppedError, match="pause of 3600 s"):

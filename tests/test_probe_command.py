@@ -1,4 +1,4 @@
-"""What ``rest.probe`` returns, and ``python -m epochal probe``, without Spark and without rich."""
+"""The result of ``rest.probe``, and ``python -m epochal probe``, without Spark and without rich."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_probe_is_frozen_and_can_be_kept() -> None:
     assert found.call in str(found) + "\n"
 
 
-def test_the_command_prints_what_was_found(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_findings(capsys: pytest.CaptureFixture[str]) -> None:
     with lists.serving(lists.limit_offset) as api:
         assert main(["probe", api.url, "--delay", "0"]) == 0
         shown = capsys.readouterr().out
@@ -43,7 +43,7 @@ def test_the_command_prints_what_was_found(capsys: pytest.CaptureFixture[str]) -
         assert json.loads(capsys.readouterr().out)["options"]["nextUrl"] == "/next"
 
 
-def test_the_page_shows_what_a_probe_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_the_output_of_a_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "secret")
     with example_api.serving() as api:
         host = api.url.removesuffix("/comments")
@@ -53,7 +53,7 @@ def test_the_page_shows_what_a_probe_prints(monkeypatch: pytest.MonkeyPatch) -> 
     assert printed.rstrip() + "\n" == shown.text
 
 
-def test_the_command_says_by_its_exit_code_what_became_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_exit_code_of_the_command_shows_the_outcome(capsys: pytest.CaptureFixture[str]) -> None:
     with lists.serving(lists.stuck) as api:
         assert main(["probe", api.url, "--delay", "0", "--requests", "20"]) == 3
     assert "# Incomplete" in capsys.readouterr().out
@@ -96,9 +96,7 @@ def test_the_command_sends_secrets_and_prints_none(
 @pytest.mark.parametrize(
     "arguments", [["--auth", "bearer"], ["--auth", f"other:{HIDDEN}"], ["--header", HIDDEN], ["--param", HIDDEN]]
 )
-def test_the_command_refuses_what_it_does_not_understand(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_refuses_unknown_arguments(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["probe", "http://127.0.0.1:1/", *arguments]) == 1
     output = capsys.readouterr()
     assert "OPTION_INVALID" in output.err

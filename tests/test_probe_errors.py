@@ -1,4 +1,4 @@
-"""``rest.probe``, without Spark: what an API sends that cannot be read, and arguments that cannot be used."""
+"""``rest.probe`` without Spark: unreadable responses and invalid arguments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ PAGE = b"<!doctype html><html><head><title>Sign in</title></head><form><input ty
         (b"a,b\n", 200, "text/csv", "RECORDS_NOT_FOUND", "CSV without records"),
     ],
 )
-def test_what_cannot_be_read_is_told(body: bytes, status: int, kind: str, condition: str, said: str) -> None:
+def test_an_unreadable_response_is_a_named_error(
+    body: bytes, status: int, kind: str, condition: str, said: str
+) -> None:
     with (
         serving_body(body, status, Content_Type=kind) as api,
         pytest.raises(epochal.EpochalError, match=said) as caught,
@@ -61,7 +63,7 @@ def test_what_cannot_be_read_is_told(body: bytes, status: int, kind: str, condit
 
 
 @pytest.mark.parametrize("depth", [100, 900])
-def test_records_that_are_nested_deeply_are_read_or_told(depth: int) -> None:
+def test_deeply_nested_records_are_read_or_refused(depth: int) -> None:
     body = b'[{"id": 1, "a": ' + b'{"a": ' * depth + b"1" + b"}" * depth + b"}]"
     with serving_body(body) as api:
         try:
@@ -71,7 +73,7 @@ def test_records_that_are_nested_deeply_are_read_or_told(depth: int) -> None:
     assert "nested too deeply" in said
 
 
-def test_an_api_that_is_not_there_is_told() -> None:
+def test_an_unreachable_api_is_a_named_error() -> None:
     with pytest.raises(epochal.HttpError, match=r"127\.0\.0\.1:1/x could not be reached: Connection refused") as caught:
         probed("http://127.0.0.1:1/x")
     assert caught.value.condition == "HTTP_UNREACHABLE"
@@ -79,7 +81,7 @@ def test_an_api_that_is_not_there_is_told() -> None:
         probed("http://nowhere.invalid/x")
 
 
-def test_a_server_that_does_not_respond_is_told() -> None:
+def test_a_server_that_does_not_respond_is_a_named_error() -> None:
     with serve(Api()) as api:
         api.hold.clear()
         with pytest.raises(epochal.HttpError, match=r"did not respond within 0\.2 s") as caught:
@@ -87,7 +89,7 @@ def test_a_server_that_does_not_respond_is_told() -> None:
     assert caught.value.condition == "HTTP_TIMEOUT"
 
 
-def test_a_server_that_goes_on_sending_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_response_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "_DEADLINE", 0.3)
     with dripping() as url, pytest.raises(epochal.HttpError, match=r"did not respond within 0\.3 s"):
         probed(url)
@@ -95,7 +97,7 @@ def test_a_server_that_goes_on_sending_is_left(monkeypatch: pytest.MonkeyPatch) 
 
 @contextmanager
 def dripping() -> Iterator[str]:
-    """A server that sends a header's letters for ever."""
+    """A server that sends an endless header."""
     ended = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -116,7 +118,7 @@ def dripping() -> Iterator[str]:
         thread.join(10)
 
 
-def test_a_response_that_is_too_large_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_that_is_too_large_is_a_named_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "LARGEST", 1000)
     bomb = gzip.compress(json.dumps([{"id": n} for n in range(1000)]).encode())
     with (
@@ -128,7 +130,7 @@ def test_a_response_that_is_too_large_is_told(monkeypatch: pytest.MonkeyPatch) -
         probed(api.url)
 
 
-def test_gzip_is_read_and_a_cut_one_is_told() -> None:
+def test_gzip_is_read_and_truncated_gzip_is_an_error() -> None:
     packed = gzip.compress(json.dumps(lists.records(5)).encode())
     with serving_body(packed, Content_Encoding="gzip") as api:
         assert probed(api.url).schema == "id BIGINT, name STRING"
@@ -153,11 +155,11 @@ def test_a_redirection_on_the_same_server_is_followed() -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("https://elsewhere.invalid/x?token=s3cret", "https://elsewhere.invalid/x.*set url to that address"),
+        ("https://other.invalid/x?token=s3cret", "https://other.invalid/x.*set url to that address"),
         ("/login?next=/comments", "page to log in"),
     ],
 )
-def test_a_redirection_elsewhere_is_told(target: str, said: str) -> None:
+def test_a_redirection_to_another_server_is_refused(target: str, said: str) -> None:
     with lists.serving(lambda api, request: (302, b"", {"Location": target})) as api:
         with pytest.raises(epochal.HttpError, match=said) as caught:
             probed(api.url, headers={"X-Api-Key": HIDDEN})
@@ -166,7 +168,7 @@ def test_a_redirection_elsewhere_is_told(target: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://x/y", "comments", "", "http://", "http://x:y/", "http://a b/"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(OptionError, match="is not an address"):
         probed(url)
 
@@ -180,12 +182,12 @@ def test_a_login_in_the_address_is_refused_without_being_shown() -> None:
 @pytest.mark.parametrize(
     "given", [{"requests": 0}, {"requests": True}, {"delay": -1}, {"delay": 1000}, {"headers": {"a b": "c"}}]
 )
-def test_arguments_that_cannot_be_are_refused(given: dict[str, Any]) -> None:
+def test_invalid_arguments_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         rest.probe("http://127.0.0.1:1/", **given)
 
 
-def test_what_needs_the_jar_is_refused() -> None:
+def test_arguments_that_need_the_jar_are_refused() -> None:
     auth = rest.OAuth2(token_url="https://x/", client_id="me", client_secret=HIDDEN)
     with pytest.raises(OptionError, match="OAuth2, which only the jar uses") as caught:
         probed("http://127.0.0.1:1/", auth=auth)

@@ -1,4 +1,4 @@
-"""What a probe prints, pasted into a program with Spark: it reads each record once, and goes on where it was."""
+"""A probe's printed call in a program with Spark reads each record once, and resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pasted_as_batch(program: str, spark: SparkSession) -> DataFrame:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_the_printed_call_reads_each_record_once_and_goes_on_where_it_was(
+def test_the_printed_call_reads_each_record_once_and_resumes(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     shape = SHAPES[name]
@@ -77,7 +77,7 @@ def test_a_whole_list_is_read_as_a_batch(spark: SparkSession) -> None:
         assert [tuple(row) for row in frame.orderBy("id").collect()] == [(r["id"], r["name"]) for r in api.records]
 
 
-#: Words of SQL, as names of columns.
+#: SQL keywords as column names.
 KEYWORDS = (
     "not",
     "from",
@@ -94,7 +94,7 @@ KEYWORDS = (
     "end",
 )
 
-#: Values of every kind that a schema is inferred from.
+#: Values of every kind, for schema inference.
 VALUES: dict[str, Any] = {
     "whole": 1,
     "large": 2**62,
@@ -120,7 +120,7 @@ VALUES: dict[str, Any] = {
 }
 
 
-def test_spark_reads_records_by_the_schema_that_was_found(spark: SparkSession) -> None:
+def test_spark_reads_records_with_the_found_schema(spark: SparkSession) -> None:
     many = [{"id": number, **VALUES, "mixed": number if number % 2 else "text"} for number in range(1, 4)]
 
     with serving(lambda api, request: json_of(many)) as api:
@@ -138,7 +138,7 @@ def test_spark_reads_records_by_the_schema_that_was_found(spark: SparkSession) -
     assert frame.columns == ["id", *VALUES]
 
 
-def test_the_schema_of_a_text_that_spark_cannot_keep_is_a_text(spark: SparkSession) -> None:
+def test_values_that_fit_no_number_type_are_strings(spark: SparkSession) -> None:
     ids = [{"id": "00123"}, {"id": "12345678901234567890123"}]
     assert schema.infer(ids, texts=False).ddl == "id STRING"
     with serving(lambda api, request: json_of(ids)) as api:
@@ -147,7 +147,7 @@ def test_the_schema_of_a_text_that_spark_cannot_keep_is_a_text(spark: SparkSessi
 
 
 def test_a_list_that_grows_beyond_an_incomplete_call_fails_it(spark: SparkSession) -> None:
-    """What was not found out is never read as if the list ended there."""
+    """An incomplete call never treats a limit of the probe as the end of the list."""
 
     def link_array(api: Lists, request: Any) -> Any:
         return json_of({"items": api.part(0), "hasMore": True})

@@ -1,4 +1,4 @@
-"""``rest.probe``, without Spark: the columns of JSON, of lines and of CSV, and what is doubtful about them."""
+"""``rest.probe`` without Spark: columns of JSON, NDJSON and CSV, and doubts about them."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def test_the_type_of_a_column(values: list[Any], kind: str, doubt: str) -> None:
         ("views", [1767225600], ""),
     ],
 )
-def test_moments_as_numbers_are_doubted(name: str, values: list[int], doubt: str) -> None:
+def test_numeric_timestamps_are_doubted(name: str, values: list[int], doubt: str) -> None:
     found = schema.infer([{name: value} for value in values], texts=False)
     assert found.columns == ((name, "BIGINT"),)
     assert any(doubt in text for text in found.doubts) == bool(doubt) if doubt else found.doubts == ()
 
 
-def test_names_that_spark_does_not_tell_apart_have_one_column() -> None:
+def test_names_that_differ_only_in_case_share_a_column() -> None:
     found = schema.infer([{"id": 1, "ID": 2}], texts=False)
     assert found.ddl == "id BIGINT"
     assert "Spark does not distinguish its name from 'id'" in found.doubts[0]

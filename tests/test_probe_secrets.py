@@ -1,4 +1,4 @@
-"""``rest.probe``, without Spark: secrets are sent, and stand in nothing that is printed."""
+"""``rest.probe`` without Spark: secrets are sent and never printed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_program_with_variables_of_the_environment_runs(monkeypatch: pytest.Mo
     assert found.options["user"] == "$API_USER"
 
 
-def test_secrets_are_read_where_they_are_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_read_from_files_and_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROBE_TOKEN", HIDDEN)
     (tmp_path / "key").write_text(f"{HIDDEN}\n", "utf-8")
     with lists.serving(guarded) as api:
@@ -114,7 +114,7 @@ def test_a_body_that_repeats_a_secret_does_not_show_it(kind: str, body: str) -> 
     assert caught.value.__cause__ is None
 
 
-def test_the_key_goes_with_links_that_do_not_repeat_it() -> None:
+def test_the_key_is_sent_with_links_that_do_not_contain_it() -> None:
     def keyed(api: Lists, request: Request) -> Answer:
         if request.params.get("key") != HIDDEN:
             return json_of({}, status=401)
@@ -126,7 +126,7 @@ def test_the_key_goes_with_links_that_do_not_repeat_it() -> None:
         assert probed(api.url, auth=rest.ApiKey(HIDDEN, param="key")).options["nextUrl"] == "/next"
 
 
-def test_settings_of_requests_go_into_the_program_without_their_secrets() -> None:
+def test_request_settings_are_in_the_program_without_secrets() -> None:
     with lists.serving(lists.whole) as api:
         proxy = Proxy(url=api.url.removesuffix("/comments"), user="me", password=HIDDEN)
         found = probed("http://api.example.com/people", http=Http(timeout="3s", proxy=proxy))
@@ -138,7 +138,7 @@ def test_settings_of_requests_go_into_the_program_without_their_secrets() -> Non
     assert HIDDEN not in str(found)
 
 
-def test_files_of_tls_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+def test_unusable_tls_files_are_named_errors(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate", "utf-8")
     with pytest.raises(OptionError, match="tls=Tls") as caught:
         probed("https://127.0.0.1:1/", http=Http(tls=Tls(ca_file=tmp_path / "ca.pem")))
@@ -153,7 +153,7 @@ def test_names_that_suggest_a_secret(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["page", "page_token", "pageToken", "sort_key", "monkey", "limit", "keyword", "sort"])
-def test_names_that_suggest_none(name: str) -> None:
+def test_names_that_suggest_no_secret(name: str) -> None:
     assert not is_secret(name)
 
 

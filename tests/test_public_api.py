@@ -1,4 +1,4 @@
-"""What users import, and nothing else."""
+"""The public API, and nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_every_name_that_a_module_lists_exists_and_is_listed_once(module: Module
 
 
 @pytest.mark.parametrize("module", [epochal, errors, jdbc, read, rest, testing, write])
-def test_what_a_module_lists_is_what_is_public_and_nothing_else(module: ModuleType) -> None:
+def test_all_lists_exactly_the_public_names(module: ModuleType) -> None:
     own = {
         name
         for name, value in vars(module).items()
@@ -39,7 +39,7 @@ def test_what_a_module_lists_is_what_is_public_and_nothing_else(module: ModuleTy
     }
 
 
-def test_modules_are_private_but_for_seven_and_the_tools_behind_them() -> None:
+def test_modules_are_private_except_seven_and_the_tools() -> None:
     names = {module.name for module in pkgutil.iter_modules(epochal.__path__)}
     public = {name for name in names if not name.startswith("_")}
     assert public == {"errors", "ingest", "jdbc", "read", "rest", "testing", "write"} | {"tools"}
@@ -63,7 +63,7 @@ def test_every_public_name_is_documented() -> None:
                 assert value.__doc__, name
 
 
-#: What a process has that ``epochal`` may change: how PySpark, Python and IPython show errors and queries.
+#: Global state that ``epochal`` may change: how PySpark, Python and IPython show errors and queries.
 BEFORE = """
 import sys
 from unittest.mock import MagicMock
@@ -92,7 +92,7 @@ def in_a_new_process(code: str, place: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_an_import_changes_nothing_of_the_process(tmp_path: Path) -> None:
+def test_an_import_does_not_change_global_state(tmp_path: Path) -> None:
     in_a_new_process("assert state() == before", tmp_path)
 
 
@@ -105,7 +105,7 @@ def test_an_import_changes_nothing_of_the_process(tmp_path: Path) -> None:
         "epochal.queries(MagicMock())",
     ],
 )
-def test_the_first_call_for_a_session_changes_what_errors_and_queries_look_like_once(call: str, tmp_path: Path) -> None:
+def test_the_first_call_for_a_session_installs_error_and_query_display_once(call: str, tmp_path: Path) -> None:
     in_a_new_process(
         f"""
 {call}
@@ -119,7 +119,7 @@ assert state() == after
     )
 
 
-def test_the_version_is_that_of_the_repository() -> None:
+def test_the_version_is_the_repositorys() -> None:
     assert epochal.__version__ == VERSION
 
 

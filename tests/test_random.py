@@ -15,7 +15,7 @@ from support.waiting import until
 pytestmark = pytest.mark.line
 
 
-def test_a_batch_has_the_columns_and_rows_that_were_asked_for(spark: SparkSession) -> None:
+def test_a_batch_has_the_requested_columns_and_rows(spark: SparkSession) -> None:
     rows = epochal.read.random(spark, max_rows=100, min_length=2, max_length=4, alphabet="ab", streaming=False)
     assert rows.dtypes == [("id", "bigint"), ("value", "string"), ("length", "bigint"), ("timestamp", "timestamp")]
     found = rows.collect()
@@ -47,7 +47,7 @@ def test_a_start_time_may_be_a_datetime(spark: SparkSession) -> None:
     assert row.timestamp.astimezone(timezone.utc) == start or row.timestamp == start.replace(tzinfo=None)
 
 
-def test_a_stream_has_consecutive_ids_in_batches_of_the_size_asked_for(spark: SparkSession) -> None:
+def test_a_stream_has_consecutive_ids_in_batches_of_the_requested_size(spark: SparkSession) -> None:
     query = (
         epochal.read.random(spark, rows_per_batch=10, seed=1)
         .writeStream.format("memory")

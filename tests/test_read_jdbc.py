@@ -1,4 +1,4 @@
-"""``epochal.read.jdbc``: what was written is read in one line."""
+"""``epochal.read.jdbc`` reads written rows in one line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HIDDEN = "s3cret"
 BIG = 2**62 + 1
 
 
-def test_what_was_written_reads_back(spark: SparkSession, database: Database) -> None:
+def test_written_rows_are_read_back(spark: SparkSession, database: Database) -> None:
     frame = spark.createDataFrame(
         [(1, BIG, 0.1, "é €"), (2, -BIG, 1e300, None)], "a INT, b BIGINT, c DOUBLE, `d ``e``` STRING"
     )
@@ -32,7 +32,7 @@ def test_what_was_written_reads_back(spark: SparkSession, database: Database) ->
     assert found.columns == ["a", "b", "c", "d `e`"]
 
 
-def test_sqlite_keeps_64_bits_whatever_a_column_is_declared_as(spark: SparkSession, sqlite: Sqlite) -> None:
+def test_sqlite_keeps_64_bits_for_every_declared_type(spark: SparkSession, sqlite: Sqlite) -> None:
     kinds = ["INTEGER", "INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "REAL", "FLOAT", "DOUBLE"]
     columns = ", ".join(f'"{kind.lower()} x" {kind}' for kind in kinds)
     sqlite.execute(f"CREATE TABLE t ({columns})", f"INSERT INTO t VALUES ({values(kinds)})")
@@ -51,7 +51,7 @@ def test_a_query_is_read_in_the_database(spark: SparkSession, database: Database
     assert sorted(map(tuple, found.collect())) == [("a", 1), ("b", 3)]
 
 
-def test_several_tasks_read_ranges_and_leave_no_row_out(spark: SparkSession, database: Database) -> None:
+def test_several_tasks_read_ranges_without_omitting_rows(spark: SparkSession, database: Database) -> None:
     rows = spark.range(100).selectExpr("id", "date_add(DATE'2026-01-01', CAST(id AS INT)) AS day")
     epochal.write.jdbc(rows, database.url, table="days", create_table=True, user=database.user)
     ranges = [jdbc.Partitions(column="id", lower=10, upper=50, count=4)]
@@ -63,7 +63,7 @@ def test_several_tasks_read_ranges_and_leave_no_row_out(spark: SparkSession, dat
         assert sorted(row.id for row in found.collect()) == list(range(100))
 
 
-def test_timestamps_divide_a_table(spark: SparkSession, postgres: Postgres) -> None:
+def test_a_table_is_partitioned_by_timestamps(spark: SparkSession, postgres: Postgres) -> None:
     postgres.execute(
         "CREATE TABLE t AS SELECT timestamptz '2026-01-01Z' + n * interval '1 h' AS at FROM generate_series(0, 99) n"
     )
@@ -74,7 +74,7 @@ def test_timestamps_divide_a_table(spark: SparkSession, postgres: Postgres) -> N
     assert [row["count"] for row in by_task] == [24, 24, 24, 28]
 
 
-def test_a_password_is_taken_from_where_it_is_and_is_in_no_plan_and_no_error(
+def test_a_password_from_any_place_is_in_no_plan_and_no_error(
     spark: SparkSession, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     postgres.execute("CREATE TABLE t (id integer)")
@@ -91,14 +91,14 @@ def test_a_password_is_taken_from_where_it_is_and_is_in_no_plan_and_no_error(
 
 
 @pytest.mark.parametrize("secret", [Secret.env("EPOCHAL_NOT_SET"), Secret.file("/not/there")])
-def test_a_secret_that_is_not_there_is_named(spark: SparkSession, sqlite: Sqlite, secret: Secret) -> None:
+def test_a_missing_secret_is_named(spark: SparkSession, sqlite: Sqlite, secret: Secret) -> None:
     assert "EPOCHAL_NOT_SET" not in os.environ
     with pytest.raises(epochal.OptionError, match="SECRET_UNREADABLE") as raised:
         epochal.read.jdbc(spark, sqlite.url, table="t", password=secret)
     assert repr(secret) in raised.value.problem
 
 
-def test_what_the_database_says_is_an_error_of_ours(spark: SparkSession, database: Database) -> None:
+def test_a_database_error_is_an_epochal_error(spark: SparkSession, database: Database) -> None:
     database.execute("CREATE TABLE t (id BIGINT)")
     with pytest.raises(epochal.DatabaseError, match="missing_table") as raised:
         epochal.read.jdbc(spark, database.url, table="missing_table", user=database.user)
@@ -106,7 +106,7 @@ def test_what_the_database_says_is_an_error_of_ours(spark: SparkSession, databas
     assert raised.value.original is not None
 
 
-def test_a_database_that_is_not_there_and_a_driver_that_is_not_there(spark: SparkSession) -> None:
+def test_an_unreachable_database_and_a_missing_driver_are_named_errors(spark: SparkSession) -> None:
     with pytest.raises(epochal.DatabaseError, match=r"DATABASE_ERROR.*127\.0\.0\.1:1"):
         epochal.read.jdbc(spark, "jdbc:postgresql://127.0.0.1:1/x", table="t", user="u", password=HIDDEN)
     for url in ("jdbc:mysql://127.0.0.1/x", "jdbc:mariadb://127.0.0.1/x", "jdbc:unheard-of:x"):
@@ -115,7 +115,7 @@ def test_a_database_that_is_not_there_and_a_driver_that_is_not_there(spark: Spar
         assert raised.value.condition == "DRIVER_MISSING"
 
 
-def test_what_to_read_is_said_once(spark: SparkSession, sqlite: Sqlite) -> None:
+def test_table_and_query_are_mutually_exclusive(spark: SparkSession, sqlite: Sqlite) -> None:
     partitions = jdbc.Partitions(column="id", lower=0, upper=1, count=2)
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, "OPTION_REQUIRED"),
@@ -129,13 +129,13 @@ def test_what_to_read_is_said_once(spark: SparkSession, sqlite: Sqlite) -> None:
             epochal.read.jdbc(spark, sqlite.url, **given)
 
 
-def test_columns_of_sqlite_are_read_as_the_caller_says(spark: SparkSession, sqlite: Sqlite) -> None:
+def test_columns_of_sqlite_are_read_with_the_callers_types(spark: SparkSession, sqlite: Sqlite) -> None:
     sqlite.execute("CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (7)")
     found = epochal.read.jdbc(spark, sqlite.url, table="t", options={"customSchema": "id DECIMAL(20,0)"})
     assert [tuple(row) for row in found.collect()] == [(Decimal(7),)]
 
 
-def test_options_of_a_sink_are_those_that_its_writer_would_set_and_print_without_secrets() -> None:
+def test_sink_options_equal_the_writers_and_print_without_secrets() -> None:
     found = epochal.write.jdbc_options(
         "jdbc:postgresql://me:pw@db/x?password=pw",
         table="t",
@@ -169,7 +169,7 @@ def test_options_of_a_sink_are_those_that_its_writer_would_set_and_print_without
     assert "TOKEN" in repr(epochal.write.rest_options("u", auth=epochal.rest.Bearer(Secret.env("TOKEN"))))
 
 
-def test_options_of_a_sink_are_checked_as_those_of_its_writer() -> None:
+def test_sink_options_are_validated_as_the_writers() -> None:
     for wrong in ({"mode": "upsert"}, {"password": ""}, {"options": {"dbtable": "u"}}, {"ledger": "replace"}):
         arguments: dict[str, Any] = {"table": "t", **wrong}
         with pytest.raises(epochal.OptionError):
@@ -182,7 +182,7 @@ def test_a_login_in_a_url_is_hidden() -> None:
     )
 
 
-def test_columns_that_sqlite_declares_no_type_of_are_read_by_a_schema(spark: SparkSession, sqlite: Sqlite) -> None:
+def test_untyped_columns_of_sqlite_are_read_with_a_schema(spark: SparkSession, sqlite: Sqlite) -> None:
     sqlite.execute("CREATE TABLE t AS SELECT 1 AS n, 'a' AS word")
     found = epochal.read.jdbc(spark, sqlite.url, table="t", options={"customSchema": "n BIGINT, word STRING"})
     assert [tuple(row) for row in found.collect()] == [(1, "a")]

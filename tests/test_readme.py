@@ -1,4 +1,4 @@
-"""The README's programs do what it says, as a stranger would run them: each in a process of its own."""
+"""The README's programs work as a new user would run them, each in a separate process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ README = page("README.md")
 PROGRAMS = [block.text for block in README.blocks("python")]
 
 
-def test_the_first_program_of_the_readme_writes_each_row_once_however_often_it_runs(tmp_path: Path) -> None:
+def test_the_first_program_of_the_readme_writes_each_row_once_in_repeated_runs(tmp_path: Path) -> None:
     for _ in range(2):
         done = subprocess.run(
             [sys.executable, "-c", PROGRAMS[0]],
@@ -40,7 +40,7 @@ def test_the_first_program_of_the_readme_writes_each_row_once_however_often_it_r
     assert ids == list(range(1000))
 
 
-def test_the_second_program_of_the_readme_brings_an_api_into_postgres(
+def test_the_second_program_of_the_readme_copies_an_api_into_postgres(
     api: Api, postgres: Postgres, tmp_path: Path
 ) -> None:
     api.records = comments(1, 250)

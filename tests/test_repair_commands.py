@@ -1,4 +1,4 @@
-"""``epochal status``, ``checkpoint`` and ``ledger``: from what is wrong to a query that goes on, with each row once."""
+"""``epochal status``, ``checkpoint`` and ``ledger``: from a problem to a resumed query with each row once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from support.waiting import until
 
 @dataclass(frozen=True)
 class Said:
-    """How a command ended.
+    """Result of a command.
 
     Attributes:
         code: its exit code.
@@ -48,7 +48,7 @@ Epochal = Callable[..., Said]
 
 @pytest.fixture
 def epochal_command(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Epochal:
-    """Runs a command in this process, in a directory of its own, and without a terminal."""
+    """Runs a command in this process, in its own directory and without a terminal."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
 
@@ -86,7 +86,7 @@ class Strings:
         )
 
     def write(self, rows: int) -> None:
-        """Ends with so many rows in all."""
+        """Runs the query until there are ``rows`` rows in total."""
         try:
             with epochal.errors.named():
                 finish(self.begin(rows))
@@ -102,7 +102,7 @@ def strings(spark: SparkSession, database: Database, checkpoint: Path) -> String
     return Strings(spark, database, checkpoint)
 
 
-def test_status_tells_a_query_that_is_in_step(strings: Strings, epochal_command: Epochal) -> None:
+def test_status_reports_a_query_that_is_in_step(strings: Strings, epochal_command: Epochal) -> None:
     strings.write(30)
     said = epochal_command("status", strings.checkpoint, *strings.login())
     assert said.code == 0, said
@@ -117,7 +117,7 @@ def test_after_a_restored_database_a_rewind_lets_spark_read_the_gap_again(
     strings: Strings, epochal_command: Epochal
 ) -> None:
     strings.write(50)
-    strings.database.execute(  # as a backup from the time of epoch 1
+    strings.database.execute(  # As in a backup from the time of epoch 1.
         "DELETE FROM strings WHERE id >= 20",
         "UPDATE epochal_ledger SET last_epoch = 1, offsets_hash = "
         "(SELECT h.offsets_hash FROM epochal_ledger_history h WHERE h.epoch = 1)",
@@ -139,7 +139,7 @@ def test_after_a_restored_database_a_rewind_lets_spark_read_the_gap_again(
     assert strings.ids() == list(range(60))
 
 
-def test_a_rewind_behind_what_the_ledger_has_is_refused(strings: Strings, epochal_command: Epochal) -> None:
+def test_a_rewind_before_the_ledgers_epoch_is_refused(strings: Strings, epochal_command: Epochal) -> None:
     strings.write(30)
     said = epochal_command("checkpoint", "rewind", strings.checkpoint, "--to", 0, *strings.login(), "--yes")
     assert said.code == 1
@@ -177,7 +177,7 @@ def test_a_gap_that_was_loaded_by_hand_is_closed_by_set(strings: Strings, epocha
     ]
     (strings.checkpoint / "commits" / str(last)).unlink()
     (strings.checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
-    strings.write(50)  # replays the last epoch, which the sink recognises by its offsets
+    strings.write(50)  # Replays the last epoch, which the sink recognises by its offsets.
     assert strings.ids() == list(range(50))
 
 
@@ -192,7 +192,7 @@ def test_a_run_that_is_still_active_is_fenced_by_a_repair(strings: Strings, epoc
         stopped_at = 1
         arguments = ["--checkpoint", strings.checkpoint, *strings.login(), "--yes", "--stopped"]
 
-        def repaired() -> bool:  # the row may change in between, which is refused
+        def repaired() -> bool:  # Refused if the row changes in between.
             said = epochal_command("ledger", "set", "strings", "--epoch", stopped_at, *arguments)
             return said.code == 0
 
@@ -222,7 +222,7 @@ def test_a_sink_that_was_forgotten_is_loaded_again_from_the_beginning(
     assert strings.database.query("SELECT generation, total_rows FROM epochal_ledger") == [(1, 40)]
 
 
-def test_a_row_that_has_changed_since_it_was_shown_is_not_repaired(strings: Strings) -> None:
+def test_a_ledger_row_that_changed_since_it_was_shown_is_not_repaired(strings: Strings) -> None:
     from epochal.tools.ledger import Change, change
 
     strings.write(20)
@@ -245,7 +245,7 @@ def test_the_checkpoint_of_another_query_sets_nothing(
     assert (said.code, "belongs to query" in said.error) == (1, True)
 
 
-def test_ledger_list_and_show_tell_what_the_ledger_has(strings: Strings, epochal_command: Epochal) -> None:
+def test_ledger_list_and_show_print_the_ledger(strings: Strings, epochal_command: Epochal) -> None:
     strings.write(30)
     listed = epochal_command("ledger", "list", *strings.login())
     assert listed.code == 0, listed

@@ -1,4 +1,4 @@
-"""Spark dies between the sink's commit and its own: the epoch comes again and changes nothing."""
+"""Spark dies between the sink's commit and its own: the epoch is replayed and changes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HISTORY = "SELECT epoch, rows, digest FROM epochal_ledger_history ORDER BY epoch
 
 @pytest.fixture
 def run(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> Callable[..., None]:
-    """Writes what the API has into a table, as append or upsert or as a complete aggregate, and ends."""
+    """Writes all records of the API into a table, as append, upsert or complete aggregate, and ends."""
 
     def run(table: str = "comments", output_mode: OutputMode = "append", upsert: bool = False, size: int = 10) -> None:
         frame: DataFrame = epochal.read.rest(
@@ -79,7 +79,7 @@ def test_after_a_replay_new_rows_follow(
     assert stored(database) == as_rows(api.records)
 
 
-def test_a_replay_keeps_its_rows_though_the_source_has_grown(
+def test_a_replay_keeps_its_rows_although_the_source_has_grown(
     run: Callable[..., None], api: Api, database: Database, checkpoint: Path
 ) -> None:
     create_comments(database)

@@ -26,7 +26,7 @@ def read(spark: SparkSession, api: Api, **options: Any) -> DataFrame:
 
 
 def copy(frame: DataFrame, database: Sqlite, checkpoint: Path, **options: Any) -> list[int]:
-    """Writes what there is into ``comments``; gives the rows of each batch."""
+    """Writes all records into ``comments``; returns the rows of each batch."""
     given: dict[str, Any] = {"create_table": True, "sink_id": "comments", "trigger": "availableNow"} | options
     query = epochal.write.jdbc(frame, database.url, table="comments", checkpoint=checkpoint, **given)
     finish(query)
@@ -46,7 +46,7 @@ def test_pages_are_counted_from_the_first_page(spark: SparkSession, api: Api) ->
     assert {"1", "2", "3"} <= {request.params["page"] for request in api.requests}
 
 
-def test_without_pagination_one_answer_is_everything(spark: SparkSession, api: Api) -> None:
+def test_without_pagination_one_response_has_all_records(spark: SparkSession, api: Api) -> None:
     api.records = comments(1, 25)
     found = read(spark, api, pages=rest.NoPages(), streaming=False).collect()
     assert [row.id for row in found] == list(range(1, 26))
@@ -59,14 +59,14 @@ def test_records_are_found_by_a_json_pointer(spark: SparkSession, api: Api) -> N
     assert read(spark, api, records=rest.Json("/data/items"), streaming=False).count() == 12
 
 
-def test_headers_and_parameters_go_with_every_request(spark: SparkSession, api: Api) -> None:
+def test_headers_and_parameters_are_sent_with_every_request(spark: SparkSession, api: Api) -> None:
     api.records = comments(1, 12)
     read(spark, api, headers={"X-Key": "k"}, params={"lang": "en"}, streaming=False).collect()
     assert api.requests
     assert all(r.headers["x-key"] == "k" and r.params["lang"] == "en" for r in api.requests)
 
 
-def test_a_stream_goes_on_from_the_checkpoint_and_reads_only_what_is_new(
+def test_a_stream_resumes_from_the_checkpoint_and_reads_only_new_records(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.records = comments(1, 35)
@@ -89,16 +89,14 @@ def test_a_running_stream_follows_a_growing_api(
     assert stored(sqlite) == as_rows(api.records)
 
 
-def test_an_api_that_is_busy_for_a_while_is_asked_again(
-    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
-) -> None:
+def test_a_request_to_a_busy_api_is_retried(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
     api.records = comments(1, 20)
     api.failures.extend([503, 429, 500])
     copy(read(spark, api, http=Http(retry=Retry(initial_delay=timedelta(milliseconds=1)))), sqlite, checkpoint)
     assert stored(sqlite) == as_rows(api.records)
 
 
-def test_an_api_that_stays_down_fails_the_query_by_name(
+def test_an_api_that_stays_down_fails_the_query_with_a_named_error(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.failures.extend([503] * 100)
@@ -107,7 +105,7 @@ def test_an_api_that_stays_down_fails_the_query_by_name(
         copy(frame, sqlite, checkpoint)
 
 
-def test_a_refused_request_is_not_tried_again(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
+def test_a_refused_request_is_not_retried(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
     api.failures.extend([403] * 100)
     with pytest.raises(epochal.HttpError, match=r"HTTP_STATUS.*403.*1 attempt"), epochal.errors.named():
         copy(read(spark, api), sqlite, checkpoint)
@@ -124,7 +122,7 @@ def test_an_api_that_shrank_below_the_offset_is_data_loss(
     assert len(stored(sqlite)) == 30
 
 
-def test_a_record_that_does_not_fit_the_schema_fails_the_query_by_name(
+def test_a_record_that_does_not_fit_the_schema_fails_the_query_with_a_named_error(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.records = [*comments(1, 5), {"id": "not a number"}]
@@ -141,7 +139,7 @@ def test_a_record_that_does_not_fit_is_kept_or_dropped_as_the_mode_says(spark: S
     assert read(spark, api, records=rest.Json(mode="DROPMALFORMED"), streaming=False).count() == 5
 
 
-def test_rows_tell_where_they_came_from(spark: SparkSession, api: Api) -> None:
+def test_rows_contain_their_origin(spark: SparkSession, api: Api) -> None:
     api.records = comments(1, 12)
     columns = ["_url", "_status", "_fetchedAt"]
     found = read(spark, api, metadata_columns=columns, params={"key": "s3cret"}, streaming=False).collect()
@@ -208,7 +206,7 @@ def test_secrets_are_neither_in_the_plan_nor_in_progress_nor_in_errors(
     assert "s3cret" not in said
 
 
-def test_a_token_in_a_file_goes_with_every_request(spark: SparkSession, api: Api, tmp_path: Path) -> None:
+def test_a_token_from_a_file_is_sent_with_every_request(spark: SparkSession, api: Api, tmp_path: Path) -> None:
     api.records = comments(1, 25)
     token = tmp_path / "token"
     token.write_text("s3cret\n")
@@ -223,12 +221,12 @@ def test_a_token_in_a_file_goes_with_every_request(spark: SparkSession, api: Api
     assert {request.headers["authorization"] for request in api.requests} == {"Bearer s3cret"}
 
 
-def test_a_status_that_is_ignored_is_the_end(spark: SparkSession, api: Api) -> None:
+def test_an_ignored_status_ends_the_list(spark: SparkSession, api: Api) -> None:
     api.failures.extend([404] * 10)
     assert read(spark, api, http=Http(ignore_statuses=[404]), streaming=False).count() == 0
 
 
-def test_progress_tells_the_lag(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
+def test_progress_contains_the_lag(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
     api.records = comments(1, 30)
     query = epochal.write.jdbc(
         read(spark, api, limits=Limits(rows=10)),

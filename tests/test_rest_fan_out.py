@@ -32,7 +32,7 @@ def api() -> Iterator[PostsApi]:
 
 @pytest.fixture
 def copy(spark: SparkSession, api: PostsApi, sqlite: Sqlite, checkpoint: Path) -> Callable[..., None]:
-    """Writes what the posts have into a table, until all is there."""
+    """Writes the comments of all posts into a table."""
 
     def copy(kind: str, of: tuple[int, ...] = POSTS) -> None:
         frame = epochal.read.rest(
@@ -62,7 +62,7 @@ def copy(spark: SparkSession, api: PostsApi, sqlite: Sqlite, checkpoint: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_lists_that_come_and_go_are_delivered_once_each_whatever_commits_are_lost(
+def test_added_and_removed_lists_are_delivered_once_with_lost_commits(
     kind: str, copy: Callable[..., None], api: PostsApi, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     for first, of in ((1, (1, 2)), (26, (2, 3)), (51, (3,)), (76, POSTS)):

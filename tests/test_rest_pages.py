@@ -1,4 +1,4 @@
-"""``epochal-rest`` against APIs whose pages name the next one, through Python and into a table."""
+"""``epochal-rest`` against APIs whose pages link to the next one, through Python and into a table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pages() -> Iterator[ChainedApi]:
 
 @pytest.fixture
 def copy(spark: SparkSession, pages: ChainedApi, sqlite: Sqlite, checkpoint: Path) -> Callable[..., Any]:
-    """Writes what the API has into a table, and gives the query when it has ended."""
+    """Writes all records of the API into a table; returns the query after its end."""
 
     def copy(kind: str, **options: Any) -> Any:
         frame: DataFrame = epochal.read.rest(
@@ -76,7 +76,7 @@ def test_pages_are_followed_into_a_table_each_record_once(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_replay_comes_from_the_journal_and_writes_nothing_twice(
+def test_a_replay_is_read_from_the_journal_and_writes_nothing_twice(
     kind: str, copy: Callable[..., Any], pages: ChainedApi, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     pages.records = comments(1, 25)
@@ -89,19 +89,19 @@ def test_a_replay_comes_from_the_journal_and_writes_nothing_twice(
     assert stored(sqlite) == as_rows(comments(1, 25))
 
 
-def test_a_loop_is_an_error_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
+def test_a_loop_is_a_named_error(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
     with pytest.raises(epochal.RecordError, match="PAGINATION_LOOP"):
         copy("cursor", pages=rest.Cursor(next="/meta/next", has_more="/meta/more"))
 
 
-def test_more_pages_than_max_pages_are_an_error_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
+def test_more_pages_than_max_pages_are_a_named_error(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
     with pytest.raises(epochal.RecordError, match=r"TOO_MANY_PAGES.*more than 2 pages"):
         copy("next-url", pages=rest.NextUrl(next="/meta/url", max_pages=2))
 
 
-def test_a_link_to_another_host_is_refused_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
+def test_a_link_to_another_host_is_refused(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
-    with pytest.raises(epochal.RecordError, match=r"LINK_REFUSED.*names https://elsewhere.invalid/x as its"):
-        copy("next-url", pages=rest.NextUrl(next="/meta/elsewhere"))
+    with pytest.raises(epochal.RecordError, match=r"LINK_REFUSED.*names https://other.invalid/x as its"):
+        copy("next-url", pages=rest.NextUrl(next="/meta/foreign"))

@@ -18,15 +18,15 @@ from support.databases import Sqlite
 from support.documents import page
 from support.streams import finish, rows_by_batch
 
-#: By the stub that each names: ``<!-- needs: github -->``.
+#: By stub, from ``<!-- needs: github -->``.
 RECIPES = {block.needs[0]: block.text for block in page("docs/rest-recipes.md").blocks("python") if block.needs}
 
-#: Windows begin a few seconds ago, and are short: their time must have passed when a recipe is read.
+#: Windows begin a few seconds ago and are short, because they must have ended when a recipe is read.
 START = instant(datetime.now(timezone.utc).replace(microsecond=0) - timedelta(seconds=10))
 
 
 class Environment:
-    """In place of a variable of the driver, which has none."""
+    """Replaces an environment variable that the driver does not have."""
 
     @staticmethod
     def env(name: str) -> Secret:
@@ -35,7 +35,7 @@ class Environment:
 
 
 def frame(spark: SparkSession, recipe: str, server: shapes.Server) -> DataFrame:
-    """What a recipe reads, from ``server`` in place of the API's own host, seven rows a batch."""
+    """The rows that a recipe reads from ``server`` in place of the API's host, seven per batch."""
     there = f"http://{server.url.split('/')[2]}/"
     program = re.sub(r"https://[^/\"]+/", there, recipe).replace("\n)", "\n    limits=Limits(rows=7),\n)", 1)
     program = re.sub(r'start="2026[^"]*"', f'start="{START}"', program)
@@ -51,7 +51,7 @@ def test_there_are_ten_recipes_and_one_by_time() -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_reads_each_record_once_and_goes_on_where_it_was(
+def test_a_recipe_reads_each_record_once_and_resumes(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     def copy() -> list[int]:

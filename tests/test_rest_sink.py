@@ -40,7 +40,7 @@ def numbers(spark: SparkSession, count: int) -> DataFrame:
 
 
 def send(frame: DataFrame, orders: Orders, checkpoint: Path, **options: Any) -> str:
-    """Sends all rows; the query's id."""
+    """Sends all rows; returns the query's id."""
     url = options.pop("url", orders.url)
     http = Http(retry=Retry(initial_delay="1ms"))
     given: dict[str, Any] = {"trigger": "availableNow", "http": http, "sink_id": "orders"} | options
@@ -67,7 +67,7 @@ def test_a_replay_sends_the_same_keys(
         assert max(orders.applied.values()) > 1
 
 
-def test_anyone_can_work_out_a_key(spark: SparkSession, orders: Orders, checkpoint: Path) -> None:
+def test_an_idempotency_key_can_be_computed(spark: SparkSession, orders: Orders, checkpoint: Path) -> None:
     send(numbers(spark, 10), orders, checkpoint / "a", key_columns=["id"])
     for sent in orders.requests:
         name = '["columns","orders",null]\n' + json.dumps({"id": sent.rows[0]["id"]}, separators=(",", ":"))

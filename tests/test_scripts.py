@@ -1,4 +1,4 @@
-"""What ``scripts`` say of a run of the tests, and of the sources."""
+"""Reports of ``scripts`` about test runs and sources."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def script(name: str) -> ModuleType:
     return module
 
 
-def test_tests_that_did_not_run_are_counted_and_named_and_the_last_line_has_the_sums() -> None:
+def test_skipped_tests_are_listed_and_the_last_line_has_the_sums() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "count_tests.py")]
     said = subprocess.run(command, input=LOG, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[0] == "2 cancelled or skipped"
@@ -61,7 +61,7 @@ def test_tests_that_did_not_run_are_counted_and_named_and_the_last_line_has_the_
         "ZoneId.systemDefault",
     ],
 )
-def test_what_takes_the_defaults_of_the_jvm_is_found_in_the_sources(code: str) -> None:
+def test_uses_of_the_jvms_defaults_are_found(code: str) -> None:
     assert script("check_tree").DEFAULTS.search(code)
 
 
@@ -76,12 +76,12 @@ def test_what_takes_the_defaults_of_the_jvm_is_found_in_the_sources(code: str) -
         'DateTimeFormatter.ofPattern("uuuu", Locale.ROOT)',
     ],
 )
-def test_what_names_its_locale_or_charset_is_let_be(code: str) -> None:
+def test_code_with_explicit_locale_or_charset_is_accepted(code: str) -> None:
     assert not script("check_tree").DEFAULTS.search(code)
 
 
 class Vulnerabilities(BaseHTTPRequestHandler):
-    """A database in OSV's form, that knows of one in every version of the PostgreSQL driver."""
+    """A database in OSV format with a vulnerability in every version of the PostgreSQL driver."""
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
@@ -103,7 +103,7 @@ class Vulnerabilities(BaseHTTPRequestHandler):
         ("com.zaxxer:HikariCP:7.0.2", 0, "0 have known vulnerabilities"),
     ],
 )
-def test_an_audit_fails_on_what_is_known(library: str, code: int, said: str, tmp_path: Path) -> None:
+def test_an_audit_fails_on_a_known_vulnerability(library: str, code: int, said: str, tmp_path: Path) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Vulnerabilities) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         done = audit(library, f"http://127.0.0.1:{server.server_port}", tmp_path)
@@ -112,7 +112,7 @@ def test_an_audit_fails_on_what_is_known(library: str, code: int, said: str, tmp
     assert said in done.stdout
 
 
-def test_an_audit_without_a_database_says_that_nothing_was_audited(tmp_path: Path) -> None:
+def test_an_audit_without_a_database_reports_that_nothing_was_audited(tmp_path: Path) -> None:
     done = audit("com.zaxxer:HikariCP:7.0.2", "http://127.0.0.1:1", tmp_path)
     assert done.returncode == 0
     assert "nothing was audited" in done.stdout

@@ -1,4 +1,4 @@
-"""A driver that serves several users: what a client of Spark Connect can make it read, load and send."""
+"""A driver that serves several users: what a Spark Connect client can make it read, load and send."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.scripts import run_script
 SECRET = "sesame-of-the-driver"
 VARIABLE = "EPOCHAL_TEST_DRIVER_SECRET"
 
-#: Asks for the API's records with options; says the condition that it was refused with, or the number of records.
+#: Reads the API's records with options; prints the condition of the refusal, or the number of records.
 CLIENT = """
 spark = epochal.configure(SparkSession.builder.remote({address!r})).getOrCreate()
 for name, value in {conf!r}.items():
@@ -46,7 +46,7 @@ says(read=[tried("epochal-rest", options) for options in {reads!r}],
 spark.stop()
 """
 
-#: What a client may try to be let in by.
+#: Settings by which a client may try to get access.
 OWN_SETTINGS = {
     "spark.epochal.sharedDriver": "false",
     "spark.epochal.allowedFiles": "/",
@@ -68,7 +68,7 @@ def ask(
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``secret`` and ``allowed/token``, and ``allowed/link``, which leads to ``secret``."""
+    """A directory with ``secret``, ``allowed/token``, and ``allowed/link``, a link to ``secret``."""
     directory = tmp_path_factory.mktemp("driver")
     (directory / "allowed").mkdir()
     (directory / "secret").write_text(SECRET)
@@ -82,14 +82,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(place: Path) -> Iterator[str]:
-    """As anybody starts it."""
+    """A server with default settings."""
     with connect_server.running(epochal.jar_path(), environment={VARIABLE: SECRET}) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def opened_server(place: Path) -> Iterator[str]:
-    """Whose owner allows a directory, and a prefix of variables."""
+    """A server whose owner allows a directory and a prefix of environment variables."""
     conf = {
         "spark.epochal.allowedFiles": str(place / "allowed"),
         "spark.epochal.allowedEnvironment": "EPOCHAL_TEST_*",
@@ -99,7 +99,7 @@ def opened_server(place: Path) -> Iterator[str]:
 
 
 def places(api: Api, place: Path) -> list[dict[str, str]]:
-    """Options that name a file or a variable of the driver, with the caller's own API."""
+    """Options that name a file or an environment variable of the driver, with the caller's own API."""
     file = str(place / "secret")
     url = {"url": api.url}
     return [
@@ -121,7 +121,7 @@ def places(api: Api, place: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_client_reads_no_file_and_no_variable_of_the_driver_whatever_it_sets(
+def test_a_client_reads_no_file_and_no_variable_of_the_driver_with_any_setting(
     server: str, place: Path, api: Api
 ) -> None:
     facts = ask(server, places(api, place), conf=OWN_SETTINGS)
@@ -130,7 +130,7 @@ def test_a_client_reads_no_file_and_no_variable_of_the_driver_whatever_it_sets(
     assert not any(SECRET in said for said in facts["read"])
 
 
-def test_the_driver_of_one_user_reads_what_its_user_names(spark: SparkSession, place: Path) -> None:
+def test_the_driver_of_a_single_user_reads_the_named_files(spark: SparkSession, place: Path) -> None:
     with api_support.serve(Api(records=[{"id": 1}])) as api:
         options = {"url": api.url, "bearerTokenFile": str(place / "secret")}
         assert spark.read.format("epochal-rest").schema("id INT").options(**options).load().count() == 1
@@ -164,7 +164,7 @@ def test_a_client_reads_the_checkpoints_that_the_owner_allows_and_no_others(
 
 
 @pytest.mark.slow
-def test_what_is_refused_does_not_tell_whether_it_exists(server: str, place: Path, api: Api) -> None:
+def test_a_refusal_does_not_reveal_whether_a_file_exists(server: str, place: Path, api: Api) -> None:
     names = ["secret", "nothing"]
     files = [{"url": api.url, "bearerTokenFile": str(place / name)} for name in names]
     variables = [{"url": api.url, "bearerTokenEnv": name} for name in (VARIABLE, "NO_SUCH_VARIABLE")]
@@ -200,7 +200,7 @@ def test_a_client_writes_no_file_and_loads_no_class_of_the_driver(server: str, p
 
 @pytest.mark.slow
 def test_a_password_file_of_the_drivers_user_is_not_sent_to_a_clients_server(tmp_path: Path) -> None:
-    """PgJDBC looks for it by itself, where no password is given."""
+    """PgJDBC reads the file by default if no password is set."""
     from support.passwords import AskingServer
 
     (tmp_path / "pgpass").write_text(f"*:*:*:*:{SECRET}\n")
@@ -216,7 +216,7 @@ def test_a_password_file_of_the_drivers_user_is_not_sent_to_a_clients_server(tmp
 
 
 @pytest.mark.slow
-def test_what_the_owner_allows_works_and_nothing_beside_it(opened_server: str, place: Path) -> None:
+def test_only_files_and_variables_that_the_owner_allows_can_be_read(opened_server: str, place: Path) -> None:
     with api_support.serve(Api(records=[{"id": 1}, {"id": 2}])) as api:
         allowed = place / "allowed"
         good = [
@@ -245,7 +245,7 @@ def test_what_the_owner_allows_works_and_nothing_beside_it(opened_server: str, p
 def test_a_thrift_client_reads_no_file_of_the_driver(place: Path, api: Api, tmp_path: Path) -> None:
     with connect_server.thrift(epochal.jar_path(), tmp_path, {}) as url:
         options = f"url '{api.url}', bearerTokenFile '{place / 'secret'}'"
-        told = connect_server.beeline(
+        output = connect_server.beeline(
             url,
             [
                 "SET spark.epochal.allowedFiles=/",
@@ -254,5 +254,5 @@ def test_a_thrift_client_reads_no_file_of_the_driver(place: Path, api: Api, tmp_
                 "SELECT * FROM v",
             ],
         )
-    assert "EPOCHAL.OPTION_NOT_ALLOWED" in told, told
+    assert "EPOCHAL.OPTION_NOT_ALLOWED" in output, output
     assert api.requests == []

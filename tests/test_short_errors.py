@@ -1,4 +1,4 @@
-"""An error is at most fifteen lines, and one of Epochal's: in a script, in a notebook, over Spark Connect."""
+"""Errors have at most fifteen lines and are Epochal's: in a script, in a notebook, over Spark Connect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from support.scripts import run_script
 
 MOST = 15
 
-#: Runs the mistakes as the main module of an interpreter would, and says what it shows on stderr.
+#: Runs the mistakes as the main module of an interpreter, and prints its stderr.
 SCRIPT = """
 import contextlib, io, linecache
 from support.mistakes import MISTAKES
@@ -72,7 +72,7 @@ def test_a_script_shows_at_most_fifteen_lines(bad: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def allowed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What a server's owner allows its clients: the files of these tests."""
+    """A server whose owner allows clients the files of these tests."""
     return {"spark.epochal.allowedFiles": str(tmp_path_factory.getbasetemp())}
 
 
@@ -97,7 +97,7 @@ def test_a_script_over_connect_shows_at_most_fifteen_lines(server: str, bad: str
 
 
 @pytest.mark.slow
-def test_a_server_without_the_jar_is_told_as_that(server_without_jar: str, tmp_path: Path) -> None:
+def test_a_server_without_the_jar_raises_session_without_jar(server_without_jar: str, tmp_path: Path) -> None:
     facts = run_script(f"""
 spark = SparkSession.builder.remote("{server_without_jar}").getOrCreate()
 said = []
@@ -141,12 +141,12 @@ url, bad, place = "http://127.0.0.1:1", {bad!r}, {str(tmp_path)!r}
 
 
 def conditions() -> list[str]:
-    """The messages of docs/ERRORS.md, as the jar writes them."""
+    """The messages of docs/ERRORS.md, as the jar formats them."""
     rows = re.findall(r"^- `(\w+)`: (.*?) → (.*)$", (ROOT / "docs/ERRORS.md").read_text("utf-8"), re.MULTILINE)
     return [f"[EPOCHAL.{name}] {problem} Hint: {hint}" for name, problem, hint in rows]
 
 
-def test_every_error_of_the_reference_is_short_however_deep_it_was_raised() -> None:
+def test_every_error_of_the_reference_is_short_at_any_stack_depth() -> None:
     assert len(conditions()) > 60
     code = "def deep(n, message):\n    if n == 0:\n        raise RuntimeError(message)\n    deep(n - 1, message)\n"
     library: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Secrets that stand in SQL: they are in no event, on no page and in no plan, while the statements work."""
+"""Secrets in SQL are in no event, UI page or plan, and the statements work."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from support.ui import events, kinds_with
 
 MARK = "open-sesame"
 
-#: Runs statements and says what is found where; {session} makes the session.
+#: Runs statements and prints where secrets are found; {session} creates the session.
 PROGRAM = """
-from support.ui import told
+from support.ui import status_pages
 spark = {session}
 counts = []
 shown = []
@@ -41,14 +41,14 @@ counts.append(plain.load().count())
 pages = {{}}
 if {described!r}:
     context = spark.sparkContext
-    pages = told(context.uiWebUrl, context.applicationId)
+    pages = status_pages(context.uiWebUrl, context.applicationId)
 spark.stop()
 says(counts=counts, shown=shown, pages=[name for name, text in pages.items() if {mark!r} in text], asked=list(pages))
 """
 
 
 def statements(api: Api, database: Path) -> list[str]:
-    """A view and tables over the API and a database, with a secret in every option that may have one."""
+    """A view and tables over the API and a database, with a secret in every secret option."""
     secrets = f"headers.`X-Key` '{MARK}', 'params.key' '{MARK}', apiKey '{MARK}', user '{MARK}'"
     rest = f"USING `epochal-rest` OPTIONS (url '{api.url}?q={MARK}', {secrets})"
     jdbc = f"OPTIONS (url 'jdbc:sqlite:{database}', dbtable 'rows', createTable 'true', password '{MARK}')"
@@ -145,8 +145,8 @@ def test_secrets_in_sql_are_in_no_event_of_a_thrift_server(filled: Api, log: Pat
         "spark.epochal.allowedFiles": str(tmp_path),
     }
     with connect_server.thrift(epochal.jar_path(), tmp_path, conf) as url:
-        told = connect_server.beeline(url, statements(filled, tmp_path / "kept.db"))
-    assert told.splitlines().count("3") == 4, told
+        output = connect_server.beeline(url, statements(filled, tmp_path / "kept.db"))
+    assert output.splitlines().count("3") == 4, output
     assert {request.headers.get("x-key") for request in filled.requests} == {MARK}
     found = events(log)
     assert any("HiveThriftServer2" in event["Event"] or "thriftserver" in event["Event"] for event in found)

@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - names of Spark's
-"""``epochal.testing``: right readers keep every promise, wrong ones are found by the one they break."""
+"""``epochal.testing``: correct readers keep every promise, faulty ones break the promise that covers their fault."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pyspark.sql.datasource import (
 import epochal
 from epochal import testing
 
-# Python workers cannot import the tests.
+# Pickled by value, because Python workers cannot import the tests.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 SECONDS = 240
@@ -33,7 +33,7 @@ QUERIES = {"replay", "checkpoint-alone", "query-available-now", "restarts"}
 
 @dataclass
 class Origin:
-    """A file of lines, each with the time at which it was written."""
+    """A file of lines, each with its time."""
 
     path: Path
     count: int = 0
@@ -63,7 +63,7 @@ class Slice(InputPartition):
 
 
 class LineReader(DataSourceStreamReader):
-    """As it should be: the offset is the number of lines delivered."""
+    """Correct: the offset is the number of delivered lines."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -85,7 +85,7 @@ class LineReader(DataSourceStreamReader):
 
 
 class SimpleLineReader(SimpleDataSourceStreamReader):
-    """The same for Spark's simple readers."""
+    """Correct, with Spark's simple reader."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -114,7 +114,7 @@ class LineSource(DataSource):
 
 
 class SideFileReader(LineReader):
-    """Wrong: where to read on is kept in a file beside the origin."""
+    """Wrong: keeps its position in a file beside the origin."""
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         position = Path(f"{self.path}.position")
@@ -124,7 +124,7 @@ class SideFileReader(LineReader):
 
 
 class LateFileReader(LineReader):
-    """Wrong: what was delivered is kept in a file beside the origin, a batch late. One resume does not see it."""
+    """Wrong: keeps its position in a file beside the origin, a batch late. A single resume does not detect it."""
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         position = Path(f"{self.path}.position")
@@ -134,7 +134,7 @@ class LateFileReader(LineReader):
 
 
 class WallClockReader(LineReader):
-    """Wrong: the end of a batch is what the clock says."""
+    """Wrong: the end of a batch is the wall-clock time."""
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
         return {"lines": time.time_ns()}
@@ -145,14 +145,14 @@ class WallClockReader(LineReader):
 
 
 class ForgettingReader(SimpleLineReader):
-    """Wrong: a replay reads everything that is there by now."""
+    """Wrong: a replay reads all current lines."""
 
     def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         return self.read(start)[0]
 
 
 class SlowReader(LineReader):
-    """Right, and slower than the tests' shortest timeout."""
+    """Correct, but slower than the tests' shortest timeout."""
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         time.sleep(5)
@@ -170,7 +170,7 @@ def names(promises: list[testing.Promise]) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_right_data_source_keeps_every_promise(spark: SparkSession, origin: Origin) -> None:
+def test_a_correct_data_source_keeps_every_promise(spark: SparkSession, origin: Origin) -> None:
     report = testing.check_source(spark, LineSource, options={"path": origin.path}, add=origin.add, timeout=SECONDS)
     report.assert_all()
     assert names(report.exempt) == {"max-rows", "available-now-target"}
@@ -179,7 +179,7 @@ def test_a_right_data_source_keeps_every_promise(spark: SparkSession, origin: Or
 
 
 @pytest.mark.slow
-def test_a_right_simple_reader_keeps_the_promises_of_readers_and_replays(spark: SparkSession, origin: Origin) -> None:
+def test_a_correct_simple_reader_keeps_the_promises_of_readers_and_replays(spark: SparkSession, origin: Origin) -> None:
     wanted = names(testing.source_promises()) - QUERIES | {"replay"}
     report = check(spark, lambda: SimpleLineReader(str(origin.path)), origin, only=wanted)
     report.assert_all()
@@ -217,9 +217,7 @@ def test_rows_that_are_not_kept_are_replayed_twice_from_a_copy_of_the_checkpoint
     assert names(report.kept) == {"checkpoint-alone"}
 
 
-def test_a_wall_clock_is_found_by_an_end_that_moves_though_nothing_was_added(
-    spark: SparkSession, origin: Origin
-) -> None:
+def test_a_wall_clock_as_end_is_found_without_added_rows(spark: SparkSession, origin: Origin) -> None:
     report = check(spark, lambda: WallClockReader(str(origin.path)), origin, only=["end-from-origin"])
     assert "the end went from" in report.finding("end-from-origin").explanation
 
@@ -253,7 +251,7 @@ def test_an_exemption_is_shown_with_its_reason(spark: SparkSession, origin: Orig
     assert "declared: the origin is a clock" in str(report)
 
 
-def test_no_promises_and_what_is_none_are_refused(spark: SparkSession) -> None:
+def test_empty_and_invalid_promises_are_refused(spark: SparkSession) -> None:
     for only in ([], ["keeps-rows"]):
         with pytest.raises(epochal.OptionError, match="promise"):
             testing.check_source(spark, "rate", only=only)
@@ -277,9 +275,7 @@ def test_a_reader_in_python_without_pyarrow_is_refused(
         check(spark, lambda: LineReader(str(origin.path)), origin)
 
 
-def test_a_query_that_has_not_ended_says_what_it_delivered_and_how_to_wait_longer(
-    spark: SparkSession, origin: Origin
-) -> None:
+def test_a_timeout_reports_delivered_rows_and_how_to_wait_longer(spark: SparkSession, origin: Origin) -> None:
     origin.add(1)
     source = lambda: SlowReader(str(origin.path))  # noqa: E731
     report = testing.check_source(spark, source, schema="line STRING", only=["query-available-now"], timeout=1)

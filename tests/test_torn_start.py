@@ -1,4 +1,4 @@
-"""A query that was killed while Spark logged its first batch starts again."""
+"""A query that was killed while Spark logged its first batch can be restarted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.streams import finish
 
 
 def tear(checkpoint: Path) -> Path:
-    """Leaves what a kill between writing `offsets/0` and renaming it leaves."""
+    """Creates the state after a kill between writing `offsets/0` and renaming it."""
     for directory in ("offsets", "commits", "sources", "state"):
         (checkpoint / directory).mkdir(parents=True)
     (checkpoint / "metadata").write_text(f'{{"id":"{uuid.uuid4()}"}}')
@@ -24,7 +24,7 @@ def tear(checkpoint: Path) -> Path:
 
 
 @pytest.mark.parametrize("helper", [True, False])
-def test_a_query_whose_first_batch_was_torn_starts_again(
+def test_a_query_with_a_torn_first_batch_can_be_restarted(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, helper: bool
 ) -> None:
     torn = tear(checkpoint)
@@ -41,7 +41,7 @@ def test_a_query_whose_first_batch_was_torn_starts_again(
     assert not torn.exists()
 
 
-def test_plain_users_of_other_sinks_can_tell_spark_not_to_look(spark: SparkSession, checkpoint: Path) -> None:
+def test_the_check_can_be_disabled_for_other_sinks(spark: SparkSession, checkpoint: Path) -> None:
     tear(checkpoint)
     setting = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
     spark.conf.set(setting, "false")

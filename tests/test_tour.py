@@ -1,4 +1,4 @@
-"""The tour of structured streaming, a notebook: it runs from its first cell to its last one, without a browser."""
+"""The tour of structured streaming, a notebook, runs from the first cell to the last, without a browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 TOUR = ROOT / "examples" / "streaming_tour.ipynb"
 
-#: What the tour shows, by its spelling in a cell.
+#: Subjects of the tour, by their spelling in a cell.
 SHOWN = {
     "sources": ['format("socket")', 'format("rate")', ".json(", "maxFilesPerTrigger", ".read.random(", ".read.rest("],
     "columns": ["withColumnRenamed(", "withColumnsRenamed(", "toDF(", "isStreaming"],

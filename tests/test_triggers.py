@@ -1,4 +1,4 @@
-"""The trigger of a helper: what its text means, and what a real-time query is started with."""
+"""Triggers of the helpers: their syntax, and the settings of a real-time query."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from support.waiting import until
 
 ALLOWLIST = "spark.sql.streaming.realTimeMode.allowlistCheck"
 SHORTEST = "spark.sql.streaming.realTimeMode.minBatchDuration"
-#: Spark's own sink that keeps nothing, as a helper would start it.
+#: Spark's noop sink, as a helper would start it.
 NOOP = Form("noop", "epochal.write.noop", {}, {})
 
 
 @pytest.fixture
 def short(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session in which the batches of a real-time query may be short."""
+    """A session that allows short batches in real-time queries."""
     spark.conf.set(SHORTEST, "200")
     yield spark
     spark.conf.unset(SHORTEST)
@@ -61,7 +61,7 @@ def some_rows(query: StreamingQuery) -> None:
 
 
 def commit_what_is_begun(spark: SparkSession, checkpoint: Path) -> None:
-    """A stop in the middle of an epoch leaves it begun, and only micro-batches may run it again."""
+    """A stop in the middle of an epoch leaves it unfinished, and only micro-batches may replay it."""
     assert started(strings(spark), checkpoint, "availableNow").awaitTermination(60)
 
 
@@ -84,7 +84,7 @@ def refused_in_real_time(spark: SparkSession, checkpoint: Path) -> epochal.ModeE
         (None, None),
     ],
 )
-def test_a_real_time_trigger_says_how_long_a_batch_is(trigger: str | None, interval: str | None) -> None:
+def test_a_real_time_trigger_sets_the_batch_duration(trigger: str | None, interval: str | None) -> None:
     assert real_time(trigger) == interval
 
 
@@ -107,13 +107,15 @@ def test_a_misspelt_real_time_trigger_is_refused_with_the_right_one(
     assert refused.value.hint == meant
 
 
-def test_a_real_time_query_is_started_with_what_spark_asks_for(short: SparkSession, checkpoint: Path) -> None:
+def test_a_real_time_query_is_started_with_the_settings_that_spark_requires(
+    short: SparkSession, checkpoint: Path
+) -> None:
     some_rows(started(strings(short), checkpoint, "realTime 300 milliseconds"))
     assert short.conf.get(ALLOWLIST) == "true"
     assert short.conf.get(ALLOWLIST, None) is None
 
 
-def test_a_start_leaves_the_session_as_it_was(short: SparkSession, checkpoint: Path) -> None:
+def test_a_start_does_not_change_the_session(short: SparkSession, checkpoint: Path) -> None:
     short.conf.set(ALLOWLIST, "true")
     try:
         with pytest.raises(Exception, match="minBatchDuration"):
@@ -129,16 +131,14 @@ def test_real_time_and_complete_exclude_each_other(spark: SparkSession, checkpoi
     assert refused.value.condition == "OPTION_CONFLICT"
 
 
-def test_a_real_time_query_goes_on_in_micro_batches_and_back(short: SparkSession, checkpoint: Path) -> None:
+def test_a_real_time_query_switches_to_micro_batches_and_back(short: SparkSession, checkpoint: Path) -> None:
     for trigger in ("realTime 300 milliseconds", "100 milliseconds", "realTime 300 milliseconds"):
         some_rows(started(strings(short), checkpoint, trigger))
         if not trigger.startswith("realTime"):
             commit_what_is_begun(short, checkpoint)
 
 
-def test_a_checkpoint_of_micro_batches_is_refused_in_real_time_and_says_what_to_do(
-    short: SparkSession, checkpoint: Path
-) -> None:
+def test_a_micro_batch_checkpoint_is_refused_in_real_time_with_a_hint(short: SparkSession, checkpoint: Path) -> None:
     query = started(strings(short), checkpoint, "100 milliseconds")
     until(lambda: numbers(checkpoint, "commits"), "a batch")
     query.stop()
@@ -149,7 +149,7 @@ def test_a_checkpoint_of_micro_batches_is_refused_in_real_time_and_says_what_to_
     assert "spark.sql.streaming.stateStore.checkpointFormatVersion" in error.hint
 
 
-def test_an_epoch_that_a_stop_left_begun_is_refused_in_real_time_until_it_is_committed(
+def test_an_unfinished_epoch_is_refused_in_real_time_until_it_is_committed(
     short: SparkSession, checkpoint: Path
 ) -> None:
     commit_what_is_begun(short, checkpoint)
@@ -161,9 +161,7 @@ def test_an_epoch_that_a_stop_left_begun_is_refused_in_real_time_until_it_is_com
     commit_what_is_begun(short, checkpoint)
 
 
-def test_without_the_helper_a_sink_that_spark_does_not_list_says_which_setting_it_needs(
-    short: SparkSession, checkpoint: Path
-) -> None:
+def test_without_the_helper_an_unlisted_sink_names_the_required_setting(short: SparkSession, checkpoint: Path) -> None:
     writer: Any = strings(short).writeStream.format("epochal-jdbc").outputMode("update")
     writer = writer.options(url=f"jdbc:sqlite:{checkpoint.parent}/t.db", dbtable="t", createTable="true")
     with pytest.raises(epochal.ModeError) as refused:
@@ -173,14 +171,14 @@ def test_without_the_helper_a_sink_that_spark_does_not_list_says_which_setting_i
 
 @dataclass
 class OldSession:
-    """What the helper asks of a session."""
+    """A fake session with the methods that the helper uses."""
 
     version: str
 
 
 @dataclass
 class OldWriter:
-    """A writer of Spark Connect that knows no real-time trigger."""
+    """A Spark Connect writer without a real-time trigger."""
 
     set: dict[str, str] = field(default_factory=dict)
 
@@ -200,7 +198,7 @@ class OldWriter:
     ("version", "reason"),
     [("4.0.5", "the session runs Spark 4.0.5"), ("4.1.4", "this client of Spark Connect has no real-time trigger")],
 )
-def test_where_spark_has_no_real_time_trigger_the_error_says_so(version: str, reason: str) -> None:
+def test_a_spark_without_real_time_triggers_is_a_named_error(version: str, reason: str) -> None:
     with pytest.raises(epochal.ModeError, match=reason) as refused:
         _realtime.set_trigger(
             cast(Any, OldWriter()), cast(Any, OldSession(version)), interval="5 seconds", options=frozenset()
@@ -208,7 +206,7 @@ def test_where_spark_has_no_real_time_trigger_the_error_says_so(version: str, re
     assert refused.value.condition == "MODE_UNSUPPORTED"
 
 
-def test_an_option_that_was_given_is_kept() -> None:
+def test_a_given_option_is_kept() -> None:
     writer = OldWriter()
     with pytest.raises(epochal.ModeError):
         _realtime.set_trigger(
@@ -233,12 +231,12 @@ def test_an_option_that_was_given_is_kept() -> None:
         ),
     ],
 )
-def test_what_spark_refuses_under_a_continuous_trigger_says_what_to_use_instead(said: str, meant: str) -> None:
+def test_refusals_under_a_continuous_trigger_name_an_alternative(said: str, meant: str) -> None:
     error = from_spark(RuntimeError(said))
     assert isinstance(error, epochal.ModeError)
     assert error.problem == meant
     assert 'trigger="1 second"' in error.hint
 
 
-def test_an_error_of_a_query_without_ours_stays_as_spark_has_it() -> None:
+def test_an_error_of_a_query_without_epochal_is_unchanged() -> None:
     assert from_spark(RuntimeError("Continuous processing does not support Aggregate operations.")) is None

@@ -1,4 +1,4 @@
-"""Values of what belongs together: checked when they are made, printed without secrets, and made of options."""
+"""Values that group options: validated at construction, printed without secrets."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ CLASSES = [
 
 
 def options(**given: Any) -> dict[str, str]:
-    """Of arguments of ``epochal.read.rest``."""
+    """Options for arguments of ``epochal.read.rest``."""
     return REST.options(given, None)
 
 
 @pytest.mark.parametrize("module", [auth, http, pages, records, rows, secret, table, rest, jdbc])
-def test_examples_print_what_they_say(module: ModuleType) -> None:
+def test_doctest_examples_are_correct(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_values_are_frozen_and_their_fields_keyword_only_but_for_the_one_that_names_them(kind: type[Value]) -> None:
+def test_values_are_frozen_with_keyword_only_fields_except_the_first(kind: type[Value]) -> None:
     assert is_dataclass(kind)
     positional = [one.name for one in fields(kind) if not one.kw_only]
     assert positional in ([], ["token"], ["key"], ["pointer"])
@@ -180,7 +180,7 @@ def test_values_of_the_sinks_set_their_options() -> None:
 
 
 def wrong(value: Any) -> Any:
-    """For what a type checker would refuse, too."""
+    """Untyped, for arguments that a type checker would refuse."""
     return value
 
 
@@ -236,9 +236,7 @@ def wrong(value: Any) -> Any:
         (lambda: Secret(""), r"Secret\.env\(\"TOKEN\"\)"),
     ],
 )
-def test_what_cannot_be_is_refused_when_it_is_made_and_the_right_spelling_named(
-    made: Callable[[], object], says: str
-) -> None:
+def test_invalid_values_are_refused_at_construction_with_a_suggestion(made: Callable[[], object], says: str) -> None:
     with pytest.raises(epochal.OptionError, match=says):
         made()
 
@@ -263,7 +261,7 @@ def test_secrets_are_not_printed_and_survive_pickling(value: object) -> None:
 
 
 @pytest.mark.parametrize("wrong", [HIDDEN, {"token": HIDDEN}, [HIDDEN]])
-def test_what_is_no_value_is_refused_without_showing_it(wrong: object) -> None:
+def test_an_object_that_is_not_a_value_is_refused_without_showing_it(wrong: object) -> None:
     with pytest.raises(epochal.OptionError, match=r"'auth' of epochal.read.rest.*auth=rest.Bearer") as caught:
         options(auth=wrong)
     assert HIDDEN not in str(caught.value)
@@ -325,7 +323,7 @@ def test_a_trigger_is_one_argument(text: Any, expected: dict[str, object]) -> No
     ("text", "says"),
     [("available_now", '"availableNow"'), ("soon", "5 seconds"), (True, "5 seconds"), ("continuous", "5 seconds")],
 )
-def test_what_is_no_trigger_is_refused_and_the_nearest_named(text: Any, says: str) -> None:
+def test_an_invalid_trigger_is_refused_with_the_nearest_valid_one(text: Any, says: str) -> None:
     writer: Any = Writer()
     with pytest.raises(epochal.OptionError, match=says):
         triggered(writer, text)

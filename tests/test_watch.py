@@ -33,7 +33,7 @@ from support.waiting import until
 
 
 def random_query(spark: SparkSession, sqlite: Sqlite, checkpoint: Path, **more: Any) -> StreamingQuery:
-    """Random strings into the table ``strings``; all 1,000 of them, in ten epochs, unless ``more`` says otherwise."""
+    """Random strings into the table ``strings``: 1,000 in ten epochs, unless ``more`` overrides it."""
     max_rows = more.pop("max_rows", 1000)
     rows = epochal.read.random(spark, rows_per_batch=100, max_rows=max_rows)
     known = {"table": "strings", "create_table": True, "checkpoint": checkpoint, "trigger": "availableNow"}
@@ -61,7 +61,9 @@ def test_a_watched_query_ends_with_one_line(spark: SparkSession, sqlite: Sqlite,
     )
 
 
-def test_what_the_jar_reports_is_what_is_read(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
+def test_the_reported_metrics_match_the_read_rows(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
     api.records = comments(1, 50)
     rows = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=rest.Offset(size=10), limits=Limits(rows=10))
     query = epochal.write.jdbc(
@@ -84,7 +86,7 @@ def test_what_the_jar_reports_is_what_is_read(spark: SparkSession, api: Api, sql
 
 
 @pytest.mark.slow
-def test_before_the_first_batch_it_says_what_the_poll_has_received(
+def test_before_the_first_batch_a_watch_shows_the_progress_of_the_poll(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.records = comments(1, 5)
@@ -98,7 +100,7 @@ def test_before_the_first_batch_it_says_what_the_poll_has_received(
     assert (row.state, row.rate, row.sink, row.name) == ("starting", None, None, "comments")
 
     class Releasing(io.StringIO):
-        """Lets the API respond as soon as something was printed."""
+        """Lets the API respond after the first output."""
 
         def write(self, text: str) -> int:
             api.hold.set()
@@ -175,7 +177,7 @@ def test_await_all_waits_for_the_queries_of_a_session(
     endless.stop()
 
 
-#: Watches an endless stream; after the watch it says what it finds, and goes on.
+#: Watches an endless stream; after the watch it prints the result and continues.
 ENDLESS = """
 import sqlite3
 spark = epochal.configure(builder().config("spark.log.level", "OFF")).getOrCreate()
@@ -197,7 +199,7 @@ spark.stop()
 """
 
 
-def test_ctrl_c_stops_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_stops_cleanly_and_the_next_start_resumes(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SESSION + ENDLESS.replace("{place}", str(tmp_path))],
         stdout=subprocess.PIPE,
@@ -212,7 +214,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None
         for line in process.stdout:
             lines.append(line.rstrip())
             if not interrupted and "strings: epoch " in line:
-                os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to Python, and to its JVM
+                os.killpg(process.pid, signal.SIGINT)  # As a terminal does: to Python and its JVM.
                 interrupted = True
         assert process.wait(60) == 0, lines
     finally:
@@ -227,7 +229,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None
     assert "Traceback" not in text
     assert "KeyboardInterrupt" not in text
     assert "reentrant" not in text
-    # An epoch that the sink has committed, and Spark not yet, comes again.
+    # An epoch that the sink has committed and Spark has not is replayed.
     again = "1 epoch was there already" in lines[-1]
     resumed = rf"resumed at epoch {epochs}" + ", 1 epoch was there already" * again
     assert re.fullmatch(rf"300 rows in {3 + again} epochs into strings, .* s \({resumed}\)", lines[-1]), text
@@ -238,7 +240,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_over_connect_it_is_the_same(tmp_path: Path) -> None:
+def test_a_watch_works_over_connect(tmp_path: Path) -> None:
     allowed = {"spark.epochal.allowedFiles": str(tmp_path)}
     with connect_server.running(epochal.jar_path(), allowed) as address:
         facts = run_script(
@@ -311,7 +313,7 @@ def test_a_notebook_has_one_output_that_is_updated_and_its_interrupt_button_stop
         book,
         kernel_name="python3",
         timeout_func=lambda cell: 1 if "watch(endless" in cell.source else 300,
-        interrupt_on_timeout=True,  # what a notebook's interrupt button does
+        interrupt_on_timeout=True,  # As a notebook's interrupt button does.
     )
     client.execute()
     (watched,) = book.cells[1].outputs

@@ -1,4 +1,4 @@
-"""What ``epochal.watch`` makes of progresses: values, sums and lines. Without Spark."""
+"""``epochal.watch``: values, sums and lines from progress objects, without Spark."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def tally(*progresses: dict[str, Any]) -> Tally:
 
 
 def state(*progresses: dict[str, Any], **more: Any) -> QueryState:
-    """A state with these progresses, of a query named by its sink."""
+    """A state with these progress objects, of a query named by its sink."""
     found = tally(*progresses)
     known: dict[str, Any] = {"id": "i", "run_id": "r", "name": "strings", "phase": "running", "elapsed": 3.2}
     return QueryState(**(known | more), tally=found)
 
 
 def ten_epochs() -> list[dict[str, Any]]:
-    """Ten epochs of 100 rows, one a second, of 1,000 rows that there are."""
+    """Ten epochs of 100 rows, one per second, from 1,000 available rows."""
     return [progress(n, 100, at=n, source=lag(900 - 100 * n), sink=epoch(n, 100)) for n in range(10)]
 
 
@@ -81,7 +81,7 @@ def test_a_sink_without_epochs_has_sparks_count_or_that_of_the_rows_read() -> No
     assert batch_of(progress(0, 7, written=-1)).sink.rows == 7
 
 
-def test_metrics_that_are_not_ours_are_no_error() -> None:
+def test_other_metrics_are_ignored() -> None:
     source, sink = {"rowsBehind": "many", "secondsBehind": "?"}, {"epoch": "", "rows": "x"}
     batch = batch_of(progress(0, 7, source=source, sink=sink))
     assert (batch.behind, batch.is_exact, batch.seconds_behind) == (None, False, None)
@@ -94,7 +94,7 @@ def test_a_progress_without_metrics_durations_or_sources_is_read() -> None:
     assert (batch.is_idle, batch.seconds, batch.behind, batch.is_exact) == (True, 0.0, None, False)
 
 
-def test_a_name_loses_its_package_and_address() -> None:
+def test_a_name_is_shown_without_package_and_address() -> None:
     assert short_name("org.apache.spark.sql.execution.streaming.ConsoleTable$@4c1d00aa") == "ConsoleTable"
     assert short_name("FileSink[file:/tmp/out]") == "FileSink[file:/tmp/out]"
 
@@ -107,13 +107,13 @@ def test_rows_and_epochs_add_up() -> None:
     assert (found.rows_read, found.rows_written, found.batches, found.is_complete) == (1000, 1000, 10, True)
 
 
-def test_a_progress_that_was_seen_is_not_added_again() -> None:
+def test_a_progress_is_counted_once() -> None:
     found = tally(*ten_epochs())
     assert found.adding(batch_of(one) for one in ten_epochs()) == found
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_an_idle_look_adds_nothing_and_does_not_hide_the_batch_of_its_number(number: int) -> None:
+def test_an_idle_progress_adds_nothing_and_does_not_hide_the_batch_of_its_number(number: int) -> None:
     idle = progress(number, 0, at=2, is_idle=True, source=lag(0), sink=epoch(0, 100))
     found = tally(progress(0, 100, sink=epoch(0, 100)), idle)
     assert (found.rows_written, found.batches) == (100, 1)
@@ -133,12 +133,12 @@ def test_bad_rows_are_not_written() -> None:
     assert (found.rows_written, found.bad_rows) == (196, 4)
 
 
-def test_bad_rows_that_a_sink_adds_up_itself_are_taken_as_they_are() -> None:
+def test_a_sinks_own_total_of_bad_rows_is_used() -> None:
     sent = [{"epoch": str(n), "rows": "10", "requests": "10", "badRows": str(n)} for n in range(3)]
     assert tally(*(progress(n, 10, at=n, sink=sent[n]) for n in range(3))).bad_rows == 2
 
 
-def test_progresses_that_spark_has_forgotten_are_noticed() -> None:
+def test_missed_progresses_are_noticed() -> None:
     found = tally(progress(0, 100, sink=epoch(0, 100)), progress(7, 100, at=7, sink=epoch(7, 100)))
     assert not found.is_complete
     assert "at least 200 rows" in words.rows(state(progress(0, 100), progress(7, 100, at=7)))
@@ -154,12 +154,12 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
     assert tally(progress(0, 50, lasted=0.5)).rate == 100
     assert tally(*ten_epochs()).rate == pytest.approx(100)
     late = tally(*ten_epochs(), progress(10, 4000, at=100, lasted=10, sink=epoch(10, 4000)))
-    assert late.rate == pytest.approx(4000 / 100)  # since the end of the batch before it
+    assert late.rate == pytest.approx(4000 / 100)  # Since the end of the previous batch.
     paced = [progress(n, 500, at=5 * n, lasted=0.5) for n in range(6)]
     assert tally(*paced).rate == pytest.approx(100)
 
 
-def test_an_eta_needs_an_end_and_a_lag_that_shrinks() -> None:
+def test_an_eta_requires_an_end_and_a_shrinking_lag() -> None:
     assert tally(*ten_epochs()[:5]).eta == pytest.approx(5)
     assert tally(progress(0, 100, source=lag(900))).eta == pytest.approx(9)
     assert tally(progress(0, 100, source=lag(900)), progress(1, 100, at=1, source=lag(950))).eta is None
@@ -189,17 +189,17 @@ def test_the_summary_has_the_name_of_a_query_that_has_one() -> None:
     assert said == "nightly: 1,000 rows in 10 epochs into strings, 2 min 5 s"
 
 
-def test_a_stopped_query_says_where_and_that_it_can_go_on() -> None:
+def test_the_summary_of_a_stopped_query_shows_its_epoch_and_that_it_can_resume() -> None:
     stopped = state(*(progress(n, 40, at=n, sink=epoch(n, 40)) for n in range(1, 13)), phase="stopped")
     assert words.summary(stopped) == "strings: stopped at epoch 12, 480 rows; start again to resume"
 
 
-def test_a_stopped_query_into_another_sink_promises_nothing() -> None:
+def test_the_summary_of_a_query_into_another_sink_does_not_promise_a_resume() -> None:
     stopped = state(progress(12, 480, sink_name="ConsoleTable"), phase="stopped", name="console")
     assert words.summary(stopped) == "console: stopped at batch 12, 480 rows"
 
 
-def test_a_query_that_resumes_says_where_and_one_that_finds_nothing_says_so() -> None:
+def test_the_summary_shows_a_resume_and_a_run_without_rows() -> None:
     resumed = state(progress(10, 40, sink=epoch(10, 40)), progress(11, 40, sink=epoch(11, 40)), phase="ended")
     assert words.summary(resumed) == "80 rows in 2 epochs into strings, 3.2 s (resumed at epoch 10)"
     idle = state(progress(12, 0, is_idle=True), phase="ended")
@@ -211,12 +211,12 @@ def test_a_query_without_a_batch_has_a_summary() -> None:
     assert words.summary(state(phase="starting")) == "strings: still starting before its first batch, 3.2 s"
 
 
-def test_rows_read_are_told_where_others_are_written() -> None:
+def test_read_rows_are_shown_if_they_differ_from_written_ones() -> None:
     counts = state(progress(0, 1000, sink=epoch(0, 20)), progress(1, 1000, at=1, sink=epoch(1, 20)), phase="ended")
     assert words.summary(counts) == "2,000 rows read, 40 rows written in 2 epochs into strings, 3.2 s"
 
 
-def test_the_summary_tells_bad_rows_and_epochs_that_were_there() -> None:
+def test_the_summary_shows_bad_rows_and_skipped_epochs() -> None:
     found = state(
         progress(4, 100, sink=epoch(4, 100, outcome="repeated")),
         progress(5, 100, at=1, sink=epoch(5, 100, badRows="1")),
@@ -226,7 +226,7 @@ def test_the_summary_tells_bad_rows_and_epochs_that_were_there() -> None:
     assert words.summary(found) == f"99 rows in 2 epochs into strings, 3.2 s ({facts})"
 
 
-def test_a_line_has_all_that_is_known() -> None:
+def test_a_line_has_all_known_figures() -> None:
     counted = {"pages": "5", "requests": "7", "retries": "2", "throttled": "1", "waitedMillis": "3100"}
     found = [progress(n, 100, at=n, source=lag(900 - 100 * n) | counted, sink=epoch(n, 100)) for n in range(5)]
     assert words.line(state(*found)) == (
@@ -235,21 +235,21 @@ def test_a_line_has_all_that_is_known() -> None:
     )
 
 
-def test_before_the_first_progress_a_line_says_what_spark_does() -> None:
+def test_before_the_first_progress_a_line_shows_sparks_status() -> None:
     first = state(phase="starting", message="Getting offsets from epochal-rest[x]", elapsed=12)
     assert words.line(first) == "strings: no batch yet after 12 s: Getting offsets from epochal-rest[x]"
 
 
-def test_lengths_of_time_are_short() -> None:
+def test_durations_are_short() -> None:
     said = [words.duration(n) for n in (0, 0.44, 3.0, 13.4, 60, 125, 3600, 11_000)]
     assert said == ["0 s", "0.4 s", "3 s", "13 s", "1 min 0 s", "2 min 5 s", "1 h 0 min", "3 h 3 min"]
     assert [words.clock(n) for n in (0, 125, 36_125)] == ["0:00:00", "0:02:05", "10:02:05"]
 
 
-# Asking
+# Polling
 
 
-def test_only_the_last_progress_is_asked_for_where_none_can_be_between() -> None:
+def test_only_the_last_progress_is_requested_if_none_was_missed() -> None:
     query = FakeQuery(ten_epochs()[:1])
     watched = WatchedQuery(query)
     watched.poll()
@@ -266,8 +266,8 @@ def test_only_the_last_progress_is_asked_for_where_none_can_be_between() -> None
 
 @pytest.mark.parametrize("later", [0, 1])
 @pytest.mark.parametrize("seen", [1, 2])
-def test_the_batch_between_idle_looks_is_not_missed(later: int, seen: int) -> None:
-    """An idle look has the number of the batch before it, or of the one behind it."""
+def test_the_batch_between_idle_progresses_is_not_missed(later: int, seen: int) -> None:
+    """An idle progress has the number of the previous or the next batch."""
     first = progress(0, 10, sink=epoch(0, 10))
     query = FakeQuery([first, progress(later, 0, at=1, is_idle=True, sink=epoch(0, 10))][:seen])
     watched = WatchedQuery(query)
@@ -277,7 +277,7 @@ def test_the_batch_between_idle_looks_is_not_missed(later: int, seen: int) -> No
     assert watched.poll().tally.rows_written == 20
 
 
-def test_a_query_is_named_by_itself_by_its_table_or_by_its_id() -> None:
+def test_a_query_is_labelled_by_name_table_or_id() -> None:
     assert WatchedQuery(FakeQuery(ten_epochs(), name="nightly")).poll().name == "nightly"
     assert WatchedQuery(FakeQuery(ten_epochs())).poll().name == "strings"
     assert WatchedQuery(FakeQuery()).poll().name == "6f1e2ab0"
@@ -298,7 +298,7 @@ def test_phases() -> None:
 # Views, and the loop
 
 
-def test_plain_lines_are_printed_when_something_has_changed() -> None:
+def test_plain_lines_are_printed_after_changes() -> None:
     file = io.StringIO()
     plain = views.Plain(file)
     for elapsed in (0.0, 1.0, 2.0):
@@ -320,13 +320,13 @@ def test_a_watch_ends_with_the_summary_of_each_query() -> None:
     assert [line.partition(",")[0] for line in file.getvalue().splitlines()] == ["1", "nightly: 1"]
 
 
-def test_a_watch_of_nothing_says_so() -> None:
+def test_a_watch_without_queries_prints_a_message() -> None:
     file = io.StringIO()
     epochal.watch([], file=file)
     assert file.getvalue() == "No query is active.\n"
 
 
-def test_the_first_error_is_raised_readable_after_the_summary() -> None:
+def test_the_first_error_is_raised_after_the_summary() -> None:
     file = io.StringIO()
     failing = FakeQuery(ten_epochs(), is_active=False, error=RuntimeError(BAD_ROW))
     with pytest.raises(epochal.RowError, match="Row 3 cannot be stored"):
@@ -336,14 +336,14 @@ def test_the_first_error_is_raised_readable_after_the_summary() -> None:
     assert failed == "strings: failed after epoch 9, 1,000 rows in 10 epochs into strings, 10.0 s"
 
 
-def test_an_error_that_is_not_ours_is_raised_as_it_is() -> None:
+def test_other_errors_are_raised_unchanged() -> None:
     broken = WatchedQuery(FakeQuery(is_active=False, error=ZeroDivisionError("x")))
     broken.poll()
     with pytest.raises(ZeroDivisionError):
         raise_first([broken])
 
 
-def test_a_notebook_shows_no_html_of_others() -> None:
+def test_a_notebook_escapes_html_in_names() -> None:
     found = state(*ten_epochs(), name="<b>", phase="failed", error="a <script>")
     html = notebook.page([found], ["<i>"])
     assert "<script>" not in html
@@ -356,19 +356,19 @@ def test_a_notebook_shows_no_html_of_others() -> None:
     ("given", "expected"),
     [("1 second", 1), ("500 ms", 0.5), ("2s", 2), ("1.5 minutes", 90), (0.2, 0.2), (3, 3), (timedelta(seconds=4), 4)],
 )
-def test_a_length_of_time(given: Any, expected: float) -> None:
+def test_a_duration(given: Any, expected: float) -> None:
     assert seconds(given, "every") == expected
 
 
 @pytest.mark.parametrize("given", ["soon", "7", "", "1 fortnight", 0, -1, True, timedelta(0), "0 s"])
-def test_what_is_no_length_of_time_is_refused(given: Any) -> None:
+def test_an_invalid_duration_is_refused(given: Any) -> None:
     with pytest.raises(epochal.OptionError) as caught:
         epochal.watch([], every=given)
     assert caught.value.condition == "OPTION_INVALID"
     assert "every=0.5" in caught.value.hint
 
 
-def test_what_is_no_query_is_refused() -> None:
+def test_an_object_that_is_not_a_query_is_refused() -> None:
     with pytest.raises(epochal.OptionError, match=r"epochal\.watch was given a str, which is not a streaming query"):
         epochal.watch(["strings"])  # type: ignore[list-item]
 

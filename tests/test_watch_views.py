@@ -1,4 +1,4 @@
-"""Where a watch is shown, and how Ctrl-C ends it: with queries that are none. Without Spark."""
+"""Views of a watch, and Ctrl-C, with fake queries and without Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.progress import FakeQuery, epoch, lag, progress
 
 
 class GrowingQuery(FakeQuery):
-    """Each time that it is asked whether it is active, a batch is done; after ``most`` batches it has ended."""
+    """Completes a batch with each check of ``isActive``; ends after ``most`` batches."""
 
     def __init__(self, most: int, **more: Any) -> None:
         super().__init__(**more)
@@ -52,7 +52,7 @@ class GrowingQuery(FakeQuery):
 
 
 def interrupt_soon(times: int = 1) -> threading.Thread:
-    """Sends this process what Ctrl-C sends, from another thread."""
+    """Sends SIGINT to this process from another thread."""
 
     def send() -> None:
         for _ in range(times):
@@ -64,7 +64,7 @@ def interrupt_soon(times: int = 1) -> threading.Thread:
     return thread
 
 
-def test_ctrl_c_stops_the_query_and_says_where() -> None:
+def test_ctrl_c_stops_the_query_and_prints_its_epoch() -> None:
     file = io.StringIO()
     query = GrowingQuery(10**9)
     thread = interrupt_soon()
@@ -92,7 +92,7 @@ def test_a_second_ctrl_c_does_not_wait_for_a_query_that_does_not_stop() -> None:
     assert file.getvalue().splitlines()[-1] == "strings: stopping at epoch 3, 100 rows"
 
 
-def test_a_query_that_cannot_be_stopped_says_why() -> None:
+def test_the_error_of_a_failed_stop_is_shown() -> None:
     class Refuses(FakeQuery):
         def stop(self) -> None:
             raise TimeoutError("not within 1 s")
@@ -103,7 +103,7 @@ def test_a_query_that_cannot_be_stopped_says_why() -> None:
     thread.join()
 
 
-def test_a_driver_that_ctrl_c_has_ended_as_well_is_no_error() -> None:
+def test_a_driver_that_ctrl_c_has_also_ended_is_not_an_error() -> None:
     file = io.StringIO()
 
     class Gone(FakeQuery):
@@ -123,13 +123,13 @@ def test_a_driver_that_ctrl_c_has_ended_as_well_is_no_error() -> None:
     assert file.getvalue().splitlines()[-1] == "strings: stopped at epoch 3, 100 rows; start again to resume"
 
 
-def test_afterwards_ctrl_c_is_what_it_was() -> None:
+def test_the_signal_handler_is_restored() -> None:
     before = signal.getsignal(signal.SIGINT)
     run([FakeQuery(is_active=False)], views.Plain(io.StringIO()), 0.01)
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_watch_in_another_thread_leaves_signals_alone() -> None:
+def test_a_watch_in_another_thread_does_not_handle_signals() -> None:
     before = signal.getsignal(signal.SIGINT)
     seen = []
 
@@ -162,14 +162,14 @@ def test_await_all_raises_the_first_error_and_stops_the_others_only_when_asked()
 
 
 class LateQuery(FakeQuery):
-    """Not active, and does not say yet what it has failed with: a continuous sink has just ended it."""
+    """Not active, without an exception yet: a continuous sink has just ended it."""
 
     def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
         self.error = RuntimeError("[EPOCHAL.BAD_ROW] a Hint: b")
         raise self.error
 
 
-def test_a_query_that_was_just_ended_has_failed() -> None:
+def test_an_inactive_query_without_its_exception_has_failed() -> None:
     file = io.StringIO()
     with pytest.raises(epochal.RowError):
         run([LateQuery(is_active=False)], views.Plain(file), 0.01)
@@ -178,7 +178,7 @@ def test_a_query_that_was_just_ended_has_failed() -> None:
         epochal.await_all(LateQuery(is_active=False))  # type: ignore[arg-type]
 
 
-def test_await_all_says_whether_all_have_ended() -> None:
+def test_await_all_returns_whether_all_have_ended() -> None:
     assert epochal.await_all([FakeQuery(is_active=False)])  # type: ignore[list-item]
     assert not epochal.await_all([FakeQuery()], timeout=0.05)  # type: ignore[list-item]
 
@@ -188,7 +188,7 @@ def test_a_terminal_is_updated_in_place_and_keeps_the_summary(monkeypatch: pytes
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LINES", "30")
     shown = on_a_terminal(GrowingQuery(5))
-    assert "\x1b[1A" in shown  # the cursor goes up again
+    assert "\x1b[1A" in shown  # Moves the cursor up.
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
     for expected in (
         "strings  running",
@@ -210,7 +210,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch: pytest.M
 
 
 def on_a_terminal(query: FakeQuery) -> str:
-    """What a watch writes to a terminal."""
+    """Output of a watch on a terminal."""
     ours, theirs = pty.openpty()
     output = bytearray()
 
@@ -218,7 +218,7 @@ def on_a_terminal(query: FakeQuery) -> str:
         while True:
             try:
                 chunk = os.read(ours, 65536)
-            except OSError:  # the other end is closed
+            except OSError:  # The other end is closed.
                 return
             output.extend(chunk)
 
@@ -253,7 +253,7 @@ def views_state(query: FakeQuery) -> Any:
 
 
 def test_without_rich_a_terminal_gets_lines(tmp_path: Path) -> None:
-    """In a process of its own, in which rich cannot be found."""
+    """Runs in a separate process without rich."""
     program = """
 import importlib.util, io, sys
 found = importlib.util.find_spec

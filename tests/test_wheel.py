@@ -1,4 +1,4 @@
-"""The packaged wheel: installed offline into an empty environment, it has all it needs."""
+"""The packaged wheel is complete: it is installed offline into an empty environment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wheel() -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with this wheel and nothing else."""
+    """Interpreter of an environment with only this wheel."""
     directory = tmp_path_factory.mktemp("wheel")
     venv.create(directory, with_pip=False, symlinks=True)
     python = directory / "bin" / "python"
@@ -37,7 +37,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*command: str, directory: Path | None = None) -> str:
-    """Standard output of a command that must succeed, without what this process tells its children of Epochal."""
+    """Standard output of a command, which must succeed, without Epochal's environment variables of this process."""
     unset = {"EPOCHAL_JAR", "PYTHONPATH"}
     environment = {name: value for name, value in os.environ.items() if name not in unset}
     done = subprocess.run(
@@ -47,7 +47,7 @@ def run(*command: str, directory: Path | None = None) -> str:
     return done.stdout.strip()
 
 
-def test_the_wheel_carries_the_one_jar_of_its_version(wheel: Path) -> None:
+def test_the_wheel_contains_the_jar_of_its_version(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         jars = [name for name in opened.namelist() if name.endswith(".jar")]
         assert jars == [f"epochal/jars/{JAR.name}"]
@@ -56,7 +56,7 @@ def test_the_wheel_carries_the_one_jar_of_its_version(wheel: Path) -> None:
             assert opened.read("epochal/conditions.json") == jar.read("io/epochal/core/error/conditions.json")
 
 
-def test_the_source_distribution_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_the_source_distribution_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     hatch = (sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path))
     run(*hatch, "-t", "sdist", directory=ROOT / "python")
     with tarfile.open(tmp_path / f"epochal-{VERSION}.tar.gz") as archive:
@@ -74,7 +74,7 @@ def test_the_wheel_is_typed_and_licensed(wheel: Path) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
 
 
-def test_spark_is_an_extra_and_needed_by_no_import(installed: Path, wheel: Path) -> None:
+def test_spark_is_an_extra_and_no_import_needs_it(installed: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         metadata = Parser().parsestr(opened.read(f"epochal-{VERSION}.dist-info/METADATA").decode())
     needed = [text for text in metadata.get_all("Requires-Dist", []) if "extra ==" not in text]
@@ -82,7 +82,7 @@ def test_spark_is_an_extra_and_needed_by_no_import(installed: Path, wheel: Path)
     assert run(str(installed), "-I", "-c", "import epochal; print(epochal.__version__)") == VERSION
 
 
-def test_the_library_needs_nothing_and_the_command_line_says_what_to_install(installed: Path, wheel: Path) -> None:
+def test_the_library_has_no_dependencies_and_the_command_line_has_an_install_hint(installed: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         metadata = Parser().parsestr(opened.read(f"epochal-{VERSION}.dist-info/METADATA").decode())
     assert [text for text in metadata.get_all("Requires-Dist", []) if "extra ==" not in text] == []

@@ -1,6 +1,6 @@
-"""The kill matrix as data: steps × (database × transport × mode). ``tests/README.md`` shows it as a table.
+"""The kill matrix as data: steps × (database × transport × mode). ``tests/README.md`` has it as a table.
 
-A new transport, mode or step is a line here.
+To add a transport, mode or step, add a line here.
 """
 
 from __future__ import annotations
@@ -24,20 +24,19 @@ BODY = "CASE WHEN id % 11 <> 0 THEN concat('row ', id, repeat(' é€😀\"', CA
 
 
 def body(number: int) -> str | None:
-    """What ``BODY`` gives."""
+    """The value of ``BODY``."""
     return f"row {number}" + ' é€😀"' * (number % 5) if number % 11 else None
 
 
 @dataclass(frozen=True)
 class Shape:
-    """One mode of writing: what the query computes from the source's ids, and what the table must hold after the first
-    ``n`` of them.
+    """One write mode: the query over the source's ids, and the expected table after the first ``n`` of them.
 
     Attributes:
-        columns: of the table.
-        select: expressions over ``id``; grouped by ``k`` where ``grouped``.
-        write: arguments of ``epochal.write.jdbc``, options by their own names.
-        expected: rows by their first column.
+        columns: columns of the table.
+        select: expressions over ``id``; grouped by ``k`` if ``grouped``.
+        write: arguments of ``epochal.write.jdbc``, options under the jar's names.
+        expected: expected rows by first column.
     """
 
     columns: str
@@ -84,7 +83,7 @@ SHAPES = {
 
 
 def frame(spark: SparkSession, shape: Shape, rows_per_batch: int = ROWS_PER_BATCH, **source: Any) -> DataFrame:
-    """The query of a shape."""
+    """Builds the query of a shape."""
     from pyspark.sql import functions as f
 
     import epochal
@@ -96,7 +95,7 @@ def frame(spark: SparkSession, shape: Shape, rows_per_batch: int = ROWS_PER_BATC
 
 @dataclass(frozen=True)
 class Case:
-    """A query with a table of its own."""
+    """A query with its own table."""
 
     database: str
     transport: str
@@ -111,7 +110,7 @@ class Case:
         return SHAPES[self.mode]
 
 
-#: What is asked of the sink for a transport. ``spill``: of a task's rows some fit into its message and some do not.
+#: Sink options that select a transport. ``spill``: a task's message holds only some of its rows.
 TRANSPORTS: dict[str, Mapping[str, Any]] = {
     "inline": {"transport": "inline"},
     "staged": {"transport": "staged"},
@@ -119,7 +118,7 @@ TRANSPORTS: dict[str, Mapping[str, Any]] = {
     "prepared": {"transport": "prepared"},
 }
 
-#: Transport → the modes that it has on PostgreSQL.
+#: Transport → its modes on PostgreSQL.
 MODES = {
     "inline": ("append", "upsert", "update", "complete"),
     "staged": ("append", "upsert", "update", "complete"),
@@ -130,7 +129,7 @@ MODES = {
 _ALL = [Case("postgres", transport, mode) for transport, modes in MODES.items() for mode in modes]
 _ALL += [Case("sqlite", "inline", mode) for mode in ("append", "upsert", "complete")]
 
-#: ``EPOCHAL_CRASH=full`` is all of them; else one case of a kind.
+#: ``EPOCHAL_CRASH=full``: all cases; else one of each kind.
 _FEW = {"inline": ("append", "complete"), "staged": ("append", "upsert"), "prepared": ("append",)}
 CASES = [case for case in _ALL if FULL or case.mode in _FEW.get(case.transport, ())]
 ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
@@ -138,14 +137,14 @@ ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 
 @dataclass(frozen=True)
 class Step:
-    """A point in an epoch's life at which everything can end.
+    """A step of an epoch at which processes are killed.
 
     Attributes:
-        name: of the failpoint.
-        by: who comes there, ``query`` (its thread in the driver) or ``task``.
-        start: whether it is reached only when a query starts.
-        applied: whether the database shows the epoch after the kill.
-        transports: those that come there; None, all.
+        name: name of the failpoint.
+        by: who reaches it, ``query`` (the query's thread in the driver) or ``task``.
+        start: whether it is reached only at the start of a query.
+        applied: whether the epoch is in the database after the kill.
+        transports: transports that reach it; None: all.
     """
 
     name: str
@@ -161,7 +160,7 @@ class Step:
 _STAGED = ("staged",)
 _PREPARED = ("prepared",)
 
-#: Each is one kill: at one step, or at several, each of which some transports come to.
+#: Each entry is one kill: at one step, or at several that different transports reach.
 ROUNDS = [
     (Step("task.before-commit", by="task"),),
     (Step("task.staged", by="task", transports=_STAGED), Step("task.prepared", by="task", transports=_PREPARED)),
@@ -181,7 +180,7 @@ ROUNDS = [
 ]
 SHORT_ROUNDS = (1, 2, 5, 7, 8, 11)
 
-#: A first kill, and a second one while the next run clears up what the first has left.
+#: A first kill, and a second one while the next run recovers.
 TWICE = [
     (
         Step("task.prepared", by="task", transports=_PREPARED),

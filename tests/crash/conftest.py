@@ -1,4 +1,4 @@
-"""What the crash tests share."""
+"""Fixtures of the crash tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.postgres import Server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each module is one worker's (``--dist loadgroup``): its tests share processes. Shares of a phase go to any."""
+    """Runs each module on one worker (``--dist loadgroup``), because its tests share processes; a phase is divided."""
     for item in items:
         call = getattr(item, "callspec", None)
         if "crash" in item.path.parts and "share" not in (call.params if call else {}):
@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _killed_drivers_leave_nothing() -> Iterator[None]:
-    """A driver that is killed leaves its directories, each with a copy of the jar: here they are removed at the end."""
+    """Removes the directories that killed drivers leave, each with a copy of the jar."""
     with (
         tempfile.TemporaryDirectory(prefix="epochal-crash-", ignore_cleanup_errors=True) as directory,
         pytest.MonkeyPatch.context() as environment,
@@ -34,7 +34,7 @@ def _killed_drivers_leave_nothing() -> Iterator[None]:
 
 @pytest.fixture
 def here(spark: SparkSession) -> Iterator[Queries]:
-    """Queries of this process's session."""
+    """Queries in this process's session."""
     queries = Queries(spark)
     yield queries
     queries.stop_queries()

@@ -1,6 +1,6 @@
-"""Queries under a continuous or real-time trigger, to be killed. Settings come as JSON on the first line of its input.
+"""Queries under a continuous or real-time trigger, to be killed. Reads settings as JSON from the first input line.
 
-It starts its session, says ``ready``, waits for a second line, and runs until it is killed or gets a third one, which
+Starts a session, prints ``ready``, waits for a second line, and runs until it is killed or gets a third line, which
 stops the queries.
 """
 
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def start(spark: SparkSession, query: dict[str, Any], continuous: str | None) -> StreamingQuery:
-    """A query over ``format`` with ``options``, whose ``column`` counts its rows, into files below ``path``."""
+    """Starts a query over ``format`` with ``options`` into files below ``path``; ``column`` counts the rows."""
     rows = spark.readStream.format(query["format"]).options(**query["options"]).load().select(query["column"])
     writer: Any = rows.writeStream.format(FORMAT).option("path", query["path"])
     writer = writer.option("checkpointLocation", query["checkpoint"]).options(**query.get("sink", {}))

@@ -1,15 +1,15 @@
-"""A Spark driver that does what its input says, a JSON object on each line, and answers on a pipe of its own.
+"""A Spark driver that reads commands from its input, a JSON object per line, and responds on a pipe.
 
 The first line has ``master``, ``conf`` and ``jvm``. Then:
 
 - ``start``: ``queries``, each with a ``name``, a ``shape`` of ``crash/cases.py``, ``source`` (for its ``frame``), or
   ``rest`` (settings of ``epochal.read.rest``), and ``write`` (of ``epochal.write.jdbc``), as ``support/helpers.py``
   has them
-- ``status``: what became of all queries that were started
-- ``stop``: all of them
+- ``status``: the state of all queries that were started
+- ``stop``: stops all of them
 - ``vitals``: the JVM's process id, and the bytes of its heap that are live after a full collection
 
-It ends with its input.
+It exits at the end of its input.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def vitals(spark: SparkSession) -> dict[str, int]:
-    """The smaller of two measurements: a batch may be under way."""
+    """The smaller of two measurements, since a batch may be running."""
     context: Any = spark.sparkContext
     runtime = context._jvm.java.lang.Runtime.getRuntime()
     heap = []

@@ -1,4 +1,4 @@
-"""``crash/endless_job.py``, as its tests handle it."""
+"""Controls ``crash/endless_job.py``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class EndlessJob(Program):
         return f"\n{word}\n" in "\n" + self.all_output().decode("utf-8", "replace")
 
     def runs(self) -> bool:
-        """True: an AssertionError says why it does not."""
+        """True; raises an AssertionError with the reason if the job does not run."""
         assert not self.ended(), self.failure()
         return True
 
     def failure(self) -> str:
-        """What a query that has ended said, else the end of the output."""
+        """The message of a query that has ended, else the end of the output."""
         _, ended, reason = self.all_output().decode("utf-8", "replace").rpartition("\nended ")
         return reason if ended else self.output()
 

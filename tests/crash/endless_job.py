@@ -2,9 +2,9 @@
 
 The first line of its input is JSON: ``jvm``, ``conf`` of the session, and ``queries``, each with ``name``, ``trigger``
 (``continuous`` or ``real-time``), ``url``, ``user``, ``table`` and ``checkpoint``, and either ``partitions`` and
-``rows_per_second`` or the address of an ``api`` whose records have the keys ``id`` and ``served``. It starts its
-session, says ``ready``, waits for a second line, starts the queries, and streams until it is killed. A query that ends
-is told on a line that begins with ``ended``.
+``rows_per_second`` or the address of an ``api`` whose records have the keys ``id`` and ``served``. Starts a session,
+prints ``ready``, waits for a second line, starts the queries, and streams until it is killed. For a query that ends it
+prints a line that begins with ``ended``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def start(spark: SparkSession, settings: dict[str, Any]) -> StreamingQuery:
 
 
 def realtime(writer: Any, interval: str = "1 second") -> Any:
-    """Spark 4.1's Python has no such trigger; its JVM has."""
+    """Sets the trigger in the JVM, because Python has none in Spark 4.1."""
     try:
         return writer.trigger(realTime=interval)
     except TypeError:

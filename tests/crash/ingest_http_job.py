@@ -1,6 +1,6 @@
-"""A job to be killed: records over HTTP into SQLite. Settings come as JSON on the first line of its input.
+"""A job to be killed: records over HTTP into SQLite. Reads settings as JSON from the first line of its input.
 
-It starts its session, says ``ready``, waits for a second line, and then streams until it is killed.
+Starts a session, prints ``ready``, waits for a second line, and streams until it is killed.
 """
 
 from __future__ import annotations

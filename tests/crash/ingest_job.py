@@ -1,9 +1,9 @@
-"""A streaming job to be killed: lines over TCP into a table. Settings come as JSON on the first line of its input.
+"""A streaming job to be killed: lines over TCP into a table. Reads settings as JSON from the first line of its input.
 
-It starts its session, says ``ready``, waits for a second line, and then streams until it is killed.
+Starts a session, prints ``ready``, waits for a second line, and streams until it is killed.
 
-``port``, ``url``, ``checkpoint``; ``count`` where the table has the counts of words (complete mode) and not the lines;
-``socket`` where Spark's own source reads them, from a server on that port.
+Settings: ``port``, ``url``, ``checkpoint``; ``count`` for counts of words (complete mode) in place of lines; ``socket``
+for Spark's own source, which reads from a server on that port.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Drivers of ``epochal-ingest`` that are killed: the next one makes its session while the present one runs."""
+"""Drivers of ``epochal-ingest`` to be killed. The next driver starts its session while the current one runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.waiting import until
 
 
 class Driver(Program):
-    """A job that says ``ready`` and waits for ``go``."""
+    """A job that prints ``ready`` and waits for ``go``."""
 
     def __init__(self, module: str, settings: Mapping[str, object]) -> None:
         super().__init__(module)
@@ -28,7 +28,7 @@ class Driver(Program):
 
 @contextmanager
 def drivers(module: str, settings: Mapping[str, object]) -> Iterator[Iterator[Driver]]:
-    """Drivers one after the other, each of them started: whoever takes one has killed the one before."""
+    """Yields started drivers. The caller must kill each before it takes the next."""
     with ExitStack() as stack:
 
         def start() -> Driver:

@@ -1,7 +1,7 @@
-"""A streaming job to be killed: an API into one or more tables. Settings come as JSON on the first line of its input.
+"""A streaming job to be killed: an API into one or more tables. Reads settings as JSON from the first input line.
 
-It starts its session, says ``ready``, waits for a second line, and then streams until it is killed or told to end with
-what there is now.
+Starts a session, prints ``ready``, waits for a second line, and streams until it is killed or until a third line makes
+it end with the rows available now.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUICK: dict[str, Any] = {
 
 
 def end_with_the_test() -> None:
-    """Input ends when the process that started this one is gone."""
+    """Exits at the end of the input, which comes when the parent process ends."""
     os.read(0, 1)
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Queries of one session, by name: what ``crash/driver.py`` does on command, and tests with a session do."""
+"""Queries of one session, by name. Used by ``crash/driver.py`` and by tests with a session."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from support.running import Running
 
 
 class Queries(Running):
-    """All queries that were started here."""
+    """The queries started by this process."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._queries: dict[str, StreamingQuery] = {}
 
     def try_start(self, queries: Sequence[dict[str, Any]]) -> dict[str, str]:
-        """Starts queries; gives the errors of those that did not start, by name."""
+        """Starts queries; returns the errors of those that did not start, by name."""
         failed = {}
         for query in queries:
             if "rest" in query:
@@ -55,5 +55,5 @@ def _metrics(query: StreamingQuery) -> dict[str, Any]:
 
 
 def _told(error: BaseException | None) -> str | None:
-    """Our own error where there is one."""
+    """Epochal's error if there is one."""
     return None if error is None else str(epochal.errors.from_spark(error) or error)[:2000]

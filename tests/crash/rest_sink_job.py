@@ -1,7 +1,6 @@
-"""A job to be killed: a stream into APIs. Settings come as JSON on the first line of its input.
+"""A job to be killed: a stream into APIs. Reads settings as JSON from the first line of its input.
 
-It starts its session, says ``ready``, waits for a second line, and then streams to the source's end, or until it is
-killed.
+Starts a session, prints ``ready``, waits for a second line, and streams to the source's end or until it is killed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Queries with a table each, the process that runs them, and what must be true of the tables at any time."""
+"""Queries with one table each, the process that runs them, and the invariants of the tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACE = "700 milliseconds"
 
 @dataclass(frozen=True)
 class Found:
-    """What the database and the checkpoint say of one query."""
+    """State of one query in the database and in the checkpoint."""
 
     applied: int
     logged: int
@@ -29,7 +29,7 @@ class Found:
 
     @property
     def moment(self) -> str:
-        """Where in an epoch's life the query is."""
+        """The step of the epoch that the query is at."""
         if self.logged == self.committed:
             return "between epochs"
         return "after the sink's commit, before Spark's" if self.applied == self.logged else "before the sink's commit"
@@ -37,11 +37,11 @@ class Found:
 
 @dataclass
 class Scene:
-    """Cases, each with a table, a checkpoint, and a query that writes an endless stream.
+    """Cases, each with a table, a checkpoint, and a query over an endless stream.
 
     Attributes:
-        url: of PostgreSQL, where it is not the database's own; tables are then named with their schema.
-        write: more settings of ``epochal.write.jdbc``.
+        url: PostgreSQL URL, if not the database's own; table names then include the schema.
+        write: additional settings of ``epochal.write.jdbc``.
     """
 
     cases: Sequence[Case]
@@ -57,7 +57,7 @@ class Scene:
             self.database(case).execute(f"CREATE TABLE {case.name} ({case.shape.columns})")
 
     def database(self, case: Case) -> Database:
-        """Its database: on SQLite a file of its own, since a file has one writer at a time."""
+        """The case's database: on SQLite its own file, since a file has one writer at a time."""
         return self.postgres if case.database == "postgres" else Sqlite(self.directory / f"{case.name}.db")
 
     def checkpoint(self, case: Case) -> Path:
@@ -86,7 +86,7 @@ class Scene:
         return [self.query(case) for case in self.cases]
 
     def epochs(self) -> dict[Case, int]:
-        """The last epoch that each ledger names; -1 before the first."""
+        """The last epoch in each ledger; -1 before the first."""
         last: dict[str, int] = {}
         for database in {self.database(case): None for case in self.cases}:
             if "epochal_ledger" in database.tables():
@@ -94,7 +94,7 @@ class Scene:
         return {case: last.get(case.name, -1) for case in self.cases}
 
     def advance(self, driver: Running, epochs: int = 2) -> None:
-        """Waits until every query has applied so many epochs more."""
+        """Waits until every query has applied that many more epochs."""
         goal = {case: last + epochs for case, last in self.epochs().items()}
 
         def there() -> bool:
@@ -105,9 +105,9 @@ class Scene:
         until(there, f"{epochs} epochs more of every query", 600)
 
     def outlive_crash(self, driver: Running) -> None:
-        """Waits, after a crash of the server, until every query has applied an epoch more.
+        """Waits, after a crash of the server, until every query has applied one more epoch.
 
-        Starts those again that have lost what lay in unlogged tables for them; it can show late.
+        Restarts queries that have lost rows in unlogged tables, which they may notice late.
         """
         goal = {case: last + 1 for case, last in self.epochs().items()}
 
@@ -124,7 +124,7 @@ class Scene:
         until(there, "an epoch of every query after the crash")
 
     def check(self, case: Case, killed: bool = False) -> Found:
-        """The rows are those of the source up to the ledger's last epoch; history and checkpoint agree with it."""
+        """Asserts that the rows are the source's up to the ledger's last epoch; history and checkpoint must agree."""
         applied, problem = self.problems(case, in_parts=killed and case.transport == "prepared")
         assert not problem, problem
         logged, committed = (([-1, *numbers(self.checkpoint(case), log)])[-1] for log in ("offsets", "commits"))
@@ -132,11 +132,11 @@ class Scene:
         return Found(applied, logged, committed)
 
     def problems(self, case: Case, in_parts: bool = False) -> tuple[int, str]:
-        """The last epoch, and what is wrong in the database now; nothing, where it is as it must be.
+        """The last epoch, and a description of what is wrong in the database; empty if it is correct.
 
         Args:
-            case: whose table.
-            in_parts: whether the last epoch may be decided, and not all of its partitions visible.
+            case: the case to check.
+            in_parts: whether the last epoch may be decided with only some of its partitions visible.
         """
         database = self.database(case)
         if "epochal_ledger" not in database.tables():
@@ -162,9 +162,9 @@ class Scene:
         return {case: self.check(case, killed) for case in self.cases}
 
     def settle(self, driver: Running) -> None:
-        """Waits until each table, while its query runs, has been seen to be exact.
+        """Waits until each table has been exact once while its query runs.
 
-        A transport that shows an epoch in parts needs a moment for it.
+        A transport that shows an epoch in parts needs a moment for that.
         """
         for case in self.cases:
             until(lambda case=case: not self.problems(case)[1], f"exact rows in {case.name}", 120)  # type: ignore[misc]
@@ -172,7 +172,7 @@ class Scene:
 
 
 def difference(rows: list[Row], expected: list[Row]) -> str:
-    """Which rows are lost, doubled or wrong."""
+    """Describes the lost, duplicate or wrong rows."""
     lost = sorted(set(expected) - set(rows))
     strange = sorted(set(rows) - set(expected))
     doubled = sorted({row for row in rows if rows.count(row) > 1}) if len(rows) > len(set(rows)) else []
@@ -181,12 +181,12 @@ def difference(rows: list[Row], expected: list[Row]) -> str:
 
 
 def stages(threads: Iterable[str]) -> set[str]:
-    """The stages of the tasks that run in threads: each query has one of its own."""
+    """Stage ids of the tasks in these threads. Each query has its own stage."""
     return {match[1] for thread in threads if (match := re.search(r"in stage (\d+)", thread))}
 
 
 class Runner:
-    """The process that runs a scene's queries, and its successor, which warms up meanwhile."""
+    """The process that runs a scene's queries, and its successor, which starts meanwhile."""
 
     def __init__(self, scene: Scene, gate: Gate) -> None:
         self.scene = scene
@@ -218,13 +218,13 @@ class Runner:
                 driver.kill()
 
     def wait_for(self, step: Step) -> list[Case]:
-        """Waits until every query that comes to a step waits there; says which these are."""
+        """Waits until all queries that reach the step are held there; returns them."""
         cases = [case for case in self.scene.cases if step.reached_by(case)]
 
         def there() -> bool:
             self.now.assert_all_active()
             waiting = self.gate.waiting(step.name)
-            if step.by == "task":  # of two tasks one may have passed before the gate closed
+            if step.by == "task":  # One of two tasks may have passed before the gate closed.
                 return len(stages(waiting)) >= len(cases)
             return all(any(case.name in thread for thread in waiting) for case in cases)
 
@@ -233,7 +233,7 @@ class Runner:
 
 
 def prepared(postgres: Postgres) -> list[str]:
-    """Prepared transactions that have touched the test's schema: a process that was killed may have left others."""
+    """Prepared transactions in the test's schema. Killed processes of other tests may have left others."""
     found = postgres.query(
         f"""SELECT DISTINCT gid FROM pg_prepared_xacts AS p
         JOIN pg_locks AS own ON own.locktype = 'transactionid' AND own.transactionid = p.transaction AND own.pid IS NULL
@@ -244,13 +244,13 @@ def prepared(postgres: Postgres) -> list[str]:
 
 
 def until_nothing_is_prepared(postgres: Postgres) -> None:
-    """After a stop: the sink looks several times for what tasks that end late have prepared."""
+    """Waits until none is left. After a stop the sink looks several times for transactions of tasks that end late."""
     until(lambda: not prepared(postgres), "the end of what was prepared", 180)
 
 
 @contextmanager
 def running(scene: Scene, gate: Gate) -> Iterator[Runner]:
-    """Makes the scene's tables; kills what runs at the end."""
+    """Creates the scene's tables; kills its processes at the end."""
     scene.create()
     runner = Runner(scene, gate)
     try:

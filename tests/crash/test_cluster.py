@@ -1,4 +1,4 @@
-"""Executors that are killed, and attempts that are too late, on a standalone cluster with two workers."""
+"""Killed executors and late attempts, on a standalone cluster with two workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.waiting import until
 
 pytestmark = [pytest.mark.crash]
 
-#: In the name of a task's thread: its number and that of the attempt.
+#: Task and attempt number in the name of a task's thread.
 SECOND = re.compile(r"task \d+\.[1-9]")
 WAITS_FOR_A_KEY = """
     SELECT pid FROM pg_stat_activity
@@ -44,7 +44,7 @@ def conf(gate: Gate, **more: Any) -> dict[str, Any]:
 
 @contextmanager
 def held(scene: Scene, cluster: Cluster, gate: Gate, step: str) -> Iterator[tuple[Driver, str]]:
-    """A driver of which tasks wait at a step, in the middle of its queries' epochs; and its application."""
+    """A driver whose tasks are held at a step in the middle of an epoch, and its application."""
     scene.create()
     driver = Driver(cluster.master, conf=conf(gate))
     try:
@@ -59,10 +59,10 @@ def held(scene: Scene, cluster: Cluster, gate: Gate, step: str) -> Iterator[tupl
 
 
 @pytest.mark.parametrize("step", ["task.before-commit", pytest.param("task.after-commit", marks=pytest.mark.slow)])
-def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
+def test_a_killed_executor_costs_a_retry_and_no_row(
     step: str, two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
-    # With keys and prepared transactions it can cost a start: see the next test.
+    # With keys and prepared transactions it can require a restart: see the next test.
     cases = [case for case in ON_POSTGRES if (case.transport, case.mode) != ("prepared", "keyed")]
     scene, gate = Scene(cases, postgres, tmp_path), Gate(tmp_path / "gates", [step])
     with held(scene, two_workers, gate, step) as (driver, application):
@@ -77,10 +77,10 @@ def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
 
 
 @pytest.mark.slow
-def test_executors_that_die_with_what_they_have_prepared_cost_a_start_and_no_row(
+def test_executors_that_die_with_prepared_transactions_cost_a_restart_and_no_row(
     two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
-    """The next attempts wait, by the unique index, for rows of those that died; the next start ends these."""
+    """The next attempts block in the unique index on rows of dead attempts; the next start rolls those back."""
     step = "task.after-commit"
     scene = Scene([Case("postgres", "prepared", "keyed")], postgres, tmp_path, write={"lockTimeout": "2s"})
     gate = Gate(tmp_path / "gates", [step])
@@ -96,7 +96,7 @@ def test_executors_that_die_with_what_they_have_prepared_cost_a_start_and_no_row
 
 
 @pytest.mark.slow
-def test_of_two_attempts_of_a_straggler_only_the_winner_counts(
+def test_only_the_winner_of_two_speculative_attempts_is_committed(
     two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
     step = "task.after-commit"
@@ -130,7 +130,7 @@ def test_of_two_attempts_of_a_straggler_only_the_winner_counts(
         driver.kill()
 
 
-#: The same path in every process, and another directory in each: as a driver's own disk is.
+#: A path that is another directory in each process, as on a driver's local disk.
 OWN_DISK = """
 from epochal import rest
 frame = epochal.read.rest(
@@ -149,7 +149,7 @@ says(rows=spark.table("out").count())
 
 
 @pytest.mark.slow
-def test_a_checkpoint_on_the_drivers_own_disk_is_named_and_no_row_is_skipped(
+def test_a_checkpoint_on_the_drivers_local_disk_is_an_error_and_no_row_is_skipped(
     two_workers: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,9 +1,9 @@
-"""Continuous queries killed with SIGKILL in the middle of data and resumed: what Spark's engine delivers of
-``epochal-random``, and of its own ``rate``, to a sink that knows nothing of replays.
+"""Continuous queries killed with SIGKILL in the middle of data and resumed: deliveries of Spark's engine from
+``epochal-random`` and from its own ``rate`` to a sink that does not handle replays.
 
 Every other kill comes within two epochs after data was committed; the one after it within two epochs after the next
-run's first commit, where the engine's own loss is: see ``docs/continuous.md``. ``EPOCHAL_KILL_RUNS`` sets how many
-there are, ``EPOCHAL_KILL_SEED`` repeats their moments. The output has what was counted.
+run's first commit, where the engine itself loses rows: see ``docs/continuous.md``. ``EPOCHAL_KILL_RUNS`` sets the
+number of kills, ``EPOCHAL_KILL_SEED`` repeats their moments. The output has the counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from support.waiting import until
 KILLS = int(os.environ.get("EPOCHAL_KILL_RUNS") or (50 if FULL else 3))
 SEED = kill_seed()
 EPOCH_MILLIS = 300
-#: How long the driver takes to commit an epoch, as it would in a database.
+#: Duration of an epoch's commit in the driver, as in a database.
 COMMIT_MILLIS = 100
 RATE = 100
 PARTITIONS = 2
@@ -57,7 +57,7 @@ class Job(Program):
 
 @dataclass(frozen=True)
 class Delivered:
-    """Rows that came in committed epochs, up to the last one that all partitions had reached."""
+    """Rows of committed epochs, up to the last row that all partitions had reached."""
 
     rows: int
     lost: int
@@ -72,7 +72,7 @@ def delivered(path: Path) -> Delivered:
     )
 
 
-def test_a_continuous_query_that_is_killed_in_the_middle_of_data_loses_no_row_of_ours(tmp_path: Path) -> None:
+def test_a_continuous_query_killed_in_the_middle_of_data_loses_no_row(tmp_path: Path) -> None:
     draw = random.Random(SEED)
     print(f"\nseed {SEED}, {KILLS} kills")
     queries = [

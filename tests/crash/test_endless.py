@@ -1,10 +1,10 @@
 """Continuous and real-time queries, killed with SIGKILL at random moments and at the steps of a flush and of a commit.
 
-At any moment each row is in the table once, in its partition's order, and none is missing before the last.
+At any moment each row is in the table once, in partition order, and none before the last is missing.
 
-``EPOCHAL_CRASH=full`` kills a hundred times, else four times; ``EPOCHAL_ENDLESS_KILLS`` says how often, and
-``EPOCHAL_ENDLESS_QUERIES`` how many queries of each mode a kill ends. ``EPOCHAL_KILL_SEED`` sets the seed; that of a
-run stands in its output.
+``EPOCHAL_CRASH=full`` kills a hundred times, else four times; ``EPOCHAL_ENDLESS_KILLS`` overrides the number, and
+``EPOCHAL_ENDLESS_QUERIES`` sets how many queries of each mode a kill ends. ``EPOCHAL_KILL_SEED`` sets the seed, which a
+run prints.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PARTITIONS = 2
 RATE = 150
 MODES = ("continuous", "real-time")
 
-#: Steps at which the JVM ends itself, and the greatest number of times that they are passed before.
+#: Steps at which the JVM halts, and the maximum number of passes before that.
 STEPS = {
     "flush.before-commit": 150,
     "flush.after-commit": 150,
@@ -77,7 +77,7 @@ def create(database: Postgres, *names: str) -> None:
 
 
 def assert_once(database: Postgres, name: str) -> int:
-    """Each partition's ids are those from its first to its last, each once. Gives how many there are."""
+    """Asserts that each partition's ids are consecutive and unique; returns their number."""
     found = database.query(
         f"SELECT id % {PARTITIONS}, count(*), count(DISTINCT id), min(id), max(id) FROM {name} GROUP BY 1"
     )
@@ -89,7 +89,7 @@ def assert_once(database: Postgres, name: str) -> int:
 
 
 def assert_equal(spark: SparkSession, database: Postgres, name: str) -> None:
-    """Row for row as the source has them."""
+    """Asserts that the rows equal the source's."""
     rows = database.query(f"SELECT id, value, length FROM {name}")
     source = epochal.read.random(
         spark,
@@ -104,7 +104,7 @@ def assert_equal(spark: SparkSession, database: Postgres, name: str) -> None:
 
 
 class Kills:
-    """Jobs that are started one ahead of the other, and how each ends."""
+    """Jobs, each started while the previous one runs, and how each ends."""
 
     def __init__(self, database: Postgres, directory: Path, stack: ExitStack) -> None:
         self.draw = random.Random(SEED)
@@ -115,7 +115,7 @@ class Kills:
         return [asked["name"] for mode in modes for asked in self.queries[mode]]
 
     def start(self, kill: int) -> tuple[EndlessJob, str, Sequence[str]]:
-        """A job, the step that ends it (or none), and what it runs: at a step queries of one mode, else of both."""
+        """A job, the step that ends it (or none), and its queries: of one mode with a step, else of both."""
         step = self.draw.choice(list(STEPS)) if self.draw.random() < AT_A_STEP else ""
         modes = (MODES[kill % 2],) if step else MODES
         jvm = f"-Depochal.failpoints={step}=halt@{self.draw.randint(1, STEPS[step])}" if step else ""
@@ -127,7 +127,7 @@ class Kills:
         return job
 
 
-def test_each_row_is_there_once_however_often_the_queries_are_killed(
+def test_each_row_is_stored_once_after_any_number_of_kills(
     spark: SparkSession, postgres: Postgres, tmp_path: Path
 ) -> None:
     print(f"\nseed {SEED}, {KILLS} kills, {QUERIES} queries of each mode")
@@ -183,9 +183,7 @@ def test_each_row_is_there_once_however_often_the_queries_are_killed(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_a_frozen_driver_that_wakes_after_its_successor_stores_nothing(
-    postgres: Postgres, tmp_path: Path, mode: str
-) -> None:
+def test_a_frozen_driver_that_was_replaced_stores_nothing(postgres: Postgres, tmp_path: Path, mode: str) -> None:
     asked = query(postgres, tmp_path, mode)
     create(postgres, asked["name"])
 
@@ -205,7 +203,7 @@ def test_a_frozen_driver_that_wakes_after_its_successor_stores_nothing(
         frozen.thaw()
         until(frozen.ended, "the end of the frozen driver's query", 120)
         assert "SINK_FENCED" in frozen.output(60000)
-        # Before it is told, it may log the offsets of an epoch: then its successor ends too, and the next one goes on.
+        # Before it notices, it may log the offsets of an epoch. Then its successor ends too, and the next run resumes.
         before = assert_once(postgres, asked["name"])
         until(lambda: successor.ended() or assert_once(postgres, asked["name"]) >= before + 2 * RATE, "rows", 120)
         if successor.ended():

@@ -1,7 +1,7 @@
-"""Every transport and mode is killed with SIGKILL while its query waits at a step of an epoch, and starts again.
+"""Every transport and mode is killed with SIGKILL while its query is held at a step of an epoch, and restarted.
 
-All queries run in one process and are held at the step before it is killed, so that one process serves a whole row of
-the matrix. ``crash/cases.py`` has the matrix.
+All queries run in one process and are held at the step before the kill, so one process covers a row of the matrix.
+``crash/cases.py`` has the matrix.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def in_short(number: int) -> tuple[pytest.MarkDecorator, ...]:
     "steps",
     [pytest.param(steps, marks=in_short(number), id=named(steps)) for number, steps in enumerate(ROUNDS)],
 )
-def test_killed_at_any_step_a_query_goes_on_with_each_row_once(runner: Runner, steps: tuple[Step, ...]) -> None:
+def test_a_query_killed_at_any_step_resumes_with_each_row_once(runner: Runner, steps: tuple[Step, ...]) -> None:
     if steps[0].start:
         runner.kill()
     kill_at(runner, *steps)
@@ -51,7 +51,7 @@ def test_killed_at_any_step_a_query_goes_on_with_each_row_once(runner: Runner, s
 
 @pytest.mark.long
 @pytest.mark.parametrize("steps", TWICE, ids=named)
-def test_killed_again_while_it_clears_up_a_query_goes_on_with_each_row_once(
+def test_a_query_killed_again_during_recovery_resumes_with_each_row_once(
     runner: Runner, steps: tuple[Step, ...]
 ) -> None:
     first, second = steps
@@ -61,7 +61,7 @@ def test_killed_again_while_it_clears_up_a_query_goes_on_with_each_row_once(
 
 
 def kill_at(runner: Runner, *steps: Step) -> None:
-    """Kills all queries when those that come to one of the steps wait there; starts them where they do not run."""
+    """Starts the queries if needed, and kills all of them when those that reach one of the steps are held there."""
     for step in steps:
         runner.gate.close(step.name)
     assert not runner.now.ended()
@@ -77,12 +77,12 @@ def kill_at(runner: Runner, *steps: Step) -> None:
 
 
 def go_on(runner: Runner) -> None:
-    """Starts all queries again; what they write is exact."""
+    """Restarts all queries and asserts that their tables are exact."""
     runner.scene.advance(runner.begin())
     runner.scene.settle(runner.now)
 
 
-def test_killed_around_sparks_commit_log_a_query_goes_on_with_each_row_once(runner: Runner) -> None:
+def test_a_query_killed_around_sparks_commit_log_resumes_with_each_row_once(runner: Runner) -> None:
     scene = runner.scene
     assert not runner.now.ended()
     runner.kill()
@@ -99,6 +99,6 @@ def test_killed_around_sparks_commit_log_a_query_goes_on_with_each_row_once(runn
     scene.settle(driver)
 
 
-def test_after_all_this_the_queries_stop_in_order(runner: Runner) -> None:
+def test_after_all_kills_the_queries_stop_cleanly(runner: Runner) -> None:
     runner.now.stop_queries()
     runner.scene.check_all()

@@ -1,9 +1,9 @@
 """An API's records in continuous and real-time queries, killed with SIGKILL at random moments.
 
-Each record says how many the API has served: asked again, it gives another row. A row that may be in the table is
-delivered again as it was all the same, from the journal: at any moment the table has each record once, in order.
+Each record contains the number of records served so far, so a repeated request returns another row. A row that may be
+in the table is replayed unchanged from the journal: at any moment the table has each record once, in order.
 
-``EPOCHAL_CRASH=full`` kills a hundred times, else three times; ``EPOCHAL_FOLLOWED_KILLS`` says how often, and
+``EPOCHAL_CRASH=full`` kills a hundred times, else three times; ``EPOCHAL_FOLLOWED_KILLS`` overrides the number, and
 ``EPOCHAL_KILL_SEED`` sets the seed.
 """
 
@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 60 
 
 @dataclass
 class Serving(Api):
-    """A list that grows by ``RATE`` records a second; a page has those behind the key that is asked for."""
+    """A list that grows by ``RATE`` records a second; a page has the records after the requested key."""
 
     begun: float = field(default_factory=time.monotonic)
     served: itertools.count[int] = field(default_factory=itertools.count)
@@ -60,14 +60,14 @@ def assert_once(database: Postgres, table: str) -> int:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_each_record_of_an_api_is_there_once_though_asked_again_it_is_another(
+def test_each_record_is_stored_once_although_a_repeated_request_returns_another(
     postgres: Postgres, tmp_path: Path, mode: str
 ) -> None:
     kill_again_and_again(postgres, tmp_path, mode, KILLS)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_task_on_another_machine_reads_what_the_driver_has_received(
+def test_a_task_on_another_machine_reads_records_that_the_driver_received(
     two_workers: Cluster, postgres: Postgres, tmp_path: Path, mode: str
 ) -> None:
     conf = {
@@ -108,7 +108,7 @@ def kill_again_and_again(
             job, following = following, started()
             before = assert_once(postgres, table)
             job.go()
-            # Most kills come where rows are stored that Spark has not logged.
+            # Most kills hit stored rows that Spark has not logged.
             if draw.random() < 0.8:
                 until(lambda job=job, before=before: job.runs() and assert_once(postgres, table) > before, "rows", 120)  # type: ignore[misc]
             else:
@@ -122,6 +122,6 @@ def kill_again_and_again(
         until(lambda: following.runs() and assert_once(postgres, table) >= goal, f"{goal} rows", 120)
         following.kill()
         assert_once(postgres, table)
-        # In order, as they were served; what was served and not journalled left gaps.
+        # In the order in which they were served. Records that were served and not journalled leave gaps.
         rows = postgres.query(f"SELECT served FROM {table} ORDER BY id")
         assert rows == sorted(rows)

@@ -1,4 +1,4 @@
-"""A driver that takes records over HTTP, killed with SIGKILL under the load of eight writers, and started again.
+"""A driver that receives records over HTTP, killed with SIGKILL under the load of eight writers, and restarted.
 
 ``EPOCHAL_KILL_SEED`` sets the seed, ``EPOCHAL_INGEST_KILLS`` the number of kills.
 """

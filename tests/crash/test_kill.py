@@ -2,8 +2,8 @@
 ``EPOCHAL_CRASH=full``, else five.
 
 Every run first brings both tables up to the source, which is checked row by row; then the source grows, and the run is
-killed at a row and a moment drawn from the seed. Some runs are killed while they start. ``EPOCHAL_KILL_SEED`` sets the
-seed; that of a run stands in its output.
+killed at a random row and moment. Some runs are killed during their start. ``EPOCHAL_KILL_SEED`` sets the seed, which a
+run prints.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Scene:
         return [database.query("SELECT count(*) FROM comments")[0][0] for database in self.databases.values()]
 
     def has(self, rows: int, job: Job) -> bool:
-        """Whether one of the tables has so many rows."""
+        """Whether one of the tables has at least ``rows`` rows."""
         job.assert_runs()
         return max(self.counts()) >= rows
 
@@ -83,7 +83,7 @@ class Scene:
             assert stored(database) == as_rows(self.api.records), f"{name} differs from the source (seed {SEED})"
 
     def check_after_kill(self) -> Iterator[str]:
-        """Whatever the moment: the rows are the source's first ones, whole epochs, and the ledger agrees."""
+        """Asserts that the rows are the source's first ones, in whole epochs, and that the ledger agrees."""
         for name, database in self.databases.items():
             rows = stored(database)
             assert rows == as_rows(self.api.records)[: len(rows)], f"{name} differs from the source (seed {SEED})"
@@ -98,7 +98,7 @@ class Scene:
 
 
 def moment(planned: int, done: int, applied: int) -> str:
-    """Where in an epoch's life the kill came."""
+    """The step of the epoch that the kill hit."""
     if planned == done:
         return "between epochs"
     return "after the sink's commit, before Spark's" if applied == planned else "before the sink's commit"
@@ -112,7 +112,7 @@ def scene(api: Api, sqlite: Sqlite, postgres: Postgres, tmp_path: Path) -> Scene
     return Scene(api, databases, tmp_path)
 
 
-def test_rows_equal_the_source_however_often_the_job_is_killed(scene: Scene) -> None:
+def test_rows_equal_the_source_after_any_number_of_kills(scene: Scene) -> None:
     draw = random.Random(SEED)
     print(f"\nseed {SEED}, {RUNS} runs")
     moments: Counter[str] = Counter()

@@ -1,6 +1,6 @@
-"""Queries of every kind of pagination, journalled and not, killed together with SIGKILL at random moments and resumed.
+"""Queries for every kind of pagination, with and without journal, killed with SIGKILL at random moments and resumed.
 
-``EPOCHAL_CRASH=full`` kills twenty times; ``EPOCHAL_KILL_SEED`` repeats the moments. The seed stands in the output.
+``EPOCHAL_CRASH=full`` kills twenty times; ``EPOCHAL_KILL_SEED`` repeats the moments. A run prints its seed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FAN_OUT: dict[str, Any] = {
     "partition_params": [{"post": post} for post in POSTS],
 }
 
-#: Batches end inside of pages, so that a restart goes on there.
+#: Batches end inside pages, so that a restart resumes there.
 READS: dict[str, dict[str, Any]] = {
     "cursor": {"pagination": "cursor", "nextCursor": "/meta/next", "cursorParam": "after", "maxRowsPerBatch": 7},
     # A poll ends at each page.
@@ -54,7 +54,7 @@ READS: dict[str, dict[str, Any]] = {
     "offset": {"pagination": "offset", "pageSize": 10, "maxRowsPerBatch": 7},
     "offset-journalled": {"pagination": "offset", "pageSize": 10, "maxRowsPerBatch": 7, "journal": True},
     "page-journalled": {"pagination": "page", "pageSize": 10, "maxRowsPerBatch": 7, "journal": True},
-    # Each window begins with what the ones before it had.
+    # Each window begins with the records of the previous ones.
     "time-window": {
         "pagination": "time-window",
         "windowStart": instant(datetime.now(timezone.utc).replace(microsecond=0)),
@@ -76,7 +76,7 @@ READS: dict[str, dict[str, Any]] = {
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 120 * KILLS)]
 
 
-def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_the_queries_are_killed(
+def test_every_record_is_stored_once_with_any_pagination_and_number_of_kills(
     tmp_path: Path,
 ) -> None:
     draw = random.Random(SEED)
@@ -139,7 +139,7 @@ def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_t
 
 
 def beginnings(records: list[Record], rows: list[tuple[Any, ...]]) -> list[Record]:
-    """Of each post as many records from its first on as it has rows, in the order of ids."""
+    """Asserts that each post's rows are its first records, in the order of ids."""
     found: list[Record] = []
     for post in POSTS:
         found += of_post(records, post)[: sum(row[0] == post for row in rows)]

@@ -1,4 +1,4 @@
-"""One epoch that is far larger than what commit messages carry, and a driver of little memory."""
+"""An epoch that is far larger than commit messages, and a driver with little memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(1800)]
 
-#: Of 5 columns and about 100 bytes each.
+#: Rows of 5 columns and about 100 bytes.
 ROWS = 5_000_000 if FULL else 400_000
 MEMORY = "1g" if FULL else "512m"
 
@@ -30,9 +30,7 @@ def driver() -> Iterator[Driver]:
     driver.kill()
 
 
-def test_an_epoch_far_larger_than_messages_carry_goes_into_a_database_without_staging(
-    driver: Driver, tmp_path: Path
-) -> None:
+def test_an_epoch_far_larger_than_commit_messages_is_stored_without_staging(driver: Driver, tmp_path: Path) -> None:
     database = Sqlite(tmp_path / "large.db")
     database.execute("CREATE TABLE wide (id BIGINT, a TEXT, b TEXT, c DOUBLE, d BIGINT)")
     driver.start(

@@ -1,4 +1,4 @@
-"""The server fails and comes back, and answers to COMMIT are lost, in the middle of queries of many epochs."""
+"""The server fails and recovers, and responses to COMMIT are lost, during queries of many epochs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gate(tmp_path: Path) -> Gate:
 
 @pytest.fixture
 def driver(gate: Gate) -> Iterator[Driver]:
-    """A session in which a task is tried four times, as on a cluster."""
+    """A session with four attempts per task, as on a cluster."""
     driver = Driver("local[4,4]", gate)
     yield driver
     driver.kill()
@@ -35,7 +35,7 @@ def driver(gate: Gate) -> Iterator[Driver]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", ["after", "before"])
-def test_a_commit_whose_answer_is_lost_is_applied_once(
+def test_a_commit_whose_response_is_lost_is_applied_once(
     lost: str, driver: Driver, postgres: Postgres, tmp_path: Path
 ) -> None:
     port = int(postgres.url.split(":")[3].partition("/")[0])
@@ -47,7 +47,7 @@ def test_a_commit_whose_answer_is_lost_is_applied_once(
         scene.advance(driver)
         cut = 3  # in a row: fewer than a task's tries
         rounds = 0
-        while rounds < 8 or retries(driver) == 0:  # metrics tell of the driver's connections, and not of tasks'
+        while rounds < 8 or retries(driver) == 0:  # Metrics count the driver's connections and not those of tasks.
             rounds += 1
             assert rounds <= 40
             setattr(through, lost, cut)
@@ -57,9 +57,7 @@ def test_a_commit_whose_answer_is_lost_is_applied_once(
         scene.check_all()
 
 
-def test_a_server_that_fails_and_comes_back_ends_no_query_that_lost_no_rows(
-    driver: Driver, own_server: Server, tmp_path: Path
-) -> None:
+def test_a_server_crash_ends_only_queries_that_lost_rows(driver: Driver, own_server: Server, tmp_path: Path) -> None:
     scene = Scene(ON_POSTGRES, new_postgres(own_server.dsn, "sink"), tmp_path)
     scene.create()
     driver.start(scene.queries())
@@ -74,7 +72,7 @@ def test_a_server_that_fails_and_comes_back_ends_no_query_that_lost_no_rows(
 
 
 @pytest.mark.slow
-def test_a_server_that_fails_between_the_tasks_commit_and_the_drivers_costs_staged_rows_only_a_restart(
+def test_a_server_crash_between_the_commits_of_tasks_and_driver_costs_staged_rows_a_restart(
     driver: Driver, gate: Gate, own_server: Server, tmp_path: Path
 ) -> None:
     scene = Scene(ON_POSTGRES, new_postgres(own_server.dsn, "sink"), tmp_path)
@@ -97,7 +95,7 @@ def test_a_server_that_fails_between_the_tasks_commit_and_the_drivers_costs_stag
     scene.outlive_crash(driver)
     scene.advance(driver)
     driver.stop_queries()
-    assert retries(driver) >= 1  # Those that lost no rows met the crash too, and tell of it in their metrics only.
+    assert retries(driver) >= 1  # Queries that lost no rows were hit, too; only their metrics show it.
     scene.check_all()
 
 

@@ -1,4 +1,4 @@
-"""Through pgbouncer in transaction mode, where every transaction may get another session of the server."""
+"""pgbouncer in transaction mode, where every transaction may run in another session of the server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 
-def test_through_a_transaction_pooler_a_killed_query_goes_on_with_each_row_once(
+def test_a_killed_query_behind_a_transaction_pooler_resumes_with_each_row_once(
     postgres_server: str, postgres: Postgres, tmp_path: Path
 ) -> None:
     step = Step("commit.after")

@@ -1,8 +1,8 @@
 """Long-running queries of every transport and mode, killed with SIGKILL at random moments.
 
-``EPOCHAL_KILL_RUNS`` sets how many kills, ``EPOCHAL_KILL_HOURS`` how long instead, ``EPOCHAL_KILL_SEED`` repeats the
-moments of a run. The kills are shared out over several tests, which pytest-xdist runs side by side. The tables are made
-anew every 25 kills: they grow, and are compared row by row after each one.
+``EPOCHAL_KILL_RUNS`` sets the number of kills or ``EPOCHAL_KILL_HOURS`` the duration; ``EPOCHAL_KILL_SEED`` repeats the
+moments of a run. The kills are distributed over several tests, which pytest-xdist runs in parallel. The tables are
+recreated every 25 kills, because they grow and are compared row by row after each kill.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Phase:
     """Kills so far, of processes and of the queries in them.
 
     Args:
-        seed: of the moments.
-        goal: kills, where no hours are set.
+        seed: seed of the moments.
+        goal: number of kills, if no hours are set.
     """
 
     def __init__(self, seed: int, goal: int) -> None:
@@ -55,7 +55,7 @@ class Phase:
         return time.monotonic() > self.end if HOURS else self.kills >= self.goal
 
     def kill(self, runner: Runner) -> None:
-        """Starts the queries, kills them somewhere in their start or later, and compares."""
+        """Starts the queries, kills them during their start or later, and compares the tables."""
         driver = runner.begin()
         starting = self.draw.random() < WHILE_STARTING
         if not starting:
@@ -72,7 +72,7 @@ class Phase:
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_killed_at_random_moments_no_query_loses_or_repeats_a_row(
+def test_queries_killed_at_random_moments_lose_and_repeat_no_row(
     postgres_server: str, tmp_path: Path, share: int
 ) -> None:
     phase = Phase(SEED + share, KILLS // SHARES + (share < KILLS % SHARES))

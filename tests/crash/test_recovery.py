@@ -1,4 +1,4 @@
-"""What ``docs/jdbc.md`` tells people to do when a checkpoint or a database was moved, lost or set back."""
+"""The recovery steps of ``docs/jdbc.md`` for a checkpoint or database that was moved, lost or restored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def new_scene(database: Postgres, tmp_path: Path, cases: list[Case] = ON_POSTGRE
 
 
 @pytest.mark.slow
-def test_a_checkpoint_that_was_moved_goes_on(here: Queries, postgres: Postgres, tmp_path: Path) -> None:
+def test_a_moved_checkpoint_resumes(here: Queries, postgres: Postgres, tmp_path: Path) -> None:
     scene = new_scene(postgres, tmp_path)
     run(here, scene)
     shutil.move(scene.directory, tmp_path / "second")
@@ -45,7 +45,7 @@ def test_a_checkpoint_that_was_moved_goes_on(here: Queries, postgres: Postgres, 
 
 
 @pytest.mark.slow
-def test_a_deleted_checkpoint_is_refused_until_its_rows_are_wanted_again(
+def test_a_deleted_checkpoint_is_refused_until_on_new_query_is_set(
     here: Queries, postgres: Postgres, tmp_path: Path
 ) -> None:
     scene = new_scene(postgres, tmp_path, APPENDS)
@@ -62,7 +62,7 @@ def test_a_deleted_checkpoint_is_refused_until_its_rows_are_wanted_again(
 
 
 @pytest.mark.slow
-def test_two_queries_write_into_one_table_when_that_is_said(here: Queries, postgres: Postgres, tmp_path: Path) -> None:
+def test_two_queries_write_into_one_table_if_configured(here: Queries, postgres: Postgres, tmp_path: Path) -> None:
     scene = new_scene(postgres, tmp_path, APPENDS)
     run(here, scene)
     for case in scene.cases:
@@ -80,7 +80,7 @@ def test_two_queries_write_into_one_table_when_that_is_said(here: Queries, postg
 
 
 @pytest.mark.slow
-def test_a_database_restored_from_a_backup_is_a_gap_and_goes_on_with_the_checkpoint_of_that_time(
+def test_a_restored_database_is_a_gap_and_resumes_with_the_checkpoint_of_that_time(
     here: Queries, own_server: Server, tmp_path: Path
 ) -> None:
     scene = new_scene(new_postgres(own_server.dsn, "sink"), tmp_path)
@@ -101,7 +101,7 @@ def test_a_database_restored_from_a_backup_is_a_gap_and_goes_on_with_the_checkpo
 
 @pytest.mark.parametrize("case", APPENDS, ids=lambda case: case.name)
 @pytest.mark.parametrize("expression", ["rand()", "uuid()"])
-def test_a_replay_of_a_plan_that_is_not_repeatable_keeps_the_first_rows_and_says_so(
+def test_a_replay_with_other_rows_keeps_the_first_rows_and_warns(
     case: Case, expression: str, spark: SparkSession, postgres: Postgres, checkpoint: Path
 ) -> None:
     postgres.execute("CREATE TABLE drawn (id BIGINT, drawn TEXT)")
@@ -131,7 +131,7 @@ def test_a_replay_of_a_plan_that_is_not_repeatable_keeps_the_first_rows_and_says
     assert len(postgres.query("SELECT * FROM drawn")) == 4 * ROWS_PER_BATCH
 
 
-def test_what_is_prepared_in_a_schema_is_seen(postgres: Postgres) -> None:
+def test_prepared_transactions_of_a_schema_are_found(postgres: Postgres) -> None:
     postgres.execute("CREATE TABLE t (id INT)")
     assert prepared(postgres) == []
     gid = f"seen_{postgres.schema}"
@@ -147,14 +147,12 @@ def test_what_is_prepared_in_a_schema_is_seen(postgres: Postgres) -> None:
 
 
 @pytest.mark.slow
-def test_a_query_that_is_stopped_leaves_no_transaction_prepared(
-    here: Queries, postgres: Postgres, tmp_path: Path
-) -> None:
+def test_a_stopped_query_leaves_no_prepared_transaction(here: Queries, postgres: Postgres, tmp_path: Path) -> None:
     scene = new_scene(postgres, tmp_path, [case for case in ON_POSTGRES if case.transport == "prepared"])
     for pause in range(6):
         here.start([scene.query(case, trigger=None) for case in scene.cases])
         scene.advance(here, 1)
-        time.sleep(0.07 * pause)  # somewhere in an epoch
+        time.sleep(0.07 * pause)  # At a random point of an epoch.
         here.stop_queries()
         scene.settle(here)
         until_nothing_is_prepared(postgres)

@@ -1,6 +1,6 @@
 """Runs of a stream into APIs, killed with SIGKILL at random moments and resumed; some lose ``commits/N`` too.
 
-``EPOCHAL_KILL_SEED`` sets the seed; that of a run stands in its output.
+``EPOCHAL_KILL_SEED`` sets the seed, which a run prints.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from support.waiting import until
 RUNS = 20 if FULL else 4
 SEED = kill_seed()
 ROWS = 250 * RUNS
-#: Name → whether the server honours keys, and the options of the query.
+#: Name → whether the server honours idempotency keys, and the options of the query.
 WAYS: dict[str, tuple[bool, dict[str, Any]]] = {
     "place": (True, {}),
     "place-batches": (True, {"batchSize": 7}),
@@ -53,7 +53,7 @@ def slowly(sent: Sent) -> tuple[int, Any]:
     return 201, {}
 
 
-def test_rows_are_there_once_however_often_the_job_is_killed(tmp_path: Path) -> None:
+def test_rows_are_applied_once_after_any_number_of_kills(tmp_path: Path) -> None:
     draw = random.Random(SEED)
     print(f"\nseed {SEED}, {RUNS} runs")
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Secrets in options appear nowhere, whatever goes wrong and however much is logged."""
+"""Secrets in options are not shown in any output, with any error and at any log level."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUICK_END = {"retry.maxAttempts": 2, "retry.initialDelay": "10ms"}
 
 @pytest.fixture
 def database() -> Iterator[tuple[postgres.Server, Postgres]]:
-    """A server that asks for a password."""
+    """A server that requires a password."""
     with postgres.server(access=f"host all {ROLE} 127.0.0.1/32 scram-sha-256") as server:
         made = new_postgres(server.dsn, "sink")
         made.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'", f"GRANT ALL ON SCHEMA sink TO {ROLE}")
@@ -69,7 +69,7 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
         server.stop()
         server.start()
         scene.outlive_crash(driver)
-        told = [
+        failures = [
             start(driver, scene.query(append, table="one", sinkId="constraint")),
             start(driver, scene.query(append, table="missing", sinkId="missing")),
             start(driver, scene.query(append, sinkId="shared")),
@@ -82,7 +82,7 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
             ),
         ]
         for error, expected in zip(
-            told,
+            failures,
             (
                 "DATABASE_ERROR",
                 "TABLE_MISSING",
@@ -94,12 +94,12 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
             ),
             strict=True,
         ):
-            assert expected in error, told
+            assert expected in error, failures
         where = driver.ask("where")
         pages = list(looked_at(where["ui"], where["application"]))
         driver.stop_queries()
         scene.check_all()
-        assert MARK not in json.dumps([told, driver.status()])
+        assert MARK not in json.dumps([failures, driver.status()])
     finally:
         driver.kill()
     output = driver.all_output()
@@ -123,7 +123,7 @@ def start(driver: Driver, query: dict[str, Any]) -> str:
 
 
 def looked_at(ui: str, application: str) -> Iterator[tuple[str, str]]:
-    """What Spark's UI and its REST API show."""
+    """Pages of Spark's UI and responses of its REST API."""
     base = f"/api/v1/applications/{application}"
     api = ("environment", "jobs", "stages", "executors", "sql?details=true&planDescription=true&length=1000")
     for path in (*PAGES, *(f"{base}/{name}" for name in api), "/SQL/execution/?id=0"):

@@ -1,4 +1,4 @@
-"""What is in the database may take rows away, or hide some; then nothing at all is written."""
+"""Triggers or row security in the database drop or hide rows; then nothing is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.crash]
 
 @pytest.fixture
 def scene(here: Queries, postgres: Postgres, tmp_path: Path) -> Scene:
-    """Queries that have written a few epochs and were stopped."""
+    """Stopped queries that have written a few epochs."""
     scene = Scene(ON_POSTGRES, postgres, tmp_path)
     scene.create()
     here.start(scene.queries())
@@ -26,7 +26,7 @@ def scene(here: Queries, postgres: Postgres, tmp_path: Path) -> Scene:
 
 
 def last_epochs(scene: Scene) -> dict[Case, int]:
-    """As the ledger has them; every table has just their rows."""
+    """The ledger's last epochs; asserts that every table has exactly their rows."""
     for case in scene.cases:
         assert scene.problems(case)[1] == ""
     return scene.epochs()

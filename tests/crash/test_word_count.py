@@ -1,5 +1,5 @@
-"""The word count of Spark's guide, with ``nc``, whose driver is killed and started again: over ``epochal-ingest`` the
-counts in PostgreSQL are right, over Spark's own ``socket`` source words are missing, because it has no replay.
+"""The word count of Spark's guide, with ``nc`` and a driver that is killed and restarted: over ``epochal-ingest`` the
+counts in PostgreSQL are right; over Spark's ``socket`` source words are missing, because it has no replay.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 60 
 
 @pytest.fixture
 def nc() -> str:
-    """OpenBSD's: others have other options."""
+    """Path of OpenBSD's ``nc``; others have other options."""
     found = shutil.which("nc")
     if found and "OpenBSD" in subprocess.run([found, "-h"], capture_output=True, text=True, check=False).stderr:
         return found
@@ -62,7 +62,7 @@ def send(nc: str, port: int, text: list[str], job: Driver) -> None:
     def acknowledged() -> bool:
         job.assert_runs()
         done = subprocess.run([nc, "-N", "127.0.0.1", str(port)], input=lines, capture_output=True, text=True)
-        if not done.stdout:  # The connection was refused: nobody listens yet.
+        if not done.stdout:  # The connection was refused: the listener is not up yet.
             return False
         assert done.stdout.splitlines()[-1] == f"OK {len(text)}"
         return True
@@ -79,7 +79,7 @@ def reaches(job: Driver, condition: Callable[[], bool], what: str) -> None:
 
 
 def over_ingest(nc: str, database: Postgres, directory: Path) -> tuple[Counter[str], Counter[str]]:
-    """What was sent, and what was counted."""
+    """The sent words and the counted ones."""
     draw, port, sent = random.Random(SEED), free_port(), Counter[str]()
     given = settings(database, port, directory / "ingest")
     with drivers("crash.ingest_job", given) as following:
@@ -96,7 +96,7 @@ def over_ingest(nc: str, database: Postgres, directory: Path) -> tuple[Counter[s
 
 
 def over_socket(nc: str, database: Postgres, directory: Path) -> tuple[Counter[str], Counter[str]]:
-    """The same with Spark's source, which connects to ``nc``: what was sent, and what was counted."""
+    """The sent words and the counted ones, with Spark's source, which connects to ``nc``."""
     draw, port, sent = random.Random(SEED), free_port(), Counter[str]()
     given = settings(database, port, directory / "socket") | {"socket": True}
     with drivers("crash.ingest_job", given) as following, serving(nc, port) as say:
@@ -106,7 +106,7 @@ def over_socket(nc: str, database: Postgres, directory: Path) -> tuple[Counter[s
             say(text)
 
         def counting(word: str) -> Driver:
-            """A driver whose query counts what comes now. One that Spark ends for its offsets is started again."""
+            """A driver whose query counts incoming words. One that Spark ends because of its offsets is restarted."""
             before = counts(database)[word]
             for job in following:
 
@@ -131,7 +131,7 @@ def over_socket(nc: str, database: Postgres, directory: Path) -> tuple[Counter[s
 
 @contextmanager
 def serving(nc: str, port: int) -> Iterator[Callable[[list[str]], None]]:
-    """``nc -lk``, as in Spark's guide. What is given is written to its input, in one piece."""
+    """``nc -lk``, as in Spark's guide; writes the text to its input in one piece."""
     with subprocess.Popen([nc, "-l", "-k", "127.0.0.1", str(port)], stdin=subprocess.PIPE) as server:
         assert server.stdin
         given = server.stdin

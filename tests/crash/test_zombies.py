@@ -1,4 +1,4 @@
-"""Two drivers that both take themselves for the one that writes."""
+"""Two drivers that both believe they own the sink."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def other(gate: Gate) -> Iterator[Driver]:
     driver.kill()
 
 
-def test_a_driver_that_wakes_after_its_successor_is_fenced_and_writes_nothing(
+def test_a_frozen_driver_that_was_replaced_is_fenced_and_writes_nothing(
     here: Queries, other: Driver, gate: Gate, postgres: Postgres, tmp_path: Path
 ) -> None:
-    # What waits for a connection when it is frozen still waits when it wakes: it is to be told by whom it was replaced.
+    # A thread that waited for a connection before the freeze still waits afterwards; its error must name the new run.
     scene = Scene(CASES, postgres, tmp_path, write={"retry.deadline": "1h"})
     scene.create()
     other.start(scene.queries())
@@ -56,7 +56,7 @@ def test_a_driver_that_wakes_after_its_successor_is_fenced_and_writes_nothing(
 
 
 @pytest.mark.slow
-def test_of_two_drivers_on_copies_of_a_checkpoint_at_most_one_goes_on_and_no_row_comes_twice(
+def test_at_most_one_driver_on_copies_of_a_checkpoint_continues_and_no_row_is_repeated(
     here: Queries, other: Driver, postgres: Postgres, tmp_path: Path
 ) -> None:
     mine = Scene(ON_POSTGRES, postgres, tmp_path / "mine")

@@ -1,7 +1,7 @@
 """Lines of log files into H2, by connectors that are not Epochal's.
 
 ``spark-submit job.py <logs> <h2 file> <checkpoint> <how>``:
-``how`` is ``on``: it runs until it is killed; or ``end``: it writes what there is, and prints the table as JSON.
+``how`` is ``on``: run until killed; or ``end``: write the available rows and print the table as JSON.
 """
 
 import json

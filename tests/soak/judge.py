@@ -1,4 +1,4 @@
-"""Whether a series of measurements is flat: its first third is warm-up, the growth of the rest decides."""
+"""Decides whether a series of measurements is flat. The first third is warm-up; the growth of the rest counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAST_SAMPLES = 9
 
 @dataclass(frozen=True)
 class Limit:
-    """How much a series may grow while it is judged: the larger of ``absolute`` and ``relative`` of its median."""
+    """Maximum growth of a series after warm-up: the larger of ``absolute`` and ``relative`` × its median."""
 
     absolute: float
     relative: float = 0.0
@@ -20,13 +20,13 @@ class Limit:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a series did.
+    """Verdict on a series.
 
     Attributes:
         values: all samples, warm-up included.
-        growth: while it was judged: slope × time, or from the median of its first half to that of its second, if that
-            is more; a series that shrinks has a negative one.
-        allowed: the most that it may be.
+        growth: growth after warm-up: slope × time, or the difference between the medians of its halves, if that is
+            more; negative for a series that shrinks.
+        allowed: maximum growth.
     """
 
     name: str
@@ -50,18 +50,18 @@ HEADER = (
 
 
 def warm_up(samples: int) -> int:
-    """How many samples at the beginning are not judged."""
+    """Number of warm-up samples."""
     return samples // 3
 
 
 def slope(times: Sequence[float], values: Sequence[float]) -> float:
-    """The median of the slopes of all pairs (Theil and Sen): a third of the samples may be outliers."""
+    """Median of the slopes of all pairs (Theil and Sen). Tolerates a third of outliers."""
     pairs = combinations(zip(times, values, strict=True), 2)
     return median((later - earlier) / (then - now) for (now, earlier), (then, later) in pairs)
 
 
 def judge(name: str, times: Sequence[float], values: Sequence[float], limit: Limit) -> Verdict:
-    """The verdict on one series; a ValueError for too few samples to tell anything."""
+    """The verdict on one series; a ValueError for too few samples."""
     if len(values) < LEAST_SAMPLES:
         raise ValueError(f"{name}: {len(values)} samples, at least {LEAST_SAMPLES} are needed")
     first = warm_up(len(values))

@@ -1,4 +1,4 @@
-"""The judge of ``make soak``: what grows is told from what is flat."""
+"""The judge of ``make soak`` distinguishes series that grow from flat ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_growth_shows_through_noise_and_peaks() -> None:
     assert not flat([value + 200 if n % 7 == 0 else value for n, value in enumerate(noisy)])
 
 
-def test_a_step_that_stays_is_growth() -> None:
+def test_a_permanent_step_is_growth() -> None:
     assert not flat([100.0] * 35 + [130.0] * 25)
 
 
@@ -35,7 +35,7 @@ def test_noise_and_peaks_are_flat() -> None:
     assert flat([value + 200 if n % 7 == 0 else value for n, value in enumerate(noisy)])
 
 
-def test_a_saw_is_flat() -> None:
+def test_a_sawtooth_is_flat() -> None:
     assert flat([100.0 + n % 5 * 10 for n in range(60)])
 
 
@@ -53,6 +53,6 @@ def test_a_limit_is_the_larger_of_its_two_parts() -> None:
     assert flat(grows, Limit(absolute=5, relative=0.03))
 
 
-def test_too_few_samples_say_nothing() -> None:
+def test_too_few_samples_are_an_error() -> None:
     with pytest.raises(ValueError, match="at least"):
         flat([1.0] * (LEAST_SAMPLES - 1))

@@ -1,7 +1,7 @@
-"""``make soak``: upserts, appends and journalled crawls side by side in one driver, and nothing of it grows.
+"""``make soak``: concurrent upserts, appends and journalled crawls in one driver, without growth.
 
-``EPOCHAL_SOAK_MINUTES`` says how long; the first third is warm-up. Queries start a batch every ``PACE``: what an hour
-shows is a driver that lives for an hour, not one that works hard.
+``EPOCHAL_SOAK_MINUTES`` sets the duration; the first third is warm-up. Queries start a batch every ``PACE``: the test
+is about lifetime, not about load.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAMPLES = 60
 PACE_SECONDS = 3
 RECORDS_PER_SECOND = 10
 
-#: A history has this many epochs at most (`LedgerTable`).
+#: Maximum number of epochs in a history (`LedgerTable`).
 HISTORY = 1100
 
 CASES = [
@@ -40,7 +40,7 @@ CASES = [
     Case("sqlite", "inline", "append"),
 ]
 
-#: What is kept of the past, in Spark: little, so that it is all there when the warm-up ends.
+#: Spark's retention settings: small, so that they are reached during warm-up.
 SHORT_MEMORY = {
     "spark.sql.streaming.minBatchesToRetain": 10,
     "spark.sql.streaming.numRecentProgressUpdates": 5,
@@ -61,7 +61,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(int(MINUTES * 60) + 900)]
 
 
 def crawl(name: str, api: ChainedApi, database: Database, directory: Path) -> dict[str, Any]:
-    """The command that starts a crawl: what it reads has to be journalled first."""
+    """The command that starts a crawl of a list that must be journalled."""
     return {
         "name": f"crawl_{name}",
         "rest": CRAWLS[name] | {"url": api.url, "records": "/data", "schema": SCHEMA, "maxRowsPerBatch": 1000},
@@ -76,7 +76,7 @@ def crawl(name: str, api: ChainedApi, database: Database, directory: Path) -> di
     }
 
 
-def test_nothing_grows_with_time_and_every_row_is_there_once(tmp_path: Path) -> None:
+def test_no_series_grows_and_every_row_is_stored_once(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     conf = SHORT_MEMORY | {"spark.local.dir": str(tmp_path / "tmp")}
     with postgres_support.server(autovacuum_naptime="5s") as server, serve(ChainedApi(comments(1, 10))) as api:
@@ -135,7 +135,7 @@ def watch(driver: Driver, api: ChainedApi, measure: Any) -> tuple[list[float], l
             times.append(now)
             samples.append(measure())
             print(f"{now:6.0f} s " + " ".join(f"{value:10,.0f}" for value in samples[-1].values()), flush=True)
-        time.sleep(0.2)  # the pace of the list, not a wait
+        time.sleep(0.2)  # The pace of the list, not a wait.
     used = cpu_seconds(pid) - cpu
     print(f"the driver used {used:.0f} s of processor time in {now:.0f} s", flush=True)
     return times, samples

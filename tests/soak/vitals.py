@@ -1,4 +1,4 @@
-"""What a soak measures: of the driver's process, of its database, of its directories."""
+"""Measurements of a soak: of the driver's process, its database and its directories."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from support.drivers import Driver
 
 KIB, MIB = 1 << 10, 1 << 20
 
-#: How much each series may grow over the later two thirds, whatever their length. Files come and go with every batch,
-#: by twenty from one sample to the next; a leak of one in a hundred epochs would be eighty in an hour.
+#: Maximum growth of each series over the last two thirds, for any duration. The number of files varies by twenty
+#: between samples; a leak of one file per hundred epochs would be eighty in an hour.
 LIMITS = {
     "live heap, KiB": Limit(4 * KIB),
     "threads": Limit(4),
@@ -34,7 +34,7 @@ _CATALOG = f"""SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_
 
 
 def sample(driver: Driver, postgres: Postgres, databases: Iterable[Database], directory: Path) -> dict[str, float]:
-    """One value of each of ``LIMITS``; the heap after a full collection."""
+    """One value for each of ``LIMITS``; the heap after a full collection."""
     found = driver.ask("vitals")
     process = Path("/proc") / str(found["pid"])
     catalog = postgres.query(_CATALOG)[0]
@@ -55,19 +55,19 @@ def sample(driver: Driver, postgres: Postgres, databases: Iterable[Database], di
 
 
 def cpu_seconds(pid: int) -> float:
-    """The processor time that a process has used."""
+    """CPU time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def longest_history(databases: Iterable[Database]) -> int:
-    """The rows of the ledger's history of the sink that has most of them."""
+    """Maximum number of history rows of a sink in the ledger."""
     by_sink = "SELECT count(*) FROM epochal_ledger_history GROUP BY sink_id"
     return max(int(count) for database in databases for (count,) in database.query(by_sink))
 
 
 def sizes(directory: Path) -> Iterator[int]:
-    """The bytes of every file below a directory that does not vanish meanwhile."""
+    """Sizes of all files below a directory; ignores files that vanish meanwhile."""
     for where, _, names in os.walk(directory):
         for name in names:
             with suppress(FileNotFoundError):

@@ -1,1 +1,1 @@
-"""What the tests run against: an API that does as it is told, databases, and jobs that can be killed."""
+"""Environment of the tests: stub APIs, databases, and jobs that can be killed."""

@@ -1,4 +1,4 @@
-"""A JSON API in this process that grows, shrinks, fails and dawdles on command."""
+"""A JSON API in this process that grows, shrinks, fails and delays responses on command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Answer = tuple[int, bytes, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asked for."""
+    """A client's request."""
 
     path: str
     params: dict[str, str]
@@ -31,8 +31,8 @@ class Api:
     """Serves ``records`` by ``_start``/``_limit``, or by ``page``/``per_page`` (pages count from 1).
 
     Attributes:
-        wrap: what the answer's JSON is for a page of records.
-        failures: statuses for the next requests, before any is served.
+        wrap: converts a page of records to the response's JSON.
+        failures: statuses of the next responses, in place of pages.
         hold: requests wait until it is set.
         requests: all requests so far, in order of arrival.
     """
@@ -45,7 +45,7 @@ class Api:
     url: str = ""
 
     def page(self, params: dict[str, str]) -> list[Record]:
-        """The records that a request asks for."""
+        """The requested records."""
         if "page" in params:
             size = int(params["per_page"])
             start = (int(params["page"]) - 1) * size
@@ -55,11 +55,11 @@ class Api:
         return self.records[start : start + size]
 
     def answer(self, request: Request) -> Answer:
-        """Status, body, and headers beside those that every answer has."""
+        """Status, body, and additional headers of the response."""
         self.requests.append(request)
         self.hold.wait(60)
         if self.failures:
-            return self.failures.popleft(), b'{"error": "as told"}', {}
+            return self.failures.popleft(), b'{"error": "as configured"}', {}
         return 200, json.dumps(self.wrap(self.page(request.params))).encode(), {}
 
 
@@ -68,7 +68,7 @@ Served = TypeVar("Served", bound=Api)
 
 @contextmanager
 def serve(api: Served) -> Iterator[Served]:
-    """Serves ``api`` on a free port of 127.0.0.1; its ``url`` tells where."""
+    """Serves ``api`` on a free port of 127.0.0.1, and sets its ``url``."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -97,7 +97,7 @@ def serve(api: Served) -> Iterator[Served]:
         def handle(self) -> None:
             try:
                 super().handle()
-            except ConnectionError:  # the client was killed
+            except ConnectionError:  # The client was killed.
                 self.close_connection = True
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over its DevTools protocol, and a JupyterLab for it."""
+"""Headless Chromium, driven over the DevTools protocol, and a JupyterLab for it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from support.waiting import until
 if TYPE_CHECKING:
     from websocket import WebSocket
 
-#: The first of them that is installed; None: there is none.
+#: The first installed one, or None.
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def missing() -> str:
-    """What a test needs and this machine lacks; empty: nothing."""
+    """Missing requirements of the tests on this machine; empty if there are none."""
     packages = [name for name in ("jupyterlab", "websocket") if importlib.util.find_spec(name) is None]
     return ", ".join([*packages, *([] if PROGRAM else ["chromium"])])
 
@@ -40,7 +40,7 @@ class Page:
         self._number = 0
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """A command of the protocol; gives its result."""
+        """Sends a command of the protocol; returns its result."""
         self._number += 1
         self._connection.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
         while True:
@@ -51,17 +51,17 @@ class Page:
                 return result
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression of JavaScript."""
+        """The value of a JavaScript expression."""
         done = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in done, f"{expression}: {done['exceptionDetails']}"
         return done["result"].get("value")
 
     def until(self, expression: str, timeout: float = 60) -> Any:
-        """Waits until an expression of JavaScript is true, and gives its value."""
+        """Waits until a JavaScript expression is true, and returns its value."""
         return until(lambda: self.evaluate(expression), expression, timeout)
 
     def screenshot(self, file: Path, element: str | None = None) -> None:
-        """Writes a PNG of the page, or of what an element takes up, which JavaScript gives."""
+        """Writes a PNG of the page, or of the element that a JavaScript expression selects."""
         clip: dict[str, Any] = {}
         if element is not None:
             box = self.evaluate(f"{element}.getBoundingClientRect().toJSON()")
@@ -71,10 +71,10 @@ class Page:
 
 @contextmanager
 def page(place: Path) -> Iterator[Page]:
-    """An empty page, so high that JupyterLab draws all cells of a notebook: it leaves out those that are not in sight.
+    """An empty page, high enough for JupyterLab to draw all cells of a notebook: it omits cells outside the viewport.
 
     Args:
-        place: directory for the browser's own files.
+        place: directory for the browser's files.
     """
     from websocket import create_connection
 
@@ -100,7 +100,7 @@ def page(place: Path) -> Iterator[Page]:
 
 @contextmanager
 def jupyter_lab(notebook: Path) -> Iterator[str]:
-    """Gives the URL of a notebook in a JupyterLab, whose application is ``jupyterapp`` in the page."""
+    """Yields the URL of a notebook in a JupyterLab, whose application is ``jupyterapp`` in the page."""
     place, token = notebook.parent, secrets.token_hex()
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--port=0", "--ip=127.0.0.1"]
     command += [f"--ServerApp.root_dir={place}", "--LabApp.expose_app_in_browser=True"]

@@ -1,4 +1,4 @@
-"""Small checkpoints as Spark writes them, frozen: of sources that the tests do not run."""
+"""Small frozen checkpoints, as Spark writes them, for sources that the tests do not run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SETTINGS = (
     '"spark.sql.streaming.stateStore.rocksdb.formatVersion":"5"}}'
 )
 
-#: By kind, the offset of a source at the end of the epoch in which so much is delivered.
+#: By kind of source, the offset after that many deliveries.
 SHAPES = {
     "epochal-rest": '{"v":1,"format":"epochal-rest","source":"https://api.example.com/comments (offset)","records":%d}',
     "epochal-random": '{"v":1,"format":"epochal-random","source":"seed=0","rows":%d,"startedAt":1767225600000}',
@@ -29,7 +29,7 @@ SHAPES = {
 
 
 def offset(kind: str, delivered: int) -> str:
-    """As the source writes it."""
+    """The offset as the source writes it."""
     return SHAPES[kind] % delivered
 
 
@@ -52,7 +52,7 @@ def write(
     age: float = 3600,
     checksums: bool = False,
 ) -> Path:
-    """Writes a checkpoint whose files are ``age`` seconds old, with files in place of Hadoop's checksums if wanted."""
+    """Writes a checkpoint whose files are ``age`` seconds old, optionally with placeholders for checksum files."""
     texts = commits if isinstance(commits, Mapping) else {number: commit_text() for number in commits}
     for log, entries in (("offsets", offsets), ("commits", texts)):
         (directory / log).mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def write(
 
 
 def quiet(directory: Path, age: float = 3600) -> Path:
-    """Makes the files of the logs as old as those of a query that was stopped."""
+    """Backdates the files of the logs, as for a stopped query."""
     when = time.time() - age
     for log in ("offsets", "commits"):
         for file in (directory / log).iterdir():
@@ -76,6 +76,6 @@ def quiet(directory: Path, age: float = 3600) -> Path:
 
 
 def of_kind(directory: Path, kind: str, *, committed: int = 2) -> Path:
-    """Three epochs of one source, ten more in each; those up to ``committed`` are committed."""
+    """Three epochs of one source with ten rows each; those up to ``committed`` are committed."""
     texts = {n: offsets_text(offset(kind, 10 * (n + 1))) for n in range(3)}
     return write(directory, texts, range(committed + 1))

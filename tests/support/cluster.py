@@ -16,7 +16,7 @@ from support.waiting import until
 CORES = 4
 #: Two names: Spark starts no speculative copy on the host of the first attempt.
 HOSTS = ("127.0.0.1", "127.0.0.2")
-#: Of a session: small executors, as the workers want them.
+#: Session settings for small executors that fit the workers.
 SMALL = {"spark.driver.host": HOSTS[0], "spark.executor.memory": "500m"}
 
 _GUARD = '"$@" & daemon=$!; cat >/dev/null; kill -KILL $daemon; wait $daemon'
@@ -35,7 +35,7 @@ class Cluster:
         self.directory = directory
 
     def executors(self, application: str) -> list[int]:
-        """The process ids of an application's executors. Another cluster may have an application of the same name."""
+        """Process ids of an application's executors. Another cluster may have an application of the same name."""
         found = []
         for process in Path("/proc").iterdir():
             if process.name.isdigit():
@@ -55,7 +55,7 @@ class Cluster:
 
 @contextmanager
 def cluster() -> Iterator[Cluster]:
-    """Starts a cluster, and ends it with its executors."""
+    """Starts a cluster; stops it and its executors at the end."""
     from pyspark.find_spark_home import _find_spark_home
 
     home = Path(_find_spark_home())

@@ -1,4 +1,4 @@
-"""What a command line of a document names: it must be there."""
+"""Checks command lines in documents: files, options and settings must exist."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ PYPROJECT = (ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8")
 JAR = f"epochal-spark_2.13-{VERSION}.jar"
 WHEEL = f"epochal-{VERSION}-py3-none-any.whl"
 EXTENSION = "io.epochal.formats.EpochalExtensions"
-#: Programs of Spark, which take the same options.
+#: Spark's programs, which have the same options.
 SPARK = ("spark-submit", "spark-sql", "start-connect-server.sh")
-#: Options of theirs whose value may be any.
+#: Their options with arbitrary values.
 FREE = ("--name", "--files")
 MASTER = re.compile(r"yarn|local\[[\d*]+\]|spark://[\w.]+:\d+|k8s://https://[\w.]+:\d+")
 
@@ -36,7 +36,7 @@ def lines(text: str) -> list[list[str]]:
 
 
 def unknown(words: list[str]) -> Iterator[str]:
-    """What a command names that is not there; the command, if it is none that is known."""
+    """Names in a command that do not exist; the command itself if it is unknown."""
     match words:
         case ["make", *rest]:
             yield from unknown_targets(rest)
@@ -61,7 +61,7 @@ def unknown(words: list[str]) -> Iterator[str]:
 
 
 def unknown_arguments(words: list[str]) -> Iterator[str]:
-    """Of ``epochal``: as its own parser reads them."""
+    """Checks a command of ``epochal`` with its own parser."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -86,7 +86,7 @@ def unknown_package(package: str) -> Iterator[str]:
 
 
 def of_pipeline(words: list[str]) -> list[str]:
-    """Its options that are Spark's; a file that is not there stays."""
+    """Checks Spark's options in it; returns missing files."""
     given = iter(words)
     kept = []
     for word in given:
@@ -99,7 +99,7 @@ def of_pipeline(words: list[str]) -> list[str]:
 
 
 def unknown_options(words: list[str]) -> Iterator[str]:
-    """Of a program of Spark: options with their values, and a job."""
+    """Checks a command of one of Spark's programs: options with values, and a job."""
     given = iter(words)
     for word in given:
         if word == "--conf":
@@ -125,7 +125,7 @@ def unknown_options(words: list[str]) -> Iterator[str]:
 
 
 def is_setting(key: str) -> bool:
-    """Whether the jar, or Spark, reads this setting of Spark's configuration."""
+    """Whether the jar or Spark reads this configuration setting."""
     if key.startswith("spark.epochal."):
         sources = (ROOT / "scala" / "kit" / "src" / "main").rglob("*.scala")
         return any(f'"{key}"' in path.read_text("utf-8") for path in sources)
@@ -136,7 +136,7 @@ def is_setting(key: str) -> bool:
 
 @cache
 def settings_of_spark() -> set[str]:
-    """The names in Spark's classes of settings; those that end in a dot begin the names of a family."""
+    """Names of settings in Spark's classes; a name that ends in a dot is a prefix."""
     found: set[bytes] = set()
     for jar in (Path(pyspark.__file__).parent / "jars").glob("spark-*.jar"):
         with zipfile.ZipFile(jar) as archive:

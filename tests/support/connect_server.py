@@ -1,4 +1,4 @@
-"""Spark's servers, each in a process of its own: Connect, and Thrift."""
+"""Spark's Connect and Thrift servers, each in its own process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from support.waiting import until
 def running(
     jar: Path | None, conf: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """Gives the address of a Connect server, ``sc://…``; with the jar on driver and executors, or without.
+    """Yields the address of a Connect server, ``sc://…``; with or without the jar on driver and executors.
 
     Args:
-        conf: settings of its owner, beside the tests' own.
-        environment: variables of the driver's process.
+        conf: the owner's settings, in addition to the tests' own.
+        environment: environment variables of the driver.
     """
     port = _free_port()
     settings = {"spark.connect.grpc.binding.port": str(port), "spark.connect.grpc.binding.address": "127.0.0.1"}
@@ -35,7 +35,7 @@ def running(
 def thrift(
     jar: Path, place: Path, conf: Mapping[str, str], environment: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """Gives the JDBC URL of a Thrift server, whose catalog is in the directory ``place``."""
+    """Yields the JDBC URL of a Thrift server, whose catalog is in the directory ``place``."""
     port = _free_port()
     settings = {
         "spark.sql.warehouse.dir": str(place / "warehouse"),
@@ -49,7 +49,7 @@ def thrift(
 
 
 def beeline(url: str, statements: list[str]) -> str:
-    """Runs statements over a Thrift server, and gives what the client printed."""
+    """Runs statements over a Thrift server; returns the client's output."""
     command = [str(_home() / "bin" / "beeline"), "-u", url, "-n", "someone", "--outputformat=csv2"]
     for statement in statements:
         command += ["-e", statement]
@@ -83,7 +83,7 @@ def _started(
         assert process.poll() is None, f"{main} ended"
         yield
     finally:
-        if "spark.eventLog.dir" in settings:  # what is on its way into the log arrives there
+        if "spark.eventLog.dir" in settings:  # Pending events are written.
             os.killpg(process.pid, signal.SIGTERM)
             until(lambda: process.poll() is not None, f"the end of {main}")
         else:
@@ -92,7 +92,7 @@ def _started(
 
 
 def _home() -> Path:
-    """The Spark of this environment, or, where it has only a client, the one that ``EPOCHAL_TEST_SPARK`` names."""
+    """Home of this environment's Spark, or of ``EPOCHAL_TEST_SPARK`` if the environment has only a client."""
     import pyspark
 
     named = os.environ.get("EPOCHAL_TEST_SPARK")

@@ -1,4 +1,4 @@
-"""Ten-line projects of people who use Epochal's artifacts, and what builds and runs them."""
+"""Minimal projects that use Epochal's artifacts, and the tools that build and run them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = 600
 
 
 def setting(file: str, before: str) -> str:
-    """What stands behind a text in a file, to the line's end or the closing quotation mark."""
+    """The text after a prefix in a file, up to the end of the line or the closing quotation mark."""
     text = (ROOT / file).read_text(encoding="utf-8").partition(before)[2]
     return text.splitlines()[0].strip().removeprefix('"').removesuffix('"')
 
@@ -118,7 +118,7 @@ sink = rows.writeStream.format("epochal-jdbc").options(url=database, dbtable="st
 sink.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
 """
 
-# Nothing but the repository is asked, neither this user's nor a public one.
+# Only this repository is used, neither the user's nor a public one.
 ONLY_OURS = f"""\
 <ivysettings>
   <settings defaultResolver="published"/>
@@ -128,7 +128,7 @@ ONLY_OURS = f"""\
 
 
 def foreign_sources() -> list[str]:
-    """What ``tests/kit`` is built of: connectors of another team."""
+    """Copies ``tests/kit``: connectors of another team."""
     kinds = {".java", ".scala", ".sbt", ".xml"}
     files = sorted(path for path in (ROOT / "tests" / "kit").rglob("*") if path.suffix in kinds)
     return [path.read_text(encoding="utf-8") for path in files]
@@ -142,7 +142,7 @@ def write(directory: Path, files: dict[str, str]) -> Path:
 
 
 def run(command: list[str | Path], directory: Path, variables: dict[str, str] | None = None) -> str:
-    """Standard output of a command that must succeed."""
+    """Standard output of a command, which must succeed."""
     done = subprocess.run(
         command,
         cwd=directory,

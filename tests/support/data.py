@@ -1,4 +1,4 @@
-"""Records that an API serves and a table should hold."""
+"""Records that an API serves, and the expected rows."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def comments(first: int, count: int) -> list[Record]:
 
 
 def as_rows(records: list[Record]) -> list[Row]:
-    """What a table of comments should hold, by id."""
+    """Expected rows of a table of comments, by id."""
     return [tuple(record[column] for column in COLUMNS) for record in records]
 
 
 def stored(database: Database, table: str = "comments") -> list[Row]:
-    """What a table of comments holds, by id."""
+    """Rows of a table of comments, by id."""
     columns = ", ".join(f'"{column}"' for column in COLUMNS)
     return database.query(f'SELECT {columns} FROM "{table}" ORDER BY "id"')
 
 
 def create_comments(database: Database, table: str = "comments", key: str = "") -> None:
-    """Makes the table; ``key`` completes its column ``id``."""
+    """Creates the table; ``key`` completes the definition of the column ``id``."""
     database.execute(
         f'CREATE TABLE "{table}" ("postId" INTEGER, "id" INTEGER {key}, "name" TEXT, "email" TEXT, "body" TEXT)'
     )

@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL behind one face, looked into from Python and not through Spark."""
+"""Common interface of SQLite and PostgreSQL, for queries from Python without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 
 
 class Database(Protocol):
-    """An empty database of the test's own."""
+    """The test's database, initially empty."""
 
     @property
     def url(self) -> str: ...
@@ -25,11 +25,11 @@ class Database(Protocol):
 
     @abstractmethod
     def query(self, sql: str) -> list[Row]:
-        """All rows of a statement; it commits."""
+        """Executes a statement, commits, and returns all rows."""
 
     @abstractmethod
     def together(self, *queries: str) -> list[list[Row]]:
-        """The rows of several queries, all of one moment."""
+        """The rows of several queries, from one snapshot."""
 
     def execute(self, *statements: str) -> None:
         """Runs statements in one transaction."""
@@ -83,7 +83,7 @@ class Sqlite:
 
 @dataclass(frozen=True)
 class Postgres:
-    """A schema of its own on the tests' server: much cheaper to make than a database."""
+    """A schema on the tests' server: much cheaper to create than a database."""
 
     server: str
     schema: str
@@ -116,7 +116,7 @@ class Postgres:
 
 
 def new_postgres(server: str, schema: str) -> Postgres:
-    """Makes the schema on a server."""
+    """Creates a schema on a server."""
     made = Postgres(server, schema)
     made.execute(f"CREATE SCHEMA {schema}")
     return made

@@ -1,4 +1,4 @@
-"""The documents of this repository: their blocks of code, and what they name."""
+"""The documents of this repository: code blocks, links and names."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Block:
     """A fenced block of code.
 
     Attributes:
-        line: of its first line in the page, from 1.
-        needs: what the comment ``<!-- needs: … -->`` before it names.
+        line: number of its first line in the page, from 1.
+        needs: content of the comment ``<!-- needs: … -->`` before it.
     """
 
     page: Page
@@ -39,7 +39,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Page:
-    """A document in Markdown."""
+    """A Markdown document."""
 
     path: Path
 
@@ -52,11 +52,11 @@ class Page:
 
     @property
     def prose(self) -> str:
-        """The text without its blocks and comments."""
+        """The text without code blocks and comments."""
         return _COMMENT.sub("", _BLOCK.sub("", self.source))
 
     def blocks(self, language: str | None = None) -> list[Block]:
-        """Its blocks in order; those of one language."""
+        """Code blocks in order, optionally of one language."""
         source = self.source
         found = [
             Block(
@@ -71,15 +71,15 @@ class Page:
         return [block for block in found if language in (None, block.language)]
 
     def inline(self) -> list[str]:
-        """What stands between backticks in the text."""
+        """Inline code in the text."""
         return _INLINE.findall(self.prose)
 
     def links(self) -> list[str]:
-        """Where its links lead."""
+        """Targets of the links."""
         return _LINK.findall(_INLINE.sub("", self.prose))
 
     def anchors(self) -> set[str]:
-        """The anchors of its headings, as they are made where Markdown is shown."""
+        """Anchors of the headings, as Markdown renderers create them."""
         found: dict[str, int] = {}
         anchors = set()
         for heading in re.findall(r"^#{1,6} (.+)$", _BLOCK.sub("", self.source), re.MULTILINE):
@@ -92,7 +92,7 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """All documents, in order of their names."""
+    """All documents, sorted by name."""
     return sorted(_pages(), key=str)
 
 

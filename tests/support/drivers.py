@@ -1,4 +1,4 @@
-"""Spark drivers in processes of their own, that start queries on command and can be killed."""
+"""Spark drivers in separate processes that start queries on command and can be killed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from support.waiting import until
 
 
 class Gate:
-    """Steps of the sink at which threads wait, in any process that was started with ``property``, while a step's gate
-    is closed."""
+    """Gates at steps of the sink. Threads wait at a closed gate in any process that was started with ``property``."""
 
     def __init__(self, directory: Path, steps: Sequence[str]) -> None:
         self._directory = directory
@@ -36,19 +35,19 @@ class Gate:
         (self._directory / step).unlink(missing_ok=True)
 
     def waiting(self, step: str) -> list[str]:
-        """The names of the threads that came to the closed gate. A query's thread is named after the query."""
+        """Names of the threads that reached the closed gate. A query's thread is named after the query."""
         file = self._directory / step
         return file.read_text("utf-8").splitlines() if file.exists() else []
 
 
 class Driver(Program, Running):
-    """``crash/driver.py``: a session, and queries that are started by ``ask``.
+    """``crash/driver.py``: a session with queries that ``ask`` starts.
 
     Args:
         master: Spark's master.
-        gate: where its threads can be made to wait.
-        conf: Spark's configuration besides the usual.
-        jvm: arguments of the driver's JVM besides the usual.
+        gate: gates for its threads.
+        conf: additional configuration of Spark.
+        jvm: additional arguments of the driver's JVM.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class Driver(Program, Running):
                 self._answers.put(json.loads(line))
 
     def ask(self, do: str, timeout: float = 600, **arguments: Any) -> Any:
-        """Gives a command, the first one as soon as the session is there, and waits for its answer."""
+        """Sends a command, the first one as soon as the session is ready, and waits for the response."""
         self.send(json.dumps({"do": do, **arguments}))
 
         def answer() -> dict[str, Any] | None:
@@ -87,7 +86,7 @@ class Driver(Program, Running):
         return found["found"]
 
     def try_start(self, queries: Sequence[dict[str, Any]]) -> dict[str, str]:
-        """Starts queries; gives the errors of those that did not start, by name."""
+        """Starts queries; returns the errors of those that did not start, by name."""
         failed: dict[str, str] = self.ask("start", queries=list(queries))
         return failed
 

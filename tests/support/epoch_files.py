@@ -1,4 +1,4 @@
-"""``java/EpochFiles.java``: a sink for every trigger that shows what Spark delivers, epoch by epoch."""
+"""``java/EpochFiles.java``: a sink for every trigger that records Spark's deliveries per epoch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def build(directory: Path) -> Path:
 
 
 def epochs(path: Path) -> dict[int, list[tuple[int, int]]]:
-    """The rows of each committed epoch: their number, and the microseconds at which they came.
+    """The rows of each committed epoch: their number, and their arrival times in microseconds.
 
     An epoch that was committed twice has the rows of both.
     """

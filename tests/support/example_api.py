@@ -1,4 +1,4 @@
-"""The API that the programs of the documents talk to: one server in place of all their hosts."""
+"""Stub API for the programs in the documents: one server in place of all their hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.api import Request, serve
 from support.data import comments
 from support.shapes import Page, Server
 
-#: Records that all lists have.
+#: Number of records in all lists.
 COUNT = 25
 
 
@@ -22,7 +22,7 @@ def comments_page(server: Server, request: Request) -> Page:
 
 
 def orders(server: Server, request: Request) -> Page:
-    """A list by cursor; rows that are sent there are accepted."""
+    """A list by cursor. Also accepts rows."""
     if request.body:
         return {"accepted": True}, {}
     records, following = server.part(int(request.params.get("after", "c0")[1:]))
@@ -30,7 +30,7 @@ def orders(server: Server, request: Request) -> Page:
 
 
 def search(server: Server, request: Request) -> Page:
-    """Hits by offset and limit in the body of the request."""
+    """Hits by offset and limit in the request body."""
     asked = json.loads(request.body)
     records = server.records[asked["from"] : asked["from"] + asked["size"]]
     return {"hits": {"hits": [{"_id": str(record["id"]), "_source": record} for record in records]}}, {}
@@ -42,7 +42,7 @@ def token(server: Server, request: Request) -> Page:
     return {"access_token": "t", "token_type": "Bearer", "expires_in": 3600}, {}
 
 
-#: By the end of a path.
+#: By path suffix.
 ROUTES: dict[str, shapes.Shape] = {
     "/comments": comments_page,
     "/orders": orders,
@@ -60,7 +60,7 @@ def route(server: Server, request: Request) -> Page:
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """Serves the lists; their records appeared an hour and a half ago."""
+    """Serves the lists, with records that are an hour and a half old."""
     server = Server(shape=route, records=comments(1, COUNT))
     server.appeared = [time.time() - 5400] * COUNT
     with serve(server):

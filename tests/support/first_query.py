@@ -1,6 +1,6 @@
-"""The first session and queries of a JVM: `make` archives the classes that it loads, for the JVMs of the tests.
+"""Starts a session and queries; `make` archives the classes that this loads, for the JVMs of the tests.
 
-Loading and verifying Spark's classes is half of what such a JVM does before its first batch ends (JEP 350).
+Loading and verifying Spark's classes takes half of the time before a JVM's first batch ends (JEP 350).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
     jvm = gateway.proc
     spark.stop()
     jvm.stdin.close()
-    jvm.wait(timeout=120)  # It writes the archive at its end.
+    jvm.wait(timeout=120)  # The JVM writes the archive at exit.
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Arguments of ``epochal.read`` and ``epochal.write`` that travel as JSON."""
+"""Arguments of ``epochal.read`` and ``epochal.write`` as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-#: What is no option of a format. All else goes by the jar's own names.
+#: Arguments that are not options of a format. All others use the jar's names.
 _OWN = {"url", "table", "checkpoint", "trigger", "output_mode", "query_name", "schema", "headers", "params"}
 _OWN |= {"partition_params"}
 

@@ -1,4 +1,4 @@
-"""Clients that push records over HTTP and repeat a request until it is acknowledged."""
+"""Clients that send records over HTTP and retry each request until it is acknowledged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.waiting import until
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -32,7 +32,7 @@ def listens(port: int) -> bool:
 
 @dataclass
 class Client:
-    """One request after the other, without retries."""
+    """Sends single requests, without retries."""
 
     port: int
     pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(retries=False, timeout=30))
@@ -47,9 +47,9 @@ class Client:
 
 
 class Writer:
-    """Sends numbered records in requests of several, each under a key of its own, until it is stopped.
+    """Sends numbered records, several per request, each request with its own key, until it is stopped.
 
-    A request is repeated under its key until it is acknowledged, so a writer's records are acknowledged in their order.
+    A request is retried with its key until it is acknowledged, so a writer's records are acknowledged in order.
     """
 
     def __init__(self, name: int, port: int, size: int = 5) -> None:
@@ -64,7 +64,7 @@ class Writer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when the last request was acknowledged."""
+        """Stops and waits for the last acknowledgement."""
         self._stopping.set()
         self._thread.join(120)
         assert not self._thread.is_alive(), "a writer's last request was not acknowledged"

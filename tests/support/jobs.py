@@ -1,4 +1,4 @@
-"""The job of the main story: an API into tables."""
+"""The main job: an API into tables."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Job(Program):
 
     Args:
         settings: ``api``, ``rows_per_batch``, ``available_now`` and ``targets`` (settings of
-            ``epochal.write.jdbc``, and in ``read`` those of ``epochal.read.rest`` where they are not the usual ones; as
-            ``support/helpers.py`` has them).
-        python: of another environment, with another Spark.
+            ``epochal.write.jdbc``, and in ``read`` unusual settings of ``epochal.read.rest``; in the
+            form of ``support/helpers.py``).
+        python: the interpreter of another environment, with another Spark.
     """
 
     def __init__(self, settings: dict[str, Any], python: Path | None = None) -> None:
@@ -25,7 +25,7 @@ class Job(Program):
         self.send(json.dumps(settings))
 
     def go(self) -> None:
-        """Starts the queries, as soon as the session is there."""
+        """Starts the queries as soon as the session is ready."""
         until(lambda: b"ready\n" in self._output or self.ended(), "the job's session")
         if not self.ended():
             self.send("go")

@@ -1,4 +1,4 @@
-"""APIs that a probe meets, beside those of ``shapes``: each over the same list of records."""
+"""More API shapes for probes, besides ``shapes``, all over the same list of records."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 
 from support.api import Answer, Api, Record, Request, serve
 
-#: Records of a page, where the request does not say it.
+#: Default page size.
 PAGE = 10
 
 
 @dataclass
 class Lists(Api):
-    """Answers as ``shape`` does."""
+    """Serves responses of ``shape``."""
 
     shape: Callable[[Lists, Request], Answer] = field(default=lambda lists, request: json_of(lists.records))
 
@@ -51,12 +51,12 @@ def json_of(value: Any, headers: dict[str, str] | None = None, status: int = 200
 
 
 def whole(lists: Lists, request: Request) -> Answer:
-    """All records, whatever is asked."""
+    """All records, for every request."""
     return json_of({"people": lists.records, "total": len(lists.records)})
 
 
 def limit_offset(lists: Lists, request: Request) -> Answer:
-    """Django REST framework: ``count``, and URLs of the pages around."""
+    """Django REST framework: ``count``, and URLs of the next and previous pages."""
     offset, limit = int(request.params.get("offset", 0)), min(int(request.params.get("limit", PAGE)), 20)
     after = lists.link(request, offset=offset + limit, limit=limit) if offset + limit < len(lists.records) else None
     results = lists.part(offset, limit)
@@ -64,7 +64,7 @@ def limit_offset(lists: Lists, request: Request) -> Answer:
 
 
 def echoing(lists: Lists, request: Request) -> Answer:
-    """Oracle: no way to the next page but the parameters that the response repeats, and a flag."""
+    """Oracle: the response repeats the parameters and has a flag, but no link to the next page."""
     offset, limit = int(request.params.get("offset", 0)), int(request.params.get("limit", PAGE))
     items = lists.part(offset, limit)
     more = offset + limit < len(lists.records)
@@ -72,20 +72,20 @@ def echoing(lists: Lists, request: Request) -> Answer:
 
 
 def total_in_header(lists: Lists, request: Request) -> Answer:
-    """Numbered pages of a size that the request says, and how many records there are in a header."""
+    """Numbered pages of the requested size, with the total in a header."""
     page, size = int(request.params.get("page", 1)), int(request.params.get("per_page", PAGE))
     return json_of(lists.part((page - 1) * size, size), {"X-Total-Count": str(len(lists.records))})
 
 
 def fixed_pages(lists: Lists, request: Request) -> Answer:
-    """Numbered pages of one size; none behind the last one."""
+    """Numbered pages of one size; 404 after the last one."""
     page = int(request.params.get("page", 1))
     found = lists.part((page - 1) * PAGE)
     return json_of({"results": found}) if found else json_of({"detail": "Invalid page."}, status=404)
 
 
 def from_zero(lists: Lists, request: Request) -> Answer:
-    """Spring: pages are numbered from 0."""
+    """Spring: pages numbered from 0."""
     page, size = int(request.params.get("page", 0)), int(request.params.get("size", PAGE))
     pages = -(-len(lists.records) // size)
     return json_of(
@@ -101,7 +101,7 @@ def from_zero(lists: Lists, request: Request) -> Answer:
 
 
 def next_number(lists: Lists, request: Request) -> Answer:
-    """json-server 1: the number of the next page; past the end the last page again."""
+    """json-server 1: the number of the next page; past the end it repeats the last page."""
     size = int(request.params.get("_per_page", PAGE))
     pages = -(-len(lists.records) // size)
     page = min(int(request.params.get("_page", 1)), pages)
@@ -111,7 +111,7 @@ def next_number(lists: Lists, request: Request) -> Answer:
 
 
 def nested_cursor(lists: Lists, request: Request) -> Answer:
-    """HubSpot: a cursor, and a URL that leads to a browser's pages; nothing after the last page."""
+    """HubSpot: a cursor, and a URL for browsers; neither after the last page."""
     start = int(request.params.get("after", 0))
     body: dict[str, Any] = {"results": lists.part(start)}
     if start + PAGE < len(lists.records):
@@ -120,14 +120,14 @@ def nested_cursor(lists: Lists, request: Request) -> Answer:
 
 
 def header_cursor(lists: Lists, request: Request) -> Answer:
-    """A cursor in a header, which is empty after the last page."""
+    """A cursor in a header, empty after the last page."""
     start = int(request.params.get("page_token", "t0")[1:])
     after = f"t{start + PAGE}" if start + PAGE < len(lists.records) else ""
     return json_of(lists.part(start), {"X-Next-Page-Token": after})
 
 
 def omits_empty(lists: Lists, request: Request) -> Answer:
-    """Go: an empty list is left out, and a token that ends with an empty text."""
+    """Go: omits an empty list; the last token is an empty string."""
     start = int(request.params.get("pageToken", 0))
     found = lists.part(start)
     body: dict[str, Any] = {"nextPageToken": str(start + len(found)) if found else ""}
@@ -135,20 +135,20 @@ def omits_empty(lists: Lists, request: Request) -> Answer:
 
 
 def counting_cursor(lists: Lists, request: Request) -> Answer:
-    """Names a next page always, by its number."""
+    """Always has the number of a next page."""
     page = int(request.params.get("page", 1))
     return json_of({"items": lists.part((page - 1) * PAGE), "next_page": page + 1})
 
 
 def null_next(lists: Lists, request: Request) -> Answer:
-    """All in one page unless the request says less; then a URL leads on."""
+    """All records in one page, unless the request sets a limit; then a URL of the next page."""
     start, size = int(request.params.get("from_id", 0)), int(request.params.get("page_size", 50))
     following = lists.link(request, from_id=start + size) if start + size < len(lists.records) else None
     return json_of({"data": lists.part(start, size), "links": {"next": following}})
 
 
 def ndjson(lists: Lists, request: Request) -> Answer:
-    """Lines of JSON, and a link."""
+    """NDJSON with a link."""
     start = int(request.params.get("start_at", 0))
     after = f'<{lists.link(request, start_at=start + PAGE)}>; rel="next"'
     headers = {"Link": after} if start + PAGE < len(lists.records) else {"Link": f'<{lists.url}>; rel="first"'}
@@ -164,7 +164,7 @@ def semicolons(lists: Lists, request: Request) -> Answer:
 
 
 def strict(lists: Lists, request: Request) -> Answer:
-    """Refuses parameters that it does not know, and pages behind the end."""
+    """Refuses unknown parameters and pages after the end."""
     if not {*request.params} <= {"skip", "take"}:
         return json_of({"error": "unknown parameter"}, status=400)
     skip, take = int(request.params.get("skip", 0)), int(request.params.get("take", PAGE))
@@ -174,35 +174,35 @@ def strict(lists: Lists, request: Request) -> Answer:
 
 
 def capped_total(lists: Lists, request: Request) -> Answer:
-    """Says that there are fewer records than there are."""
+    """Reports a total that is too low."""
     offset, limit = int(request.params.get("offset", 0)), int(request.params.get("limit", PAGE))
     return json_of({"total": 15, "rows": lists.part(offset, limit)})
 
 
 def stuck(lists: Lists, request: Request) -> Answer:
-    """Names a next page, which is the first one again."""
+    """The next page is the first one again."""
     return json_of({"items": lists.part(0), "next": lists.link(request, page=2), "has_more": True})
 
 
-def elsewhere(lists: Lists, request: Request) -> Answer:
+def foreign(lists: Lists, request: Request) -> Answer:
     """The next page is on another server."""
-    return json_of({"items": lists.part(0), "next": "https://elsewhere.invalid/?page=2&api_key=s3cret"})
+    return json_of({"items": lists.part(0), "next": "https://other.invalid/?page=2&api_key=s3cret"})
 
 
 def newest_first(lists: Lists, request: Request) -> Answer:
-    """From the newest record to the oldest, as many as are asked for."""
+    """From the newest record to the oldest, with a limit."""
     page, size = int(request.params.get("page", 1)), int(request.params.get("per_page", PAGE))
     return json_of(lists.records[::-1][(page - 1) * size : page * size])
 
 
 def restless(lists: Lists, request: Request) -> Answer:
-    """A field of its records changes all the time."""
+    """Records with a field that changes in every response."""
     offset, limit = int(request.params.get("offset", 0)), int(request.params.get("limit", PAGE))
     return json_of([{**record, "views": len(lists.requests)} for record in lists.part(offset, limit)])
 
 
 def shuffled(lists: Lists, request: Request) -> Answer:
-    """Another order each time."""
+    """Another order in every response."""
     turn = len(lists.requests) % len(lists.records)
     return json_of(lists.records[turn:] + lists.records[:turn])
 

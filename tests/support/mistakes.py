@@ -1,11 +1,12 @@
-"""What users do wrong, as they would write it.
+"""Typical mistakes of users, as code.
 
-They use ``spark``, ``url`` (nobody listens there), ``bad`` (its records do not fit) and ``place`` (a directory).
+The code uses ``spark``, ``url`` (no server listens there), ``bad`` (its records do not fit the schema) and ``place`` (a
+directory).
 """
 
 from __future__ import annotations
 
-#: By condition and route, the code of a script or a notebook's cell.
+#: Code of a script or a notebook cell, by condition and route.
 MISTAKES = {
     "OPTION_INVALID helper": 'epochal.read.rest(spark, url, schema="id INT", pages="offset")',
     "OPTION_INVALID value": "epochal.rest.Offset(size=0)",

@@ -1,4 +1,4 @@
-"""Each trigger and output mode with each source and sink: what its query does, and the table of ``docs/modes.md``."""
+"""Each trigger and output mode with each source and sink: outcome of the query, and the table of ``docs/modes.md``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OURS = ("epochal-random", "epochal-rest", "epochal-rest, journalled", "epochal-i
 SPARKS = ("rate", "file", "socket")
 SINKS = ("epochal-jdbc", "epochal-rest sink", "noop", "memory")
 MODES: tuple[OutputMode, ...] = ("append", "update", "complete")
-#: Sources that may have no row yet when a run that ends by itself looks.
+#: Sources that may have no row yet when an AvailableNow run starts.
 LATER = ("epochal-ingest", "rate", "socket")
 ROWS = 20
 
@@ -64,11 +64,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a query.
+    """Outcome of a query.
 
     Attributes:
-        condition: of its error; empty where it works, None where its error has none.
-        reason: what the error says.
+        condition: condition of its error; empty if it works, None if the error has no condition.
+        reason: message of the error.
     """
 
     condition: str | None
@@ -79,7 +79,7 @@ WORKS = Outcome("")
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Ours with every sink; Spark's own where they meet ours."""
+    """Pairs of source and sink: ours with every counterpart, and Spark's own with ours."""
     own = [(source, sink) for source in OURS for sink in SINKS]
     return own + [(source, sink) for source in SPARKS for sink in SINKS[:2]]
 
@@ -92,7 +92,7 @@ def cells() -> list[Cell]:
 
 @dataclass
 class Place:
-    """Where the queries of all cells read and write."""
+    """Sources and targets for the queries of all cells."""
 
     spark: SparkSession
     directory: Path
@@ -127,7 +127,7 @@ class Place:
     def begin_by_writer(
         self, frame: DataFrame, sink: str, name: str, checkpoint: Path, trigger: str | None, output_mode: OutputMode
     ) -> StreamingQuery:
-        """Spark's own sink, with what the helpers set for ours."""
+        """Spark's own sink, with the settings that the helpers make for ours."""
         writer = frame.writeStream.format(sink).outputMode(output_mode).queryName(name)
         writer = writer.option("checkpointLocation", str(checkpoint))
         interval = real_time(trigger)
@@ -167,7 +167,7 @@ class Place:
         return self.directory / "checkpoints" / name
 
     def outcome(self, cell: Cell) -> Outcome:
-        """Runs a query until rows have passed, or it has failed."""
+        """Runs a query until it has delivered rows or has failed."""
         name = f"t{next(self.names)}"
         try:
             query = self.begin(cell, name)
@@ -190,7 +190,7 @@ class Place:
         return bool(rows > 0)
 
     def outcomes(self) -> dict[Cell, Outcome]:
-        """Those that end soon four at a time, and those that keep their tasks one after the other."""
+        """Runs queries with short tasks four at a time, and queries with endless tasks sequentially."""
         endless = [cell for cell in cells() if cell.trigger in ENDLESS]
         others = [cell for cell in cells() if cell.trigger not in ENDLESS]
         with ThreadPoolExecutor(4) as threads:
@@ -209,7 +209,7 @@ def failure(error: Exception) -> Outcome:
 
 
 def _settled(reason: str) -> str:
-    """Without what differs from run to run."""
+    """The text without parts that vary between runs."""
     for pattern, constant in _VARIES:
         reason = pattern.sub(constant, reason)
     return reason.strip()
@@ -289,7 +289,7 @@ def _escaped(text: str) -> str:
 
 @contextmanager
 def lines_server() -> Iterator[int]:
-    """A server that sends numbers as lines to each client, and keeps the connection; its port."""
+    """Port of a server that sends numbers as lines to each client and keeps the connection open."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:

@@ -1,4 +1,4 @@
-"""Servers of the tests' own: MariaDB from Debian's package, MySQL 8.0 from the programs in a jar of the tests."""
+"""Servers for the tests: MariaDB from Debian's package, MySQL 8.0 from a test jar with its programs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from support.places import ROOT
 from support.postgres import free_port, ordinary_user, user_arguments
 from support.waiting import until
 
-#: Ends the server when our end of its input is closed, be it that this process was killed.
+#: Stops the server when the pipe to this process closes, even if this process was killed.
 _GUARD = '"$@" & server=$!; cat >/dev/null; kill -KILL $server; wait $server'
 
 
 def missing(kind: str) -> str:
-    """Why there is no ``mariadb`` or ``mysql``; nothing, where there is one."""
+    """Why ``mariadb`` or ``mysql`` is not available; empty if it is."""
     if not (_program("mariadbd") and _program("mariadb")):
         return "install Debian's mariadb-server"
     return "" if kind == "mariadb" or _archive() else "run make test-python, which gets MySQL's programs"
@@ -36,7 +36,7 @@ def _archive() -> Path | None:
 
 
 class Server:
-    """A server with an empty password for ``root``; its clients are MariaDB's.
+    """A server with an empty password for ``root``; uses MariaDB's client.
 
     Args:
         kind: ``mariadb`` or ``mysql``.
@@ -73,7 +73,7 @@ class Server:
         return f"jdbc:mariadb://127.0.0.1:{self.port}/{database}"
 
     def client(self, *arguments: str, program: str = "mariadb", sql: str = "") -> str:
-        """What a client says to a text of SQL."""
+        """Output of the client for SQL text."""
         place = ["--protocol=tcp", "--host=127.0.0.1", f"--port={self.port}", "--user=root"]
         return self._run(program, *place, "--default-character-set=utf8mb4", *arguments, said=sql)
 
@@ -112,7 +112,7 @@ def _unpacked(home: Path) -> str:
 
 @contextmanager
 def server(kind: str) -> Iterator[Server]:
-    """Starts a server; ends it and removes its data."""
+    """Starts a server; stops it and removes its data at the end."""
     home = Path(tempfile.mkdtemp(prefix=f"epochal-{kind}-"))
     made: Server | None = None
     try:

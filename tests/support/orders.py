@@ -1,4 +1,4 @@
-"""An API in this process that takes rows, and honours idempotency keys or takes no notice of them."""
+"""An API in this process that accepts rows, with or without support for idempotency keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sent:
 
     @property
     def rows(self) -> list[Row]:
-        """Its rows: one, an array of them, or lines."""
+        """Rows of the request: one, an array, or lines."""
         read = [json.loads(line) for line in self.body.splitlines() if line.strip()]
         return read[0] if len(read) == 1 and isinstance(read[0], list) else read
 
@@ -40,11 +40,10 @@ class Orders:
     """Applies rows.
 
     Attributes:
-        honours: whether a request whose key was seen gets the first one's answer, and is applied no more. One with
-            another body is refused with 422.
-        reply: status and JSON for a request that is new; below 300 its rows are applied.
-        refuse: statuses for the next requests, before anything else.
-        applied: how often each id was.
+        honours: whether a repeated key gets the first response and is not applied again. With another body it gets 422.
+        reply: status and JSON for a new request; below 300 its rows are applied.
+        refuse: statuses of the next responses; those requests are not applied.
+        applied: number of times each id was applied.
         requests: all requests, in order of arrival.
     """
 
@@ -61,7 +60,7 @@ class Orders:
         with self._lock:
             self.requests.append(sent)
             if self.refuse:
-                return self.refuse.pop(0), {"error": "as told"}
+                return self.refuse.pop(0), {"error": "as configured"}
             if sent.key is None or not self.honours:
                 return self._apply(sent)
             body, reply = self._seen.get(sent.key) or (sent.body, None)
@@ -81,12 +80,12 @@ class Orders:
 
 @contextmanager
 def serve(orders: Orders) -> Iterator[Orders]:
-    """Serves ``orders`` on a free port of 127.0.0.1; its ``url`` tells where."""
+    """Serves ``orders`` on a free port of 127.0.0.1, and sets its ``url``."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
-        wbufsize = -1  # an answer in one write
+        wbufsize = -1  # A response in one write.
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
@@ -111,7 +110,7 @@ def serve(orders: Orders) -> Iterator[Orders]:
         def handle(self) -> None:
             try:
                 super().handle()
-            except (ConnectionError, ValueError):  # the client was killed
+            except (ConnectionError, ValueError):  # The client was killed.
                 self.close_connection = True
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

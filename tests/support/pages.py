@@ -1,4 +1,4 @@
-"""An API whose answers name the next page."""
+"""An API whose responses link to the next page."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ PAGE = 10
 class ChainedApi(Api):
     """Serves its records in pages of ten, as ``data``.
 
-    Asked by ``after=<cursor>``, by ``since=<id>`` (behind that record; ids count from 1), or as ``Api`` is.
-    With ``from`` and ``to``, milliseconds since 1970, it has the records of that time only: a record is of the moment
-    of the first request that finds it.
-    ``meta`` names the next page by cursor and by URL, says whether there is ``more``, and has an address
-    ``elsewhere``, on another host. With ``format=csv`` a page is CSV, and a ``Link`` header names the next one.
+    Parameters: ``after=<cursor>``, ``since=<id>`` (the page after that record; ids count from 1), or those of ``Api``.
+    With ``from`` and ``to``, milliseconds since 1970, it returns only records of that period: the time of a record is
+    that of the first request that finds it.
+    ``meta`` has the next page as cursor and as URL, the flag ``more``, and a URL on another host (``foreign``). With
+    ``format=csv`` a page is CSV with a ``Link`` header.
     """
 
     moments: list[int] = field(default_factory=list)
     stamping: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, params: dict[str, str]) -> int | None:
-        """The page's first record; None where it is asked for by number."""
+        """Index of the page's first record; None for a request by page number."""
         if "since" in params:
             return int(params["since"])
         return None if "_start" in params or "page" in params else int(params.get("after", "c0")[1:])
@@ -56,11 +56,11 @@ class ChainedApi(Api):
             link = {"Link": f'<{self.url}?format=csv&after={cursor}>; rel="next"'} if more else {}
             return 200, as_csv(records[start : start + PAGE]), link
         meta: dict[str, Any] = {"next": cursor, "url": f"{self.url}?after={cursor}" if more else None, "more": more}
-        meta["elsewhere"] = "https://me:s3cret@elsewhere.invalid/x?key=s3cret"
+        meta["foreign"] = "https://me:s3cret@other.invalid/x?key=s3cret"
         return 200, json.dumps({"data": records[start : start + PAGE], "meta": meta}).encode(), {}
 
     def asked(self) -> list[str]:
-        """The cursors of all requests since the last call; for an id that of the page behind it."""
+        """Cursors of all requests since the last call; for an id, the cursor of the page after it."""
         asked = [p.get("after", f"c{p['since']}" if "since" in p else "") for p in (r.params for r in self.requests)]
         self.requests.clear()
         return asked
@@ -79,7 +79,7 @@ POSTS = (1, 2, 3)
 
 
 class PostsApi(ChainedApi):
-    """Serves the comments of the post that a request names, ``postId=2``; all of them where it names none."""
+    """Serves the comments of the requested post (``postId=2``), or all comments."""
 
     def answer(self, request: Request) -> Answer:
         if "postId" not in request.params:
@@ -90,7 +90,7 @@ class PostsApi(ChainedApi):
 
 
 def posts(first: int, count: int) -> list[Record]:
-    """Comments whose posts take turns."""
+    """Comments with alternating posts."""
     return [comment | {"postId": comment["id"] % len(POSTS) + 1} for comment in comments(first, count)]
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that asks everybody for a password in clear, and keeps what it is told."""
+"""A fake PostgreSQL server that requests a cleartext password and records it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class AskingServer:
     """On a free port of 127.0.0.1.
 
     Attributes:
-        passwords: what it was told so far.
-        connections: how many asked to log in.
+        passwords: received passwords.
+        connections: number of login attempts.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Where things of this repository are."""
+"""Paths in this repository."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ VERSION = (ROOT / "version.txt").read_text("utf-8").strip()
 
 
 def is_required(server: str) -> bool:
-    """Whether tests that lack a server fail, and are not skipped: ``EPOCHAL_TEST_REQUIRE`` has the names."""
+    """Whether tests fail without this server, and are not skipped: ``EPOCHAL_TEST_REQUIRE`` lists such servers."""
     return server in os.environ.get("EPOCHAL_TEST_REQUIRE", "").split()
 
 
 def over_connect() -> bool:
-    """Whether the tests' session is one of Spark Connect: ``EPOCHAL_TEST_CONNECT``."""
+    """Whether the tests' session uses Spark Connect: ``EPOCHAL_TEST_CONNECT``."""
     return bool(os.environ.get("EPOCHAL_TEST_CONNECT"))
 
 
 def prepare_environment() -> None:
-    """Makes ``epochal`` importable, and its jar found, in this process and in those that it starts.
+    """Makes ``epochal`` importable and its jar available, in this process and in child processes.
 
-    The installed package is used where there is one, the source tree otherwise. The jar is that of ``EPOCHAL_JAR``, of
-    ``dist/``, or of the installed package, in this order.
+    Uses the installed package if there is one, else the source tree. The jar is that of ``EPOCHAL_JAR``, ``dist/`` or
+    the installed package, in this order.
     """
     try:
         import epochal  # noqa: F401

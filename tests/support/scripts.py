@@ -1,4 +1,4 @@
-"""Python programs in processes of their own."""
+"""Python programs in separate processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import textwrap
 from typing import Any
 
-#: Starts of a session in a script: small and quiet.
+#: Code that starts a small, quiet session.
 SESSION = """
 import json, os, sys, traceback
 from pyspark.sql import SparkSession
@@ -25,10 +25,10 @@ def says(**facts):
 
 
 def run_script(source: str, timeout: float = 600, **environment: str) -> dict[str, Any]:
-    """Runs Python source after ``SESSION``; gives the facts that it printed with ``says``.
+    """Runs Python source after ``SESSION``; returns the facts that it printed with ``says``.
 
     Raises:
-        AssertionError: it failed, with what it printed.
+        AssertionError: the program failed; contains its output.
     """
     program = SESSION + textwrap.dedent(source)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Sessions beside the one that most tests share."""
+"""Sessions in addition to the shared one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import epochal
 
 @contextmanager
 def in_a_jvm_of_its_own(builder: SparkSession.Builder) -> Iterator[SparkSession]:
-    """A session with the jar. Its JVM ends with it: a later one of this process has other jars on its class path."""
+    """A session with the jar. Its JVM ends with it, because a later session needs another class path."""
     session = epochal.configure(builder).getOrCreate()
     yield session
     gateway: Any = session.sparkContext._gateway

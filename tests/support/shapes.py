@@ -1,4 +1,4 @@
-"""APIs of well-known shapes, each over a list of records that only grows."""
+"""APIs of well-known shapes, each over an append-only list of records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = 10
 
 @dataclass
 class Server(Api):
-    """Answers as ``shape`` does, ``PAGE`` records at a time."""
+    """Serves responses of ``shape``, with ``PAGE`` records per page."""
 
     shape: Shape = field(default=lambda server, request: (server.records, {}))
     appeared: list[float] = field(default_factory=list)
@@ -34,21 +34,21 @@ class Server(Api):
         return 200, json.dumps(body).encode(), headers
 
     def part(self, start: int, size: int = PAGE) -> tuple[list[Record], int | None]:
-        """A page, and where the next one begins; None after the last."""
+        """A page, and the start of the next one; None after the last."""
         page = self.records[start : start + size]
         return page, start + size if start + size < len(self.records) else None
 
     def after(self, last: Any, size: int) -> list[Record]:
-        """The records after the one with that ``id``."""
+        """The records after the one with this ``id``."""
         return [record for record in self.records if last is None or record["id"] > last][:size]
 
     def link(self, request: Request, **params: Any) -> str:
-        """The address of another page of the same list."""
+        """URL of another page of the list."""
         return f"{self.url.rsplit('/', 1)[0]}{request.path}?{urlencode({**request.params, **params})}"
 
 
 def github(server: Server, request: Request) -> Page:
-    """Pages by number, the next one in a ``Link`` header."""
+    """Numbered pages, with a ``Link`` header."""
     size, page = int(request.params["per_page"]), int(request.params.get("page", 1))
     records, following = server.part((page - 1) * size, size)
     links = [f'<{server.link(request, page=1)}>; rel="first"']
@@ -67,7 +67,7 @@ def shopify(server: Server, request: Request) -> Page:
 
 
 def stripe(server: Server, request: Request) -> Page:
-    """Objects after the one that ``starting_after`` names, and a flag."""
+    """The objects after ``starting_after``, and a flag."""
     last = request.params.get("starting_after")
     records = server.after(None if last is None else int(last), int(request.params["limit"]))
     more = bool(records) and records[-1] is not server.records[-1]
@@ -92,7 +92,7 @@ def odata(server: Server, request: Request) -> Page:
 
 
 def elasticsearch(server: Server, request: Request) -> Page:
-    """Hits after the sort values in the body of the request."""
+    """Hits after the sort values in the request body."""
     asked = json.loads(request.body)
     (last,) = asked.get("search_after", [None])
     records = server.after(last, asked["size"])
@@ -109,7 +109,7 @@ def slack(server: Server, request: Request) -> Page:
 
 
 def airtable(server: Server, request: Request) -> Page:
-    """A token that is called ``offset``, missing after the last page."""
+    """A token named ``offset``, missing after the last page."""
     start = int(request.params.get("offset", "itr0")[3:])
     records, following = server.part(start, int(request.params["pageSize"]))
     body: dict[str, Any] = {"records": [{"id": f"rec{record['id']}", "fields": record} for record in records]}
@@ -119,7 +119,7 @@ def airtable(server: Server, request: Request) -> Page:
 
 
 def zendesk(server: Server, request: Request) -> Page:
-    """An incremental export from a time on: a cursor that is always there, and whether it was the last page."""
+    """An incremental export from a start time: a cursor in every response, and a flag for the last page."""
     start = int(request.params.get("cursor", "t0")[1:])
     assert "cursor" in request.params or request.params["start_time"] == "1735689600"
     records, following = server.part(start)
@@ -133,7 +133,7 @@ def moment(text: str) -> float:
 
 
 def since_until(server: Server, request: Request) -> Page:
-    """Pages by number of the events from one time up to another, the last first; they appear three seconds late."""
+    """Numbered pages of the events between two times, newest first; events appear three seconds late."""
     appeared = server.appeared
     with server.appearing:
         appeared += [time.time() - 3] * (len(server.records) - len(appeared))
@@ -144,7 +144,7 @@ def since_until(server: Server, request: Request) -> Page:
 
 
 def jsonplaceholder(server: Server, request: Request) -> Page:
-    """Any number of records from any place on."""
+    """Any number of records from any offset."""
     return server.part(int(request.params["_start"]), int(request.params["_limit"]))[0], {}
 
 

@@ -1,4 +1,4 @@
-"""Runs the programs of a document, with servers of this machine in place of those that it names."""
+"""Runs the programs of a document, with local servers in place of its hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.documents import Block
 from support.shapes import Server
 from support.streams import drain
 
-#: Executed before a block of SQL in its transaction: whom and what the documents grant rights on, and a ledger there.
+#: Setup in the transaction of an SQL block: roles and tables for the documents' GRANTs, and a ledger.
 TABLES = """
 CREATE ROLE loader;
 CREATE SCHEMA warehouse;
@@ -36,7 +36,7 @@ CREATE TABLE epochal_prepared (gid text PRIMARY KEY, sink_id text NOT NULL, epoc
 
 
 def here(text: str, api: Server | Api, database: Postgres, directory: Path) -> str:
-    """A program that talks to ``api`` and ``database``, keeps its files in ``directory``, and waits for nothing."""
+    """The program with ``api`` and ``database`` as servers, files in ``directory``, and no waits."""
     (directory / "secret").write_text("secret\n", encoding="utf-8")
     hosts = api.url.removesuffix("/comments")
     hours_ago = instant(datetime.now(timezone.utc).replace(microsecond=0) - timedelta(hours=3))
@@ -58,9 +58,9 @@ def here(text: str, api: Server | Api, database: Postgres, directory: Path) -> s
 
 
 def run_python(blocks: list[Block], spark: SparkSession, api: Server, database: Postgres, directory: Path) -> None:
-    """Runs blocks as one program, in which a query that never ends is stopped when it has written what there is.
+    """Runs blocks as one program. An endless query is stopped when it has written the available rows.
 
-    What a comment behind a ``print(…)`` says must be printed.
+    The output must match the comments after ``print(…)`` calls.
     """
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
@@ -74,7 +74,7 @@ def run_python(blocks: list[Block], spark: SparkSession, api: Server, database: 
 
 
 def empty_tables(blocks: list[Block], database: Postgres, directory: Path) -> list[str]:
-    """The tables that programs have written, as they say, and that have no rows, or are not there."""
+    """Tables that the programs should have written and that are missing or empty."""
     written = re.findall(r"\btable=\"(?:\w+[.])?(\w+)\"", "".join(block.text for block in blocks))
     databases: list[Database] = [database, *(Sqlite(path) for path in directory.glob("*.db"))]
     return [
@@ -85,7 +85,7 @@ def empty_tables(blocks: list[Block], database: Postgres, directory: Path) -> li
 
 
 def run_in_spark(block: Block, spark: SparkSession, api: Server, database: Postgres, directory: Path) -> None:
-    """Runs a block of SQL in Spark, where there is a view of comments already."""
+    """Runs an SQL block in Spark, with a view of comments."""
     spark.sql("SELECT 1 AS id, 'first' AS body").createOrReplaceTempView("received")
     database.execute("CREATE TABLE comments (id integer, body text)")
     for statement in statements(here(block.text, api, database, directory)):
@@ -93,7 +93,7 @@ def run_in_spark(block: Block, spark: SparkSession, api: Server, database: Postg
 
 
 def run_in_postgres(block: Block, database: Postgres) -> None:
-    """Runs a block of SQL in a transaction that leaves nothing."""
+    """Runs an SQL block in a transaction that is rolled back."""
     with database.connect() as connection:
         connection.execute(TABLES.encode())
         for statement in statements(block.text):

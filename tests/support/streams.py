@@ -1,4 +1,4 @@
-"""Checkpoints and queries, as the tests handle them."""
+"""Helpers for checkpoints and queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 
 def drain(query: StreamingQuery) -> None:
-    """Waits until everything that the source has now is written, and stops the query."""
+    """Waits until all available rows are written, and stops the query."""
     try:
         query.processAllAvailable()
     finally:
@@ -17,26 +17,26 @@ def drain(query: StreamingQuery) -> None:
 
 
 def finish(query: StreamingQuery, timeout: int = 120) -> None:
-    """Waits for a query that ends by itself; raises what it failed with."""
+    """Waits for a query that ends by itself; raises its error."""
     assert query.awaitTermination(timeout), f"the query still runs after {timeout} s"
 
 
 def rows_by_batch(query: StreamingQuery) -> list[int]:
-    """Rows of each batch that had any, in order; over Connect Spark gives them by source only."""
+    """Row counts of the non-empty batches, in order; over Connect Spark reports them by source only."""
     progress: list[dict[str, Any]] = [dict(p) for p in query.recentProgress]
     return [rows for p in progress if (rows := sum(source["numInputRows"] for source in p["sources"]))]
 
 
 def numbers(checkpoint: Path, log: str) -> list[int]:
-    """The batches in ``offsets`` or ``commits``, ascending."""
+    """Batch numbers in ``offsets`` or ``commits``, ascending."""
     directory = checkpoint / log
     return sorted(int(file.name) for file in directory.iterdir() if file.name.isdigit()) if directory.is_dir() else []
 
 
 def forget_last_commit(checkpoint: Path) -> int:
-    """Makes the checkpoint what it is when Spark dies between the sink's commit and its own; gives the batch.
+    """Changes the checkpoint as if Spark had died between the sink's commit and its own; returns the batch.
 
-    A later batch, which the sink must not have applied, is forgotten too.
+    Removes a later batch, too, which the sink must not have applied.
     """
     last = numbers(checkpoint, "commits")[-1]
     later = [batch for batch in numbers(checkpoint, "offsets") if batch > last]

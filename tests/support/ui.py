@@ -1,4 +1,4 @@
-"""What Spark's pages and event log say."""
+"""Contents of Spark's UI and event log."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from urllib.request import urlopen
 _PARTS = ("sql?details=true&planDescription=true", "jobs", "stages", "environment")
 
 
-def told(ui: str, application: str) -> dict[str, str]:
-    """The answers of the status API, by their names."""
+def status_pages(ui: str, application: str) -> dict[str, str]:
+    """Responses of the status API, by name."""
     pages = {}
     for part in _PARTS:
         with urlopen(f"{ui}/api/v1/applications/{application}/{part}", timeout=300) as answer:
@@ -20,7 +20,7 @@ def told(ui: str, application: str) -> dict[str, str]:
 
 
 def events(directory: Path) -> list[dict[str, Any]]:
-    """All events of all applications that log there."""
+    """All events of all applications in the directory."""
     lines = [
         line
         for path in sorted(directory.rglob("*"))
@@ -31,7 +31,7 @@ def events(directory: Path) -> list[dict[str, Any]]:
 
 
 def kinds_with(found: list[dict[str, Any]], mark: str) -> list[str]:
-    """The kinds of the events that a text stands in, with the fields."""
+    """Kinds and fields of the events that contain a text."""
     return sorted(
         {
             f"{event['Event']}.{name}"

@@ -1,4 +1,4 @@
-"""Waiting for something to become true, never for time to pass."""
+"""Waits for conditions, never for a fixed time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def until(condition: Callable[[], T | None], what: str, timeout: float = 300.0) -> T:
-    """The first true value of ``condition``; an AssertionError that names ``what`` when it stays false."""
+    """The first true value of ``condition``; an AssertionError with ``what`` after the timeout."""
     deadline = time.monotonic() + timeout
     while not (value := condition()):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Clients of a TCP listener that acknowledges lines: they go on until all their lines are acknowledged."""
+"""TCP clients that retry until all their lines are acknowledged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def free_port() -> int:
 
 
 def say(address: tuple[str, int], text: str) -> list[str]:
-    """All that the listener says to a client that writes a text and ends."""
+    """All responses of the listener to a client that sends a text and ends its output."""
     with socket.create_connection(address, timeout=60) as client:
         client.sendall(text.encode())
         client.shutdown(socket.SHUT_WR)
@@ -26,12 +26,12 @@ def say(address: tuple[str, int], text: str) -> list[str]:
 
 @dataclass
 class Writer:
-    """Sends ``name,0``, ``name,1``, … and counts what was acknowledged.
+    """Sends ``name,0``, ``name,1``, … and counts acknowledgements.
 
     Attributes:
-        acknowledged: all lines below it were.
-        sent: all lines below it were sent at least once.
-        resent: lines that were sent on more than one connection, because nothing said that they were stored.
+        acknowledged: all lines with lower numbers were acknowledged.
+        sent: all lines with lower numbers were sent at least once.
+        resent: lines that were sent on several connections, because they were not acknowledged.
     """
 
     name: int
@@ -48,7 +48,7 @@ class Writer:
         self._thread.start()
 
     def finish(self) -> None:
-        """Sends no new lines, and returns when all that were sent are acknowledged."""
+        """Stops sending new lines, and waits until all sent lines are acknowledged."""
         self._stop.set()
         assert self._thread is not None
         self._thread.join(120)
@@ -60,7 +60,7 @@ class Writer:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
                     self._talk(connection)
             except OSError:
-                time.sleep(0.02)  # The driver is not there, or gone.
+                time.sleep(0.02)  # The driver has not started or has ended.
 
     def _talk(self, connection: socket.socket) -> None:
         first = at = self.acknowledged

@@ -26,7 +26,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A sink for every trigger that knows nothing of replays: whatever Spark delivers in an epoch that it commits is in a file.
+ * A sink for every trigger that does not handle replays: it writes the rows of each committed epoch to files.
  *
  * <p>Its rows have one column, a BIGINT. A line of a file is that number and the microseconds since 1970 at which the row came. A
  * task's file lies hidden until the driver commits its epoch: then it is {@code <epoch>-<partition>-<random>}. Options: {@code path};

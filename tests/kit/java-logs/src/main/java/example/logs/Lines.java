@@ -15,7 +15,7 @@ final class Lines implements Closeable {
     in.skipNBytes(position);
   }
 
-  /** The next line; null where none ends: somebody may still write it. */
+  /** The next line; null if no line is complete, because it may still be being written. */
   String next() throws IOException {
     var line = new ByteArrayOutputStream();
     for (int b = in.read(); b >= 0; b = in.read()) {

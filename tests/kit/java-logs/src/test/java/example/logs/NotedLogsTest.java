@@ -30,7 +30,7 @@ final class NotedLogsTest {
     }
   }
 
-  /** Wrong: what was delivered is noted beside the logs, and never read again, whatever the checkpoint says. */
+  /** Wrong: keeps the delivered position beside the logs and ignores the checkpoint. */
   public static final class NotedLogs extends SourceConnector<SortedMap<String, Long>> {
     private final LogFiles right = new LogFiles();
 
