@@ -23,11 +23,11 @@ object Publishing {
   )
 
   /** Local publishing overwrites the previous build. */
-  private val again = publishM2Configuration := publishM2Configuration.value.withOverwrite(true)
+  private val overwrite = publishM2Configuration := publishM2Configuration.value.withOverwrite(true)
 
   /** Settings of a module that connectors compile against: a jar of its own classes, with its dependencies in the POM. */
   val library: Seq[Setting[_]] = Seq(
-    again,
+    overwrite,
     mimaPreviousArtifacts := Baseline.map(organization.value %% moduleName.value % _).toSet,
     mimaBinaryIssueFilters += StableApi.filter(StableApi.types((LocalRootProject / baseDirectory).value / "scala")),
     resolvers ++= Baseline.map(_ => Resolver.mavenLocal).toSeq,
@@ -37,7 +37,7 @@ object Publishing {
 
   /** Publishes another project's assembly under this project's name, with no dependencies except Spark's in the POM. */
   def assembled(project: Project, assembly: TaskKey[File], bom: TaskKey[File]): Seq[Setting[_]] = Seq(
-    again,
+    overwrite,
     autoScalaLibrary := false,
     Compile / packageBin := (project / assembly).value,
     Compile / packageSrc := (project / Compile / packageSrc).value,

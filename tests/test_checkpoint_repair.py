@@ -45,7 +45,7 @@ class TornError(Exception):
 
 @pytest.fixture
 def tears(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Fails after ``allowed`` removed files."""
+    """Number of files that may still be removed, as a list of one item; after that a removal raises TornError."""
     left = [0]
     unlink = Path.unlink
 

@@ -128,7 +128,7 @@ def finish_epoch(spark: SparkSession, path: Path, checkpoint: Path) -> None:
 
 
 def run(spark: SparkSession, trigger: Trigger, path: Path, checkpoint: Path, rows: int) -> list[int]:
-    """The rows of a run, as soon as it has committed ``count``."""
+    """Runs a query until it has committed ``rows`` more rows; returns the rows of the run."""
     path.mkdir()
     goal = Position(checkpoint).delivered() + rows
     query = start(spark, trigger, path, checkpoint)

@@ -55,7 +55,7 @@ def jar_options(spark: SparkSession) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def declared_name(option: Option) -> Iterator[str]:
-    """The jar's declaration; a secret is three options."""
+    """The jar's names for an option; a secret has three."""
     if option.kind is FAMILY:
         yield f"{option.name}.*"
     elif option.kind is SECRET:

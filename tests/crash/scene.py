@@ -244,7 +244,7 @@ def prepared(postgres: Postgres) -> list[str]:
 
 
 def until_nothing_is_prepared(postgres: Postgres) -> None:
-    """Waits until none is left. After a stop the sink looks several times for transactions of tasks that end late."""
+    """Waits until no prepared transaction is left: the sink looks several times for those of tasks that end late."""
     until(lambda: not prepared(postgres), "the end of what was prepared", 180)
 
 

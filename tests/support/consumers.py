@@ -128,7 +128,7 @@ ONLY_OURS = f"""\
 
 
 def foreign_sources() -> list[str]:
-    """Copies ``tests/kit``: connectors of another team."""
+    """Texts of the sources in ``tests/kit``, connectors of another team."""
     kinds = {".java", ".scala", ".sbt", ".xml"}
     files = sorted(path for path in (ROOT / "tests" / "kit").rglob("*") if path.suffix in kinds)
     return [path.read_text(encoding="utf-8") for path in files]

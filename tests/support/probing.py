@@ -199,7 +199,7 @@ def serving_body(body: bytes, status: int = 200, **headers: str) -> Any:
 
 
 def guarded(api: Lists, request: Request) -> Answer:
-    """Echoes the request in its response."""
+    """Requires the hidden credential, and echoes the request in its responses."""
     sent = " ".join([*request.headers.values(), *request.params.values()])
     if HIDDEN not in sent:
         return json_of({"error": f"who are you? {sent}"}, status=401)

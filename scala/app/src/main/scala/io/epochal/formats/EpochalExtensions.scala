@@ -56,12 +56,12 @@ private[epochal] object StatementRedaction {
 
   private lazy val statements: String = {
     val start = """(?:\b(?:options|with|\w*properties)\s*\(|\boptions\s*\{)"""
-    val named = PlanRedaction.secrets(Epochal.formats).map { name =>
+    val names = PlanRedaction.secrets(Epochal.formats).map { name =>
       if (name.endsWith(".")) Pattern.quote(name) else s"${Pattern.quote(name)}\\b"
     }
     val url = """url\W{1,12}(?:value\W{1,6})?[^\s'"]*[?@;]"""
     // In a parsed plan: TableSpec(…,Some(epochal-rest),HashMap(…)) and provider:epochal-rest HashMap(…).
     val parsed = "(?:\\bSome\\(|provider:)epochal-(?:rest|jdbc|ingest)\\b.*"
-    s"(?is:$start(?=.*?(?<!\\w)(?:${named.mkString("|")}|$url)).*|epochal-(?:rest|jdbc|ingest)\\b.{0,10000}?\\boptions\\s*[({].*|$parsed)"
+    s"(?is:$start(?=.*?(?<!\\w)(?:${names.mkString("|")}|$url)).*|epochal-(?:rest|jdbc|ingest)\\b.{0,10000}?\\boptions\\s*[({].*|$parsed)"
   }
 }

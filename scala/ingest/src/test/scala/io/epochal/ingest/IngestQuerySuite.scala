@@ -136,8 +136,8 @@ final class IngestQuerySuite extends QuerySuite {
       val second = start(ingest("port" -> port), "ingest_refused", dir.toString)
       stopped(second) {
         connected(second).foreach(Using.resource(_) { client =>
-          val said = scala.util.Try { client.send("z\n"); client.line() }.toOption.flatMap(Option(_))
-          assert(!said.exists(_.startsWith("OK")), said)
+          val reply = scala.util.Try { client.send("z\n"); client.line() }.toOption.flatMap(Option(_))
+          assert(!reply.exists(_.startsWith("OK")), reply)
         })
         intercept[Exception](second.awaitTermination()): Unit
         assert(EpochalException.in(second.exception.get).exists(_.condition.name == "DATA_LOSS"))

@@ -77,8 +77,8 @@ private[checkpoint] object CheckpointRows {
       source: Option[(String, Option[String])]): Option[Long] = {
     val logged = source.flatMap { case (_, offset) => offset }.flatMap(EventTime.read)
     val isLast = epoch.map(_.number) == checkpoint.epochs.lastOption.map(_.number)
-    val kept = source.filter(_ => isLast).flatMap { case (name, _) => checkpoint.marks.get(name) }
-    (logged ++ kept).maxOption
+    val mark = source.filter(_ => isLast).flatMap { case (name, _) => checkpoint.marks.get(name) }
+    (logged ++ mark).maxOption
   }
 
   /** Unreadable files of an epoch, with reasons. */

@@ -122,10 +122,10 @@ final private class RandomSupply(options: RandomOptions, numPartitions: => Int, 
 
   /** Number of available rows; never fewer than were delivered, even if the clock was set back. */
   private def rowsMade(from: RandomPosition): Long = {
-    val made = options.pace match {
+    val available = options.pace match {
       case Pace.Steady(rate)   => RandomPlan.steadyRows(rate, from.startedAt, clock.millis())
       case Pace.PerBatch(rows) => options.maxRows.getOrElse(from.highWater + rows)
     }
-    math.max(from.highWater, options.maxRows.fold(made)(math.min(_, made)))
+    math.max(from.highWater, options.maxRows.fold(available)(math.min(_, available)))
   }
 }

@@ -14,7 +14,7 @@ public final class PromiseFactory {
 
   private PromiseFactory() {}
 
-  /** One test for each promise, in order. */
+  /** One test per promise, in order. */
   public static Stream<DynamicTest> tests(Conformance conformance) {
     return conformance.checks().stream().map(PromiseFactory::test).onClose(conformance::release);
   }

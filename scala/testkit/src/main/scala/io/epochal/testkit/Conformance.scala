@@ -44,9 +44,9 @@ object Conformance {
     * [[FormatSource]].
     */
   def source(name: String, newFixture: Supplier[_ <: SourceFixture]): Conformance = {
-    val made = () => newFixture.get()
-    val stage = new Stage(made)(new SourceScene(_))
-    new Conformance(name, streams(made, None) ++ SourceQueryChecks.of(stage) ++ SourceKillChecks.of(stage))
+    val create = () => newFixture.get()
+    val stage = new Stage(create)(new SourceScene(_))
+    new Conformance(name, streams(create, None) ++ SourceQueryChecks.of(stage) ++ SourceKillChecks.of(stage))
   }
 
   /** The checks of [[source]] that test the stream alone. They need no session and take about a second. */

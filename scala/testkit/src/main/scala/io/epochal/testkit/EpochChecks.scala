@@ -107,8 +107,8 @@ private[testkit] object EpochChecks {
       val epoch = scene.begin(scene.newRun(), 0)
       epoch.deadTask(0, 0, scene.rows(100 until 110))
       epoch.task(1, 1, scene.rows(5 until 10))
-      val named = Seq(epoch.task(0, 2, scene.rows(0 until 5)), epoch.task(1, 3, scene.rows(5 until 10)))
-      epoch.commit(named)
+      val messages = Seq(epoch.task(0, 2, scene.rows(0 until 5)), epoch.task(1, 3, scene.rows(5 until 10)))
+      epoch.commit(messages)
       scene.shouldHold(0 until 10)
     },
     stage.check(AbortLeavesNothing) { scene =>

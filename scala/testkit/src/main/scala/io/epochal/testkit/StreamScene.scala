@@ -14,7 +14,7 @@ final private[testkit] class StreamScene(fixture: SourceFixture, isRefusal: (Thr
   val everything: ReadLimit = ReadLimit.allAvailable()
 
   private val checkpoint = directory.resolve("sources").resolve("0")
-  private val made = mutable.Buffer.empty[MicroBatchStream]
+  private val streams = mutable.Buffer.empty[MicroBatchStream]
 
   def newStream(partitions: Int = 2): MicroBatchStream = remembered(fixture.newStream(checkpoint, partitions))
 
@@ -24,12 +24,12 @@ final private[testkit] class StreamScene(fixture: SourceFixture, isRefusal: (Thr
 
   /** Ignores errors of stopping streams, which would hide why a check failed. */
   override def close(): Unit = {
-    made.foreach(stream => Try(stream.stop()))
+    streams.foreach(stream => Try(stream.stop()))
     super.close()
   }
 
   private def remembered(stream: MicroBatchStream): MicroBatchStream = {
-    made += stream
+    streams += stream
     stream
   }
 

@@ -122,8 +122,8 @@ private object HttpListener {
 
   /** A small pool is enough: no thread blocks. */
   private def threads(): QueuedThreadPool = {
-    val most = math.max(4, math.min(Runtime.getRuntime.availableProcessors * 2, 16))
-    val pool = new QueuedThreadPool(most, 2)
+    val maxThreads = math.max(4, math.min(Runtime.getRuntime.availableProcessors * 2, 16))
+    val pool = new QueuedThreadPool(maxThreads, 2)
     pool.setReservedThreads(0)
     pool.setName("epochal-http")
     pool.setDaemon(true)

@@ -75,8 +75,8 @@ private[http] object Inbound {
     */
   def of(stream: String, request: Request, settings: HttpSettings): Inbound = {
     val format = BodyFormat.of(header(request, "Content-Type")).getOrElse {
-      val wrong = if (request.getHeaders.contains("Content-Type")) "Content-Type" else "no Content-Type was sent: it"
-      throw new Refused(unreadable(s"$wrong is one of ${BodyFormat.Accepted.mkString(", ")}, in UTF-8"))
+      val subject = if (request.getHeaders.contains("Content-Type")) "Content-Type" else "no Content-Type was sent: it"
+      throw new Refused(unreadable(s"$subject is one of ${BodyFormat.Accepted.mkString(", ")}, in UTF-8"))
     }
     val isGzip = header(request, "Content-Encoding").map(_.trim.toLowerCase(Locale.ROOT)) match {
       case None | Some("identity")       => false

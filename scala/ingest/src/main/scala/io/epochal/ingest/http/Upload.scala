@@ -18,13 +18,13 @@ import io.epochal.ingest.intake.{Arrival, Receipt}
   */
 final private[http] class Upload(inbound: Inbound, request: Request, reply: Reply, shared: Shared) extends Runnable {
   private val buffer = shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)
-  private val began = System.nanoTime()
+  private val startNanos = System.nanoTime()
   @volatile private var isReading = true
   @volatile private var stored = Option.empty[AutoCloseable]
 
   /** Whether the client has sent less than `minBytesPerSecond` on average. */
   def isTooSlow(now: Long): Boolean = {
-    val seconds = (now - began) / 1000000000L
+    val seconds = (now - startNanos) / 1000000000L
     isReading && seconds >= Upload.GraceSeconds && buffer.length / seconds < shared.settings.limits.minBytesPerSecond
   }
 
@@ -52,17 +52,17 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   private def read(): Unit = {
     val chunk = request.read()
     if (chunk == null) request.demand(this)
-    else if (Content.Chunk.isFailure(chunk)) broken(chunk.getFailure)
+    else if (Content.Chunk.isFailure(chunk)) onFailure(chunk.getFailure)
     else {
       val last = chunk.isLast
       try if (chunk.hasRemaining) buffer.append(chunk.getByteBuffer)
       finally chunk.release(): Unit
-      if (last) whole() else read()
+      if (last) onBody() else read()
     }
   }
 
   /** The body is complete. */
-  private def whole(): Unit = {
+  private def onBody(): Unit = {
     isReading = false
     val complete = System.nanoTime()
     // No idle timeout from here on: the client waits for the journal.
@@ -121,7 +121,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   }
 
   /** The client disconnected, was too slow, or sent invalid HTTP. */
-  private def broken(failure: Throwable): Unit = failure match {
+  private def onFailure(failure: Throwable): Unit = failure match {
     case bad: HttpException  => refuse(Refusal(bad.getCode, "bad_http", "the body is not HTTP"))
     case _: TimeoutException => refuse(Refusal(408, "timeout", "the body did not come"))
     case _                   => refuse(Refusal(400, "broken_off", "the request was broken off"))

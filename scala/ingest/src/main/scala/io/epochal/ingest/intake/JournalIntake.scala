@@ -53,10 +53,10 @@ final private[epochal] class JournalIntake(
   private var buffer = ByteBuffer.allocate(64 << 10)
   private var closed = false
 
-  @volatile private var held = false
+  @volatile private var isHeld = false
   @volatile private var dead = false
   @volatile private var delivered = 0L
-  @volatile private var failing = Option.empty[EpochalException]
+  @volatile private var currentError = Option.empty[EpochalException]
 
   restore()
 
@@ -65,11 +65,11 @@ final private[epochal] class JournalIntake(
   writer.start()
 
   /** The error, temporary or final, that currently prevents acknowledgements. */
-  def failure: Option[EpochalException] = failing
+  def failure: Option[EpochalException] = currentError
 
   /** The final error: this run acknowledges nothing more. None while it may. */
   def ended: Option[EpochalException] =
-    failing.filter(error => dead || error.condition == Conditions.JournalFenced)
+    currentError.filter(error => dead || error.condition == Conditions.JournalFenced)
 
   /** For the query's progress: records acknowledged since the start of the run, and arrivals that were not stored. */
   def metrics: Map[String, String] = Map(
@@ -80,10 +80,10 @@ final private[epochal] class JournalIntake(
   )
 
   /** Makes arrivals wait until `resume`. */
-  def hold(): Unit = synchronized { held = true }
+  def hold(): Unit = synchronized { isHeld = true }
 
   def resume(): Unit = synchronized {
-    held = false
+    isHeld = false
     notifyAll()
   }
 
@@ -93,7 +93,7 @@ final private[epochal] class JournalIntake(
   /** Journal bytes that are not yet delivered. */
   def backlogBytes: Long = journal.bytesFrom(delivered)
 
-  override def isOpen: Boolean = !held
+  override def isOpen: Boolean = !isHeld
 
   override def hasRoom: Boolean = synchronized(!closed && waitingBytes < MaxWaiting) && !isFull
 
@@ -145,7 +145,7 @@ final private[epochal] class JournalIntake(
 
   /** The next group; empty once the intake is closed. */
   private def take(): Vector[Waiting] = synchronized {
-    while (!closed && (held || waiting.isEmpty)) {
+    while (!closed && (isHeld || waiting.isEmpty)) {
       // With all keys in use no arrival is accepted: room appears only as keys expire.
       val crowded = keys.size >= settings.maxKeys
       if (crowded) keys.expire(clock.millis() * 1000L)
@@ -179,13 +179,13 @@ final private[epochal] class JournalIntake(
     keys.expire(now)
     val (known, others) = group.partition(_.encoded.key.exists(keys.knows(_, now)))
     known.foreach(complete(_, Receipt.Duplicate))
-    val seen = scala.collection.mutable.HashSet.empty[KeyDigest]
-    val (fresh, left) = others.partition(one => one.fits && one.encoded.key.forall(seen.add))
-    val (twins, unfit) = left.partition(_.encoded.key.exists(seen))
+    val keysInGroup = scala.collection.mutable.HashSet.empty[KeyDigest]
+    val (fresh, left) = others.partition(one => one.fits && one.encoded.key.forall(keysInGroup.add))
+    val (repeated, unfit) = left.partition(_.encoded.key.exists(keysInGroup))
     unfit.foreach(complete(_, Full))
     if (fresh.nonEmpty) write(fresh, now)
     fresh.foreach(one => complete(one, Receipt.Stored(one.encoded.records)))
-    twins.foreach(complete(_, Receipt.Duplicate))
+    repeated.foreach(complete(_, Receipt.Duplicate))
   }
 
   private def write(group: Vector[Waiting], now: Long): Unit = {
@@ -197,7 +197,7 @@ final private[epochal] class JournalIntake(
     journal.append(group.map(_.encoded.records).sum, buffer.array, 0, length)(keys.toBytes): Unit
     group.foreach(_.encoded.key.foreach(keys.add(_, now)))
     if (buffer.capacity > MaxGroup) buffer = ByteBuffer.allocate(MaxGroup)
-    failing = None
+    currentError = None
   }
 
   private def complete(one: Waiting, receipt: Receipt): Unit = {
@@ -212,8 +212,8 @@ final private[epochal] class JournalIntake(
 
   private def failed(error: Throwable): EpochalException = {
     val condition = JournalIntake.condition(error, source, place)
-    if (failing.isEmpty) log.warn(s"Nothing is acknowledged: ${condition.problem}")
-    failing = Some(condition)
+    if (currentError.isEmpty) log.warn(s"Nothing is acknowledged: ${condition.problem}")
+    currentError = Some(condition)
     condition
   }
 

@@ -71,7 +71,7 @@ final private[tcp] class TcpConnection(
     }
 
   /** The arrival that was not stored, if its retry is due. */
-  def again(nanos: Long): Option[Arrival] =
+  def retry(nanos: Long): Option[Arrival] =
     if (nanos < offeredAgainAt) None
     else {
       offeredAgainAt = Long.MaxValue
@@ -161,8 +161,8 @@ final private[tcp] class TcpConnection(
     } else {
       greeting = None
       val expected = Greeting ++ token.getOrElse(Array.emptyByteArray)
-      val said = if (line.lastOption.contains('\r'.toByte)) line.dropRight(1) else line
-      if (MessageDigest.isEqual(said, expected)) math.min(until + 1, count)
+      val firstLine = if (line.lastOption.contains('\r'.toByte)) line.dropRight(1) else line
+      if (MessageDigest.isEqual(firstLine, expected)) math.min(until + 1, count)
       else {
         unauthorized.increment()
         refuse("the first line must be TOKEN and the token")

@@ -180,7 +180,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   }
 
   private def tick(connection: TcpConnection, now: Long): Unit = {
-    connection.again(now).foreach(offer(connection, _))
+    connection.retry(now).foreach(offer(connection, _))
     if (connection.isStuck(now)) throw new IOException("it takes nothing, and sends nothing")
     if (connection.isIdle(now)) connection.refuse(s"nothing was sent for ${settings.idleTimeout.toSeconds} s")
   }
@@ -214,9 +214,9 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     val channel = ServerSocketChannel.open()
     try {
       channel.setOption[java.lang.Boolean](StandardSocketOptions.SO_REUSEADDR, true)
-      val wanted = new InetSocketAddress(settings.host, settings.port)
-      if (wanted.isUnresolved) throw new IOException("the host is not known")
-      channel.bind(wanted, Backlog)
+      val endpoint = new InetSocketAddress(settings.host, settings.port)
+      if (endpoint.isUnresolved) throw new IOException("the host is not known")
+      channel.bind(endpoint, Backlog)
       channel.configureBlocking(false)
       channel.register(selector, SelectionKey.OP_ACCEPT): Unit
       channel

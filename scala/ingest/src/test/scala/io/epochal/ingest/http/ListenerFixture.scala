@@ -14,7 +14,7 @@ import io.epochal.ingest.intake.{Arrival, Intake, Receipt}
 
 /** An intake in memory, with receipts that a test can replace. */
 final class MemoryIntake extends Intake {
-  private val kept = new ConcurrentLinkedQueue[Arrival]
+  private val stored = new ConcurrentLinkedQueue[Arrival]
   private val keys = ConcurrentHashMap.newKeySet[String]
 
   /** Receipt for an arrival that is not to be stored. */
@@ -22,13 +22,13 @@ final class MemoryIntake extends Intake {
   @volatile var room = true
   @volatile var open = true
 
-  def arrivals: Seq[Arrival] = kept.asScala.toSeq
+  def arrivals: Seq[Arrival] = stored.asScala.toSeq
 
   def records: Seq[String] = arrivals.flatMap(MemoryIntake.records)
 
   override def accept(arrival: Arrival): CompletableFuture[Receipt] = instead(arrival).getOrElse {
     val known = arrival.key.exists(key => !keys.add(key))
-    if (!known) kept.add(arrival): Unit
+    if (!known) stored.add(arrival): Unit
     CompletableFuture.completedFuture(if (known) Receipt.Duplicate else Receipt.Stored(arrival.records))
   }
 

@@ -25,10 +25,10 @@ final class TcpClient(port: Int) extends AutoCloseable {
 
   /** Waits for an acknowledgement of at least `lines` lines. */
   def await(lines: Int): Unit = {
-    var said = line()
-    while (said != s"OK $lines") {
-      require(said != null && said.startsWith("OK "), s"the listener said $said")
-      said = line()
+    var reply = line()
+    while (reply != s"OK $lines") {
+      require(reply != null && reply.startsWith("OK "), s"the listener sent $reply")
+      reply = line()
     }
   }
 

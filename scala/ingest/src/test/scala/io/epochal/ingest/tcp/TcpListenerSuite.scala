@@ -105,8 +105,8 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
       client(run) { client =>
         client.send(s"0123456789\r\n${"x" * 100}")
         assert(client.line() == "OK 1")
-        val said = client.line()
-        assert(said.startsWith("ERR [EPOCHAL.LINE_TOO_LONG]") && said.contains("more than 10 bytes"))
+        val reply = client.line()
+        assert(reply.startsWith("ERR [EPOCHAL.LINE_TOO_LONG]") && reply.contains("more than 10 bytes"))
         assert(client.line() == null)
       }
       assert(run.values() == Seq("0123456789") && run.metric("linesTooLong") == "1")

@@ -72,12 +72,12 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
   }
 
   private def assertAlive(): Unit = if (!process.isAlive) {
-    val said = Files.readString(errors).takeRight(2000)
+    val output = Files.readString(errors).takeRight(2000)
     val hint =
-      if (said.contains(Victims.getClass.getName.stripSuffix("$")))
+      if (output.contains(Victims.getClass.getName.stripSuffix("$")))
         "Run the tests in a JVM of their own, whose class path is theirs (sbt: Test / fork := true). "
       else ""
-    Evidence.broken(s"nothing was checked: the process that is to be killed has ended by itself. ${hint}It said: $said")
+    Evidence.broken(s"nothing was checked: the process that is to be killed has ended by itself. ${hint}It printed: $output")
   }
 
   /** Kills the process (SIGKILL) and waits for its end. */

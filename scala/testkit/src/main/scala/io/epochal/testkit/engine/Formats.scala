@@ -26,9 +26,9 @@ private[testkit] object Formats {
     registered match {
       case Some(found: TableProvider) => found
       case _ =>
-        val named = Class.forName(format, true, loader).getDeclaredConstructor()
-        named.setAccessible(true)
-        named.newInstance().asInstanceOf[TableProvider]
+        val constructor = Class.forName(format, true, loader).getDeclaredConstructor()
+        constructor.setAccessible(true)
+        constructor.newInstance().asInstanceOf[TableProvider]
     }
   }
 

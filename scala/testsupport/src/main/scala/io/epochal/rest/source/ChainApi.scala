@@ -45,10 +45,10 @@ final class ChainApi extends StubServer("/records") {
   /** Called with every request; a status other than 200 is sent as the response. */
   @volatile var before: () => Int = () => 200
 
-  private val asked = new ConcurrentLinkedQueue[String]
+  private val cursors = new ConcurrentLinkedQueue[String]
 
   /** Cursors of all requests since the last call; "" for none. An id is converted to the page's cursor. */
-  def requests(): Seq[String] = Iterator.continually(asked.poll()).takeWhile(_ != null).toSeq
+  def requests(): Seq[String] = Iterator.continually(cursors.poll()).takeWhile(_ != null).toSeq
 
   override protected def serve(exchange: HttpExchange): Unit = {
     val query = Option(exchange.getRequestURI.getRawQuery).toSeq.flatMap(_.split('&')).filter(_.contains('='))
@@ -61,7 +61,7 @@ final class ChainApi extends StubServer("/records") {
       .get("cursor")
       .orElse(Option(exchange.getRequestHeaders.getFirst("X-Cursor")))
       .orElse(ChainApi.InBody.findFirstMatchIn(request).map(_.group(1)))
-    asked.add(token.fold("")(text => if (text.forall(_.isDigit)) cursor(position(text)) else text))
+    cursors.add(token.fold("")(text => if (text.forall(_.isDigit)) cursor(position(text)) else text))
     val status = before()
     if (status != 200) exchange.sendResponseHeaders(status, -1)
     else {

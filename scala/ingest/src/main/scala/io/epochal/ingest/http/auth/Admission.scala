@@ -46,13 +46,13 @@ private[http] object OpenAdmission extends Admission
 final private[http] class AuthorizationAdmission(challenge: String, expected: CurrentSecrets) extends Admission {
 
   override def head(header: String => Option[String]): Option[Refusal] = {
-    val right = header("Authorization").map(_.trim).exists { value =>
+    val isValid = header("Authorization").map(_.trim).exists { value =>
       val (scheme, credential) = value.span(_ != ' ')
       val bytes = credential.trim.getBytes(ISO_8859_1)
       scheme.equalsIgnoreCase(challenge.takeWhile(_ != ' ')) &&
       expected.read().map(MessageDigest.isEqual(_, bytes)).foldLeft(false)(_ || _)
     }
-    Option.when(!right)(Refusal(401, "unauthorized", "unauthorized", headers = Seq("WWW-Authenticate" -> challenge)))
+    Option.when(!isValid)(Refusal(401, "unauthorized", "unauthorized", headers = Seq("WWW-Authenticate" -> challenge)))
   }
 }
 
@@ -71,7 +71,7 @@ final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: Cu
 
   override def provesWithoutBody: Boolean = false
 
-  private def refusal(right: Boolean) = Option.when(!right)(Refusal(403, "forbidden", "forbidden"))
+  private def refusal(isValid: Boolean) = Option.when(!isValid)(Refusal(403, "forbidden", "forbidden"))
 
   private def hmac(secret: Array[Byte], prefix: Array[Byte], bytes: Array[Byte], length: Int): Array[Byte] = {
     val mac = Mac.getInstance(kind.algorithm)
