@@ -77,7 +77,8 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
       if (output.contains(Victims.getClass.getName.stripSuffix("$")))
         "Run the tests in a JVM of their own, whose class path is theirs (sbt: Test / fork := true). "
       else ""
-    Evidence.broken(s"nothing was checked: the process that is to be killed has ended by itself. ${hint}It printed: $output")
+    Evidence.broken(
+      s"nothing was checked: the process that is to be killed has ended by itself. ${hint}It printed: $output")
   }
 
   /** Kills the process (SIGKILL) and waits for its end. */
