@@ -1,4 +1,4 @@
-"""The classes of ``epochal.errors``, which everything else may raise."""
+"""The classes of ``epochal.errors``, in a module that every other one can import."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ __all__ = [
     "VersionMismatchError",
 ]
 
-#: Where users import the classes from, as a traceback and a pickle name it.
+#: The public module of the classes, as tracebacks and pickles name it.
 _MODULE = "epochal.errors"
 
 
 class EpochalError(Exception):
-    """Whatever Epochal reports on purpose.
+    """Base class of all errors of Epochal.
 
     Attributes:
-        condition: stable upper-case name of what happened, part of the public contract.
-        problem: what went wrong, with the real values; never a secret.
-        hint: what can be done about it.
-        original: Spark's exception that it was found in, if there was one.
+        condition: stable upper-case name of the error, part of the public contract.
+        problem: what happened, with the values; never a secret.
+        hint: how to correct it.
+        original: Spark's exception, if the error was raised through Spark.
     """
 
     original: BaseException | None = None
-    #: The jar's text with references to options.
+    #: The jar's message with references to options.
     _markup: str | None = None
 
     def __init__(self, condition: str, problem: str, hint: str = "") -> None:
-        Exception.__init__(self, condition, problem, hint)  # a subclass may be one of PySpark's classes, too
+        Exception.__init__(self, condition, problem, hint)  # a subclass may also derive from one of PySpark's classes
         self.condition = condition
         self.problem = problem
         self.hint = hint
@@ -63,7 +63,7 @@ class EpochalError(Exception):
         return own_kind(type(self)), (self.condition, self.problem, self.hint)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback with the source code around every frame."""
+        """Replaces IPython's traceback, which shows the source code around every frame."""
         return _traceback.lines(self)
 
     def __str__(self) -> str:
@@ -72,93 +72,93 @@ class EpochalError(Exception):
 
 
 class ConfigurationError(EpochalError):
-    """What was asked for cannot be; nothing was started."""
+    """The configuration is invalid. Nothing was started."""
 
 
 class SessionWithoutJarError(ConfigurationError):
-    """The Spark session, or the JVM behind it, already runs without Epochal's jar."""
+    """The Spark session, or its JVM, already runs without Epochal's jar."""
 
     @classmethod
-    def told(cls) -> SessionWithoutJarError:
-        """With what to do about it."""
+    def of_process(cls) -> SessionWithoutJarError:
+        """The error for the JVM of this process."""
         return cls(
             "SESSION_WITHOUT_JAR",
-            "This process's JVM already runs without Epochal's jar, and the jar cannot be added any more.",
+            "This process's JVM already runs without Epochal's jar, and the jar can no longer be added.",
             "Call epochal.configure before the first session of this process, or start Spark with the jar: "
             f"spark-submit --jars epochal-spark_{SCALA}-{VERSION}.jar. In a notebook, restart the kernel first.",
         )
 
     @classmethod
     def of_server(cls) -> SessionWithoutJarError:
-        """The same, of a Spark Connect server."""
+        """The error for a Spark Connect server."""
         return cls(
             "SESSION_WITHOUT_JAR",
             "The Spark Connect server runs without Epochal's jar.",
             f"Start the server with it: start-connect-server.sh --jars epochal-spark_{SCALA}-{VERSION}.jar "
-            "(epochal.jar_path() gives the file). spark.addArtifacts is not enough.",
+            "(epochal.jar_path() returns the file). spark.addArtifacts is not enough.",
         )
 
 
 class VersionMismatchError(ConfigurationError):
-    """The jar and the Python package are of different releases, or Spark is of one that Epochal does not run on."""
+    """The jar and the Python package are of different releases, or the version of Spark is not supported."""
 
 
 class ConnectUnsupportedError(ConfigurationError):
-    """The call asks the driver's JVM, which a Spark Connect client does not have."""
+    """The call needs the driver's JVM, which a Spark Connect client cannot access."""
 
 
 class OptionError(ConfigurationError):
-    """An option is unknown, missing, wrong, not allowed on this driver, or excludes another one."""
+    """An option is unknown, missing, invalid, not allowed on this driver, or excludes another one."""
 
 
 class SchemaError(ConfigurationError):
-    """No schema where one is needed, one that cannot be read, or one that is not wanted."""
+    """A schema is missing, cannot be parsed, or is not allowed."""
 
 
 class ModeError(ConfigurationError):
-    """A trigger or an output mode that the format does not have."""
+    """The format does not support the trigger or output mode."""
 
 
 class CheckpointError(EpochalError):
-    """There is no checkpoint; its offsets cannot be read or belong to another source; its journal cannot be written."""
+    """The checkpoint is missing, its offsets cannot be read or belong to another source, or its journal fails."""
 
 
 class RepairError(EpochalError):
-    """A repair of a checkpoint or a ledger was refused: the query seems to run, or it could not go on afterwards.
+    """A repair of a checkpoint or a ledger was refused: the query seems to run, or could not resume afterwards.
 
     Nothing was changed.
     """
 
 
 class ServerError(EpochalError):
-    """The server that a source reads from, or a sink writes to, cannot be reached, says no, or failed."""
+    """The server of a source or sink cannot be reached, or responds with an error."""
 
 
 class HttpError(ServerError):
-    """The API cannot be reached, is too slow, responds with an error, or with too much."""
+    """The API cannot be reached, is too slow, or responds with an error or too many bytes."""
 
 
 class DatabaseError(ServerError):
-    """The database cannot be reached, has no driver here, or failed.
+    """The database cannot be reached, its driver is missing, or it reports an error.
 
-    Nothing of the epoch was written, but after ``COMMIT_UNKNOWN`` it may have been.
+    The epoch was not written. After ``COMMIT_UNKNOWN`` it may have been.
     """
 
 
 class SourceError(EpochalError):
-    """A source could not deliver what it reads."""
+    """A source could not deliver its rows."""
 
 
 class DataLossError(SourceError):
-    """Rows between two offsets are gone from the source."""
+    """Rows between two offsets are no longer in the source."""
 
 
 class RecordError(SourceError):
-    """The API's response has no records where they should be, or they do not fit the schema or the pagination."""
+    """The records of an API are missing in a response, or do not fit the schema or the pagination."""
 
 
 class SinkError(EpochalError):
-    """A sink could not commit what it was given. Nothing of the epoch was written."""
+    """A sink could not commit an epoch. None of its rows were written."""
 
 
 class TableError(SinkError):
@@ -166,35 +166,35 @@ class TableError(SinkError):
 
 
 class RowError(SinkError):
-    """A row cannot be stored or sent, has no unique key, is refused by the API, or was swallowed by the database."""
+    """A row cannot be stored or sent, has no unique key, is rejected by the API, or is ignored by the database."""
 
 
 class EpochError(SinkError):
-    """The ledger does not expect this epoch, or it cannot be carried."""
+    """The ledger does not expect this epoch, or its rows cannot be transported."""
 
 
 class EpochGapError(EpochError):
-    """Epochs before this one are missing in the ledger: the database went back in time."""
+    """Epochs before this one are missing in the ledger, as after a restore of the database."""
 
 
 class EpochRegressedError(EpochError):
-    """The ledger has later epochs already: the checkpoint went back in time."""
+    """The ledger already has later epochs, as after a restore of the checkpoint."""
 
 
 class EpochChangedError(EpochError):
-    """The epoch was committed before with other source offsets or other rows, or begun with other requests."""
+    """The epoch was already committed with other offsets or rows, or started with other requests."""
 
 
 class SinkIdentityError(SinkError):
-    """Another query, another table, another trigger or another ledger than the sink's own."""
+    """The ledger belongs to another query, table or trigger, or is not the sink's."""
 
 
 class SinkFencedError(SinkError):
-    """A newer run of the same query has taken the sink over."""
+    """A newer run of the same query has taken over the sink."""
 
 
 def own_kind(kind: type[EpochalError]) -> type[EpochalError]:
-    """The class of this module behind one that is PySpark's, too."""
+    """The class of this module behind a class that also derives from one of PySpark's."""
     return next(
         base for base in kind.__mro__ if vars(base).get("__module__") == _MODULE and "_sparks" not in vars(base)
     )

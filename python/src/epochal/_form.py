@@ -1,4 +1,4 @@
-"""What the parameters of a helper mean: an option of the jar, a family of options, or a value that has some."""
+"""Maps the parameters of a helper to options of the jar: single options, families of options, and values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from epochal._values.value import MASK, Option, Setting, Value, settings_of, sho
 
 
 class Options(dict[str, str]):
-    """Options as texts, for Spark; printed without secrets."""
+    """Options as texts, for Spark. Secrets are masked when printed."""
 
     def __init__(self, settings: Iterable[Setting]) -> None:
         kept = [*settings]
@@ -31,12 +31,12 @@ class Form:
     """The parameters of a helper that are options.
 
     Attributes:
-        format: the name of the format in the jar's declaration of options.
-        caller: the helper, for messages.
-        plain: parameters that are an option, or a family of options.
-        values: parameters that take a value, and its classes.
-        lists: those of them that take several.
-        unset: the classes whose defaults hold where no value is given.
+        format: name of the format.
+        caller: name of the helper, for messages.
+        plain: parameters for an option or a family of options.
+        values: parameters for values, with the accepted classes.
+        lists: parameters that also accept a list of values.
+        unset: classes whose defaults apply if no value is passed.
         lacks: options of the values that the format does not have.
     """
 
@@ -53,18 +53,18 @@ class Form:
         return self.caller.startswith("epochal.read.")
 
     def given(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Of a helper's arguments, those that are options."""
+        """The arguments of a helper that are options."""
         return {name: arguments[name] for name in (*self.plain, *self.values)}
 
     def options(self, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None) -> Options:
         """The options that are set, as texts.
 
         Args:
-            given: the helper's arguments; None is not set.
-            more: options by the jar's own names.
+            given: the helper's arguments; None means unset.
+            more: options by the names that the jar gives them.
 
         Raises:
-            OptionError: an argument is no value of the right kind, or two of them set the same option.
+            OptionError: an argument has the wrong type, or two arguments set the same option.
         """
         found: dict[str, Setting] = {}
         for setting in [*self._settings(given), *self._more(more or {})]:
@@ -87,7 +87,7 @@ class Form:
             several = name in self.lists and isinstance(argument, list | tuple)
             for one in argument if several else [argument]:
                 if not isinstance(one, self.values[name]):
-                    raise self._no_value(name, one)
+                    raise self._wrong_type(name, one)
                 for setting in one._options():
                     if setting.option in self.lacks:
                         raise OptionError("OPTION_UNKNOWN", f"{self.caller} has no {setting.place}.", "Leave it out.")
@@ -97,11 +97,11 @@ class Form:
         for name, value in more.items():
             yield Setting(name, text(value), f"options={{'{name}': …}}", secret=True)
 
-    def _no_value(self, name: str, argument: object) -> OptionError:
-        """Says what is wanted, and not what was given, which may be a secret."""
+    def _wrong_type(self, name: str, argument: object) -> OptionError:
+        """The error for an argument of a wrong type. It does not show the argument, which may be a secret."""
         kinds = self.values[name]
-        said = argument if isinstance(argument, str) else getattr(argument, "__name__", "")
-        meant = next((kind for kind in kinds if kind.__name__.lower() == said.replace("-", "").lower()), kinds[0])
+        requested = argument if isinstance(argument, str) else getattr(argument, "__name__", "")
+        meant = next((kind for kind in kinds if kind.__name__.lower() == requested.replace("-", "").lower()), kinds[0])
         wanted = " or ".join(shown(kind) for kind in kinds)
         return OptionError(
             "OPTION_INVALID",
@@ -110,10 +110,10 @@ class Form:
         )
 
     def kinds(self, get: Callable[[str], str | None]) -> tuple[type[Value], ...]:
-        """The classes that options choose, those within others after them, and those whose defaults hold.
+        """The classes that the options choose, including nested ones, and those whose defaults apply.
 
         Args:
-            get: the text of an option, None where it is not set.
+            get: returns the text of an option, or None if it is not set.
         """
         found: list[type[Value]] = []
         for group in self.values.values():

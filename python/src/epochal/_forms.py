@@ -1,4 +1,4 @@
-"""The parameters of all helpers that are options, once."""
+"""The parameters of all helpers that are options."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from epochal._values.value import Option
 
 Method = Literal["POST", "PUT", "PATCH"]
 
-#: What every source has.
+#: Options of every source.
 _SOURCE: Final = {
     "fail_on_data_loss": Option("failOnDataLoss", BOOLEAN),
     "source_id": Option("sourceId", TEXT),
 }
-#: What a source has whose records are not described by a value.
+#: Option of sources whose helper takes the event time column directly.
 _EVENT_TIME: Final = {"event_time_column": Option("eventTimeColumn", TEXT)}
-#: What the limits of some sources do not have.
+#: The option of ``Limits`` that some sources do not have.
 _NO_BYTES: Final = frozenset({"maxBytesPerBatch"})
-#: What every request has.
+#: Options of every request.
 _REQUEST: Final = {"headers": Option("headers", FAMILY, secret=True), "params": Option("params", FAMILY, secret=True)}
 _AUTH: Final = get_args(auth.AnyAuth)
 

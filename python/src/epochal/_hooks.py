@@ -1,7 +1,7 @@
-"""What Epochal changes in a process, once: what PySpark raises, and how a script and IPython show it.
+"""Hooks in this process: PySpark raises Epochal's errors, and scripts and IPython show them with a short traceback.
 
-PySpark has one function for the JVM and one for Connect servers, which every exception goes through. A found error is
-also of the class that PySpark would have raised, so that code which catches that one still does.
+PySpark converts all exceptions with one function for the JVM and one for Connect servers. The error is also an instance
+of the class that PySpark would have raised, so that existing ``except`` clauses still match.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from epochal._errors import EpochalError, own_kind
 from epochal._traceback import users_frames
 from epochal.errors import from_spark
 
-#: Registers with IPython. The package adds those of its tools, which this module does not know.
+#: Functions that register formatters with IPython. The package adds those of its tools.
 for_ipython: list[Callable[[], None]] = []
 
 
 @cache
 def install() -> None:
-    """Makes PySpark raise Epochal's errors, an uncaught one end a script with the short traceback, and IPython show a
-    query as what it does. Called by ``epochal.configure``, and by what takes a session, a DataFrame or a query; only
-    the first call does something."""
+    """Makes PySpark raise Epochal's errors, scripts end with a short traceback, and IPython show the state of queries.
+
+    Called by ``epochal.configure`` and by all functions that take a session, a DataFrame or a query. Only the first
+    call has an effect."""
     _convert()
     _shorten()
     if "IPython" in sys.modules:
@@ -61,7 +62,7 @@ def _wrap(module: Any) -> None:
             vars(converted).update(_sent(*args, **named))
             found = from_spark(converted)
             return converted if found is None else of_both_kinds(found, converted)
-        except Exception:  # the error itself must come through
+        except Exception:  # the original error must not be lost
             return converted
 
     convert_exception._epochals = True  # type: ignore[attr-defined]
@@ -69,7 +70,7 @@ def _wrap(module: Any) -> None:
 
 
 def _sent(*args: Any, **named: Any) -> dict[str, str]:
-    """The jar's text with references to options, where a Connect server has sent all errors of a chain."""
+    """The jar's message with references to options, if a Connect server has sent the whole chain of errors."""
     given = (*args, *named.values())
     details = next((one for one in given if type(one).__name__ == "FetchErrorDetailsResponse"), None)
     parameters = [error.spark_throwable.message_parameters for error in details.errors] if details else []
@@ -78,7 +79,7 @@ def _sent(*args: Any, **named: Any) -> dict[str, str]:
 
 
 def of_both_kinds(found: EpochalError, spark_error: Exception) -> EpochalError:
-    """The found error as an exception that is of PySpark's class, too, with all that PySpark knows of it."""
+    """The error as an instance of both its class and PySpark's, with the attributes of PySpark's exception."""
     kind = _class_of_both(own_kind(type(found)), _converted(type(spark_error)))
     both = kind.__new__(kind)
     vars(both).update(vars(spark_error))
@@ -89,7 +90,7 @@ def of_both_kinds(found: EpochalError, spark_error: Exception) -> EpochalError:
 
 
 def _converted(kind: type[Exception]) -> type[Exception]:
-    """PySpark takes an ``UnknownException`` of the JVM for one that it must not convert: its base class is none."""
+    """The base class of an ``UnknownException``, since PySpark would not convert an instance of that class."""
     return kind.__bases__[0] if kind.__name__ == "UnknownException" else kind
 
 
@@ -104,7 +105,7 @@ def _class_of_both(ours: type[EpochalError], theirs: type[Exception]) -> type[Ep
 
 
 def _shorten() -> None:
-    """An exception that is none of Epochal's is shown as before."""
+    """Shortens the tracebacks of Epochal's errors only."""
     before = sys.excepthook
     if getattr(before, "_epochals", False):
         return

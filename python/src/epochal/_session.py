@@ -173,7 +173,7 @@ def _check_jvm(jvm: Any) -> str:
     """Checks the class path of the JVM: a session's configuration also shows jars that were set too late."""
     version = _jar_version(jvm)
     if version is None:
-        raise SessionWithoutJarError.told()
+        raise SessionWithoutJarError.of_process()
     _check_release(f"{_PREFIX}{version}.jar")
     return version
 

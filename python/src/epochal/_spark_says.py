@@ -1,4 +1,4 @@
-"""What Spark says of a query of ours that it does not run in this way, and what to do then."""
+"""Rewrites errors of Spark about triggers that it does not support for a query."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ from typing import NamedTuple
 
 
 class Saying(NamedTuple):
-    """An error of Spark's in words of ours.
-
-    Attributes:
-        problem: what happened.
-        hint: what to do.
-    """
+    """Problem and hint in place of an error of Spark."""
 
     problem: str
     hint: str
@@ -22,12 +17,12 @@ _MICRO_BATCHES = 'Use micro-batches, as trigger="1 second" (.trigger(processingT
 
 _SAYINGS = {
     "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED": Saying(
-        "The checkpoint was begun in micro-batches with state format v1, from which Spark does not go on in real time",
-        "Start the real-time query with a new checkpoint. A query that is to be switched later is begun with "
+        "The checkpoint was begun in micro-batches with state format v1, which Spark does not support in real time",
+        "Start the real-time query with a new checkpoint. To be able to switch a query later, start it with "
         "spark.conf.set('spark.sql.streaming.stateStore.checkpointFormatVersion', '2').",
     ),
     "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": Saying(
-        "Spark's list of what may run in real time has only its own sinks and operators",
+        "Spark's list of allowed sinks and operators in real time has only its own ones",
         'Start the query with a helper, as epochal.write.jdbc(…, trigger="realTime"), or before the start '
         "spark.conf.set('spark.sql.streaming.realTimeMode.allowlistCheck', 'false').",
     ),
@@ -38,7 +33,7 @@ _SAYINGS = {
 }
 
 _NAMED = re.compile(r"\[(STREAMING_REAL_TIME_MODE\.\w+)\]")
-#: These have no name of Spark's.
+#: Errors without a condition name.
 _SOURCE = re.compile(r"Data source ([\w-]+) does not support continuous processing")
 _OPERATOR = re.compile(r"Continuous processing does not support (\w+) operations")
 _OPERATORS = {
@@ -49,10 +44,10 @@ _OPERATORS = {
 
 
 def of(message: str, helping: bool) -> Saying | None:
-    """What is meant, where the message is of a query in which ours take part.
+    """The rewritten error, if the message is about a query with Epochal's sources or sinks.
 
     Args:
-        helping: whether a helper is at work, so that the query is one of ours whatever the message says.
+        helping: whether a helper started the query; otherwise the message must mention Epochal.
     """
     if not helping and "epochal" not in message.lower():
         return None

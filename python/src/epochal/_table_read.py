@@ -124,7 +124,7 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
     if any(sign in message for sign in _MISSING):
         if driver in _BUNDLED:
             remote = "connect" in type(error).__module__.split(".")
-            return _of(SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.told(), error)
+            return _of(SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.of_process(), error)
         return _of(
             DatabaseError(
                 "DRIVER_MISSING",

@@ -1,40 +1,40 @@
-"""The exceptions of Epochal, and how they are found inside Spark's.
+"""The exceptions of Epochal, and functions that find them inside Spark's.
 
 ::
 
     EpochalError
-    ├── ConfigurationError            what was asked for cannot be; nothing was started
+    ├── ConfigurationError            the configuration is invalid; nothing was started
     │   ├── SessionWithoutJarError    the session runs without Epochal's jar
-    │   ├── VersionMismatchError      the jar and the Python package, or Spark, do not fit each other
-    │   ├── ConnectUnsupportedError   needs the driver's JVM, which a Connect client does not have
-    │   ├── OptionError               an option is unknown, missing, wrong, not allowed here, or excludes another one
-    │   ├── SchemaError               no schema, one that cannot be read, or one that is not wanted
-    │   └── ModeError                 a trigger or an output mode that the format does not have
-    ├── CheckpointError               there is no checkpoint, or its offsets belong to something else
+    │   ├── VersionMismatchError      the jar, the Python package and Spark do not fit together
+    │   ├── ConnectUnsupportedError   needs the driver's JVM, which a Connect client cannot access
+    │   ├── OptionError               an option is unknown, missing, invalid, not allowed here, or excludes another one
+    │   ├── SchemaError               a schema is missing, cannot be parsed, or is not allowed
+    │   └── ModeError                 the format does not support the trigger or output mode
+    ├── CheckpointError               a checkpoint is missing, unreadable, or of another source
     ├── RepairError                   a repair of a checkpoint or a ledger was refused; nothing was changed
     ├── ServerError                   the server of a source or a sink
-    │   ├── HttpError                 the API cannot be reached, is too slow, or says no
-    │   └── DatabaseError             the database cannot be reached, says no, or failed
-    ├── SourceError                   what the source reads
-    │   ├── DataLossError             rows that were promised are gone from the source
+    │   ├── HttpError                 the API cannot be reached, is too slow, or responds with an error
+    │   └── DatabaseError             the database cannot be reached, or reports an error
+    ├── SourceError                   a source could not deliver its rows
+    │   ├── DataLossError             rows between two offsets are no longer in the source
     │   └── RecordError               the API's response does not fit the schema or the pagination
-    └── SinkError                     what the sink writes
+    └── SinkError                     a sink could not commit an epoch
         ├── TableError                the table, its columns, types or keys do not fit the query
-        ├── RowError                  a row cannot be stored or sent, is refused, or swallowed
+        ├── RowError                  a row cannot be stored or sent, is rejected, or ignored
         ├── EpochError                the ledger does not expect this epoch
         │   ├── EpochGapError         epochs before it are missing
-        │   ├── EpochRegressedError   later ones were committed already
-        │   └── EpochChangedError     it was committed with other offsets or rows, or begun otherwise
+        │   ├── EpochRegressedError   later ones are already committed
+        │   └── EpochChangedError     it was committed with other offsets or rows, or started with other requests
         ├── SinkIdentityError         another query, table or ledger than the sink's
         └── SinkFencedError           a newer run has taken the sink over
 
-Every one of them has ``condition`` (a stable name such as ``EPOCH_GAP``), ``problem`` and ``hint``.
+Each has a ``condition`` (a stable name such as ``EPOCH_GAP``), ``problem`` and ``hint``.
 
-``epochal.configure``, and every function that takes a session, a DataFrame or a query, makes PySpark raise them, on
-classic and on Connect sessions, from plain calls too (``spark.read.format("epochal-rest").load()``,
-``query.awaitTermination()``). Such an error is also of the class that PySpark would have raised
-(``AnalysisException``, ``StreamingQueryException`` …), which is kept as ``original``. A script and a notebook show the
-frames of your own code and the message; ``EPOCHAL_TRACEBACK=full`` shows every frame.
+``epochal.configure``, and every function that takes a session, a DataFrame or a query, makes PySpark raise them on
+classic and Connect sessions, also from plain calls (``spark.read.format("epochal-rest").load()``,
+``query.awaitTermination()``). Such an error is also an instance of the class that PySpark would have raised
+(``AnalysisException``, ``StreamingQueryException`` …); ``original`` is PySpark's exception. Scripts and notebooks show
+the message and the frames of your own code; ``EPOCHAL_TRACEBACK=full`` shows every frame.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-#: By condition, of the jar's and of this package's own.
+#: The class of each condition, of the jar and of this package.
 _TYPES: Final[Mapping[str, type[EpochalError]]] = {
     name: getattr(_errors, texts["python"])
     for name, texts in json.loads(Path(__file__).with_name("conditions.json").read_text("utf-8")).items()
@@ -67,9 +67,9 @@ _TYPES: Final[Mapping[str, type[EpochalError]]] = {
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
 _NOT_FOUND = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]*?\b(epochal-[\w-]*)")
-#: What the jar registers.
+#: The formats that the jar registers.
 _FORMATS = ("epochal-checkpoint", "epochal-display", "epochal-ingest", "epochal-jdbc", "epochal-random", "epochal-rest")
-#: The driver of a Connect server cannot load what tasks send it when the jar is only an artifact of the session.
+#: If the jar is only an artifact of the session, the driver of a Connect server cannot load objects of the tasks.
 _CLASS_NOT_FOUND = re.compile(
     r"(?:ClassNotFoundException|NoClassDefFoundError): io[./]epochal[./]"
     r"|ClassNotFound with classloader(?=.*\bepochal-)",
@@ -79,11 +79,11 @@ _SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
 
 
 def from_spark(exc: BaseException | None) -> EpochalError | None:
-    """Epochal's error inside an exception of Spark's, or None when there is none.
+    """Epochal's error inside an exception of Spark; None if there is none.
 
-    Takes whatever pyspark raises (``StreamingQueryException``, ``Py4JJavaError``, ``IllegalArgumentException`` …), on a
-    classic or a Connect session, as well as ``query.exception()``. A condition that this release does not know gives a
-    plain ``EpochalError`` with that condition.
+    Accepts any exception of PySpark (``StreamingQueryException``, ``Py4JJavaError``, ``IllegalArgumentException`` …),
+    of a classic or Connect session, and the result of ``query.exception()``. An unknown condition becomes a plain
+    ``EpochalError`` with that condition.
     """
     chain = [*_chain(exc)]
     found = next(filter(None, (one if isinstance(one, EpochalError) else _in_message(one) for one in chain)), None)
@@ -108,21 +108,21 @@ def _chain(exc: BaseException | None) -> Iterator[BaseException]:
 
 
 def _markup(exc: BaseException) -> str | None:
-    """The jar's message with references to options, which comes as a parameter of the message."""
+    """The jar's message with references to options, which is a message parameter."""
     if isinstance(markup := getattr(exc, "_markup", None), str):
         return markup
     try:
         parameters = exc.getMessageParameters()  # type: ignore[attr-defined]
         return (parameters or {}).get("markup")
-    except Exception:  # no exception of PySpark's, or one whose JVM has gone
+    except Exception:  # not an exception of PySpark, or its JVM has ended
         return None
 
 
 def _of(text: str, calls: Sequence[_references.Call] = ()) -> EpochalError | None:
-    """The error that a text has.
+    """Parses an error in a text.
 
     Args:
-        calls: of helpers whose arguments its options are.
+        calls: calls of helpers; options are written as their arguments.
     """
     match = _MESSAGE.search(text)
     if match is None:
@@ -143,11 +143,11 @@ def _in_message(exc: BaseException) -> EpochalError | None:
         if match[1] not in _FORMATS:
             return _no_format(match[1])
         remote = "connect" in type(exc).__module__.split(".")
-        return SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.told()
+        return SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.of_process()
     if _CLASS_NOT_FOUND.search(message):
         return SessionWithoutJarError.of_server()
-    if said := _spark_says.of(message, bool(_references.calls(message))):
-        return ModeError("MODE_UNSUPPORTED", *said)
+    if rewritten := _spark_says.of(message, bool(_references.calls(message))):
+        return ModeError("MODE_UNSUPPORTED", *rewritten)
     return None
 
 
@@ -163,9 +163,9 @@ def _no_format(name: str) -> OptionError:
 
 
 def named() -> AbstractContextManager[None]:
-    """Raises Epochal's own error in place of Spark's, which is kept as ``original``.
+    """Raises Epochal's error in place of Spark's, which is kept as ``original``.
 
-    ``epochal.configure`` does the same to what PySpark raises; this is for exceptions that came another way.
+    ``epochal.configure`` has the same effect on all exceptions of PySpark; this is for exceptions from other code.
 
     >>> with epochal.errors.named():  # doctest: +SKIP
     ...     query.awaitTermination()

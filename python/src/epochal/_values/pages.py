@@ -179,7 +179,7 @@ class Cursor(Pages):
         header: Header that sends the cursor, in place of ``param``.
         first: The cursor of the first page. Unset: the first page is requested without one. Required if
             ``request_body`` has a placeholder for it.
-        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
             empty): proven fails the query, until some page has named a next one; assumed ends the list there. Default:
@@ -220,7 +220,7 @@ class Keyset(Pages):
         header: Header that sends the key, in place of ``param``.
         first: The key of the first page. Unset: the first page is requested without one. Required if ``request_body``
             has a placeholder for it.
-        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
@@ -253,7 +253,7 @@ class Link(Pages):
 
     Args:
         rel: Relation of the next page's Link header. Default: ``"next"``.
-        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
             empty): proven fails the query, until some page has named a next one; assumed ends the list there. Default:
@@ -280,7 +280,7 @@ class NextUrl(Pages):
 
     Args:
         next: JSON Pointer to the next page's URL in a response; missing, null or empty on the last page.
-        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
             empty): proven fails the query, until some page has named a next one; assumed ends the list there. Default:
@@ -316,7 +316,7 @@ class TimeWindow(Pages):
         to_param: Parameter for a window's end, exclusive. Default: ``"to"``.
         format: Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, or Unix time. Default: ``"iso"``.
         pages: How the pages of one window follow each other. Unset: one response has all.
-        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.

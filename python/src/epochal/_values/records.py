@@ -124,7 +124,7 @@ class Poll(Value):
             real-time queries.
         conditional: Whether polls send the last ETag or Last-Modified, so that the API can answer 304. Default:
             ``True``.
-        max_time: Maximum duration of a poll with a journal, in a stream; the next poll goes on. Raise it for long
+        max_time: Maximum duration of a poll with a journal, in a stream; the next poll continues. Raise it for long
             trigger intervals. Default: ``"1m"``.
         max_bytes: Record bytes after which a poll with a journal ends, in a stream. Default: ``"128m"``.
     """

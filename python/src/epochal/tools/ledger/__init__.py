@@ -61,8 +61,10 @@ def change(
     password: Secret | str | None = None,
     spark: SparkSession | None = None,
 ) -> None:
-    """Repairs a row in one transaction, with the jar, which alone writes ledgers. The other arguments are those of
-    ``ledger``; SQLite needs a session here, too."""
+    """Repairs a row in one transaction. The other arguments are those of ``ledger``.
+
+    Only the jar writes ledgers, so that SQLite also requires a session here.
+    """
     jvm.change(_session(url, spark), options(url, schema, user, password), wanted)
 
 

@@ -1,4 +1,4 @@
-"""The ledger in all databases except SQLite: read by the jar, with the sink's drivers, login and trust rules."""
+"""Reads and writes ledgers through the jar, with the sink's drivers, login and trust rules."""
 
 from __future__ import annotations
 

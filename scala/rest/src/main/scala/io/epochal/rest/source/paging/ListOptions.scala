@@ -67,7 +67,7 @@ private[rest] object CountingOptions extends OptionList {
     option("totalCountHeader", OptionType.string, sample = Some("X-Total-Count"))(
       "Response header with that number, instead of totalCount (pagination=offset, page).")
   val Drift: OptionSpec[OnDrift] = option("onDrift", OptionType.choice(OnDrift.all)(_.name), sample = Some("restart"))(
-    "If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn goes on once there are more; restart reads all again, so rows come twice (not with partitionParams or journal=true) (pagination=none, offset, page). Unset: fail, or warn with failOnDataLoss=false.")
+    "If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn resumes once there are more; restart reads all again, so rows come twice (not with partitionParams or journal=true) (pagination=none, offset, page). Unset: fail, or warn with failOnDataLoss=false.")
 
   def read(values: OptionValues): Either[EpochalException, Counting] = {
     def conflict(wrong: Boolean, options: => String, suggestion: => String): Either[EpochalException, Unit] =
@@ -115,7 +115,7 @@ private[rest] object PollOptions extends OptionList {
     "Whether polls send the last ETag or Last-Modified, so that the API can answer 304.")
 
   val MaxPollTime: OptionSpec[Duration] = option("maxPollTime", OptionType.duration, Some(Duration.ofMinutes(1)))(
-    "Maximum duration of a poll with a journal, in a stream; the next poll goes on. Raise it for long trigger intervals.")
+    "Maximum duration of a poll with a journal, in a stream; the next poll continues. Raise it for long trigger intervals.")
   val MaxPollBytes: OptionSpec[Long] = option("maxPollBytes", OptionType.bytes, Some(128L << 20))(
     "Record bytes after which a poll with a journal ends, in a stream.")
 

@@ -45,7 +45,7 @@ private[rest] object PagingOptions extends OptionList {
   val NextUrl: OptionSpec[String] = option("nextUrl", OptionType.jsonPointer, sample = Some("/links/next"))(
     "JSON Pointer to the next page's URL in a response; missing, null or empty on the last page (pagination=next-url).")
   val HasMore: OptionSpec[String] = option("hasMore", OptionType.jsonPointer, sample = Some("/has_more"))(
-    "JSON Pointer to a flag that is false on the last page, whatever else it names (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
+    "JSON Pointer to a flag that is false on the last page, even if that names a next one (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
   val LastPage: OptionSpec[String] = option("lastPage", OptionType.jsonPointer, sample = Some("/end_of_stream"))(
     "JSON Pointer to a flag that is true on the last page, instead of hasMore (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
   val EndOfList: OptionSpec[String] = option("endOfList", OptionType.oneOf("proven", "assumed"), Some("proven"))(
