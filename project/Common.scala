@@ -25,7 +25,7 @@ object Common {
     Compile / doc / scalacOptions := Seq("-nowarn")
   )
 
-  /** Forked JVMs, each of which runs its suites sequentially. */
+  /** Forked JVMs; each runs its suites sequentially. */
   private lazy val testing = Seq(
     Test / fork := true,
     // Groups run in parallel, the suites of a group sequentially.

@@ -273,7 +273,7 @@ def _source(source: str) -> str:
 
 
 def _brief(reason: str) -> str:
-    """What is refused; classes without their packages."""
+    """The reason of a refusal, shortened: first clause, class names without packages."""
     reason = reason.removeprefix("Streaming real-time mode has the following limitation: ")
     reason = re.sub(r"\b(?:\w+\.){2,}(\w+)", r"\1", reason).partition(": ")[0]
     return _escaped(reason.rstrip(".") + ".")

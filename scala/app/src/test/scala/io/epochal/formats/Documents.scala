@@ -41,7 +41,7 @@ object Documents {
 /** `docs/OPTIONS.md`: each option once, shared ones in sections of their own. */
 private object OptionsPage {
 
-  /** What several formats have in common is a section of its own: its title, and the formats. */
+  /** Title and formats of each section with common options. */
   private val shared = Seq(
     "All sources" -> Seq("epochal-random", "epochal-ingest", "epochal-rest"),
     "HTTP client" -> Seq("epochal-rest", "epochal-rest sink"),

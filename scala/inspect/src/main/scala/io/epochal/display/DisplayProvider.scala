@@ -41,8 +41,7 @@ object DisplaySettings {
     "Name of the display. Anyone who knows it can read the rows.",
     required = true,
     secret = true)
-  val MaxRows: OptionSpec[Int] =
-    OptionSpec("maxRows", OptionType.int(1, 100000), "Maximum rows that are kept.", Some(1000))
+  val MaxRows: OptionSpec[Int] = OptionSpec("maxRows", OptionType.int(1, 100000), "Maximum kept rows.", Some(1000))
   val MaxBytes: OptionSpec[Long] =
     OptionSpec("maxBytes", OptionType.bytes, "Maximum size of the rows in Spark's binary form.", Some(4L << 20))
 

@@ -45,9 +45,7 @@ private[display] object TemporaryCheckpoint {
   /** Ignores failures: they recur in Spark with a better message, or only leave a directory behind. */
   private def quietly(body: => Unit): Unit =
     try body
-    catch {
-      case NonFatal(error) => log.debug("could not create or remove the temporary checkpoint of a display", error)
-    }
+    catch { case NonFatal(error) => log.debug("cannot create or remove a display's checkpoint", error) }
 
   final private class Removal(fs: FileSystem, directory: Path, queryName: String, session: SparkSession)
       extends StreamingQueryListener {

@@ -72,13 +72,12 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
   }
 
   private def assertAlive(): Unit = if (!process.isAlive) {
-    val output = Files.readString(errors).takeRight(2000)
+    val text = Files.readString(errors).takeRight(2000)
     val hint =
-      if (output.contains(Victims.getClass.getName.stripSuffix("$")))
+      if (text.contains(Victims.getClass.getName.stripSuffix("$")))
         "Run the tests in a JVM of their own, whose class path is theirs (sbt: Test / fork := true). "
       else ""
-    Evidence.broken(
-      s"nothing was checked: the process that is to be killed has ended by itself. ${hint}It printed: $output")
+    Evidence.broken(s"nothing was checked: the process that is to be killed has ended by itself. ${hint}Output: $text")
   }
 
   /** Kills the process (SIGKILL) and waits for its end. */
