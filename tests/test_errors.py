@@ -212,7 +212,7 @@ def _continuous(source: DataFrame, database: Database, checkpoint: Path) -> Stre
     return writer.trigger(continuous="1 second").start()
 
 
-def test_a_continuous_trigger_is_refused_by_name_where_only_the_driver_writes(
+def test_a_continuous_trigger_is_refused_if_only_the_driver_writes(
     spark: SparkSession, sqlite: Database, checkpoint: Path
 ) -> None:
     sqlite.execute("CREATE TABLE numbers (id BIGINT)")
@@ -221,7 +221,7 @@ def test_a_continuous_trigger_is_refused_by_name_where_only_the_driver_writes(
     assert sqlite.query("SELECT count(*) FROM numbers") == [(0,)]
 
 
-def test_rows_that_a_continuous_trigger_cannot_count_are_refused_by_name(
+def test_rows_that_a_continuous_trigger_cannot_count_are_refused(
     spark: SparkSession, postgres: Database, checkpoint: Path
 ) -> None:
     postgres.execute("CREATE TABLE numbers (id BIGINT)")

@@ -66,7 +66,7 @@ def test_each_program_is_on_the_page() -> None:
     assert named == {path.name for path in EXAMPLES.iterdir() if path.is_file()}
 
 
-def test_lengths_of_random_strings_are_counted_and_no_string_is_read_again(tmp_path: Path) -> None:
+def test_lengths_of_random_strings_are_counted_and_no_string_is_read_twice(tmp_path: Path) -> None:
     output = run("random_strings.py", work=tmp_path)
     assert output.splitlines()[-1].split() == ["all", "1500"]
     epochs = numbers(r"^epoch +(\d+) +strings +(\d+) to +(\d+) +(\d+) left$", output)

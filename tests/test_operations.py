@@ -51,12 +51,12 @@ def test_a_condition_without_a_row_is_about_the_program_or_the_table() -> None:
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0].strip("`"))
-def test_a_row_says_what_happened_and_what_to_do(row: list[str]) -> None:
+def test_a_row_has_cause_and_action(row: list[str]) -> None:
     assert len(row) == 3
     assert all(cell.endswith(".") for cell in row[1:])
 
 
-def test_a_section_says_what_is_safe() -> None:
+def test_a_section_describes_the_safe_state() -> None:
     sections = RUNNING.split("\n### ")[1:]
     assert [one.partition("\n")[0] for one in sections if not one.partition("\n")[2].startswith("\nSafe: ")] == []
 

@@ -173,7 +173,7 @@ def test_an_invalid_address_is_refused(url: str) -> None:
         probed(url)
 
 
-def test_a_login_in_the_address_is_refused_without_being_shown() -> None:
+def test_a_login_in_the_address_is_refused_and_hidden() -> None:
     with pytest.raises(OptionError, match=r"rest\.Basic") as caught:
         probed(f"http://me:{HIDDEN}@api.example.com/x")
     assert HIDDEN not in str(caught.value)

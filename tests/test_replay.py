@@ -102,7 +102,7 @@ def test_a_replay_with_other_limits_is_the_same_epoch(
     assert stored(database) == as_rows(api.records)
 
 
-def test_a_replayed_upsert_does_not_undo_what_others_wrote_since(
+def test_a_replayed_upsert_does_not_undo_later_writes_of_others(
     run: Callable[..., None], api: Api, database: Database, checkpoint: Path
 ) -> None:
     create_comments(database, key="PRIMARY KEY")

@@ -152,7 +152,7 @@ def test_await_all_leaves_the_queries_running_at_ctrl_c() -> None:
     assert query.stops == 0
 
 
-def test_await_all_raises_the_first_error_and_stops_the_others_only_when_asked() -> None:
+def test_await_all_raises_the_first_error_and_stops_the_others_on_request() -> None:
     failed = FakeQuery(is_active=False, error=RuntimeError("[EPOCHAL.BAD_ROW] a Hint: b"), number=2)
     for asked in (False, True):
         other = FakeQuery()

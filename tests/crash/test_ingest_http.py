@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
 
 
 @pytest.mark.slow
-def test_what_writers_were_told_is_stored_is_there_once_and_in_order_however_often_the_driver_is_killed(
+def test_acknowledged_records_are_stored_once_in_order_after_any_number_of_kills(
     tmp_path: Path,
 ) -> None:
     draw = random.Random(SEED)
