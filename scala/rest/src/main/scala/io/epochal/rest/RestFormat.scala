@@ -21,12 +21,12 @@ import io.epochal.rest.sink.{RestSinkOptions, RestSinkProvider}
 import io.epochal.rest.source.RestProvider
 import io.epochal.rest.source.paging.RestOptions
 
-/** `format("epochal-rest")`: one name for the source ([[RestProvider]]) and the sink ([[RestSinkProvider]]), which do not know
-  * each other.
+/** `format("epochal-rest")`: one name for two independent connectors, the source ([[RestProvider]]) and the sink
+  * ([[RestSinkProvider]]).
   *
-  * Spark does not say whether a table is to be read or written, so the names of the options decide: those that only one of the
-  * two has, and `checkpointLocation`, which only a streaming write has. Errors in that one's options are thrown at once. Where no
-  * name decides, one of the two must be valid, and an error of the other is thrown when it is used.
+  * Spark does not say whether a table is to be read or written, so the option names decide: those that only one of the
+  * two has, and `checkpointLocation`, which only a streaming write has. Errors in that connector's options are thrown at
+  * once. If no name decides, at least one of the two must be valid, and an error of the other is thrown on use.
   */
 final class RestFormat extends TableProvider with DataSourceRegister {
   import RestFormat._
@@ -69,12 +69,13 @@ private object RestFormat {
   private def has(options: util.Map[String, String], names: Set[String]): Boolean =
     options.keySet.asScala.exists(name => names(name.toLowerCase(Locale.ROOT)))
 
-  /** Of two errors the one with a suggestion, or that of the source. */
+  /** Prefers the error with a suggestion, then the source's. */
   private def likelier(ofSource: EpochalException, ofSink: EpochalException): EpochalException =
     Seq(ofSource, ofSink).find(_.getMessage.contains("Did you mean")).getOrElse(ofSource)
 }
 
-/** An API as Spark sees it: the tables of source and sink, or the errors in their options, each made when it is first needed. */
+/** The table of an API: the source's and the sink's table, or the errors in their options. Each is created on first use.
+  */
 final private class RestTable(queried: StructType, makeSource: => SourceTable, makeSink: => SinkTable)
     extends Table
     with SupportsRead
@@ -95,7 +96,7 @@ final private class RestTable(queried: StructType, makeSource: => SourceTable, m
 
   override def metrics(): util.Map[String, String] = sink.fold(throw _, _.metrics())
 
-  /** Those of the source; for a sink the query's own. */
+  /** The source's columns, or for a sink the query's. */
   override def columns(): Array[Column] =
     source.fold(_ => queried.fields.map(f => Column.create(f.name, f.dataType, f.nullable)), _.columns())
 

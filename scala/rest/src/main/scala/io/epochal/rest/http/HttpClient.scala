@@ -22,11 +22,11 @@ import io.epochal.kit.record.{Body, BodyProblem}
 import io.epochal.rest.http.auth.{Grant, HttpAuth, Proof, TokenRefusal, TokenRequest}
 import io.epochal.rest.http.request._
 
-/** Makes requests, with retries, within the query's budget. Connections are the JVM's, and so is the [[HttpGate]] that
-  * keeps the budget; this object belongs to one stream or one task, which closes it. Threads may share it.
+/** Sends requests with retries, within the query's budget. Connections and the [[HttpGate]] that enforces the budget are
+  * shared by the JVM; this object belongs to one stream or task, which closes it. Thread-safe.
   *
   * @param share
-  *   what of the budget the driver has granted; the driver itself has all
+  *   the part of the budget granted by the driver; the driver itself has all of it
   */
 final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCounters, share: HttpShare)
     extends AutoCloseable {
@@ -36,22 +36,23 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   import settings.{endpoint, politeness}
 
   private val open = new AtomicBoolean(true)
-  private val credentials = settings.auth.schemes.map(_.open(askTokenServer(_, _)))
+  private val credentials = settings.auth.schemes.map(_.open(requestToken(_, _)))
   private val connections = HttpConnections.open(settings.transport)
   private val gates = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget)
   private val gate = gates.value
   gate.open(share)
   private val host = HttpHost.create(endpoint.base)
 
-  /** Makes a request, in the calling thread; an interrupt ends it soon.
+  /** Sends a request in the calling thread; an interrupt aborts it soon.
     *
     * @param buffer
-    *   what the response comes into
+    *   receives the body
     * @param first
-    *   whether this stream has had no response yet: a server that cannot be reached is then given up on after
+    *   whether this stream has had no response yet: an unreachable server is then given up after
     *   [[FirstContactAttempts]] attempts
     * @param read
-    *   reads the response as a part of the attempt: when it finds that the body is no JSON and may be cut, the request is repeated
+    *   reads the response as a part of the attempt: if the body is invalid JSON and may be truncated, the request is
+    *   retried
     * @throws EpochalException
     *   one of the HTTP conditions
     */
@@ -75,7 +76,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
               response.status,
               Verdict.Retry,
               throttled = false,
-              NotTheEndYet,
+              PageExists,
               settings.auth.options(endpoint))
         }
         if (settings.byLines && !response.delimited && !buffer.endsLine)
@@ -89,7 +90,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     catch { case failure: HttpFailure => throw failure.report(attempts) }
   }
 
-  /** What came whole and is something else stays so. A server may also break off in a body that it ends properly. */
+  /** A complete body that is invalid stays invalid. A server may also truncate a body that it ends properly. */
   private def mayBeCut(response: ResponseHead, buffer: Body, error: JsonProcessingException): Boolean = error match {
     case _: StreamConstraintsException => false
     case problem: BodyProblem          => problem.cut || !response.delimited
@@ -113,8 +114,8 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
   }
 
-  /** Over connections like those of the query: its timeouts and retries hold there too, its budget does not. */
-  private def askTokenServer(request: TokenRequest, read: Body => Grant): Either[TokenRefusal, Grant] = {
+  /** Uses connections with the query's timeouts and retries, but not its budget. */
+  private def requestToken(request: TokenRequest, read: Body => Grant): Either[TokenRefusal, Grant] = {
     val buffer = new Body
     val other = settings.copy(
       endpoint = request.endpoint,
@@ -132,7 +133,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     }
   }
 
-  /** A token that the server rejects is renewed once. */
+  /** Sends a request; if the server rejects the token, renews it once. */
   private def attempt(call: HttpCall, buffer: Body): ResponseHead = {
     var used = Seq.empty[Proof]
     def once(): ResponseHead = {
@@ -166,7 +167,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       counters.received(buffer.length.toLong)
       new ResponseHead(response, notModified, delimited(response))
     } catch {
-      // What is broken off while it waits for a connection is an illegal state to the library.
+      // The library reports a request cancelled while it waits for a connection as IllegalStateException.
       case e @ (_: IOException | _: HttpException | _: IllegalStateException) => throw failure(e, watched)
     } finally RequestWatch.end(watched)
   }
@@ -206,7 +207,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   }
 
   /** @param watched
-    *   the body as it comes, which is no longer than so many bytes
+    *   wraps the body, limited to the given number of bytes on the wire
     * @return
     *   whether the response was read to its end
     */
@@ -241,14 +242,15 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       entity.getContentLength >= 0 || entity.isChunked || entity.getContentEncoding != null
     }
 
-  /** What was read to its end leaves the connection to the next request; otherwise the rest of the response is not waited for. */
+  /** Returns the connection to the pool if the body was read to its end; otherwise cancels instead of draining the rest.
+    */
   private def close(request: HttpUriRequestBase, response: ClassicHttpResponse, whole: Boolean): Unit = {
     if (!whole) request.cancel()
     try response.close()
     catch { case _: IOException => () }
   }
 
-  /** How long the server wants no more requests, after this response. */
+  /** The pause that the server demands after this response by rate limit headers. */
   private def exhausted(response: ClassicHttpResponse): Option[Duration] =
     Throttle
       .exhausted(name => Option(response.getFirstHeader(name)).map(_.getValue), Instant.now())
@@ -258,7 +260,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     if (wait.compareTo(politeness.maxThrottleWait) > 0) politeness.maxThrottleWait else wait
 
   /** @param exhausted
-    *   how long the server allows no more requests; some then respond with 403
+    *   the pause by rate limit headers; some servers then respond with 403
     */
   private def refused(
       request: HttpUriRequestBase,
@@ -271,8 +273,8 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     val throttled = code == 429 || retryAfter.isDefined || (code == 403 && exhausted.isDefined)
     if (throttled) counters.throttle()
     val retried = politeness.retried.contains(if (code == 403 && throttled) 429 else code)
-    val asked = retryAfter.flatMap(Throttle.retryAfter(_, Instant.now())).map(capped).orElse(exhausted)
-    val verdict = if (retried) asked.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
+    val pause = retryAfter.flatMap(Throttle.retryAfter(_, Instant.now())).map(capped).orElse(exhausted)
+    val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val detail = Option(response.getFirstHeader("Location")).filter(_ => response.getCode < 400) match {
       case Some(location) => s"redirects are not followed; this one goes to ${Redaction.query(location.getValue)}"
       case None           => buffer.head(200) + (if (whole) "" else "…")
@@ -292,7 +294,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 private[epochal] object HttpClient {
   private val log = LoggerFactory.getLogger(classOf[HttpClient])
 
-  /** Attempts that a server gets which cannot be reached when a stream asks for the first time. */
+  /** Attempts for an unreachable server on a stream's first request. */
   val FirstContactAttempts = 3
 
   private def target(plain: String, parameters: Seq[(String, String)]): String =
@@ -303,9 +305,9 @@ private[epochal] object HttpClient {
   private val UnfinishedLine =
     "its last line has no line break, and nothing but the end of the connection says where it ends: it may be cut"
 
-  private val NotTheEndYet = "an earlier request found the page there, so it is asked for once more"
+  private val PageExists = "an earlier request found the page, so it is requested once more"
 
-  /** What servers say to a page behind the last one. */
+  /** Statuses that servers send for a page past the last one. */
   private val PastEnd = Set(400, 404, 416)
 
   private val ErrorBytes = 4096L

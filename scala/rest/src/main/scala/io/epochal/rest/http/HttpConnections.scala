@@ -21,8 +21,8 @@ import org.apache.logging.log4j.core.config.Configurator
 
 import io.epochal.rest.http.request.{Lease, ResponseLimits, SharedValues}
 
-/** The connections of one kind that the queries of a JVM share, kept alive from request to request. The library closes all of
-  * them for good when an `Error` passes through it, such as an `OutOfMemoryError`; they are replaced then.
+/** A pool of keep-alive connections, shared by the JVM's queries with the same transport settings. When an `Error` such
+  * as an `OutOfMemoryError` passes through the library, it closes the pool permanently; the pool is then replaced.
   */
 final private[http] class HttpConnections(transport: HttpTransport) {
   import HttpConnections._
@@ -36,7 +36,7 @@ final private[http] class HttpConnections(transport: HttpTransport) {
     running.client
   }
 
-  /** Whether requests that fail now fail because all connections were closed under them. */
+  /** Whether requests fail because the library has closed the pool. */
   def isClosed: Boolean = running.isClosed
 
   private def replace(): Unit = synchronized {
@@ -56,14 +56,14 @@ private[http] object HttpConnections {
 
   private[http] val all = new SharedValues[HttpConnections](Capacity, _ => Kept, _.close())
 
-  /** One pool of connections for each kind of them that queries ask for. */
+  /** The pool for these transport settings. */
   def open(transport: HttpTransport): Lease[HttpConnections] =
     all.open(transport.identity)(new HttpConnections(transport))
 
-  /** Each has a thread that closes connections which nobody used. */
+  /** Each pool has a thread that evicts idle connections. */
   final private val Capacity = 32
 
-  /** Pools that nobody uses. */
+  /** How long an unused pool is kept. */
   private val Kept = Duration.ofMinutes(10)
 
   final private class Running(transport: HttpTransport) {
@@ -100,7 +100,8 @@ private[http] object HttpConnections {
     pool.build()
   }
 
-  // Nothing that costs on each request: no cookies, redirects, authentication, retries or decompression by the client.
+  // Cookies, redirects, authentication, retries and decompression by the client are off: they cost time on each
+  // request.
   private def build(transport: HttpTransport, pool: PoolingHttpClientConnectionManager): CloseableHttpClient = {
     keepTrafficOutOfLogs()
     val wait = Timeout.of(transport.timeout)
@@ -128,8 +129,8 @@ private[http] object HttpConnections {
       .build()
   }
 
-  /** At DEBUG the client logs request lines, headers and bodies, and so every secret: its level is INFO, whatever the level of the
-    * others. Its loggers may be renamed, in a jar that has moved the client's package.
+  /** Sets the client's loggers to INFO, independently of the others: at DEBUG it logs request lines, headers and bodies,
+    * and so every secret. A shaded jar has other logger names.
     */
   private def keepTrafficOutOfLogs(): Unit = {
     val moved = classOf[CloseableHttpClient].getPackageName.stripSuffix(".http.impl.classic")
@@ -138,12 +139,12 @@ private[http] object HttpConnections {
     catch { case _: LinkageError => () } // The log is not Log4j.
   }
 
-  /** Holds a page of usual size with its head: one read from the socket for a response. */
+  /** Holds a page of usual size with its head, so that a response takes one socket read. */
   private val BufferSize = 64 << 10
 
-  /** After which a connection that nobody used is closed. */
+  /** Idle connections are closed after this time. */
   private val IdleTime = TimeValue.ofMinutes(1)
 
-  /** More than a JVM has tasks. */
+  /** More than a JVM's number of tasks. */
   private val MaxConnections = 4096
 }

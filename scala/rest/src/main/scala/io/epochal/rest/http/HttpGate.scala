@@ -11,27 +11,27 @@ import io.epochal.rest.http.request.{Lease, SharedValues}
 /** The maximum rate and concurrency of a query's requests, for the driver and all tasks together. None: no limit.
   *
   * @param requestsPerSecond
-  *   requests that may start in a second
+  *   maximum request starts per second
   * @param maxConcurrency
-  *   requests that may be under way at the same time
+  *   maximum concurrent requests
   */
 final case class HttpBudget(requestsPerSecond: Option[Double], maxConcurrency: Option[Int]) {
 
-  /** How many of these tasks can have a share: each needs a request of its own. */
+  /** Maximum number of tasks that get a share: each needs at least one concurrent request. */
   def tasks(wanted: Int): Int = maxConcurrency.fold(wanted)(math.min(wanted, _))
 
-  /** The driver's share: it makes requests while no task does. */
+  /** The driver's share: it sends requests only while no task does. */
   def whole: HttpShare = HttpShare(requestsPerSecond, maxConcurrency)
 
   /** Shares that add up to the whole.
     *
     * @param tasks
-    *   no more than [[tasks]] gives
+    *   at most the result of [[tasks]]
     */
   def shares(tasks: Int): Seq[HttpShare] = (0 until tasks).map { i =>
     HttpShare(
       requestsPerSecond.map(_ / tasks),
-      maxConcurrency.map(most => math.max(1, most / tasks + (if (i < most % tasks) 1 else 0))))
+      maxConcurrency.map(total => math.max(1, total / tasks + (if (i < total % tasks) 1 else 0))))
   }
 }
 
@@ -42,14 +42,15 @@ object HttpBudget {
 /** A task's part of the query's budget; the driver grants it with the task's partition. */
 final case class HttpShare(requestsPerSecond: Option[Double], concurrency: Option[Int])
 
-/** What all requests of a query to one server pass, in one JVM: there is one gate for all its tasks.
+/** Limits the requests of a query to one server. All tasks in a JVM share one gate.
   *
-  *   - No more requests are under way than the shares of the tasks that are open here allow, and never more than the budget.
-  *   - They start evenly: each at least 1/rate after the one before, with nothing saved up while nobody asks.
-  *   - During a pause that the server has requested none starts. After it they come back one by one, each at a moment of its own.
+  *   - Concurrent requests never exceed the shares of the tasks that are open here, nor the budget.
+  *   - Requests start evenly, at least 1/rate apart; unused slots are not saved up.
+  *   - No request starts during a pause that the server has demanded. Afterwards the waiting requests resume at random
+  *     moments.
   *
-  * Not guaranteed: that executors' requests are even among themselves. In any second there are at most as many as the
-  * budget says, and one more for each executor.
+  * Not guaranteed: even spacing across executors. In any second there are at most as many requests as the budget allows,
+  * plus one per executor.
   *
   * @param jitter
   *   a number in [0, 1)
@@ -77,9 +78,9 @@ final private[http] class HttpGate(
   /** Waits until a request may start; [[leave]] must follow.
     *
     * @return
-    *   how long it took, in milliseconds
+    *   the wait in milliseconds
     * @throws InterruptedException
-    *   and then nothing must follow
+    *   [[leave]] must not follow then
     */
   def enter(): Long = {
     val begin = clock.nanos()
@@ -106,10 +107,10 @@ final private[http] class HttpGate(
     notifyAll()
   }
 
-  /** Lets no request start for so long.
+  /** Blocks new requests for a duration.
     *
     * @param over
-    *   the time over which those that waited come back
+    *   the time over which the waiting requests resume
     */
   def pause(length: Duration, over: Duration): Unit = synchronized {
     val end = clock.nanos() + length.toNanos
@@ -119,7 +120,7 @@ final private[http] class HttpGate(
     }
   }
 
-  /** Takes the next moment at which a request may start. */
+  /** Reserves the next moment at which a request may start. */
   private def reserve(): Long = synchronized {
     val now = clock.nanos()
     val free = if (pauseEnd > now) pauseEnd + (spread * jitter()).toLong else now
@@ -135,7 +136,9 @@ final private[http] class HttpGate(
   private def interval: Option[Long] =
     sum(budget.requestsPerSecond)(_.requestsPerSecond).map(rate => math.min(1e9 / rate, 1e18).toLong)
 
-  /** What the open shares come to, up to the whole budget. A gate without any is the last request of one that was closed. */
+  /** The sum of the open shares, up to the whole budget. With no open share, the last request of a closed task gets the
+    * whole budget.
+    */
   private def sum[A](whole: Option[A])(part: HttpShare => Option[Double])(implicit n: Numeric[A]): Option[Double] =
     whole.map { limit =>
       val granted = shares.iterator.flatMap(part).sum
@@ -145,7 +148,7 @@ final private[http] class HttpGate(
 
 private[http] object HttpGate {
 
-  /** Nanoseconds from some moment on, above 0. */
+  /** A monotonic clock in nanoseconds, above 0. */
   trait Clock {
     def nanos(): Long
     def sleep(nanos: Long): Unit
@@ -157,7 +160,7 @@ private[http] object HttpGate {
     override def sleep(nanos: Long): Unit = NANOSECONDS.sleep(nanos)
   }
 
-  /** A gate that nobody uses is kept for so long: it keeps its pace and its pause from batch to batch. */
+  /** How long an unused gate is kept, so that rate and pauses carry over from batch to batch. */
   private val Kept = Duration.ofMinutes(10)
 
   final private val Capacity = 1024

@@ -13,22 +13,23 @@ import io.epochal.kit.record.Body
 import io.epochal.rest.http.auth.{AuthSchemes, HttpAuth}
 import io.epochal.rest.http.request.{Endpoint, OptionList, RequestLimits}
 
-/** What all requests of a query have in common. Travels to the executors; prints without secrets.
+/** The HTTP settings of a query. Serialized to the executors; prints without secrets.
   *
   * @param transport
-  *   the settings of connections
+  *   connection settings
   * @param maxResponseBytes
-  *   the largest response that is read, after decompression
+  *   maximum response size after decompression
   * @param politeness
-  *   the budget of requests, and the meaning of statuses
+  *   the request budget, and which statuses are retried or ignored
   * @param auth
-  *   how requests authenticate themselves
+  *   authentication
   * @param hidden
   *   further values that are masked in all texts
   * @param byLines
-  *   whether bodies of success are lines: where nothing but the end of the connection ends one, its last line must have its break
+  *   whether successful bodies consist of lines: if only the end of the connection ends a body, its last line must have
+  *   a line break
   * @param limits
-  *   how long a request may take
+  *   deadline and minimum rate of a request
   */
 final case class HttpSettings(
     endpoint: Endpoint,
@@ -41,7 +42,7 @@ final case class HttpSettings(
     hidden: Seq[Secret] = Nil,
     byLines: Boolean = false) {
 
-  /** A server's text without the secrets that it may repeat. */
+  /** Masks secrets in a server's text. */
   def masked(text: String, more: Seq[String] = Nil): String =
     (endpoint.secrets ++ (auth.secrets ++ hidden).flatMap(secret => Try(secret.read()).toOption) ++ more)
       .filter(_.length >= HttpSettings.ShortestSecret)
@@ -51,18 +52,20 @@ final case class HttpSettings(
 
 object HttpSettings {
 
-  /** Shorter values (true, 30, en) are settings, and come by chance; masking them would make texts unreadable. */
+  /** Shorter values (true, 30, en) are usually settings that occur in texts by chance; masking them would make texts
+    * unreadable.
+    */
   private[epochal] val ShortestSecret = 5
 }
 
 /** @param query
-  *   which requests share the budget within a JVM: those of one DataFrame
+  *   identifies the DataFrame whose requests share the budget within a JVM
   * @param maxThrottleWait
-  *   the longest pause that the server may ask for
+  *   the longest pause that the server may demand
   * @param retried
-  *   statuses after which a request is made again
+  *   statuses that are retried
   * @param ignored
-  *   statuses that count as a response without anything in it
+  *   statuses that count as an empty response
   */
 final case class HttpPoliteness(
     query: String,
@@ -73,12 +76,12 @@ final case class HttpPoliteness(
 
 object HttpPoliteness {
 
-  /** No budget, and the usual statuses. */
+  /** No budget, and the default statuses. */
   val none: HttpPoliteness =
     HttpPoliteness("", HttpBudget.unlimited, Duration.ofMinutes(1), HttpStatuses.transient, HttpStatuses.none)
 }
 
-/** Statuses of responses: some by their number, some by their class (`5xx`). */
+/** Response statuses, by number or by class (`5xx`). */
 final case class HttpStatuses(names: Seq[String]) {
   private val codes = names.flatMap(_.toIntOption).toSet
   private val hundreds = names.filter(_.endsWith("xx")).map(_.head.asDigit).toSet
@@ -91,13 +94,13 @@ final case class HttpStatuses(names: Seq[String]) {
 object HttpStatuses {
   val none: HttpStatuses = HttpStatuses(Nil)
 
-  /** What can be over by the next attempt. */
+  /** Statuses of transient failures. */
   val transient: HttpStatuses = HttpStatuses(Seq("408", "429", "5xx"))
 
   private val NoneWord = "none"
   private val Name = "[3-5](?:[0-9]{2}|xx)"
 
-  /** `408,429,5xx`, or `none`. Success is not among them. */
+  /** `408,429,5xx`, or `none`. Success cannot be listed. */
   val option: OptionType[HttpStatuses] = new OptionType[HttpStatuses](
     "statuses",
     "statuses from 300 on with commas between them, as numbers or as 3xx, 4xx and 5xx, or none",
@@ -113,7 +116,7 @@ object HttpStatuses {
   )
 }
 
-/** How requests are made: the options of everything that speaks HTTP. */
+/** The options of all requests, for every user of HTTP. */
 object HttpOptions extends OptionList {
 
   val Timeout: OptionSpec[Duration] =
@@ -140,7 +143,7 @@ object HttpOptions extends OptionList {
   override def all: Seq[OptionSpec[_]] = super.all ++ RetryOptions.all ++ AuthSchemes.options ++ TransportOptions.all
 
   /** @return
-    *   what of the options cannot be, or the settings
+    *   an error in the options, or the settings
     */
   def settings(values: OptionValues, endpoint: Endpoint): Either[EpochalException, HttpSettings] =
     for {

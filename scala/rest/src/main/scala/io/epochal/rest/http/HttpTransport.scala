@@ -14,17 +14,17 @@ import io.epochal.kit.tls.CertificateOptions.{file, invalid}
 import io.epochal.kit.tls.{CertificateOptions, CertifiedKey, Pem, PemException}
 import io.epochal.rest.http.request.OptionList
 
-/** The settings of connections: queries with the same settings share them within a JVM. Travels to the executors; prints without
-  * secrets.
+/** Connection settings. Queries with the same settings share connections within a JVM. Serialized to the executors;
+  * prints without secrets.
   *
   * @param timeout
-  *   how long to wait for a connection, and for the server's next bytes
+  *   for connecting, and for each read
   * @param tls
-  *   None: as the JVM has it
+  *   None: the JVM's defaults
   */
 final case class HttpTransport(timeout: Duration, tls: Option[Tls] = None, proxy: Option[Proxy] = None) {
 
-  /** All that it depends on, secrets as well: for a fingerprint. */
+  /** All settings, including secrets, as input of a fingerprint. */
   private[http] def identity: Seq[Option[String]] = {
     val client = tls.flatMap(_.client)
     val login = proxy.flatMap(_.login)
@@ -45,21 +45,21 @@ final case class HttpTransport(timeout: Duration, tls: Option[Tls] = None, proxy
 /** An HTTP proxy (RFC 9110, section 7.7; CONNECT for https).
   *
   * @param login
-  *   user and password, for basic authorization
+  *   user and password for basic authentication
   */
 final case class Proxy(host: String, port: Int, login: Option[(String, String)]) {
   override def toString: String = s"$host:$port${login.fold("")(_ => s" (${Redaction.Mask})")}"
 }
 
-/** Trusted authorities and the client's certificate, as texts in PEM: they travel to the executors, which have no such files. Prints without them.
+/** Trusted authorities and the client certificate as PEM texts: executors do not have the files. Prints without them.
   *
   * @param authorities
-  *   trusted in place of the JVM's
+  *   replace the JVM's
   */
 final case class Tls(authorities: Option[String], client: Option[ClientCertificate]) {
 
   /** @throws io.epochal.kit.tls.PemException
-    *   what is wrong with the texts
+    *   if a text is invalid
     */
   def context(): SSLContext = {
     val context = SSLContext.getInstance("TLS")
@@ -82,7 +82,7 @@ final case class Tls(authorities: Option[String], client: Option[ClientCertifica
 }
 
 /** @param chain
-  *   ours first
+  *   the client's certificate first
   * @param key
   *   PKCS#8
   * @param password
@@ -92,7 +92,7 @@ final case class ClientCertificate(chain: String, key: String, password: Option[
   override def toString: String = s"ClientCertificate(${Redaction.Mask})"
 }
 
-/** The options of connections. Files are read on the driver, when the DataFrame is built. */
+/** The options of connections. Files are read on the driver when the DataFrame is built. */
 private[rest] object TransportOptions extends OptionList {
 
   val CaFile: OptionSpec[String] = option("tls.caFile", OptionType.string, sample = Some("/etc/ssl/own-ca.pem"))(
@@ -130,7 +130,7 @@ private[rest] object TransportOptions extends OptionList {
       case _            => Some(Tls(ca, client.flatMap(_.client)))
     }
 
-  /** Tries whether a context can be made of it. */
+  /** Checks that the texts make an SSL context. */
   private def checked(
       values: OptionValues,
       spec: OptionSpec[String],

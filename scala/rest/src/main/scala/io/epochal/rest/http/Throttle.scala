@@ -5,10 +5,10 @@ import java.time.{Duration, Instant, ZonedDateTime}
 
 import scala.util.Try
 
-/** How long a server wants no requests, by the headers of its responses. */
+/** Reads from response headers how long a server demands a pause. */
 private[http] object Throttle {
 
-  /** Retry-After (RFC 9110): seconds or a date. Zero, or what lies behind, means no particular wait. */
+  /** Retry-After (RFC 9110): seconds or a date. Zero and dates in the past count as absent. */
   def retryAfter(text: String, now: Instant): Option[Duration] =
     seconds(text)
       .orElse(Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME)).toOption.map { date =>
@@ -16,26 +16,26 @@ private[http] object Throttle {
       })
       .filter(wait => !wait.isNegative && !wait.isZero)
 
-  /** The time until more requests are allowed, where the server says that this was the last one for now.
+  /** The time until the rate limit resets, if the server reports that no requests remain.
     *
     * Understood: `RateLimit` as in the drafts of the IETF's httpapi group (`"default";r=0;t=30`, and the older
-    * `limit=100, remaining=0, reset=30`), `RateLimit-Remaining` with `RateLimit-Reset`, and the same names after `X-`, where the reset
-    * may also be a moment in seconds or milliseconds since 1970.
+    * `limit=100, remaining=0, reset=30`), `RateLimit-Remaining` with `RateLimit-Reset`, and the same names with the
+    * prefix `X-`, whose reset may also be a timestamp in seconds or milliseconds since 1970.
     *
     * @param header
-    *   the value of a header
+    *   looks up a header's value
     */
   def exhausted(header: String => Option[String], now: Instant): Option[Duration] =
     (header("RateLimit").flatMap(policies) ++ Pairs.flatMap(pair(_, header, now))).maxOption
 
-  /** Requests that remain, and until when. */
+  /** Header names: remaining requests, and time of reset. */
   private val Pairs =
     Seq("RateLimit", "X-RateLimit", "X-Rate-Limit").map(name => (s"$name-Remaining", s"$name-Reset"))
 
   private val Remaining = "(?:\\br|\\bremaining)\\s*=\\s*(\\d+)".r
   private val Reset = "(?:\\bt|\\breset)\\s*=\\s*(\\d+)".r
 
-  /** Of several policies the one that is exhausted the longest. */
+  /** The longest wait among exhausted policies. */
   private def policies(text: String): Option[Duration] = {
     val each = if (text.contains(';')) text.split(',').toSeq else Seq(text)
     each.flatMap { policy =>
@@ -54,7 +54,7 @@ private[http] object Throttle {
       wait = until(reset, now) if !wait.isNegative && !wait.isZero
     } yield wait
 
-  /** A number too large to be a time to wait is a moment: seconds since 1970, or milliseconds. */
+  /** A number too large for a duration is a timestamp: seconds or milliseconds since 1970. */
   private def until(reset: Double, now: Instant): Duration = {
     val millis =
       if (reset < 1e9) reset * 1e3

@@ -10,15 +10,15 @@ import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, Path}
 
 import io.epochal.core.error.Conditions
 
-/** How an epoch's rows were dealt out when they were first sent: `epochal-rest/<epoch>` in the query's checkpoint, which holds
-  * one line, `{"v":1,"requests":"…"}`.
+/** Records how an epoch's rows were partitioned when first sent: `epochal-rest/<epoch>` in the query's checkpoint, which
+  * holds one line, `{"v":1,"requests":"…"}`.
   *
-  * Spark repeats an epoch with the same rows, but not always in as many partitions (that follows from the number of cores), nor
-  * does it know the options that cut rows into requests, or name them. Any of it gives rows other keys, so the first attempt
-  * writes down what it went by, before anything is sent, and a later one is held to it.
+  * Spark replays an epoch with the same rows, but not always in as many partitions (the number of cores decides), and it
+  * does not know the options that cut rows into requests or name them. Any such change gives rows other keys, so the
+  * first attempt writes down its partitioning before anything is sent, and a replay must match it.
   *
-  * The file counts if and only if it has the whole line: one that was being written when the driver died stands for an
-  * epoch of which nothing was sent.
+  * The file counts if and only if the line is complete: a partial line, left by a driver that died while writing, stands
+  * for an epoch for which nothing was sent.
   *
   * @param checkpoint
   *   the query's
@@ -28,7 +28,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
 
   private lazy val directory = new Path(checkpoint, Directory)
 
-  /** Without the files of checksums that a local disk gets: the line itself tells whether it is whole. */
+  /** Without the checksum files of a local disk: the line itself shows whether it is complete. */
   private lazy val fs: FileSystem = directory.getFileSystem(hadoop) match {
     case local: ChecksumFileSystem => local.getRawFileSystem
     case other                     => other
@@ -36,20 +36,20 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
   private var last = Option.empty[Long]
 
   /** @param requests
-    *   what the cutting of rows into requests follows from
+    *   everything that decides how rows are cut into requests
     * @return
-    *   whether the epoch was begun before
+    *   whether the epoch had begun before
     * @throws EpochalException
-    *   EPOCH_PARTITIONING_CHANGED, when it was begun otherwise
+    *   EPOCH_PARTITIONING_CHANGED if it had begun with other `requests`
     */
   def hold(epoch: Long, requests: String): Boolean = {
     val line = s"""{"v":1,"requests":${Template.quoted(requests)}}\n"""
     val file = new Path(directory, epoch.toString)
-    // Within a run epochs follow each other; only its first one can have been begun before.
+    // Epochs of a run are consecutive; only its first one can be a replay.
     val known = if (last.exists(_ < epoch)) None else read(file)
     known.filter(_ != line).foreach { other =>
-      val Line(told) = other: @unchecked
-      throw Conditions.EpochPartitioningChanged("epoch" -> epoch, "known" -> told, "found" -> requests)
+      val Line(previous) = other: @unchecked
+      throw Conditions.EpochPartitioningChanged("epoch" -> epoch, "known" -> previous, "found" -> requests)
     }
     if (known.isEmpty) {
       write(file, line)
@@ -66,14 +66,14 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
     Option(text).filter(Line.matches)
   }
 
-  /** No permission is set: on a local disk that starts a program, which takes longer than all the rest. */
+  /** Sets no permission: on a local disk that starts a process, which takes longer than everything else. */
   private def write(file: Path, line: String): Unit = {
     val out =
       fs.create(file, null, true, BufferSize, fs.getDefaultReplication(file), fs.getDefaultBlockSize(file), null)
     Using.resource(out)(_.write(line.getBytes(UTF_8)))
   }
 
-  /** A failure costs nothing but a file. */
+  /** A failure only leaves a file behind. */
   private def forget(epoch: Long): Unit =
     if (epoch >= 0) { Try(fs.delete(new Path(directory, epoch.toString), false)): Unit }
 }
@@ -81,7 +81,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
 private object EpochPartitions {
   private val Directory = "epochal-rest"
 
-  /** More than the epochs that Spark may repeat. */
+  /** More than the epochs that Spark may replay. */
   private val Kept = 100L
 
   private val BufferSize = 4096

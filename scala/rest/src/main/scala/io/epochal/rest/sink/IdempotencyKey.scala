@@ -7,13 +7,14 @@ import java.util.UUID
 
 import io.epochal.rest.sink.Template.quoted
 
-/** Idempotency keys: UUIDs of version 5 (RFC 9562: of a name, by SHA-1), so that anyone can work them out again. A name is one
-  * line of JSON, and more lines with what the request holds. `docs/PROTOCOL.md` is normative.
+/** Idempotency keys: UUIDs version 5 (RFC 9562: name-based, SHA-1), so that anyone can recompute them. A name is one
+  * line of JSON, followed by lines with the content of the request. `docs/PROTOCOL.md` is normative.
   *
-  *   - by place, `["place",query,epoch,partition,first,rows,[values in the URL]]` and the rows as sent, one after the other. Other
-  *     rows in the same place have another key: should a replay bring them after all, they are sent again and not lost.
-  *   - by columns, `["columns",sink,epoch or null]` and of each row a line with the JSON of its key columns.
-  *   - of rows that are sent again because the response asked for it, `["again",key,round,[their numbers in the request]]`.
+  *   - by position: `["place",query,epoch,partition,first,rows,[values in the URL]]` and the rows as sent,
+  *     concatenated. Different rows in the same position have a different key: should a replay produce them after all,
+  *     they are sent and not lost.
+  *   - by columns: `["columns",sink,epoch or null]` and one line per row with the JSON of its key columns.
+  *   - of rows that are resent because the response demanded it: `["again",key,round,[their numbers in the request]]`.
   */
 object IdempotencyKey {
 
@@ -32,7 +33,7 @@ object IdempotencyKey {
   }
 
   /** @param epoch
-    *   None: rows of the same key are the same, whatever their epoch
+    *   None: rows of the same key are the same in every epoch
     */
   def byColumns(sink: String, epoch: Option[String]): Array[Byte] =
     s"""["columns",${quoted(sink)},${epoch.fold("null")(quoted)}]""".getBytes(UTF_8)
@@ -40,7 +41,7 @@ object IdempotencyKey {
   def again(key: String, round: Int, rows: Seq[Int]): String =
     of(digest(s"""["again",${quoted(key)},$round,${rows.mkString("[", ",", "]")}]""".getBytes(UTF_8)))
 
-  /** The beginning of a name; what follows is for the caller to add. */
+  /** The beginning of a name; the caller appends the content. */
   def digest(head: Array[Byte]): MessageDigest = {
     val sha1 = MessageDigest.getInstance("SHA-1")
     sha1.update(

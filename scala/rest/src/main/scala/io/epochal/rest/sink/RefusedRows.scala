@@ -14,18 +14,18 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.rest.http.request.HttpCounts
 import io.epochal.rest.sink.Template.quoted
 
-/** A row that could not be sent, or that the server refused.
+/** A row that could not be sent, or that the server rejected.
   *
   * @param row
   *   its number in the partition, from 1
   * @param key
   *   the idempotency key of its request; empty without one
   * @param json
-  *   all of the row
+  *   the whole row
   */
 final private[rest] case class RefusedRow(partition: Int, row: Long, key: String, reason: String, json: String)
 
-/** A task's message to the driver when all of its rows are settled. */
+/** A task's message to the driver once each of its rows is accepted or rejected. */
 final private[rest] case class RestTaskMessage(
     partition: Int,
     rows: Long,
@@ -34,10 +34,10 @@ final private[rest] case class RestTaskMessage(
     refused: Array[RefusedRow]
 ) extends WriterCommitMessage
 
-/** The refused rows of one attempt of one task, in memory until its commit message.
+/** The rejected rows of one attempt of one task, in memory until its commit message.
   *
   * @param limit
-  *   of an epoch; None: the first one fails it
+  *   per epoch; None: the first one fails it
   */
 final private[rest] class RefusedRows(limit: Option[Int], partition: Int, epoch: String, place: String) {
   private val rows = Array.newBuilder[RefusedRow]
@@ -46,15 +46,15 @@ final private[rest] class RefusedRows(limit: Option[Int], partition: Int, epoch:
   private var chars = 0L
 
   /** @throws EpochalException
-    *   the row fails its epoch
+    *   if the row fails its epoch
     */
   def add(row: Long, key: String, reason: String, json: => String): Unit = {
-    val most = limit.getOrElse(throw RefusedRows.refused(partition, row, epoch, place, reason))
+    val maxRows = limit.getOrElse(throw RefusedRows.refused(partition, row, epoch, place, reason))
     val letter = RefusedRow(partition, row, key, reason, json)
     if (count == 0) first = letter
     count += 1
     chars += letter.json.length
-    if (count > most) throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=$most}", first)
+    if (count > maxRows) throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=$maxRows}", first)
     if (chars > RefusedRows.MaxChars)
       throw RefusedRows.tooMany(epoch, s"${RefusedRows.MaxChars} characters of JSON in one task", first)
     rows += letter
@@ -65,7 +65,7 @@ final private[rest] class RefusedRows(limit: Option[Int], partition: Int, epoch:
 
 private[rest] object RefusedRows {
 
-  /** They are in the memory of the task, and all together in the driver's. */
+  /** Bounds the memory of the task, and of the driver, which collects all tasks' rows. */
   val MaxChars: Long = 16L << 20
 
   def refused(partition: Int, row: Long, epoch: String, place: String, reason: String): EpochalException =
@@ -79,18 +79,18 @@ private[rest] object RefusedRows {
     "reason" -> first.reason)
 }
 
-/** Refused rows as JSON lines: a file for each epoch that has any, `<query id>-<epoch>.jsonl`.
+/** Rejected rows as JSON lines: one file per epoch that has any, `<query id>-<epoch>.jsonl`.
   *
-  * The driver writes it before Spark marks the epoch done, and a replay writes it anew (or removes it): so a row is there
-  * once. It is written under a name that Spark does not read, and renamed; a crash between the removal of an old file and
-  * the renaming is followed by a replay.
+  * The driver writes the file before Spark marks the epoch as done, and a replay rewrites or removes it, so that a row
+  * is there once. The file is written under a name that Spark does not read, and then renamed. A crash between the
+  * removal of an old file and the renaming is followed by a replay.
   */
 final private[rest] class DeadLetterFiles(path: String, hadoop: => Configuration) {
 
   private lazy val directory = new Path(path)
   private lazy val fs: FileSystem = directory.getFileSystem(hadoop)
 
-  /** Makes the directory.
+  /** Creates the directory.
     *
     * @throws EpochalException
     *   DEAD_LETTERS_UNWRITABLE
@@ -99,7 +99,7 @@ final private[rest] class DeadLetterFiles(path: String, hadoop: => Configuration
     if (!fs.mkdirs(directory)) throw new IOException("the directory cannot be made")
   }
 
-  /** Makes the file of an epoch hold these rows and no others. */
+  /** Replaces the file of an epoch with exactly these rows. */
   def replace(queryId: String, epoch: String, sink: String, rows: Iterable[RefusedRow]): Unit = guarded {
     val file = new Path(directory, s"$queryId-$epoch.jsonl")
     if (rows.isEmpty) { if (fs.exists(file)) fs.delete(file, false): Unit }
@@ -125,7 +125,7 @@ final private[rest] class DeadLetterFiles(path: String, hadoop: => Configuration
 
 private[rest] object DeadLetterFiles {
 
-  /** The row's own JSON stands in it as it is. */
+  /** The row's own JSON is embedded as it is. */
   def line(sink: String, epoch: String, row: RefusedRow): String = {
     val key = if (row.key.isEmpty) "null" else quoted(row.key)
     s"""{"sink":${quoted(sink)},"epoch":${quoted(epoch)},"partition":${row.partition},"row":${row.row},"key":$key,""" +

@@ -2,10 +2,10 @@ package io.epochal.rest.sink
 
 import java.util.{Arrays => JavaArrays}
 
-/** The rows of the next request. Belongs to one task and is used again.
+/** The rows of the next request. Belongs to one task and is reused.
   *
   * @param keepWhole
-  *   whether all of each row is kept, for dead letters
+  *   whether whole rows are kept, for dead letters
   */
 final private[rest] class RequestBatch(keepWhole: Boolean) {
   private val sent = new Slices
@@ -14,7 +14,7 @@ final private[rest] class RequestBatch(keepWhole: Boolean) {
 
   private var places = new Array[Long](16)
 
-  /** Of a row in its partition, from 0. */
+  /** A row's position in its partition, from 0. */
   def place(row: Int): Long = places(row)
 
   def rows: Int = sent.count
@@ -36,10 +36,10 @@ final private[rest] class RequestBatch(keepWhole: Boolean) {
     whole.clear()
   }
 
-  /** All of a row as JSON. */
+  /** The whole row as JSON. */
   def wholeRow(row: Int): String = if (whole.count > 0) whole.text(row) else sent.text(row)
 
-  /** A request's body of some of the rows, in their order. */
+  /** A request body of the chosen rows, in their order. */
   def body(form: RequestBody, key: String, chosen: Array[Int]): Array[Byte] = {
     val (head, tail) = (form.head(key), form.tail(key))
     val size = chosen.foldLeft(head.length + tail.length + form.between.length.toLong * (chosen.length - 1)) {
@@ -79,7 +79,7 @@ final private[rest] class RequestBatch(keepWhole: Boolean) {
   }
 }
 
-/** Texts, one after the other in one array. */
+/** Texts, concatenated in one array. */
 final private class Slices {
   val bytes = new Utf8Bytes
   private var ends = new Array[Int](16)

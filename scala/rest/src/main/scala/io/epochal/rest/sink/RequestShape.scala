@@ -6,14 +6,14 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionSpec}
 import io.epochal.rest.http.request.OptionList.ensure
 
-/** A column of the query that the sink names somewhere.
+/** A column of the query that an option refers to.
   *
   * @param ordinal
-  *   place in the query's rows
+  *   position in the query's rows
   */
 final private[rest] case class NamedColumn(field: StructField, ordinal: Int)
 
-/** A part of a row as it is sent. */
+/** A part of a row as sent. */
 sealed private[rest] trait RowPiece
 
 private[rest] object RowPiece {
@@ -26,7 +26,7 @@ private[rest] object RowPiece {
   case object WholeRow extends RowPiece
 }
 
-/** What the options say of the query's columns. */
+/** The options, resolved against the query's columns. */
 final private[rest] case class RequestShape(
     schema: StructType,
     url: Seq[NamedColumn],
@@ -34,7 +34,7 @@ final private[rest] case class RequestShape(
     keys: Seq[NamedColumn]
 ) {
 
-  /** Whether what is sent of a row is all of it, and nothing else. */
+  /** Whether exactly the whole row is sent. */
   def sendsWholeRows: Boolean = row == Seq(RowPiece.WholeRow)
 }
 
@@ -66,7 +66,7 @@ private[rest] object RequestShape {
   private def inUrl(column: String): String = s"…{$column}…"
   private def inTemplate(column: String): String = s"…$${$column}…"
 
-  /** What can be sorted and compared, and has one text. */
+  /** A key column must be scalar: sortable, comparable, with a single text. */
   private def key(name: String, names: Seq[String], schema: StructType): Checked[NamedColumn] =
     scalar(
       RestSinkOptions.KeyColumns,
@@ -91,7 +91,7 @@ private[rest] object RequestShape {
       }
     }
 
-  /** By the exact name, else by the only one that differs in case. */
+  /** By exact name, else by the only one that differs in case. */
   private def find(
       option: OptionSpec[_],
       name: String,

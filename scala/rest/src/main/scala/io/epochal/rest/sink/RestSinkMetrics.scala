@@ -6,7 +6,7 @@ import io.epochal.kit.metric.SumMetric
 import io.epochal.kit.sink.SinkGauges
 import io.epochal.rest.http.request.{HttpCounters, HttpCounts}
 
-/** The sink's part of every query progress (`sink.metrics`): the last epoch, and sums since the query started. */
+/** The sink's metrics in every query progress (`sink.metrics`): the last epoch, and sums since the query started. */
 final private[rest] class RestSinkMetrics {
   private val counters = new HttpCounters
   private var sentBytes = 0L
@@ -14,11 +14,11 @@ final private[rest] class RestSinkMetrics {
   private val gauges = new SinkGauges(since.map { case (name, n) => name -> n.toDouble })
   private var last: Map[String, String] = Map.empty
 
-  /** In Spark's metrics system, too; called by every epoch. */
+  /** Registers the gauges in Spark's metrics system; called in every epoch. */
   def show(sink: String): Unit = gauges.show(sink)
 
   /** @param before
-    *   whether the epoch was begun before
+    *   whether the epoch had begun before
     */
   def begun(before: Boolean): Unit = if (before) gauges.replayed()
 
@@ -52,7 +52,7 @@ final class RestRequestsMetric extends SumMetric("epochalRestRequests", "request
 final class RestSentBytesMetric extends SumMetric("epochalRestSentBytes", "bytes sent")
 final class RestSentAgainMetric extends SumMetric("epochalRestSentAgain", "requests repeated")
 
-/** What the web interface shows of a write. */
+/** The metrics of a write in the web UI. */
 private[rest] object RestTaskMetrics {
   private val sentRows = new RestSentRowsMetric
   private val requests = new RestRequestsMetric

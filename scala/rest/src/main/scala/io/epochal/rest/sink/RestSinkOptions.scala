@@ -10,7 +10,7 @@ import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{HttpHeaders, OptionList, RequestOptions}
 import io.epochal.rest.http.{HttpOptions, HttpSettings, HttpStatuses}
 
-/** The sink's options, checked. Travels to the executors; prints without secrets. */
+/** The sink's options, checked. Serialized to the executors; prints without secrets. */
 final case class RestSinkSettings(
     http: HttpSettings,
     method: String,
@@ -25,27 +25,27 @@ final case class RestSinkSettings(
     deadLetters: Option[DeadLetterSettings]
 ) {
 
-  /** Where rows go, as messages may show it. */
+  /** The endpoint, as messages may show it. */
   def place: String = http.endpoint.toString
 }
 
 /** When a request is full.
   *
   * @param flushInterval
-  *   None: time does not count
+  *   None: no time limit
   */
 final case class BatchLimits(rows: Int, bytes: Long, flushInterval: Option[Duration])
 
-/** What idempotency keys are made of, and where they go.
+/** How idempotency keys are made, and where they are sent.
   *
   * @param header
-  *   None: in no header
+  *   None: no header
   * @param inBody
-  *   whether the body has them
+  *   whether the body contains them
   * @param columns
-  *   as the user spelled them; empty: keys are made of a row's place
+  *   as the user spelled them; empty: keys are made of a row's position
   * @param numPartitions
-  *   tasks that rows are dealt out to, where they are sorted by `columns`
+  *   number of tasks if rows are sorted by `columns`
   */
 final case class KeySettings(
     header: Option[String],
@@ -58,7 +58,7 @@ final case class KeySettings(
   def sent: Boolean = header.isDefined || inBody
 }
 
-/** Where a response has the result of each row. All are JSON Pointers, but `success`.
+/** Where a response has the result of each row. All but `success` are JSON Pointers.
   *
   * @param success
   *   empty: 200 to 299, and true
@@ -66,9 +66,9 @@ final case class KeySettings(
 final case class ResultSettings(array: String, status: String, success: Set[String], reason: Option[String])
 
 /** @param statuses
-  *   responses for which the request's rows are at fault
+  *   response statuses that blame the request's rows
   * @param limit
-  *   of an epoch
+  *   per epoch
   */
 final case class DeadLetterSettings(path: String, statuses: HttpStatuses, limit: Int)
 
@@ -124,7 +124,9 @@ object RestSinkSettings {
   private def keySettings(values: OptionValues, header: Option[String], inBody: Boolean): KeySettings =
     KeySettings(header, inBody, values.get(KeyColumns).getOrElse(Nil), values(NumPartitions), values.get(SinkId))
 
-  /** There an epoch's offsets may be logged after its rows were sent, and another run gives its number to other rows. */
+  /** With asynchronous progress tracking, an epoch's offsets may be logged after its rows were sent, so that another run
+    * could reuse its number for other rows.
+    */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =
     ensure(!AsynchronousProgress.isEnabled(raw))(
       Conditions.ModeUnsupported(
@@ -195,7 +197,7 @@ object RestSinkOptions extends OptionList {
     Url +: (RequestOptions.all ++ all.tail ++ HttpOptions.all)
   )
 
-  /** Options that contradict each other. */
+  /** Rejects options that contradict each other. */
   private[rest] def check(values: OptionValues, keyed: Boolean, urlHasColumns: Boolean): Option[EpochalException] = {
     def unless(needed: Boolean, specs: OptionSpec[_]*)(suggestion: String): Option[EpochalException] =
       specs.filter(values.isSet(_)) match {

@@ -13,13 +13,13 @@ import io.epochal.core.error.EpochalException
 import io.epochal.kit.sink.{SinkProvider, SinkTable}
 import io.epochal.kit.spark.{RowOrder, RunningQuery, SinkEngine}
 
-/** `format("epochal-rest")` as a sink: rows are sent to a REST API, at least once, under idempotency keys that stay the same
-  * when Spark repeats an epoch. [[io.epochal.rest.RestFormat]] is what Spark finds by name.
+/** `format("epochal-rest")` as a sink: sends rows to a REST API at least once, under idempotency keys that stay the same
+  * when Spark replays an epoch. Spark finds [[io.epochal.rest.RestFormat]] by name.
   *
   *   - [[RestSinkOptions]], [[RestSinkSettings]], [[RequestShape]]: the options, checked before a query starts
-  *   - [[RestWrite]] (driver): refuses what cannot be repeated, writes dead letters
+  *   - [[RestWrite]] (driver): rejects unrepeatable queries, writes dead letters
   *   - [[RestWriter]] (task): rows to requests ([[RowEncoder]], [[RequestBatch]]) and their keys ([[IdempotencyKey]])
-  *   - [[RowSender]]: sends a request until each of its rows is accepted or refused
+  *   - [[RowSender]]: sends a request until each of its rows is accepted or rejected
   */
 final class RestSinkProvider extends SinkProvider[RestSinkSettings](RestSinkOptions.group) {
 
@@ -40,16 +40,16 @@ final class RestSinkProvider extends SinkProvider[RestSinkSettings](RestSinkOpti
   }
 }
 
-/** What the engine knows about the query of a sink. */
+/** The plan of a sink's query. */
 private[rest] trait QueryPlan {
 
-  /** What keeps the order of the query's rows from being repeatable; None when nothing is known to. */
+  /** Why the order of the query's rows is not repeatable; None if no reason is known. */
   def hindrance(queryId: String): Either[EpochalException, Option[String]]
 
-  /** The epoch that the calling thread is at. */
+  /** The epoch of the calling thread. */
   def currentEpoch: Option[Long]
 
-  /** How many tasks can run at a time. */
+  /** Number of tasks that can run at a time. */
   def parallelism: Int
 }
 
@@ -71,14 +71,14 @@ final private[rest] class RestSinkTable(
   private val sinkMetrics = new RestSinkMetrics
   private var run = Option.empty[RestSinkRun]
 
-  /** Refuses what cannot work. */
+  /** Checks that dead letters can be written. */
   def check(): Unit = settings.deadLetters.foreach(letters => new DeadLetterFiles(letters.path, engine.hadoop).check())
 
   override def name(): String = s"${RestSinkOptions.Format} ${settings.method} ${settings.place}"
 
   override def metrics(): util.Map[String, String] = sinkMetrics.asMap.asJava
 
-  /** Asked for every micro-batch; the run is the same. */
+  /** Called for every micro-batch; returns the same run. */
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = synchronized {
     val current = run
       .filter(_.queryId == info.queryId)

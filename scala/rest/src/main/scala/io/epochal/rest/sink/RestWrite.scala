@@ -11,7 +11,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.kit.sink.{Messages, MicroBatches}
 import io.epochal.kit.spark.{EveryOutputMode, QueryStop, SinkEngine}
 
-/** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
+/** Spark creates one for every micro-batch, so one-time work does not belong here. */
 final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutputMode {
 
   override def truncate(): WriteBuilder = throw Conditions.ModeUnsupported(
@@ -24,11 +24,11 @@ final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutput
   override def build(): Write = if (run.sortsByKeys) new SortedRestWrite(run) else new RestWrite(run)
 }
 
-/** The driver's part of one micro-batch, or of a batch. Tasks send rows before the driver's commit: nothing can be taken back.
-  * Attempts race without a referee, and send the same requests under the same keys.
+/** The driver's part of one micro-batch, or of a batch. Tasks send rows before the driver's commit, so nothing can be
+  * rolled back. Concurrent attempts of a task are not coordinated: they send the same requests under the same keys.
   *
-  * A batch has no epoch that identifies it: its keys hold for its own attempts only, unless they are made of columns under a
-  * `sinkId`.
+  * A batch has no epoch that identifies it: its keys hold only for its own attempts, unless they are made of columns
+  * under a `sinkId`.
   */
 private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with BatchWrite {
   import run.settings
@@ -72,8 +72,8 @@ private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with
   override def abort(messages: Array[WriterCommitMessage]): Unit = ()
 }
 
-/** Requests of several rows whose keys are made of columns: Spark deals the rows out by these columns to a fixed number of
-  * tasks and sorts them, so that an epoch's rows make the same requests in whatever order and partitions they come.
+/** Requests of several rows whose keys are made of columns: Spark clusters the rows by these columns into a fixed number
+  * of tasks and sorts them, so that an epoch's rows make the same requests in any order and partitioning.
   */
 final private class SortedRestWrite(run: RestSinkRun) extends RestWrite(run) with RequiresDistributionAndOrdering {
 
@@ -103,22 +103,22 @@ final private[rest] class RestSinkRun(
   @volatile private var reached = false
   private var held: EpochPartitions = _
 
-  /** Whether rows are dealt out and sorted by their key columns. */
+  /** Whether rows are clustered and sorted by their key columns. */
   def sortsByKeys: Boolean = settings.keys.sent && shape.keys.nonEmpty && settings.batch.rows > 1
 
-  /** Shows the metrics of the sink in Spark's metrics system; called by every epoch. */
+  /** Registers the sink's gauges in Spark's metrics system; called in every epoch. */
   def show(): Unit = metrics.show(settings.keys.sinkId.getOrElse(RestSinkOptions.Format))
 
   def checkOrder(): Unit =
     order.foreach(what => throw Conditions.OrderNotRepeatable("format" -> RestSinkOptions.Format, "operator" -> what))
 
-  /** An epoch that was begun before must be cut into the same requests, and they must be named alike. */
+  /** Checks that a replayed epoch is cut into the same requests, with the same keys. */
   def hold(checkpoint: String, partitions: Int): Unit = plan.currentEpoch.foreach { epoch =>
     if (held == null) held = new EpochPartitions(checkpoint, engine.hadoop)
     metrics.begun(held.hold(epoch, requests(partitions)))
   }
 
-  /** What the keys of an epoch follow from, beside its rows. */
+  /** Everything besides an epoch's rows that decides its keys. */
   private def requests(partitions: Int): String = {
     val cut = s"$partitions partitions, batchSize=${settings.batch.rows}, batchBytes=${settings.batch.bytes}"
     val columns = s"sinkId=$sink, keyColumns=${shape.keys.map(_.field.name).mkString(", ")}"
@@ -132,12 +132,12 @@ final private[rest] class RestSinkRun(
     val budget = settings.http.politeness.budget
     val atATime = budget.tasks(math.max(1, math.min(partitions, plan.parallelism)))
     val shares = budget.shares(atATime).toArray
-    // A new query under the sinkId of another counts its epochs from 0 again: a row's place there is another place.
+    // A new query under another's sinkId restarts its epochs at 0, so a row's position does not identify it there.
     val scope = KeyScope(if (shape.keys.isEmpty) queryId else sink, everyEpoch)
     new RestWriterFactory(settings, shape, scope, shares, reached)
   }
 
-  /** All rows are settled.
+  /** Called once each row is accepted or rejected.
     *
     * @param epoch
     *   its number, or `batch`

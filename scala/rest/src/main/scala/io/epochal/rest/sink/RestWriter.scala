@@ -11,19 +11,19 @@ import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.rest.http.HttpShare
 import io.epochal.rest.http.request.HttpCounters
 
-/** What idempotency keys begin with.
+/** The beginning of idempotency keys.
   *
   * @param sink
   *   `sinkId`, else the query's id
   * @param everyEpoch
-  *   whether rows of the same key columns come again in other epochs, with other values
+  *   whether rows of the same key columns recur in other epochs, with other values
   */
 final private[rest] case class KeyScope(sink: String, everyEpoch: Boolean)
 
-/** Travels to the tasks.
+/** Serialized to the tasks.
   *
   * @param shares
-  *   of the query's budget, one for each task that runs at a time
+  *   of the query's budget, one per concurrent task
   * @param reached
   *   whether the server has responded to this query before
   */
@@ -56,15 +56,15 @@ final private[rest] class RestWriterFactory(
 
 private[rest] object RestWriterFactory {
 
-  /** What a batch has in place of an epoch's number. */
+  /** A batch's epoch. */
   val Batch = "batch"
 }
 
-/** One attempt of one task: sends rows as soon as they fill a request, or have waited for `flushInterval`. What it has sent stays
-  * sent when the attempt fails; the next one sends the same requests under the same keys (without `flushInterval`).
+/** One attempt of one task: sends rows as soon as they fill a request or have waited for `flushInterval`. Sent rows stay
+  * sent if the attempt fails; the next attempt sends the same requests under the same keys (without `flushInterval`).
   *
   * @param timer
-  *   ends the wait of a request for more rows; None: only rows do
+  *   limits a request's wait for more rows; None: no limit
   */
 final private[rest] class RestWriter(
     settings: RestSinkSettings,
@@ -117,7 +117,7 @@ final private[rest] class RestWriter(
     sender.close()
   }
 
-  /** The request and the refused rows are the timer's, too. */
+  /** Locks out the timer's thread, which shares the request and the rejected rows. */
   private def exclusively[A](body: => A): A = if (flush.isEmpty) body else flush.get.exclusively(body)
 
   /** Adds the row that was encoded last. */

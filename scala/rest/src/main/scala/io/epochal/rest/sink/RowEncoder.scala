@@ -9,19 +9,19 @@ import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.kit.spark.{ArrayRow, JsonRowWriter}
 
-/** A row that no request can be made of. */
+/** A row that cannot be sent. */
 final private[rest] class UnsendableRow(val reason: String) extends Exception(reason, null, false, false)
 
-/** Makes of rows what is sent of them, for one task. */
+/** Encodes rows as they are sent, for one task. */
 final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Boolean) {
 
-  /** What is sent of the row encoded last. */
+  /** The row encoded last, as it is sent. */
   val sent = new Utf8Bytes
 
-  /** All of that row as JSON. */
+  /** The whole of that row as JSON. */
   val whole: Utf8Bytes = if (shape.sendsWholeRows) sent else new Utf8Bytes
 
-  /** The values of its key columns as a JSON object; nothing without any. */
+  /** The values of its key columns as a JSON object; empty without key columns. */
   val key = new Utf8Bytes
 
   private val wholeWriter = new JsonRowWriter(shape.schema, ignoreNullFields, whole)
@@ -42,9 +42,9 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
   }
 
   /** @param all
-    *   whether all of the row is wanted whatever is sent of it
+    *   whether `whole` is filled even if it is not sent
     * @throws UnsendableRow
-    *   what it has filled then counts for nothing, but for `whole`
+    *   only `whole` is valid then
     */
   def encode(row: BinaryRow, all: Boolean): Unit =
     try {
@@ -59,7 +59,7 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
       case NonFatal(error) => throw new UnsendableRow(s"it has no form in JSON (${error.getClass.getSimpleName})")
     }
 
-  /** The values that stand in the URL. */
+  /** The values in the URL. */
   def urlValues(row: BinaryRow): Seq[String] = urlTexts.map { case (column, json) =>
     if (row.isNullAt(column.ordinal)) throw new UnsendableRow(s"the URL needs '${column.field.name}', which is NULL")
     json.text(row)
@@ -69,7 +69,7 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
     var i = 0
     while (i < keyValues.length) {
       val column = shape.keys(i)
-      // Else all rows without a key would be one.
+      // Otherwise all rows without a key would share one.
       if (row.isNullAt(column.ordinal))
         throw new UnsendableRow(s"the key column '${column.field.name}' is NULL")
       keyValues(i) = row.get(column.ordinal, column.field.dataType)
@@ -79,7 +79,9 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
   }
 }
 
-/** One column's values as JSON. Spark's generator writes objects only: so they are objects of one field, less its name. */
+/** One column's values as JSON. Spark's generator writes only objects, so it writes objects of one field, and the name
+  * is cut off.
+  */
 final private class ColumnJson(column: NamedColumn) {
   private val scratch = new Utf8Bytes
   private val cell = new Array[Any](1)
@@ -94,7 +96,7 @@ final private class ColumnJson(column: NamedColumn) {
     out.put(scratch, head, scratch.length - 1)
   }
 
-  /** The value as the inside of a JSON string. */
+  /** The value as the content of a JSON string. */
   def putQuoted(from: BinaryRow, out: Utf8Bytes): Unit = {
     if (from.isNullAt(column.ordinal))
       throw new UnsendableRow(s"'${column.field.name}' is NULL, and rowTemplate has it within a string")

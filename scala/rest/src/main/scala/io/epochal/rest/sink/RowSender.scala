@@ -14,16 +14,16 @@ import io.epochal.kit.record.Body
 import io.epochal.rest.http.request.{HttpBody, HttpCall, HttpCounters, HttpFailure, ResponseHead}
 import io.epochal.rest.http.{HttpClient, HttpShare, HttpStatuses}
 
-/** Sends the rows of a request until each is accepted or refused. Belongs to one task.
+/** Sends the rows of a request until each is accepted or rejected. Belongs to one task.
   *
-  * Connections, timeouts and statuses of the whole response are [[HttpClient]]'s to repeat. What is repeated here is what the
-  * response says of single rows (they go again alone, under a key that follows from the first one), and 409 to a request with
-  * a key: the server is still busy with the one before.
+  * [[HttpClient]] retries failed connections, timeouts and statuses of the whole response. This class retries single
+  * rows whose result is transient (they are resent alone, under a key derived from the first one), and 409 to a request
+  * with a key: the server is still busy with the previous attempt.
   *
   * @param share
-  *   what of the query's budget the task was granted
+  *   the task's part of the query's budget
   * @param reached
-  *   whether the server has responded to this query before: one that has not is given up on soon when it cannot be reached
+  *   whether the server has responded to this query before; if not, an unreachable server is given up soon
   */
 final private[rest] class RowSender(
     settings: RestSinkSettings,
@@ -38,15 +38,15 @@ final private[rest] class RowSender(
   private val results = settings.results.map(new ResultReader(_, settings.http.politeness.retried, settings.place))
   private val keyed = settings.keys.sent
 
-  /** Requests' bodies so far, in bytes; for any thread. */
+  /** Bytes of request bodies so far; for any thread. */
   @volatile var sentBytes: Long = 0L
 
   /** @param key
-    *   the idempotency key; empty where none is sent
+    *   the idempotency key; empty if none is sent
     * @param refused
-    *   called for each row that is, with its number in the batch, its key and the reason
+    *   called for each rejected row, with its number in the batch, its key and the reason
     * @throws EpochalException
-    *   a row cannot be sent, or nobody takes it
+    *   if a row cannot be sent, or the server does not respond
     */
   def send(batch: RequestBatch, target: String, key: String)(refused: (Int, String, String) => Unit): Unit = {
     var pending = Array.range(0, batch.rows)
@@ -115,7 +115,7 @@ final private[rest] class RowSender(
 private[rest] object RowSender {
   private val log = LoggerFactory.getLogger(classOf[RowSender])
 
-  /** Of a response that was no success. */
+  /** The status of an unsuccessful response. */
   private def status(error: EpochalException): Option[Int] =
     Option.when(error.condition == Conditions.HttpStatus)(error.values("status").toInt)
 
@@ -123,7 +123,7 @@ private[rest] object RowSender {
       extends Exception(reason, null, false, false)
 }
 
-/** Rows that the server still wanted again when no time was left.
+/** Rows that the server had not accepted when the retries ended.
   *
   * @param first
   *   number of the first one in its batch
@@ -137,7 +137,7 @@ sealed private[rest] trait RowResult
 private[rest] object RowResult {
   case object Accepted extends RowResult
 
-  /** It can be accepted when it is sent again. */
+  /** A transient failure. */
   final case class Again(reason: String) extends RowResult
   final case class Refused(reason: String) extends RowResult
 }
@@ -145,7 +145,7 @@ private[rest] object RowResult {
 /** Reads the result of each row in a response. Belongs to one task.
   *
   * @param retried
-  *   statuses of rows that are to be sent again
+  *   statuses of rows that are resent
   */
 final private[rest] class ResultReader(settings: ResultSettings, retried: HttpStatuses, place: String) {
   import RowResult._
@@ -156,13 +156,13 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
   private val reason = settings.reason.map(JsonPointer.compile)
 
   /** @param rows
-    *   how many were sent
+    *   number of rows sent
     * @return
-    *   what became of each, in their order
+    *   the rows' results, in their order
     * @throws EpochalException
     *   ROW_RESULTS_INVALID
     * @throws JsonProcessingException
-    *   the body is no JSON
+    *   if the body is not JSON
     */
   def read(response: ResponseHead, body: Body, rows: Int): Seq[RowResult] =
     if (body.length == 0) accepted(rows)

@@ -17,12 +17,12 @@ object TemplatePiece {
   /** `${name}`
     *
     * @param quoted
-    *   it stands within a JSON string: its text belongs there, and not a JSON value
+    *   whether it is within a JSON string, which takes the value's text instead of its JSON
     */
   final case class Placeholder(name: String, quoted: Boolean) extends TemplatePiece
 }
 
-/** JSON with placeholders `${name}`, where values are to stand: `{"id": ${id}, "label": "order ${id}"}`. */
+/** JSON with placeholders `${name}` for values: `{"id": ${id}, "label": "order ${id}"}`. */
 object Template {
   import TemplatePiece._
 
@@ -30,7 +30,7 @@ object Template {
   def quoted(text: String): String = s""""${new String(JsonStringEncoder.getInstance.quoteAsString(text))}""""
 
   /** @return
-    *   what is wrong with the text, or its parts in their order
+    *   the form that the text should have, or its parts in order
     */
   def parse(text: String): Either[String, Seq[TemplatePiece]] = {
     val pieces = Vector.newBuilder[TemplatePiece]
@@ -66,7 +66,7 @@ object Template {
   }
 }
 
-/** How the rows of a request stand in its body. */
+/** How the rows of a request are written in its body. */
 sealed abstract class BodyKind(val name: String, val open: String, val between: String, val close: String)
 
 object BodyKind {
@@ -77,12 +77,10 @@ object BodyKind {
   val all: Seq[BodyKind] = Seq(Object, Array, Lines)
 }
 
-/** A request's body, but for its rows.
+/** A request's body around its rows.
   *
   * @param before
-  *   what stands before the rows; a None in it is the idempotency key's place
-  * @param usesKey
-  *   whether the key stands in the body
+  *   the text before the rows; None stands for the idempotency key
   */
 final case class RequestBody(kind: BodyKind, before: Seq[Option[String]], after: Seq[Option[String]]) {
 
@@ -103,7 +101,7 @@ object RequestBody {
   val KeyName = "_key"
 
   /** @return
-    *   what is wrong with the template, or the body
+    *   the form that the template should have, or the body
     */
   def of(kind: BodyKind, template: Option[String]): Either[String, RequestBody] =
     template.fold[Either[String, Seq[TemplatePiece]]](Right(Seq(rows)))(Template.parse).flatMap { pieces =>
@@ -132,17 +130,17 @@ object RequestBody {
   }
 }
 
-/** The target of requests (path and query), with columns' values where `{name}` stands.
+/** The target of requests (path and query), with columns' values in place of `{name}`.
   *
   * @param literals
-  *   what stands before, between and after the columns, encoded: one more than columns
+  *   the encoded texts before, between and after the columns: one more than columns
   * @param columns
   *   as the user spelled them
   */
 final case class UrlTemplate(literals: Seq[String], columns: Seq[String]) {
 
   /** @param values
-    *   of the columns, as they are; they get encoded (RFC 3986), so that none can leave its place
+    *   of the columns, unencoded; they are encoded here (RFC 3986), so that a value cannot change the URL's structure
     */
   def target(values: Seq[String]): String = {
     val out = new StringBuilder(literals.head)
@@ -157,7 +155,7 @@ object UrlTemplate {
   private val Authority = "^[^/?#]*://[^/?#]*".r
 
   /** @return
-    *   what is wrong with the URL, or where requests go, and their targets
+    *   the form that the URL should have, or the endpoint and the template of targets
     */
   def of(
       url: String,
@@ -168,13 +166,13 @@ object UrlTemplate {
       Name.replaceAllIn(url, found => java.util.regex.Matcher.quoteReplacement(by(Endpoint.encode(found.group(1)))))
     for {
       _ <- ensure(!Authority.findFirstIn(url.trim).exists(_.contains("{")))("a URL with columns after its host only")
-      // Messages show the place as /orders/:id.
+      // Messages show the URL as /orders/:id.
       shown <- Endpoint.of(replaced(name => s":$name"), params, headers)
       encoded <- Endpoint.of(replaced(name => s"%7B$name%7D"), params, headers)
     } yield (shown, parse(encoded.target("")))
   }
 
-  /** Dots alone would be taken for steps up and down a path. */
+  /** Encodes a value; dots alone would be path segments of relative references. */
   private def encode(value: String): String =
     if (value == "." || value == "..") value.replace(".", "%2E") else Endpoint.encode(value)
 

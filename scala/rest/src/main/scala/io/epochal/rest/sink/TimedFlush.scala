@@ -6,17 +6,17 @@ import java.util.concurrent.{Future, ScheduledThreadPoolExecutor, TimeUnit}
 
 import io.epochal.core.thread.DaemonThreads
 
-/** Runs one thing at a time, once its time has come. */
+/** Runs one task after an interval. */
 private[rest] trait FlushTimer extends AutoCloseable {
 
-  /** Runs `flush` after the interval; one that has not run yet is forgotten. */
+  /** Schedules `flush` after the interval, in place of a pending one. */
   def start(flush: Runnable): Unit
 
-  /** Forgets what has not run yet. */
+  /** Cancels the pending task. */
   def stop(): Unit
 }
 
-/** By the clock, in a thread of its own, which begins with the first `start`. */
+/** A timer with its own thread, which begins with the first `start`. */
 final private[rest] class ClockTimer(interval: Duration) extends FlushTimer {
   private val executor = new ScheduledThreadPoolExecutor(1, new DaemonThreads("epochal-rest-flush"))
   executor.setRemoveOnCancelPolicy(true)
@@ -32,17 +32,18 @@ final private[rest] class ClockTimer(interval: Duration) extends FlushTimer {
     next = None
   }
 
-  /** Interrupts what runs. */
+  /** Interrupts a running task. */
   override def close(): Unit = executor.shutdownNow(): Unit
 }
 
-/** Sends a request that has waited long enough for more rows, in the timer's thread: it needs no next row to go out.
+/** Sends a request that has waited long enough for more rows, in the timer's thread: it does not depend on a next row.
   *
-  * The request belongs to two threads. All that the task does with it runs in `exclusively`, and waits there while the timer's
-  * thread sends. What that thread fails with is thrown by the next `exclusively`: it fails the task's next row, or its commit.
+  * The task and the timer share the request. The task accesses it only in `exclusively`, and waits there while the
+  * timer's thread sends. If that thread fails, the next `exclusively` throws its error: it fails the task's next row, or
+  * its commit.
   *
   * @param send
-  *   sends the rows that wait
+  *   sends the pending rows
   */
 final private[rest] class TimedFlush(timer: FlushTimer, send: () => Unit) extends AutoCloseable {
   private val lock = new ReentrantLock
@@ -50,7 +51,7 @@ final private[rest] class TimedFlush(timer: FlushTimer, send: () => Unit) extend
   private var failure = Option.empty[Throwable]
   @volatile private var closed = false
 
-  /** A task that is killed while it waits ends with an InterruptedException. */
+  /** Runs `body` under the lock. A task that is killed while it waits throws InterruptedException. */
   def exclusively[A](body: => A): A = {
     lock.lockInterruptibly()
     try {
@@ -71,7 +72,7 @@ final private[rest] class TimedFlush(timer: FlushTimer, send: () => Unit) extend
     timer.stop()
   }
 
-  /** Interrupts a request that the timer's thread is sending; nothing is sent any more. */
+  /** Interrupts a request that the timer's thread is sending; nothing is sent afterwards. */
   override def close(): Unit = {
     closed = true
     timer.close()

@@ -3,7 +3,7 @@ package io.epochal.rest.sink
 import java.io.Writer
 import java.nio.charset.StandardCharsets.UTF_8
 
-/** Text as UTF-8 in one array that grows and is used again. Half of a surrogate pair alone becomes a question mark. */
+/** UTF-8 text in one reusable array that grows. Unpaired surrogates become question marks. */
 final private[rest] class Utf8Bytes extends Writer {
   private var array = new Array[Byte](1024)
   private var used = 0
@@ -24,10 +24,10 @@ final private[rest] class Utf8Bytes extends Writer {
 
   def put(other: Utf8Bytes, from: Int, until: Int): Unit = put(other.array, from, until)
 
-  /** A copy into another array.
+  /** Copies bytes into another array.
     *
     * @return
-    *   where it ends there
+    *   the position after the copy
     */
   def copyTo(target: Array[Byte], at: Int, from: Int, until: Int): Int = {
     System.arraycopy(array, from, target, at, until - from)
@@ -36,7 +36,7 @@ final private[rest] class Utf8Bytes extends Writer {
 
   def text(from: Int, until: Int): String = new String(array, from, until - from, UTF_8)
 
-  /** Adds what lies there to a digest. */
+  /** Adds bytes to a digest. */
   def digest(into: java.security.MessageDigest, from: Int, until: Int): Unit = into.update(array, from, until - from)
 
   override def write(chars: Array[Char], offset: Int, count: Int): Unit = {

@@ -21,17 +21,18 @@ import io.epochal.rest.source.page.ChainPartition
 import io.epochal.rest.source.paging.{ChainedPagination, RestOptions, RestPlan, RestPosition, TimeWindow}
 import io.epochal.rest.source.supply.{FanOutPlan, MemberPartition, RestFrontier}
 
-/** `format("epochal-rest")`: the records of a REST API that lists them as JSON or CSV.
+/** `format("epochal-rest")` as a source: the records of a REST API that lists them as JSON or CSV.
   *
   *   - [[RestOptions]], [[RecordSchema]]: the options, checked when the DataFrame is built
-  *   - [[SchemaInference]]: the schema, where none is given
+  *   - [[SchemaInference]]: infers the schema if none is given
   *   - [[Pagination]]: which request returns which records; [[RestPlan]]: which task reads which
-  *   - [[ChainedPagination]]: how a page names the next one; [[PageChain]] follows
-  *   - [[TimeWindow]]: which window of time is requested; [[io.epochal.rest.source.page.WindowChain]] follows
-  *   - [[RestSource]] (driver): how many records there are, by a [[RestSupply]]: found by an [[EndSearch]], or journalled
+  *   - [[ChainedPagination]]: how a page names the next one; followed by [[PageChain]]
+  *   - [[TimeWindow]]: which window of time is requested; followed by [[io.epochal.rest.source.page.WindowChain]]
+  *   - [[RestSource]] (driver): how many records there are, by a [[RestSupply]]: found by an [[EndSearch]], or
+  *     journalled
   *   - [[FanOut]]: several sequences of requests in one stream, a [[FanOutSupply]] of supplies
-  *   - [[RestReader]] (executor): pages, asked for by [[PageReader]] or read by [[JournalPages]], to rows
-  *   - [[RecordFormat]], [[RecordRows]]: the records of one response, and which of them give rows
+  *   - [[RestReader]] (executor): pages, requested by [[PageReader]] or read by [[JournalPages]], to rows
+  *   - [[RecordFormat]], [[RecordRows]]: the records of one response, and which of them become rows
   *   - [[io.epochal.rest.http.HttpClient]]: one request, with its retries, over the connections of the JVM
   */
 final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) {
@@ -69,7 +70,7 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
 
 private object RestProvider {
 
-  /** Requests the first page, in the calling thread, and has Spark infer the schema of its records.
+  /** Requests the first page in the calling thread and lets Spark infer the schema of its records.
     *
     * @throws EpochalException
     *   SCHEMA_INFERENCE_FAILED, or one of the conditions of a request
@@ -91,7 +92,7 @@ private object RestProvider {
     Conditions.SchemaInferenceFailed("format" -> RestOptions.Format, "url" -> options.endpoint, "reason" -> reason)
 }
 
-/** Columns that a query does not use are passed over in the responses, unless it depends on them which records give rows. */
+/** Skips columns that a query does not use, unless they decide which records become rows. */
 final private class RestScanBuilder(options: RestOptions, schema: StructType)
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
@@ -125,7 +126,7 @@ final private class RestScan(options: RestOptions, reading: RecordReading)
   override def supportedCustomMetrics(): Array[CustomMetric] = RestMetrics.ofScan
 }
 
-/** The batch read: all records that the API has when it is planned. */
+/** A batch read: all records that the API has at planning. */
 final private class RestBatch(options: RestOptions, reading: RecordReading, spark: SparkContext) extends Batch {
   private val counters = new HttpCounters
   private lazy val tasks = options.numPartitions.getOrElse(spark.defaultParallelism)

@@ -17,7 +17,7 @@ import io.epochal.rest.source.paging.{ChainedPagination, FanOut, OriginColumns, 
 import io.epochal.rest.source.supply.MemberPartitions
 
 /** @param journal
-  *   the stream's; a batch read has none
+  *   the stream's; None for a batch read
   */
 final private[rest] class RestReaderFactory(
     options: RestOptions,
@@ -66,12 +66,12 @@ final private[rest] class RestFeedRows(
   override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
 }
 
-/** The rows of one task: page after page, each record parsed where it was received.
+/** The rows of one task, page after page; each record is parsed in the task that received it.
   *
   * @param counts
   *   of this task's requests
   * @param counters
-  *   of the query's
+  *   of the query
   */
 final private[rest] class RestReader(
     options: RestOptions,
@@ -106,10 +106,10 @@ final private[rest] class RestReader(
   }
 }
 
-/** The rows of several readers, one after the other; each is opened when the one before is done.
+/** The rows of several readers in sequence; each is opened when the previous one is done.
   *
   * @param readers
-  *   makes them
+  *   created on demand
   */
 final private[rest] class FanOutReader(readers: Iterator[PartitionReader[InternalRow]])
     extends PartitionReader[InternalRow] {
@@ -134,7 +134,7 @@ final private[rest] class FanOutReader(readers: Iterator[PartitionReader[Interna
   override def currentMetricsValues(): Array[CustomTaskMetric] =
     counted.map { case (name, value) => TaskMetric(name, value) }.toArray
 
-  /** Closes the one that is open. */
+  /** Closes the open reader. */
   override def close(): Unit = {
     current.foreach(_.close())
     done = counted
@@ -155,7 +155,7 @@ final class RestThrottledMetric extends SumMetric("epochalRestThrottled", "reque
 final class RestWaitedMetric extends SumMetric("epochalRestWaitedMillis", "milliseconds waited before requests")
 final class RestMalformedMetric extends SumMetric("epochalRestMalformed", "records that do not fit the schema")
 
-/** What the web interface shows of a scan. */
+/** The metrics of a scan in the web UI. */
 private[rest] object RestMetrics {
   private val pages = new RestPagesMetric
   private val bytes = new RestBytesMetric
@@ -166,7 +166,7 @@ private[rest] object RestMetrics {
 
   val ofScan: Array[CustomMetric] = Array(pages, bytes, retries, throttled, waited, malformed)
 
-  /** Spark reads them every 100 rows, and looks each of them up: those that are 0, as most are, are left out. */
+  /** Omits zeros, which are frequent: Spark reads the metrics every 100 rows and looks up each of them. */
   def ofTask(pagesRead: Long, counts: HttpCounts, misfits: Long): Array[CustomTaskMetric] =
     Array(
       pages.ofTask(pagesRead),

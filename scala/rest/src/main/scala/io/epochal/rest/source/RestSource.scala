@@ -15,11 +15,11 @@ import io.epochal.rest.source.supply.{RestReceiver, RestSupply}
 
 /** The driver's part of a stream: the identity of an API, its offsets, and a supply of its records ([[RestSupply]]).
   *
-  * The position in the stream is the number of records delivered. A replay requests the same records again, or reads them from
-  * the journal in the checkpoint.
+  * The position in the stream is the number of delivered records. A replay requests the same records again, or reads
+  * them from the journal in the checkpoint.
   *
-  * Not guaranteed, without a journal: that an API returns the same records again. It must only ever add records at the end of its
-  * list, and never change, sort or remove earlier ones; records that it removes from the end are noticed (DATA_LOSS).
+  * Not guaranteed without a journal: that a replay has the same records. The API must only ever append records to its
+  * list, and never change, sort or remove earlier ones; records that it removes from the end are detected (DATA_LOSS).
   */
 private[rest] class RestSource private (
     options: RestOptions,
@@ -44,7 +44,7 @@ private[rest] class RestSource private (
 
   override lazy val readerFactory: PartitionReaderFactory = readers
 
-  /** By driver and tasks. */
+  /** Counts of driver and tasks. */
   override def received: Option[String] = {
     val counts = counters.value
     val retries = if (counts.retries > 0) s", ${counts.retries} of them repeated" else ""
@@ -69,7 +69,7 @@ private[rest] class RestSource private (
 private[rest] object RestSource {
 
   /** @param tasks
-    *   maximum partitions where the options name no number
+    *   maximum partitions if `numPartitions` is not set
     */
   def of(
       options: RestOptions,
@@ -81,7 +81,7 @@ private[rest] object RestSource {
     val journal = checkpoint.beside("journal")
     val (codec, polls) = (new Codec(options), new PollBudgets(options.refresh.bounds))
     val supplies = new RestSupply(counters, tasks, clock, polls)
-    // Tasks get the settings of the checkpoint's file system only where something is journalled, or was.
+    // Tasks get the settings of the checkpoint's file system only if records are or were journalled.
     def kept = Option.when(options.journal || journal.names().nonEmpty)(journal)
     def readers = new RestReaderFactory(options.alone, reading, counters, kept)
     if (options.followed) {
@@ -94,7 +94,7 @@ private[rest] object RestSource {
     } else new RestSource(options, counters, codec, polls, supplies.of(options, journal), readers)
   }
 
-  /** Positions as offsets have them. */
+  /** The JSON form of positions. */
   final private class Codec(options: RestOptions) extends PositionCodec[RestPosition] {
 
     override def toJson(position: RestPosition): String = RestOffset.toJson(options.source, position)
@@ -102,7 +102,9 @@ private[rest] object RestSource {
     override def fromJson(json: String): Either[EpochalException, RestPosition] =
       RestOffset.fromJson(options.source, json).flatMap(ofPaging(json, _))
 
-    /** Records that were counted in one kind of pagination are not those of another, whatever the `sourceId`. */
+    /** Rejects an offset of another pagination, independently of `sourceId`: the pagination determines how records are
+      * counted.
+      */
     private def ofPaging(json: String, position: RestPosition): Either[EpochalException, RestPosition] = {
       def fitting(one: RestPosition): Boolean = {
         val follows = one.journal.exists(_.next.nonEmpty)

@@ -7,16 +7,16 @@ import scala.util.Using
 
 import io.epochal.core.error.EpochalException
 
-/** What a server can do to a client that waits for its response, and the error that must come of it soon.
+/** A hostile response to a waiting client, and the error that it must cause soon.
   *
   * @param options
   *   of the source or the sink
   * @param reason
   *   a part of the error's message
   * @param once
-  *   whether it is asked once only
+  *   whether it is requested only once
   * @param secured
-  *   whether the URL is one of https
+  *   whether the URL is an https URL
   */
 final case class HostileResponse(
     name: String,
@@ -26,7 +26,7 @@ final case class HostileResponse(
     once: Boolean = true,
     secured: Boolean = false)(val serve: (InputStream, OutputStream) => Unit) {
 
-  /** Mounts it.
+  /** Serves the response.
     *
     * @param ask
     *   reads from the URL, or writes to it, with the options
@@ -55,14 +55,14 @@ object HostileResponses {
   private val chunked = head("Transfer-Encoding: chunked\r\n")
   private val gzip = head("Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n")
 
-  /** Says `first`, and then `again` as fast as it is taken. */
+  /** Sends `first`, and then `again` as fast as the client reads. */
   private def flood(first: String, again: String): (InputStream, OutputStream) => Unit = (_, out) => {
     out.write(bytes(first))
     val many = bytes(again * math.max(1, 16384 / again.length))
     while (true) out.write(many)
   }
 
-  /** Says `first`, and then `again` every `pause` milliseconds. */
+  /** Sends `first`, and then `again` every `pause` milliseconds. */
   private def trickle(first: String, again: String, pause: Long = 20): (InputStream, OutputStream) => Unit =
     (_, out) => {
       out.write(bytes(first))

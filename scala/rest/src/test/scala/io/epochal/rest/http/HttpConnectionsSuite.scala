@@ -14,7 +14,7 @@ import io.epochal.kit.record.Body
 import io.epochal.rest.http.request.{HttpCall, HttpCounters}
 import io.epochal.rest.source.paging.RestOptions
 
-/** Connections that a whole JVM shares outlive whatever ends one of its requests. */
+/** The JVM's shared connections survive every kind of failed request. */
 final class HttpConnectionsSuite extends AnyFunSuite {
 
   private def answering(body: (HttpSettings, RawServer) => Any): Unit =
@@ -27,7 +27,7 @@ final class HttpConnectionsSuite extends AnyFunSuite {
   private def ask(client: HttpClient): Int =
     client.call(HttpCall("GET", "/c"), new Body)(response => response.status)
 
-  test("a client that somebody closed underneath is replaced, for all who use it and all who come") {
+  test("a closed client is replaced, for current and new users") {
     answering { (settings, _) =>
       Using.resource(new HttpClient(settings, new HttpCounters)) { client =>
         assert(ask(client) == 200)
@@ -38,10 +38,10 @@ final class HttpConnectionsSuite extends AnyFunSuite {
     }
   }
 
-  test("an Error that passes through a request closes the library's client; the next request has another one") {
+  test("an Error during a request closes the library's client; the next request gets a new one") {
     answering { (settings, server) =>
       val failing = new AbstractHttpEntity(ContentType.TEXT_PLAIN, null) {
-        override def writeTo(out: OutputStream): Unit = throw new OutOfMemoryError("as told")
+        override def writeTo(out: OutputStream): Unit = throw new OutOfMemoryError("injected")
         override def getContentLength: Long = 10
         override def isStreaming: Boolean = false
         override def getContent: InputStream = throw new UnsupportedOperationException

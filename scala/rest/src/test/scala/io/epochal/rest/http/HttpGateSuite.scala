@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 final class HttpGateSuite extends AnyFunSuite {
 
-  /** Time that passes only when somebody sleeps. */
+  /** A clock that advances only in `sleep`. */
   final private class ManualClock extends HttpGate.Clock {
     var now = 1L
     var whileAsleep: () => Unit = () => ()
@@ -28,7 +28,7 @@ final class HttpGateSuite extends AnyFunSuite {
     val gate = new HttpGate(budget, clock, () => 0.5)
     shares.foreach(gate.open)
 
-    /** When a request starts, in milliseconds. */
+    /** The start time of a request, in milliseconds. */
     def start(): Long = {
       gate.enter()
       gate.leave()
@@ -37,46 +37,46 @@ final class HttpGateSuite extends AnyFunSuite {
   }
 
   private def rate(perSecond: Double) = HttpBudget(Some(perSecond), None)
-  private def concurrency(most: Int) = HttpBudget(None, Some(most))
+  private def concurrency(max: Int) = HttpBudget(None, Some(max))
 
-  test("requests start evenly, and nothing is saved up while nobody asks") {
+  test("requests start evenly, and unused slots are not saved up") {
     val gated = new Gated(rate(10), rate(10).whole)
     assert(Seq.fill(4)(gated.start()) == Seq(0, 100, 200, 300))
     gated.clock.now += TimeUnit.SECONDS.toNanos(60)
     assert(Seq.fill(3)(gated.start()) == Seq(60300, 60400, 60500))
   }
 
-  test("without a budget nothing is waited for") {
+  test("without a budget nothing waits") {
     val gated = new Gated(HttpBudget.unlimited, HttpBudget.unlimited.whole)
     assert(Seq.fill(100)(gated.start()).toSet == Set(0L))
   }
 
-  test("an executor asks as often as the shares of its open tasks allow") {
+  test("an executor's rate is the sum of the shares of its open tasks") {
     val gated = new Gated(rate(10), rate(10).shares(4).take(2): _*)
     assert(Seq.fill(3)(gated.start()) == Seq(0, 200, 400))
     gated.gate.close(rate(10).shares(4).head)
     assert(Seq.fill(3)(gated.start()) == Seq(600, 1000, 1400))
   }
 
-  test("where the driver's share and the tasks' meet, they are one budget and not two") {
+  test("the driver's share and the tasks' shares together do not exceed the budget") {
     val gated = new Gated(rate(10), rate(10).whole +: rate(10).shares(4): _*)
     assert(Seq.fill(3)(gated.start()) == Seq(0, 100, 200))
   }
 
-  test("a pause holds every request, and each comes back at a moment of its own") {
+  test("a pause holds all requests, which resume at random moments") {
     val gated = new Gated(HttpBudget.unlimited)
     gated.gate.pause(Duration.ofSeconds(3), Duration.ofMillis(200))
     assert(Seq.fill(2)(gated.start()) == Seq(3100, 3100))
   }
 
-  test("a pause that ends earlier than the one before it changes nothing") {
+  test("a pause that ends earlier than the current one changes nothing") {
     val gated = new Gated(HttpBudget.unlimited)
     gated.gate.pause(Duration.ofSeconds(3), Duration.ZERO)
     gated.gate.pause(Duration.ofSeconds(1), Duration.ofSeconds(1))
     assert(gated.start() == 3000)
   }
 
-  test("a pause that begins while a request waits for its turn holds that request too") {
+  test("a pause also holds requests that are already waiting to start") {
     val gated = new Gated(rate(1), rate(1).whole)
     assert(gated.start() == 0)
     val once = mutable.Queue(() => gated.gate.pause(Duration.ofSeconds(5), Duration.ZERO))
@@ -85,17 +85,17 @@ final class HttpGateSuite extends AnyFunSuite {
     assert(gated.start() == 6000)
   }
 
-  test("no more requests are under way than the budget allows") {
+  test("concurrent requests never exceed the budget") {
     val gate = new HttpGate(concurrency(3))
     concurrency(3).shares(2).foreach(gate.open)
     val running = new AtomicInteger
-    val most = new AtomicInteger
+    val peak = new AtomicInteger
     val threads = Executors.newFixedThreadPool(8)
     (1 to 8).foreach { _ =>
       threads.submit[Unit](() =>
         (1 to 200).foreach { _ =>
           gate.enter()
-          most.accumulateAndGet(running.incrementAndGet(), math.max(_, _))
+          peak.accumulateAndGet(running.incrementAndGet(), math.max(_, _))
           Thread.`yield`()
           running.decrementAndGet()
           gate.leave()
@@ -103,10 +103,10 @@ final class HttpGateSuite extends AnyFunSuite {
     }
     threads.shutdown()
     assert(threads.awaitTermination(60, TimeUnit.SECONDS))
-    assert(most.get <= 3 && most.get >= 1)
+    assert(peak.get <= 3 && peak.get >= 1)
   }
 
-  test("an interrupt ends the wait for a turn, and takes nothing from the others") {
+  test("an interrupted wait consumes no slot") {
     val gate = new HttpGate(concurrency(1))
     gate.enter()
     val interrupted = new CountDownLatch(1)

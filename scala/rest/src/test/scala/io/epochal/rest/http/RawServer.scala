@@ -5,13 +5,13 @@ import java.net.{InetAddress, ServerSocket, Socket}
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
 
-/** A server that says to each connection what a test writes, from when it is made until it is closed.
+/** A raw TCP server for hand-written responses.
   *
   * @param serve
-  *   gets what comes, behind the request's head, and where to write; the connection ends when it returns. Called in a thread of the
-  *   connection's own.
+  *   gets the input after the request's head, and the output; the connection closes when it returns. Called in a thread
+  *   per connection
   * @param awaitHead
-  *   whether it is called only when a request's head has come
+  *   whether it is called only after a request's head has arrived
   */
 final class RawServer(awaitHead: Boolean = true)(serve: (InputStream, OutputStream) => Unit) extends AutoCloseable {
   private val accepted = new AtomicInteger
@@ -54,7 +54,7 @@ final class RawServer(awaitHead: Boolean = true)(serve: (InputStream, OutputStre
   private def thread(body: => Unit): Unit = {
     val one = new Thread(() =>
       try body
-      catch { case _: IOException => () }) // It, or who asked, is gone.
+      catch { case _: IOException => () }) // The server or the client has closed.
     one.setDaemon(true)
     one.start()
   }

@@ -13,7 +13,7 @@ final class ThrottleSuite extends AnyFunSuite {
     Throttle.exhausted(name => lower.get(name.toLowerCase(java.util.Locale.ROOT)), now).map(_.toMillis)
   }
 
-  test("Retry-After is seconds or a date; zero and what lies behind ask for no particular wait") {
+  test("Retry-After is seconds or a date; zero and dates in the past count as absent") {
     assert(Throttle.retryAfter("7", now).contains(Duration.ofSeconds(7)))
     assert(Throttle.retryAfter(" Thu, 01 Jan 2026 00:01:00 GMT ", now).contains(Duration.ofSeconds(60)))
     assert(Throttle.retryAfter("9223372036854775807", now).exists(_.toDays > 1))
@@ -21,7 +21,7 @@ final class ThrottleSuite extends AnyFunSuite {
       assert(Throttle.retryAfter(text, now).isEmpty, text))
   }
 
-  test("a rate limit's headers ask for a wait when nothing is left, in every form that is in use") {
+  test("an exhausted rate limit causes a wait, in every form of the headers") {
     val inAMinute = now.getEpochSecond + 60
     Seq(
       Seq("RateLimit" -> "\"default\";r=0;t=30") -> 30000L,
@@ -36,7 +36,7 @@ final class ThrottleSuite extends AnyFunSuite {
     ).foreach { case (headers, wait) => assert(exhausted(headers: _*).contains(wait), headers) }
   }
 
-  test("no wait while requests are left, nor where the headers make no sense") {
+  test("no wait while requests remain, or if the headers are invalid") {
     Seq(
       Seq.empty,
       Seq("RateLimit" -> "\"default\";r=1;t=30"),

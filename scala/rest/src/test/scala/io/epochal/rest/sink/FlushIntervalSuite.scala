@@ -9,13 +9,13 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.EpochalException
 
-/** Requests that are sent because they have waited long enough; most tests say themselves when that is. */
+/** Requests that are sent because they have waited long enough; most tests drive the timer by hand. */
 final class FlushIntervalSuite extends AnyFunSuite {
 
   private val waiting = PatienceConfiguration.Timeout(Span(60, Seconds))
   private val often = PatienceConfiguration.Interval(Span(5, Millis))
 
-  /** Its time comes when the test says so. */
+  /** A timer that rings when the test says so. */
   final private class TestTimer extends FlushTimer {
     private var next = Option.empty[Runnable]
     var closed = false
@@ -26,10 +26,10 @@ final class FlushIntervalSuite extends AnyFunSuite {
 
     def isRunning: Boolean = next.isDefined
 
-    /** The interval has passed. */
+    /** Simulates the end of the interval. */
     def ring(): Unit = next.foreach(_.run())
 
-    /** What was started last, as a thread would have it that is too late to be stopped. */
+    /** The task started last, as run by a thread too late to be stopped. */
     def late: Runnable = next.get
   }
 
@@ -52,7 +52,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
 
   private def sizes(on: RestSinkFixture): Seq[Int] = on.api.requests.map(on.api.rows(_).size)
 
-  test("a request that has waited is sent although no next row comes") {
+  test("a waiting request is sent without a next row") {
     RestSinkFixture.using() { on =>
       writing(on, new ClockTimer(java.time.Duration.ofMillis(1))) { writer =>
         writer.write(on.row(0))
@@ -65,7 +65,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
     }
   }
 
-  test("the time runs from the first row of a request, and not while none waits") {
+  test("the interval begins with the first row of a request, and no timer runs without one") {
     RestSinkFixture.using() { on =>
       val timer = new TestTimer
       writing(on, timer) { writer =>
@@ -84,7 +84,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
     }
   }
 
-  test("a timer that is too late for its request leaves the next one alone") {
+  test("a late timer leaves the next request alone") {
     RestSinkFixture.using() { on =>
       val timer = new TestTimer
       writing(on, timer) { writer =>
@@ -101,7 +101,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
     }
   }
 
-  test("what the timer's request fails with fails the next row, and the commit") {
+  test("a failure in the timer's request fails the next row, and the commit") {
     RestSinkFixture.using() { on =>
       on.api.answer = _ => Answer(400, "no")
       val timer = new TestTimer
@@ -116,7 +116,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
     }
   }
 
-  test("rows that are refused in the timer's request are dead letters of the task") {
+  test("rows rejected in the timer's request are dead letters of the task") {
     RestSinkFixture.using() { on =>
       on.api.answer = _ => Answer(422, "no")
       val timer = new TestTimer
@@ -130,7 +130,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
     }
   }
 
-  test("a task that has ended sends nothing more") {
+  test("a finished task sends nothing more") {
     RestSinkFixture.using() { on =>
       val timer = new TestTimer
       var late = Option.empty[Runnable]
@@ -144,7 +144,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
     }
   }
 
-  test("a task that is killed does not wait for the request that its timer is sending") {
+  test("a killed task does not wait for the request that its timer is sending") {
     RestSinkFixture.using() { on =>
       val arrived = new java.util.concurrent.CountDownLatch(1)
       val leave = new java.util.concurrent.CountDownLatch(1)

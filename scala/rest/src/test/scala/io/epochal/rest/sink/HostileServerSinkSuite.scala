@@ -9,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.{HostileResponses, RawServer}
 
-/** The sink against a server that wants its memory, its time or its tasks. */
+/** The sink against servers that try to exhaust its memory, time or tasks. */
 final class HostileServerSinkSuite extends AnyFunSuite {
 
   HostileResponses.all.foreach { hostile =>
@@ -20,7 +20,7 @@ final class HostileServerSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("results that would become a tree of millions of nodes are refused by name") {
+  test("results that would become millions of tree nodes are refused by name") {
     RestSinkFixture.using() { on =>
       on.api.answer = _ => Answer(200, s"[${"{}," * 1500000}{}]")
       val error = intercept[EpochalException](on.run("results" -> "", "resultStatus" -> "/s").epoch(0, Seq(on.row(1))))
@@ -28,7 +28,7 @@ final class HostileServerSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("a server that takes no more of a request than fits on the way ends it at the deadline") {
+  test("a server that stops reading a request fails at the deadline") {
     val large = InternalRow(1L, UTF8String.fromString("a" * (32 << 20)))
     Using.resource(new RawServer()((_, _) => while (true) Thread.sleep(1000))) { server =>
       RestSinkFixture.using() { on =>

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import io.epochal.support.QueryConformance
 import io.epochal.testkit.{Conformance, FormatSink}
 
-/** The sink in queries that are stopped and killed, into an API that honours the key of a request. */
+/** The sink in queries that are stopped and killed, with an API that honours idempotency keys. */
 final class RestSinkConformanceSuite
     extends QueryConformance(Conformance.sink("epochal-rest", () => new RestFormatSink))
 

@@ -11,7 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 
-/** The sink against servers that fail, refuse, and take only some of the rows. */
+/** The sink against servers that fail, reject, or accept only some of the rows. */
 final class RestSinkFaultsSuite extends AnyFunSuite {
 
   private def refused(condition: String)(body: => Any): EpochalException = {
@@ -22,13 +22,13 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
 
   private def rows(on: RestSinkFixture, range: Range): Seq[InternalRow] = range.map(n => on.row(n.toLong))
 
-  /** The n-th request of all gets the n-th status; what comes later is applied. */
+  /** The n-th request gets the n-th status; later ones are applied. */
   private def first(on: RestSinkFixture, statuses: Int*): Unit = {
     val n = new AtomicInteger
-    on.api.intercept = _ => statuses.lift(n.getAndIncrement()).map(Answer(_, "as told"))
+    on.api.intercept = _ => statuses.lift(n.getAndIncrement()).map(Answer(_, "injected"))
   }
 
-  /** Each row's own status, as its id says. */
+  /** Gives each row a status by its id. */
   private def each(on: RestSinkFixture)(status: Long => String): Unit =
     on.api.answer = request =>
       Answer(
@@ -48,7 +48,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     finally org.apache.commons.io.FileUtils.deleteDirectory(directory.toFile)
   }
 
-  test("a request that fails for a while is repeated under its key; the metrics tell of it") {
+  test("a request that fails temporarily is retried under its key, and the metrics count it") {
     RestSinkFixture.using() { on =>
       first(on, 503, 429, 500)
       val run = on.run("batchSize" -> "10")
@@ -58,7 +58,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("409 to a request with a key means that the first one is still at work: it is repeated") {
+  test("409 to a request with a key means that its first attempt is still in progress: it is retried") {
     RestSinkFixture.using() { on =>
       first(on, 409, 409)
       on.run().epoch(0, rows(on, 0 until 1))
@@ -68,7 +68,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("a status that says that the request is wrong fails at once, and shows no secret") {
+  test("401 fails at once, and shows no secret") {
     RestSinkFixture.using() { on =>
       first(on, 401)
       val secrets = Seq("headers.Authorization" -> "Bearer hunter2", "params.api_key" -> "hunter2")
@@ -77,7 +77,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("requestsPerSecond holds for what is sent, from one task to the next; ignoreStatuses count as success") {
+  test("requestsPerSecond holds from one task to the next; ignoreStatuses count as success") {
     RestSinkFixture.using() { on =>
       val begin = System.nanoTime()
       on.run("requestsPerSecond" -> "50").epoch(0, rows(on, 0 until 6), rows(on, 6 until 12))
@@ -88,7 +88,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("a server that cannot be reached at the start is given up on after three attempts") {
+  test("a server that is unreachable at the start is given up on after three attempts") {
     RestSinkFixture.using() { on =>
       val url = on.api.url
       on.api.close()
@@ -98,7 +98,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("an answer that tells of each row: those that may succeed go again alone, under a key that a replay repeats") {
+  test("with a response per row, rows that may succeed are resent alone, under a key that a replay repeats") {
     RestSinkFixture.using() { on =>
       val busy = new AtomicInteger
       def status(id: Long): String =
@@ -119,7 +119,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("a row that stays asked for fails its epoch with its number") {
+  test("a row that is still retryable when the attempts end fails its epoch with its number") {
     RestSinkFixture.using() { on =>
       each(on)(id => if (id == 2) """{"status":503,"error":"full"}""" else """{"status":200}""")
       val error =
@@ -128,7 +128,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("a row that is refused fails its epoch, naming row, partition and reason") {
+  test("a rejected row fails its epoch, naming row, partition and reason") {
     RestSinkFixture.using() { on =>
       each(on)(id => if (id == 12) """{"status":422,"error":{"reason":"no such thing"}}""" else """{"status":200}""")
       val error = refused("ROW_REFUSED")(
@@ -154,7 +154,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("an answer that does not tell of every row is an error, and never taken for success") {
+  test("results that do not cover every row are an error, never success") {
     RestSinkFixture.using() { on =>
       val options = Seq("batchSize" -> "3", "results" -> "/items")
       Seq("""{"items":[]}""", """{"itmes":[]}""", """{"items":{}}""", """{"items":[{},{},{}]}""", "[]").zipWithIndex
@@ -167,7 +167,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("refused rows go to deadLetterPath, once, however often their epoch comes again") {
+  test("rejected rows go to deadLetterPath once, however often their epoch is replayed") {
     withDirectory { directory =>
       RestSinkFixture.using() { on =>
         each(on)(id => if (id % 4 == 1) """{"status":400,"error":"odd"}""" else """{"status":200}""")
@@ -188,7 +188,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("a refused request puts all of its rows aside, whole, whatever was sent of them; bad rows too") {
+  test("a rejected request puts all of its rows aside, whole, independently of the row template; bad rows too") {
     withDirectory { directory =>
       RestSinkFixture.using() { on =>
         first(on, 422)
@@ -199,14 +199,14 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
         val lines = letters(directory)
         assert(lines.size == 3 && lines.count(_.contains(""""word":"row """)) == 2)
         assert(lines.count(_.contains("the key column 'id' is NULL")) == 1 && lines.last.contains(""""key":null"""))
-        // When the server takes them at last, they are dead letters no more.
+        // Once the server accepts them, they are no longer dead letters.
         on.run(options ++ Seq("batchSize" -> "2", "rowTemplate" -> "{\"id\": ${id}}"): _*).epoch(0, rows(on, 0 until 3))
         assert(letters(directory).isEmpty)
       }
     }
   }
 
-  test("a status that is not the rows' fault fails the query, with a place for dead letters too") {
+  test("a status that does not blame the rows fails the query, even with deadLetterPath") {
     withDirectory { directory =>
       RestSinkFixture.using() { on =>
         on.api.intercept = _ => Some(Answer(403))
@@ -230,7 +230,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("a directory of dead letters that is deleted while the query runs is made again for the next ones") {
+  test("a deadLetterPath that is deleted while the query runs is created again") {
     withDirectory { directory =>
       RestSinkFixture.using() { on =>
         first(on, 422)
@@ -247,7 +247,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("a place for dead letters that cannot be written is refused before the query starts") {
+  test("an unwritable deadLetterPath is refused before the query starts") {
     withDirectory { directory =>
       RestSinkFixture.using() { on =>
         val file = Files.createFile(directory.resolve("file"))

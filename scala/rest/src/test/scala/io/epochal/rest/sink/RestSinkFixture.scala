@@ -17,12 +17,12 @@ import io.epochal.kit.spark.RunningQuery
 import io.epochal.support.{TestEngine, TestWriteInfo}
 import io.epochal.testkit.Epoch
 
-/** The sink without a Spark session: an API, a checkpoint, and an engine that says what the test says. */
+/** The sink without a Spark session: an API, a checkpoint, and a scripted engine. */
 final class RestSinkFixture(val api: OrdersApi) {
   val checkpoint: Path = Files.createTempDirectory("epochal-checkpoint")
   val schema: StructType = new StructType().add("id", LongType).add("word", StringType)
 
-  /** What the plan is said to hold. */
+  /** The operator that the plan reports as unrepeatable. */
   var hindrance: Option[String] = None
   var outputMode: OutputMode = OutputMode.Append
   var trigger: TriggerMode = TriggerMode.MicroBatch
@@ -31,7 +31,7 @@ final class RestSinkFixture(val api: OrdersApi) {
 
   def row(n: Long): InternalRow = InternalRow(n, UTF8String.fromString(s"row $n"))
 
-  /** A start of the query, with the options of a test over those that all have. */
+  /** A start of the query, with the options of a test over the common ones. */
   final class Run(more: (String, String)*) {
     private var epoch = 0L
     private val engine =

@@ -5,7 +5,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 
-/** What is refused before a query starts, and what becomes of the rest. */
+/** Checks of the sink's options before a query starts. */
 final class RestSinkOptionsSuite extends AnyFunSuite {
 
   private val url = "url" -> "http://127.0.0.1/orders"
@@ -20,7 +20,7 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
       .flatMap(RequestShape.of(columns, _))
       .fold(identity, good => fail(s"was taken: $good"))
 
-  test("an unknown option is refused with the nearest right one, a wrong value by its name") {
+  test("an unknown option is refused with the nearest known one, an invalid value by its option") {
     assert(refused(url, "batchsize2" -> "5").getMessage.contains("Did you mean 'batchSize'?"))
     assert(refused(url, "pagination" -> "offset").condition.name == "OPTION_UNKNOWN")
     assert(refused().getMessage.contains("needs the option 'url'"))
@@ -36,7 +36,7 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
     }
   }
 
-  test("options that exclude each other are refused, saying which to leave out") {
+  test("mutually exclusive options are refused, naming the one to leave out") {
     Seq(
       Seq("batchBytes" -> "1m") -> "batchBytes",
       Seq("flushInterval" -> "1s", "idempotencyHeader" -> "none") -> "flushInterval",
@@ -59,11 +59,11 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
     assert(read(url, "keyColumns" -> "id", "batchSize" -> "2", "numPartitions" -> "3").keys.numPartitions == 3)
   }
 
-  test("asynchronous progress tracking is refused: an epoch's number must mean its rows") {
+  test("asynchronous progress tracking is refused: an epoch's number must identify its rows") {
     assert(refused(url, "asyncProgressTrackingEnabled" -> "true").condition.name == "MODE_UNSUPPORTED")
   }
 
-  test("columns that are not there, or have no single value where one is needed, are refused by name") {
+  test("missing columns, and columns without a single value where one is needed, are refused by name") {
     Seq(
       "url" -> "http://h/{idd}" -> "Did you mean url=…{id}…?",
       "url" -> "http://h/{tags}" -> "tags ARRAY<STRING>",
@@ -91,7 +91,7 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
     ).foreach(option => assert(refused(url, option).condition.name == "OPTION_INVALID", option))
   }
 
-  test("values get into a URL encoded, and none leaves its place") {
+  test("values in a URL are encoded, and cannot change its structure") {
     val template =
       read("url" -> "http://h/a%20b/{id}/x?y={a b}&z=1#f", "params.name" -> "{name}", "params.fixed" -> "1 2").url
     assert(template.columns == Seq("id", "a b", "name"))
@@ -104,7 +104,7 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
     assert(read("url" -> "http://h/orders/{id}?key=s3cret").place == "http://h/orders/:id")
   }
 
-  test("an idempotency key is a UUID of version 5 that anyone can work out") {
+  test("an idempotency key is a UUID version 5 that anyone can recompute") {
     // uuid.uuid5(uuid.UUID("2f0a2a1e-6d1b-5c55-9d0e-8f6b1c7e4a90"), '["columns","orders",null]\n{"id":1}') in Python
     val batch = new RequestBatch(false)
     val name = IdempotencyKey.byColumns("orders", None)

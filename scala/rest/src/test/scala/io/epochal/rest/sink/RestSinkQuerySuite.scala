@@ -14,11 +14,11 @@ import org.apache.spark.sql.test.QuerySuite
 
 import io.epochal.core.error.EpochalException
 
-/** Whole queries into an API in this JVM. */
+/** Whole queries against an API in this JVM. */
 final class RestSinkQuerySuite extends QuerySuite {
   import testImplicits._
 
-  /** Ten rows a batch, so many in all. */
+  /** `count` rows, ten per batch. */
   private def source(count: Int, partitions: Int = 3): DataFrame = spark.readStream
     .format("epochal-random")
     .options(
@@ -66,7 +66,7 @@ final class RestSinkQuerySuite extends QuerySuite {
   private def using(honours: Boolean = true)(body: (OrdersApi, File) => Any): Unit =
     withTempDir(checkpoint => OrdersApi.using(honours) { api => body(api, checkpoint); () })
 
-  /** As if Spark had died after the sink's commit and before its own. */
+  /** Simulates a crash of Spark between the sink's commit and its own. */
   private def forgetLastCommit(checkpoint: File): Unit = {
     val directory = checkpoint.toPath.resolve("commits")
     val last = Using.resource(Files.list(directory))(
@@ -97,7 +97,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("a query that fails half way through an epoch repeats its requests, and goes on") {
+  test("a query that fails in the middle of an epoch repeats its requests, and resumes") {
     using() { (api, checkpoint) =>
       val n = new AtomicInteger
       api.intercept = _ => Option.when(n.incrementAndGet() == 16)(Answer(401))
@@ -108,7 +108,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("rows that are done with one by one keep their order: filters, projections, explode, unions, watermarks") {
+  test("row-wise operators keep their order: filters, projections, explode, unions, watermarks") {
     using() { (api, checkpoint) =>
       val frame = source(20)
         .withWatermark("timestamp", "1 minute")
@@ -122,7 +122,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("a plan that may bring rows in another order is refused by its operator or function, and keyColumns mend it") {
+  test("a plan that may reorder rows is refused by its operator or function, and keyColumns allow it") {
     val frames = Seq(
       source(20).repartition(2) -> "Repartition",
       source(20).select($"id", org.apache.spark.sql.functions.rand().as("r")) -> "rand()",
@@ -136,7 +136,7 @@ final class RestSinkQuerySuite extends QuerySuite {
         assert(api.requests.isEmpty)
         run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4"))
         forgetLastCommit(checkpoint)
-        // This server compares bodies: a row of the same key that is not the same is an error, and is not applied.
+        // This server compares bodies: a different row under the same key is an error, and is not applied.
         if (named == "rand()")
           refused("HTTP_STATUS")(run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4")))
         else run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4"))
@@ -172,7 +172,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("an epoch that comes again in other partitions is refused, and goes on when they are as they were") {
+  test("a replayed epoch with other partitions is refused, and resumes once they are restored") {
     using() { (api, checkpoint) =>
       run(source(20), api, checkpoint)
       forgetLastCommit(checkpoint)
@@ -183,7 +183,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch is sent once; under a sinkId and key columns a second one is the same") {
+  test("a batch is sent once; a second one under the same sinkId and key columns has the same keys") {
     using() { (api, _) =>
       def batch(rows: Long, more: (String, String)*): Unit =
         spark
@@ -205,7 +205,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("everything wrong is refused when the query starts, with the options of its own half") {
+  test("invalid settings are refused when the query starts, with the options of their own connector") {
     using() { (api, checkpoint) =>
       refused("OPTION_UNKNOWN")(start(source(10), api, checkpoint, Map("batchsizes" -> "3")))
       refused("OPTION_UNKNOWN")(start(source(10), api, checkpoint, Map("pageSize" -> "3")))
@@ -234,7 +234,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("progress and plans tell what was sent, and no secret") {
+  test("progress and plans show what was sent, and no secret") {
     using() { (api, checkpoint) =>
       val options = Map("batchSize" -> "10", "headers.X-Token" -> "hunter2", "params.k" -> "hunter2")
       val query = run(source(10, partitions = 1), api, checkpoint, options)

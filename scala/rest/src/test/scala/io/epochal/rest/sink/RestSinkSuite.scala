@@ -12,7 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.TriggerMode
 
-/** What is sent, under which keys, and what is made of the answers; driven by hand. */
+/** Requests, their keys, and the handling of responses; driven by hand. */
 final class RestSinkSuite extends AnyFunSuite {
 
   private def refused(condition: String)(body: => Any): EpochalException = {
@@ -23,7 +23,7 @@ final class RestSinkSuite extends AnyFunSuite {
 
   private def rows(on: RestSinkFixture, range: Range): Seq[InternalRow] = range.map(n => on.row(n.toLong))
 
-  test("each row is a request of its own with a key of its own, in the order of the rows") {
+  test("each row is a request with its own key, in the order of the rows") {
     RestSinkFixture.using() { on =>
       on.run().epoch(0, rows(on, 0 until 3))
       assert(on.api.requests.map(_.body) == (0 until 3).map(n => s"""{"id":$n,"word":"row $n"}"""))
@@ -32,7 +32,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("batches end at batchSize, and before the row that would pass batchBytes") {
+  test("batches end at batchSize, and before the row that would exceed batchBytes") {
     RestSinkFixture.using() { on =>
       on.run("batchSize" -> "4").epoch(0, rows(on, 0 until 10))
       assert(on.api.requests.map(on.api.rows(_).size) == Seq(4, 4, 2))
@@ -46,8 +46,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test(
-    "an epoch that comes again sends the same requests under the same keys, and a server that honours them applies it once") {
+  test("a replayed epoch sends the same requests under the same keys, and a server that honours them applies it once") {
     Seq(Nil, Seq("batchSize" -> "4"), Seq("keyColumns" -> "id"), Seq("keyColumns" -> "id", "batchSize" -> "4")).foreach {
       more =>
         RestSinkFixture.using() { on =>
@@ -64,7 +63,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("a server that takes no notice of keys gets the rows at least once") {
+  test("a server that ignores keys gets the rows at least once") {
     RestSinkFixture.using(honours = false) { on =>
       on.run().epoch(0, rows(on, 0 until 5))
       on.run().epoch(0, rows(on, 0 until 5))
@@ -82,7 +81,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("equal rows in different places, epochs and partitions are different requests") {
+  test("equal rows in different positions, epochs and partitions are different requests") {
     RestSinkFixture.using() { on =>
       val run = on.run()
       run.epoch(0, Seq.fill(3)(on.row(1)), Seq.fill(2)(on.row(1)))
@@ -91,7 +90,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("other rows in the same place have another key: what a replay brings instead is sent, and not lost") {
+  test("different rows in the same position have different keys: a replay's rows are sent, and not lost") {
     RestSinkFixture.using() { on =>
       on.run().epoch(0, rows(on, 0 until 5))
       on.run().epoch(0, rows(on, 5 until 10))
@@ -117,7 +116,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("requests of several rows with key columns are dealt out and sorted by them, others are left as they come") {
+  test("requests of several rows with key columns are clustered and sorted by them, others keep their partitions") {
     RestSinkFixture.using() { on =>
       val table =
         RestSinkSettings.read(RestSinkFixture.options(on.api) ++ Map("keyColumns" -> "id", "batchSize" -> "5"))
@@ -134,7 +133,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("a plan whose order may change is refused, naming the operator and what to do, before anything is sent") {
+  test("a plan whose order may change is refused before anything is sent, naming the operator and a remedy") {
     RestSinkFixture.using() { on =>
       on.hindrance = Some("the operator Aggregate")
       val error = refused("ORDER_NOT_REPEATABLE")(on.run().epoch(0, rows(on, 0 until 2)))
@@ -146,7 +145,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("an epoch that was begun in other partitions or batches is refused, since its keys would be others") {
+  test("a replayed epoch with other partitions or batches is refused, since its keys would differ") {
     RestSinkFixture.using() { on =>
       on.run().begin(3, partitions = 2)
       val error = refused("EPOCH_PARTITIONING_CHANGED")(on.run().begin(3, partitions = 4))
@@ -159,7 +158,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("an epoch that was begun under other key columns, or one row a request, is refused likewise") {
+  test("a replayed epoch with other key columns, or other rows per request, is refused") {
     RestSinkFixture.using() { on =>
       Seq(
         Seq.empty -> Seq("keyColumns" -> "id"),
@@ -176,7 +175,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("without key columns a new query under the same sinkId has keys of its own") {
+  test("without key columns a new query under the same sinkId has its own keys") {
     RestSinkFixture.using() { on =>
       on.run("sinkId" -> "orders").epoch(0, rows(on, 0 until 1))
       on.query = UUID.randomUUID.toString
@@ -185,7 +184,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("a note of how an epoch was begun that was not finished stands for one of which nothing was sent") {
+  test("an incomplete record of an epoch's partitions counts as an epoch with nothing sent") {
     RestSinkFixture.using() { on =>
       on.run().begin(3, partitions = 2)
       val note = on.checkpoint.resolve("epochal-rest").resolve("3")
@@ -208,7 +207,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("a row is written as the template says, with values encoded for where they stand") {
+  test("a row is written by its template, with values encoded for their place") {
     RestSinkFixture.using() { on =>
       on.run(
         "method" -> "PUT",
@@ -239,7 +238,7 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("NULLs are written, or left out when asked; where a value is needed they make a bad row") {
+  test("NULLs are written, or left out with ignoreNullFields; where a value is needed they make a bad row") {
     RestSinkFixture.using() { on =>
       val row = InternalRow(null, null)
       on.run().epoch(0, Seq(row))

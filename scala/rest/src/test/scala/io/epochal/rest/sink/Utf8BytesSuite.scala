@@ -8,21 +8,21 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 final class Utf8BytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
-  /** Surrogates, alone and in pairs, among all else. */
+  /** Texts with surrogates, alone and in pairs. */
   private val texts: Gen[String] =
     Gen.listOf(Gen.oneOf(Gen.asciiChar, Arbitrary.arbitrary[Char], Gen.choose('\ud800', '\udfff'))).map(_.mkString)
 
-  test("bytes are those of UTF-8, wherever the text was cut into pieces") {
+  test("bytes are UTF-8, independently of how the text is split") {
     forAll(texts, Gen.choose(1, 7)) { (text, piece) =>
       val out = new Utf8Bytes
       text.grouped(piece).foreach(part => out.write(part.toCharArray, 0, part.length))
-      // Half of a pair at the very end may still get its other half.
+      // An unpaired surrogate at the very end may still be completed.
       val whole = if (text.lastOption.exists(Character.isHighSurrogate)) text.dropRight(1) else text
       assert(out.text(0, out.length) == new String(whole.getBytes(UTF_8), UTF_8))
     }
   }
 
-  test("what is truncated is gone, and the array is used again") {
+  test("truncated bytes are dropped, and the array is reused") {
     val out = new Utf8Bytes
     out.write("abc€")
     out.truncate(2)

@@ -5,7 +5,7 @@ import org.scalatest.Assertions
 
 import io.epochal.core.error.EpochalException
 
-/** Queries over an API whose pages name the next one, as Spark would run them, without a session. */
+/** Queries over an API whose pages name the next one, run as by Spark, without a session. */
 trait ChainFixture extends Assertions {
 
   protected val schema: StructType = ChainFixture.Schema

@@ -15,7 +15,7 @@ import io.epochal.support.LoggedLines
 
 final class ClientLogSuite extends AnyFunSuite {
 
-  test("at DEBUG, too, nothing of a request is logged that may be secret") {
+  test("even at DEBUG no possible secret of a request is logged") {
     RecordsApi.using(records = 3) { api =>
       val options = RestOptions
         .read(

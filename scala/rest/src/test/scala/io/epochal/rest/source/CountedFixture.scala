@@ -5,7 +5,7 @@ import org.scalatest.Assertions
 
 import io.epochal.core.error.EpochalException
 
-/** Queries over an API whose records are told by counting them, as Spark would run them, without a session. */
+/** Queries over an API with counted records, run as by Spark, without a session. */
 trait CountedFixture extends Assertions {
 
   protected val schema: StructType = CountedFixture.Schema
@@ -13,7 +13,7 @@ trait CountedFixture extends Assertions {
   protected class Query(val api: RecordsApi, options: Seq[(String, String)])
       extends SteppedQuery(api.url, CountedFixture.Schema, options)
 
-  /** Over so many records, ten a page. */
+  /** A query over so many records, ten per page. */
   protected def query(records: Int, options: (String, String)*)(body: Query => Any): Unit =
     RecordsApi.using(records) { api =>
       val _ = body(new Query(api, Seq("pageSize" -> "10") ++ options))

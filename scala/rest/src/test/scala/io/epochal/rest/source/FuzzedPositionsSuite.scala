@@ -19,7 +19,7 @@ import io.epochal.support.Fuzz
 import io.epochal.support.Fuzz.{changed, one}
 import io.epochal.testkit.MicroBatch
 
-/** Offsets and journals of which somebody, or a disk, has changed a few bytes: the rows that were there, or a named error. */
+/** Offsets and journals with a few changed bytes: they give the original rows, or a named error. */
 final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAfterAll {
   import FuzzedPositionsSuite._
 
@@ -82,7 +82,7 @@ final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     to
   }
 
-  /** Runs `body` with a stream at a checkpoint that is not needed afterwards. */
+  /** Runs `body` with a stream at a disposable checkpoint. */
   private def on[S <: MicroBatchStream](checkpoint: Path, open: Path => S)(body: S => Any): Unit =
     try {
       val stream = open(checkpoint)
@@ -93,7 +93,7 @@ final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAft
   private def bytes(random: Random, text: String): String =
     new String(changed(random, text.getBytes("UTF-8"), 4, words), "UTF-8")
 
-  fuzz("whatever is changed in an offset of a chain, it gives rows of the list or a named error") { random =>
+  fuzz("any change in an offset of a chain gives rows of the list or a named error") { random =>
     on(copy(), chained) { stream =>
       val end = stream.deserializeOffset(bytes(random, written.offset))
       val rows = MicroBatch.read(stream, schema, stream.initialOffset(), end)
@@ -101,7 +101,7 @@ final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     }
   }
 
-  fuzz("whatever is changed in a journal, it gives its rows or a named error") { random =>
+  fuzz("any change in a journal gives its rows or a named error") { random =>
     val checkpoint = copy()
     val files = Using.resource(Files.list(checkpoint.resolve("journal")))(_.iterator.asScala.toSeq)
     val file = one(random, files.sortBy(_.toString))
@@ -112,22 +112,21 @@ final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     }
   }
 
-  fuzz("whatever is changed in the first offset that a checkpoint keeps, the stream begins or fails by name") {
-    random =>
-      val checkpoint = copy()
-      Using
-        .resource(Files.walk(checkpoint))(_.iterator.asScala.toSeq)
-        .filter(path => Files.isRegularFile(path) && !path.toString.contains("journal"))
-        .foreach(path => Files.write(path, changed(random, Files.readAllBytes(path), 3, words)))
-      on(checkpoint, chained) { stream =>
-        val start = stream.initialOffset()
-        MicroBatch.next(stream, start, ReadLimit.maxRows(5)).foreach(MicroBatch.read(stream, schema, start, _))
-      }
+  fuzz("after any change in the first offset that a checkpoint keeps, the stream starts or fails by name") { random =>
+    val checkpoint = copy()
+    Using
+      .resource(Files.walk(checkpoint))(_.iterator.asScala.toSeq)
+      .filter(path => Files.isRegularFile(path) && !path.toString.contains("journal"))
+      .foreach(path => Files.write(path, changed(random, Files.readAllBytes(path), 3, words)))
+    on(checkpoint, chained) { stream =>
+      val start = stream.initialOffset()
+      MicroBatch.next(stream, start, ReadLimit.maxRows(5)).foreach(MicroBatch.read(stream, schema, start, _))
+    }
   }
 
   Seq[(String, Path => MicroBatchStream)]("epochal-random" -> random, "a counted list" -> plain).foreach {
     case (source, open) =>
-      fuzz(s"whatever is changed in an offset of $source, it gives rows or a named error") { random =>
+      fuzz(s"any change in an offset of $source gives rows or a named error") { random =>
         counted.count = 40
         on(Files.createTempDirectory(scratch, "round").resolve("0"), open) { stream =>
           val start = stream.initialOffset()

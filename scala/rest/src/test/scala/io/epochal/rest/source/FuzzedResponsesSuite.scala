@@ -22,17 +22,17 @@ import io.epochal.support.Fuzz
 import io.epochal.support.Fuzz.{changed, one, some}
 import io.epochal.testkit.MicroBatch
 
-/** Responses that are right but for a few bytes: of heads, chunks, encodings, links, JSON and CSV. Rows or a named error come
-  * of each, and no request goes to another server.
+/** Valid responses with a few changed bytes in heads, chunks, encodings, links, JSON and CSV. Each gives rows or a named
+  * error, and no request goes to another server.
   */
 final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAfterAll {
 
   @volatile private var response: Int => Array[Byte] = _ => Array.emptyByteArray
   private val number = new AtomicInteger
   private val server = new RawServer()((_, out) => out.write(response(number.getAndIncrement())))
-  private val elsewhere = new RawServer(awaitHead = false)((_, _) => ())
+  private val otherServer = new RawServer(awaitHead = false)((_, _) => ())
 
-  override def afterAll(): Unit = Seq(server, elsewhere).foreach(_.close())
+  override def afterAll(): Unit = Seq(server, otherServer).foreach(_.close())
 
   private val schema = StructType.fromDDL(
     "id INT, name STRING, price DECIMAL(10,2), at TIMESTAMP, tags ARRAY<STRING>, more STRUCT<a: DOUBLE, b: MAP<STRING, INT>>")
@@ -53,7 +53,7 @@ final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     .mkString("id,name,price,at\n", "", "")
 
   private lazy val words: Seq[String] = {
-    val other = elsewhere.url
+    val other = otherServer.url
     val host = other.stripPrefix("http:").stripSuffix("/c")
     Seq(
       other,
@@ -134,7 +134,7 @@ final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     all.foldLeft(Array.emptyByteArray)(_ ++ _) ++ "0\r\n\r\n".getBytes
   }
 
-  /** A response with changes in its body, or in what is sent. */
+  /** A response with changes in its body, or in the bytes sent. */
   private def respond(random: Random, body: String, headers: Seq[String]): Array[Byte] = {
     val content = changed(random, body.getBytes("UTF-8"), random.nextInt(3), words)
     val (packed, encoding) =
@@ -210,11 +210,11 @@ final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     try read(random, directory.resolve("0"))
     finally {
       FileUtils.deleteDirectory(directory.toFile)
-      assert(elsewhere.connections == 0, "a request to another server")
+      assert(otherServer.connections == 0, "a request to another server")
     }
   }
 
-  fuzz("an epoch is sent, or fails by name, whatever the server says to it") { random =>
+  fuzz("an epoch is sent, or fails by name, after any response") { random =>
     val results = """[{"status":201,"id":1},{"status":"ok","error":{"message":"no"}}]"""
     val seed = random.nextLong()
     number.set(0)
@@ -227,6 +227,6 @@ final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAft
         on.run(soon ++ (if (random.nextBoolean()) ways else Nil) ++ some(random, dead): _*)
           .epoch(0, Seq(row, on.row(2)))
       }
-    finally assert(elsewhere.connections == 0, "a request to another server")
+    finally assert(otherServer.connections == 0, "a request to another server")
   }
 }

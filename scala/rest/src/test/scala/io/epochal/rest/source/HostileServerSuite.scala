@@ -12,7 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.rest.http.{HostileResponses, RawServer}
 
-/** The source against a server that wants its memory, its time or its tasks. */
+/** The source against servers that try to exhaust its memory, time or tasks. */
 final class HostileServerSuite extends AnyFunSuite with StubbedApi {
 
   private val members: Array[Byte] = {
@@ -28,7 +28,7 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a page behind twenty thousand empty members of gzip is read") {
+  test("a page after twenty thousand empty gzip members is read") {
     respond(aResponse().withHeader("Content-Encoding", "gzip").withBody(members))
     assert(readAll(stream()).size == 3)
   }
@@ -42,7 +42,7 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("an interrupt ends a response that trickles, long before its deadline") {
+  test("an interrupt aborts a trickling response, long before its deadline") {
     val begun = new CountDownLatch(1)
     Using.resource(new RawServer()((_, out) => {
       out.write("HTTP/1.1 200 OK\r\n\r\n".getBytes)
@@ -69,7 +69,7 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
     "nesting of 2000" -> s"""[{"a":${"[" * 2000}${"]" * 2000}}]""" -> "nesting depth",
     "a hundred thousand opening brackets" -> "[" * 100000 -> "nesting depth"
   ).foreach { case ((what, body), reason) =>
-    test(s"$what is no JSON to us, and not asked for again") {
+    test(s"$what is invalid JSON, and not requested again") {
       respond(okJson(body))
       val error = failure(readAll(stream()))
       assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains(reason), error.getMessage)
@@ -77,7 +77,7 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a redirect to an address of 60 KB, and a body that repeats a credential's name, are shown in short") {
+  test("a redirect to an address of 60 KB, and a body that repeats a credential's name, are shortened in errors") {
     val redirect = s"http://h/${"password" * 7500}"
     Seq(
       aResponse().withStatus(302).withHeader("Location", redirect),
@@ -89,7 +89,7 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a token server gets no more memory than a token needs") {
+  test("a token server's response is limited to the size of a token") {
     val body = s"""{"access_token":"${"a" * (2 << 20)}"}"""
     server.stubFor(post(urlPathEqualTo("/c")).willReturn(okJson(body)))
     val login = Seq("oauth.tokenUrl" -> url, "oauth.clientId" -> "me", "oauth.clientSecret" -> secret)

@@ -50,7 +50,7 @@ object NoSignerWitness {
   @volatile var ran = false
 }
 
-/** Its class says when it is initialised. */
+/** Records the initialisation of its class. */
 object NoSigner {
   NoSignerWitness.ran = true
 }
@@ -60,7 +60,7 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
   private val hmac = Seq("signerClass" -> classOf[HmacSigner].getName, "signer.key" -> secret)
   private val broken = "signerClass" -> classOf[BrokenSigner].getName
 
-  test("every request is signed as it is sent, and one that is made again is signed anew") {
+  test("every request is signed as it is sent, and signed again on a retry") {
     respond(aResponse().withStatus(503), good)
     assert(readAll(stream(hmac ++ Seq("params.q" -> "a b", "apiKey" -> "k", "apiKeyParam" -> "key"): _*)).size == 3)
     val sent = server.getAllServeEvents.asScala.map(_.getRequest).toSeq
@@ -73,13 +73,13 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
     assert(numbers.size == 3 && numbers.distinct == numbers)
   }
 
-  test("a signer is told the headers that go with a request, its own replace them") {
+  test("a signer gets the headers of a request, and its own replace them") {
     respond(good)
     readAll(stream(broken, "signer.X-Key" -> "signed", "headers.x-key" -> "plain"))
     assert(server.getAllServeEvents.asScala.forall(_.getRequest.header("X-Key").values.asScala.toSeq == Seq("signed")))
   }
 
-  test("a signer that cannot be made or configured is refused before the query starts") {
+  test("a signer that cannot be instantiated or configured is refused before the query starts") {
     def refused(options: (String, String)*): String = failure(read(options: _*)).getMessage
     assert(refused("signerClass" -> "no.such.Class").contains("the class is not on the class path"))
     assert(refused("signerClass" -> "java.lang.String").contains("it is not an io.epochal.kit.RequestSigner"))
@@ -89,13 +89,13 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
     assert(refused("signer.key" -> secret).contains("[EPOCHAL.OPTION_CONFLICT]"))
   }
 
-  test("a class that is no signer is not initialised") {
+  test("a class that is not a signer is not initialised") {
     val name = "io.epochal.rest.source.NoSigner$"
     assert(failure(read("signerClass" -> name)).getMessage.contains("it is not an io.epochal.kit.RequestSigner"))
     assert(!NoSignerWitness.ran)
   }
 
-  test("a signer that fails ends the query at once, without what it said") {
+  test("a signer that fails ends the query at once, without its message") {
     respond(good)
     val error = failure(readAll(stream(broken)))
     assert(
@@ -106,7 +106,7 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
     assert(requests == 0)
   }
 
-  test("what a signer is told is in no text") {
+  test("a signer's settings appear in no text") {
     assert(!read(hmac: _*).toString.contains(secret))
   }
 }

@@ -13,12 +13,12 @@ import io.epochal.kit.access.Secret
 import io.epochal.rest.http.auth.BearerToken
 import io.epochal.testkit.{MicroBatch, Serialization}
 
-/** Who asks: every scheme, with secrets from every place. */
+/** Authentication: every scheme, with secrets from every place. */
 final class RestAuthSuite extends AnyFunSuite with StubbedApi {
 
   private var clients = 0
 
-  /** OAuth by a client that no other test uses: tokens are kept for all queries of the JVM. */
+  /** OAuth with a new client: tokens are shared by all queries of the JVM. */
   private def oauth(more: (String, String)*): Seq[(String, String)] = {
     clients += 1
     Seq(
@@ -39,18 +39,19 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
   private def token(text: String): ResponseDefinitionBuilder =
     okJson(s"""{"access_token":"$text","token_type":"bearer","expires_in":3600}""")
 
-  /** The API takes this value of Authorization, and responds with 401 to any other. */
+  /** Makes the API accept only this value of Authorization; others get 401. */
   private def takesOnly(authorization: String): Unit = {
     server.stubFor(get(urlPathEqualTo("/c")).willReturn(aResponse().withStatus(401)))
     server.stubFor(get(urlPathEqualTo("/c")).withHeader("Authorization", equalTo(authorization)).willReturn(good))
     ()
   }
 
-  private def asked: Int = server.countRequestsMatching(postRequestedFor(urlPathEqualTo("/token")).build()).getCount
+  private def tokenRequests: Int =
+    server.countRequestsMatching(postRequestedFor(urlPathEqualTo("/token")).build()).getCount
 
   private def refused(more: (String, String)*): EpochalException = failure(read(more: _*))
 
-  test("a bearer token by value, in a file and in the environment is that of every request") {
+  test("a bearer token by value, in a file and in the environment is sent with every request") {
     val file = Files.writeString(Files.createTempFile("epochal", "token"), s"$secret\n")
     val (name, value) = sys.env.find { case (n, v) => n.matches("[A-Z]+") && v.matches("[!-~]{6,}") }.get
     Seq(("", secret, secret), ("File", file.toString, secret), ("Env", name, value)).foreach {
@@ -61,7 +62,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a token in a file is read anew, and travels to the tasks as it was when their batch began") {
+  test("a token in a file is read again, and tasks get it as read when their batch began") {
     val file = Files.writeString(Files.createTempFile("epochal", "token"), "first")
     val source = stream("bearerTokenFile" -> file.toString)
     val start = source.initialOffset()
@@ -75,14 +76,14 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(left.http.auth.schemes == Seq(BearerToken.Settings("bearerTokenFile", Secret.Given("second"))))
   }
 
-  test("basic authorization has user and password, or a key alone as the user") {
+  test("basic authentication has user and password, or a key alone as the user") {
     takesOnly("Basic bWU6aHVudGVyMg==")
     assert(readAll(stream("user" -> "me", "password" -> secret)).size == 3)
     takesOnly("Basic aHVudGVyMjo=")
     assert(readAll(stream("user" -> secret)).size == 3)
   }
 
-  test("an API key stands in a header or in a parameter, beside any other authorization") {
+  test("an API key is sent in a header or a parameter, besides any other authentication") {
     respond(good)
     readAll(stream("apiKey" -> secret))
     server.verify(getRequestedFor(urlEqualTo("/c")).withHeader("X-API-Key", equalTo(secret)))
@@ -101,7 +102,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     tokens(token("t1"))
     takesOnly("Bearer t1")
     val source = stream(oauth("oauth.scope" -> "read all", "oauth.params.audience" -> "api"): _*)
-    assert(readAll(source).size == 3 && asked == 1)
+    assert(readAll(source).size == 3 && tokenRequests == 1)
     server.verify(
       postRequestedFor(urlPathEqualTo("/token"))
         .withHeader("Authorization", equalTo(basic(s"client%20$clients", secret)))
@@ -112,7 +113,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
   private def basic(user: String, password: String): String =
     s"Basic ${java.util.Base64.getEncoder.encodeToString(s"$user:$password".getBytes)}"
 
-  test("client id and secret stand in the body where the server wants them there") {
+  test("client id and secret are sent in the body with oauth.clientAuth=body") {
     tokens(token("t1"))
     takesOnly("Bearer t1")
     readAll(stream(oauth("oauth.clientAuth" -> "body"): _*))
@@ -122,7 +123,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
         .withRequestBody(containing(s"client_id=client%20$clients&client_secret=$secret")))
   }
 
-  test("a refresh token is the grant where there is one, of a client with a secret or without") {
+  test("a refresh token, if set, is the grant, with or without a client secret") {
     tokens(token("t1"))
     takesOnly("Bearer t1")
     val public = oauth("oauth.refreshToken" -> "r1").filterNot(_._1 == "oauth.clientSecret")
@@ -132,34 +133,34 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
         equalTo(s"grant_type=refresh_token&refresh_token=r1&client_id=client%20$clients")))
   }
 
-  test("a token that the API does not take any more is renewed, and the request made again") {
+  test("a token that the API rejects is renewed, and the request repeated") {
     tokens(token("t1"), token("t2"))
     takesOnly("Bearer t1")
     val source = stream(oauth(): _*)
     assert(readAll(source).size == 3)
     takesOnly("Bearer t2")
-    assert(readAll(source).size == 3 && asked == 2)
+    assert(readAll(source).size == 3 && tokenRequests == 2)
     assert(metric(source, "retries") == 0)
   }
 
-  test("an API that takes no token at all fails with its 401, after one renewal") {
+  test("an API that rejects every token fails with its 401, after one renewal") {
     tokens(token("t1"))
     takesOnly("Bearer none")
     val error = failure(readAll(stream(oauth(): _*)))
-    assert(error.condition.name == "HTTP_STATUS" && error.values("status") == "401" && asked == 2)
+    assert(error.condition.name == "HTTP_STATUS" && error.values("status") == "401" && tokenRequests == 2)
   }
 
-  test("a token server that is busy is asked again") {
+  test("a busy token server is retried") {
     tokens(aResponse().withStatus(503), aResponse().withStatus(429).withHeader("Retry-After", "0"), token("t1"))
     takesOnly("Bearer t1")
-    assert(readAll(stream(oauth(): _*)).size == 3 && asked == 3)
+    assert(readAll(stream(oauth(): _*)).size == 3 && tokenRequests == 3)
   }
 
-  test("a token server that says no is named with its reason, without the secrets that it repeats") {
+  test("the refusal of a token server is reported with its reason, without the secrets that it repeats") {
     val body = s"""{"error":"invalid_client","error_description":"the secret $secret has expired"}"""
     tokens(aResponse().withStatus(400).withBody(body))
     val error = failure(readAll(stream(oauth(): _*)))
-    assert(error.condition.name == "OAUTH_REFUSED" && asked == 1)
+    assert(error.condition.name == "OAUTH_REFUSED" && tokenRequests == 1)
     assert(
       error.getMessage.contains(
         s"http://localhost:${server.port}/token issued no access token: status 400, invalid_client"))
@@ -176,7 +177,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(error.getMessage.contains("(3 attempts)"))
   }
 
-  test("what a server repeats of any secret is in no error") {
+  test("secrets that a server repeats appear in no error") {
     Seq(
       Seq("headers.X-Key" -> secret),
       Seq("headers.Authorization" -> s"Bearer $secret"),
@@ -209,7 +210,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("options that mean nothing without another one are refused") {
+  test("options without the option that they depend on are refused") {
     Seq(
       "password" -> secret,
       "apiKeyParam" -> "key",
@@ -224,7 +225,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(refused("apiKey" -> secret, "apiKeyHeader" -> "x", "headers.X" -> "v").condition.name == "OPTION_CONFLICT")
   }
 
-  test("a secret that cannot be read, or not be sent, is refused before the query starts") {
+  test("a secret that cannot be read or sent is refused before the query starts") {
     val broken = Files.writeString(Files.createTempFile("epochal", "token"), s"$secret\nX-Injected: 1")
     assert(refused("bearerTokenFile" -> "/no/such/file").getMessage.contains("bearerTokenFile=/no/such/file"))
     assert(refused("user" -> "me", "passwordEnv" -> "EPOCHAL_NONE").condition.name == "SECRET_UNREADABLE")
@@ -234,7 +235,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(refused("apiKey" -> "k\r\nX: 1").condition.name == "OPTION_INVALID")
   }
 
-  test("no text of the options has a secret") {
+  test("toString of the options hides secrets") {
     Seq(
       Seq("bearerToken" -> secret),
       Seq("user" -> secret, "password" -> secret),

@@ -25,11 +25,11 @@ final class RestChainQuerySuite extends QuerySuite {
       .options(Map("url" -> api.url) ++ ChainApi.kinds(kind) ++ more)
       .load()
 
-  /** Every batch that was delivered, by its number; a batch that comes again adds another list of ids. */
+  /** The ids of every delivered batch, by its number; a replay adds another list. */
   final private class Delivered {
     private val batches = new ConcurrentHashMap[Long, Vector[Seq[Int]]]
 
-    /** Called in each batch before it is delivered. */
+    /** Called before each batch is delivered. */
     @volatile var before: Long => Unit = _ => ()
 
     def start(frame: DataFrame, checkpoint: File, trigger: Trigger): StreamingQuery =
@@ -51,7 +51,7 @@ final class RestChainQuerySuite extends QuerySuite {
 
     def apply(number: Long): Vector[Seq[Int]] = batches.getOrDefault(number, Vector.empty)
 
-    /** The ids of all batches, as they came last. */
+    /** The ids of all batches, by their last delivery. */
     def all: Seq[Int] = batches.asScala.toSeq.sortBy(_._1).flatMap(_._2.last)
   }
 
@@ -59,7 +59,7 @@ final class RestChainQuerySuite extends QuerySuite {
     Seq(s"$number", s".$number.crc").foreach(name => Files.deleteIfExists(checkpoint.toPath.resolve(log).resolve(name)))
 
   ChainApi.kinds.keys.foreach { kind =>
-    test(s"$kind: a query that is stopped and started again delivers every record once, while the API grows") {
+    test(s"$kind: a query that is stopped and restarted delivers every record once, while the API grows") {
       ChainApi.using(records = 25) { api =>
         withTempDir { checkpoint =>
           val delivered = new Delivered
@@ -92,7 +92,7 @@ final class RestChainQuerySuite extends QuerySuite {
   }
 
   test(
-    "a batch whose commit was lost is delivered again from the journal, though the API responds no more and has forgotten all") {
+    "a batch whose commit was lost is delivered again from the journal, though the API is down and has lost its records") {
     ChainApi.using(records = 35) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -111,18 +111,18 @@ final class RestChainQuerySuite extends QuerySuite {
     }
   }
 
-  test("a run that fails in a batch ending inside a page goes on from the journal, and asks for no page twice") {
+  test("a run that fails in a batch ending inside a page resumes from the journal, and requests no page twice") {
     ChainApi.using(records = 40) { api =>
       withTempDir { checkpoint =>
         api.pageSize = 20
         val delivered = new Delivered
         def frame = stream(api, "next-url", "maxRowsPerBatch" -> "7")
-        val asked = ListBuffer.empty[String]
+        val requests = ListBuffer.empty[String]
         delivered.before = number =>
           if (number == 1) {
             eventually(timeout(30.seconds)) {
-              asked ++= api.requests()
-              assert(asked.size == 2)
+              requests ++= api.requests()
+              assert(requests.size == 2)
             }
             throw new IllegalStateException("the sink is gone")
           }
@@ -131,13 +131,13 @@ final class RestChainQuerySuite extends QuerySuite {
         delivered.before = _ => ()
         delivered.run(frame, checkpoint)
         assert(delivered.all == (0 until 40) && delivered(1) == Vector(7 until 14))
-        // The first run looked for the end, and so did the second.
-        assert(asked.toSeq ++ api.requests() == Seq("", "c20", "c20"))
+        // Both runs searched for the end.
+        assert(requests.toSeq ++ api.requests() == Seq("", "c20", "c20"))
       }
     }
   }
 
-  test("a run that ends between the journal and the offset log asks again, and its segments count for nothing") {
+  test("a run that ends between the journal and the offset log requests again, and its segments are ignored") {
     ChainApi.using(records = 40) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -168,7 +168,7 @@ final class RestChainQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch that was journalled comes again from there, when the query does not journal any more") {
+  test("a journalled batch is replayed from the journal, even if the query no longer journals") {
     RecordsApi.using(records = 20) { api =>
       withTempDir { checkpoint =>
         def frame(journal: Boolean) = spark.readStream
@@ -188,7 +188,7 @@ final class RestChainQuerySuite extends QuerySuite {
     }
   }
 
-  test("an idle API gets no batch, and one request a poll") {
+  test("an idle API gets no batch, and one request per poll") {
     ChainApi.using(records = 5) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -204,7 +204,7 @@ final class RestChainQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch read gives all records, and the columns that are asked for") {
+  test("a batch read has all records, and the selected columns") {
     ChainApi.using(records = 57) { api =>
       ChainApi.kinds.values.foreach { options =>
         val frame =

@@ -10,24 +10,26 @@ import io.epochal.rest.source.page.ChainPartition
 import io.epochal.rest.source.paging.{RestOffset, RestOptions, RestPosition}
 import io.epochal.testkit.MicroBatch
 
-/** The source over APIs whose pages name the next one, well and badly. */
+/** The source over correct and faulty APIs whose pages name the next one. */
 final class RestChainSuite extends AnyFunSuite with ChainFixture {
 
   ChainApi.kinds.keys.foreach { kind =>
-    test(s"$kind: every page is asked for once, whatever batches it is cut into and however often they are replayed") {
+    test(s"$kind: every page is requested once, regardless of batch limits and replays") {
       query(30, kind) { query =>
         val ids = Iterator.continually(query.batch(ReadLimit.maxRows(7))).takeWhile(_.nonEmpty).toVector
         assert(ids.map(_.size) == Vector(7, 7, 7, 7, 2) && ids.flatten == (0 until 30))
-        // The last page is asked for again, once while the batch before the last ran and once by the poll at the end.
-        val asked = query.api.requests()
-        assert(asked.filter(_.nonEmpty).distinct.take(7) == (1 to 7).map(i => s"c${i * 4}") && asked.size <= 10, asked)
+        // The last page is requested again: once while the second-to-last batch runs, and once by the poll at the end.
+        val requests = query.api.requests()
+        assert(
+          requests.filter(_.nonEmpty).distinct.take(7) == (1 to 7).map(i => s"c${i * 4}") && requests.size <= 10,
+          requests)
         query.restart()
-        // A key leads behind its record, and not to the page that has it.
+        // A key is the last record of its page, and leads past it.
         assert(query.batch().isEmpty && query.api.requests() == Seq(if (kind == "keyset") "c30" else "c28"))
       }
     }
 
-    test(s"$kind: a list that grows is read on, from within its last page and from a full one") {
+    test(s"$kind: a growing list is continued, from within its last page and from a full one") {
       query(0, kind) { query =>
         val delivered = Seq(0, 3, 4, 5, 8, 8, 21).map { count =>
           query.api.count = count
@@ -55,18 +57,18 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a run that dies after it has journalled, and before Spark has logged it, asks for those pages again") {
+  test("a run that dies after journalling, before Spark has logged the offset, requests those pages again") {
     query(30, "cursor") { query =>
       query.batch(ReadLimit.maxRows(6))
       query.stream.latestOffset(query.at, ReadLimit.maxRows(10))
       val orphan = query.segments.size
-      query.stream = query.start() // The other one was killed, and has stopped nothing.
+      query.stream = query.start() // The other one was killed, without stopping.
       assert(orphan == 2 && query.batch(ReadLimit.maxRows(10)) == (6 until 16))
       assert(query.batch() == (16 until 30))
     }
   }
 
-  test("a run that is stopped removes what no offset can name") {
+  test("a stopped run removes segments that no offset can name") {
     query(3, "cursor", "minRowsPerBatch" -> "10") { query =>
       val limit = query.stream.getDefaultReadLimit
       assert(query.batch(limit).isEmpty && query.segments.size == 1)
@@ -78,7 +80,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("rows that wait for a minimum are received once, and give no empty batch") {
+  test("rows that wait for a minimum are received once, and make no empty batch") {
     query(0, "cursor", "minRowsPerBatch" -> "9") { query =>
       val limit = query.stream.getDefaultReadLimit
       (0 to 8).foreach { count =>
@@ -92,7 +94,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("an idle API costs one request a poll") {
+  test("an idle API costs one request per poll") {
     query(10, "cursor") { query =>
       query.batch()
       query.api.requests()
@@ -102,7 +104,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("segments of batches that are done are removed, but those of the last three") {
+  test("segments of completed batches are removed, except those of the last three") {
     query(400, "cursor") { query =>
       Iterator.continually(query.batch(ReadLimit.maxRows(10))).takeWhile(_.nonEmpty).foreach { _ =>
         assert(query.segments.size <= 7, query.at.json)
@@ -111,7 +113,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a server that fails for a while is asked again, and no page is read twice") {
+  test("a server that fails temporarily is retried, and no page is read twice") {
     query(30, "link") { query =>
       val failing = Iterator.continually(Seq(503, 200, 429, 500, 200)).flatten
       query.api.before = () => failing.synchronized(failing.next())
@@ -119,7 +121,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a page that fails for good ends the batch, and the next run goes on from where the last one was logged") {
+  test("a page that keeps failing ends the batch, and the next run resumes from the last logged offset") {
     query(30, "cursor") { query =>
       assert(query.batch(ReadLimit.maxRows(5)) == (0 until 5))
       query.api.before = () => if (query.api.requests().contains("c16")) 404 else 200
@@ -131,7 +133,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
 
   // Loops and ends.
 
-  test("a page that names itself is an error, and nothing of it is delivered") {
+  test("a page that names itself is an error, and delivers nothing") {
     query(30, "cursor") { query =>
       query.api.after = from => Some(if (from < 8) s"c${from + 4}" else "c8")
       val error = failure(query.batch())
@@ -140,7 +142,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("an API that ignores the cursor, and gives the first page for ever, is an error at its second page") {
+  test("an API that ignores the cursor and returns the first page forever is an error at its second page") {
     query(30, "cursor", "nextCursor" -> "/meta/next") { query =>
       query.api.position = _ => 0
       val error = failure(query.batch())
@@ -150,7 +152,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a loop over several pages is an error, also when batches and restarts come in between") {
+  test("a loop over several pages is an error, also across batches and restarts") {
     query(1000, "link") { query =>
       query.api.after = from => Some(s"c${if (from == 40) 12 else from + 4}")
       assert(failure(query.batch()).condition.name == "PAGINATION_LOOP")
@@ -164,7 +166,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a token that comes again on a page without records is the end for now, and is polled with") {
+  test("a repeated token on a page without records is the end for now, and is polled with") {
     query(10, "cursor") { query =>
       query.api.after = from => Some(s"c${math.min(from + 4, query.api.count.toLong)}")
       assert(query.batch() == (0 until 10) && query.batch().isEmpty)
@@ -175,7 +177,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("empty pages in the middle are passed") {
+  test("empty pages in the middle are skipped") {
     query(40, "cursor") { query =>
       val all = query.api.page
       query.api.page = from => if (from % 12 == 0) all(from) else Nil
@@ -183,19 +185,19 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("an API that responds with nothing and a new cursor for ever ends a poll, and is read on where it stood") {
+  test("an API that responds with no records and a new cursor forever ends a poll, and is resumed there") {
     query(4, "cursor") { query =>
       query.api.after = from => Some(s"c${from + 4}")
       assert(query.batch() == (0 until 4))
       assert(query.batch().isEmpty)
-      val asked = query.api.requests()
-      assert(asked.distinct == asked && asked.size <= 202)
+      val requests = query.api.requests()
+      assert(requests.distinct == requests && requests.size <= 202)
       query.api.page = from => if (from == 10000) Seq(4L) else Nil
       assert(Iterator.continually(query.batch()).take(30).find(_.nonEmpty).contains(Seq(4)))
     }
   }
 
-  test("AvailableNow passes long stretches of empty pages, and the next run begins behind those that it passed") {
+  test("AvailableNow skips long sequences of empty pages, and the next run begins after those skipped") {
     query(0, "cursor") { query =>
       val full = Map(0L -> 0L, 600L -> 1L, 2800L -> 2L)
       query.api.after = from => Option.when(from < 800 * 4)(s"c${from + 4}")
@@ -218,7 +220,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("more pages than maxPages in one batch are an error; batches that need fewer are not") {
+  test("more pages than maxPages in one batch are an error; smaller batches are not") {
     query(400, "cursor", "maxPages" -> "10") { query =>
       val error = failure(query.batch())
       assert(error.condition.name == "TOO_MANY_PAGES" && error.getMessage.contains("more than 10 pages"))
@@ -228,7 +230,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     query(40, "cursor", "maxPages" -> "10")(query => assert(query.batch() == (0 until 40)))
   }
 
-  test("the flag says where the list ends, whatever the token says") {
+  test("the flag decides where the list ends, regardless of the token") {
     query(30, "cursor", "hasMore" -> "/meta/more") { query =>
       query.api.after = from => Some(s"c${from + 4}")
       query.api.more = from => s"${from + 4 < query.api.count}"
@@ -238,7 +240,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("the flag may be true in the last page only") {
+  test("the flag may be true on the last page only") {
     query(30, "cursor", "lastPage" -> "/meta/more") { query =>
       query.api.after = from => Some(s"c${from + 4}")
       query.api.more = from => s"${from + 4 >= query.api.count}"
@@ -248,7 +250,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a body of a POST has a place for the cursor, and for the key") {
+  test("a POST body has a placeholder for the cursor, and for the key") {
     val body = """{"size": 4, "after": "$""" + """{cursor}"}"""
     query(10, "cursor", "requestBody" -> body, "firstCursor" -> "c0") { query =>
       assert(query.batch() == (0 until 10))
@@ -259,7 +261,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a flag that promises more without a token, or is not there, is an error and not the end") {
+  test("a flag that announces a page without a token, or is missing, is an error and not the end") {
     Seq(
       "true" -> "'true' at '/meta/more', which says that a page follows, but no next page",
       "\"soon\"" -> "'soon' at '/meta/more', which is no flag").foreach { case (flag, found) =>
@@ -275,7 +277,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a page that does not fit the options is shown with its request, what was asked for, and what came") {
+  test("a page that contradicts the options is reported with its request and the response") {
     Seq("cursor" -> "the records after the cursor 'c4'", "link" -> "the next page", "next-url" -> "the next page")
       .foreach { case (kind, wanted) =>
         query(8, kind, "hasMore" -> "/meta/more", "params.key" -> "hunter2") { query =>
@@ -290,7 +292,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
       }
   }
 
-  test("a last page that shrinks is data loss, or with failOnDataLoss=false waited for") {
+  test("a last page that shrinks is data loss, or with failOnDataLoss=false is waited for") {
     query(10, "cursor") { query =>
       query.batch()
       query.api.count = 9
@@ -303,7 +305,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("an API that gives the record again that it was asked to begin after is refused") {
+  test("an API that includes the record of the key in the next page is refused") {
     query(30, "keyset") { query =>
       query.api.position = _.toLong
       val error = failure(query.batch())
@@ -311,7 +313,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
       assert(
         error.getMessage.contains("asked for the records after the key '") &&
           error.getMessage.contains("the first of them with the key '") &&
-          error.getMessage.contains("that it was asked to begin after"),
+          error.getMessage.contains("that the request excludes"),
         error.getMessage)
     }
   }
@@ -324,7 +326,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("keys that are texts are sent as they are, and a flag spares the last empty page") {
+  test("text keys are sent unchanged, and a flag saves the last empty page") {
     query(10, "keyset", "keyField" -> "/name", "hasMore" -> "/meta/more") { query =>
       query.api.position = _.stripPrefix("record ").toLong + 1
       assert(query.batch() == (0 until 10))
@@ -359,7 +361,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a checkpoint that is moved is read on") {
+  test("a checkpoint that is moved is resumed") {
     query(30, "cursor") { query =>
       query.batch(ReadLimit.maxRows(6))
       val moved = Files.move(query.checkpoint, query.checkpoint.resolveSibling("moved"))
@@ -370,7 +372,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("an offset of another kind of pagination is refused, under the same sourceId too") {
+  test("an offset of another kind of pagination is refused, even under the same sourceId") {
     query(30, "cursor", "sourceId" -> "s") { query =>
       query.batch(ReadLimit.maxRows(6))
       val offset = RestStreams.over(query.api.url, query.checkpoint, schema, "sourceId" -> "s", "records" -> "/data")

@@ -15,13 +15,13 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.rest.http.transport.TestCertificates
 
-/** Certificates and proxies: what stands between the source and its server. */
+/** Certificates and proxies between the source and its server. */
 final class RestConnectionSuite extends AnyFunSuite with StubbedApi {
 
   private lazy val authority = new TestCertificates("server")
   private lazy val client = new TestCertificates("client")
 
-  /** An API over TLS, whose certificate no JVM trusts. */
+  /** An API over TLS, with a certificate that no JVM trusts. */
   private def secured(clientNeeded: Boolean)(body: String => Any): Unit = {
     val configuration = WireMockConfiguration
       .options()
@@ -46,10 +46,10 @@ final class RestConnectionSuite extends AnyFunSuite with StubbedApi {
     } finally api.stop()
   }
 
-  /** A proxy that keeps the first lines of requests; it responds to GET itself, and connects for CONNECT.
+  /** A proxy that records the first lines of requests; it responds to GET itself, and tunnels CONNECT.
     *
     * @param login
-    *   what it wants, else it says 407
+    *   required credentials, else it responds with 407
     */
   final private class TestProxy(login: Option[String]) extends AutoCloseable {
     val lines = new ConcurrentLinkedQueue[String]
@@ -102,7 +102,7 @@ final class RestConnectionSuite extends AnyFunSuite with StubbedApi {
       val _ = body(proxy)
     }
 
-  test("an authority of one's own is trusted, and without it the server is not") {
+  test("a custom certificate authority is trusted, and without it the server is not") {
     secured(clientNeeded = false) { url =>
       assert(readAll(stream("url" -> url, "tls.caFile" -> authority.file(authority.certificate))).size == 3)
       val error = failure(readAll(stream("url" -> url)))
@@ -112,7 +112,8 @@ final class RestConnectionSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a server that wants a client's certificate gets it, with the key beside it, in it, or encrypted") {
+  test(
+    "a server that requires a client certificate gets it, with the key in a separate file, in the same file, or encrypted") {
     secured(clientNeeded = true) { url =>
       val base = Seq("url" -> url, "tls.caFile" -> authority.file(authority.certificate), "retry.maxAttempts" -> "1")
       Seq(
@@ -124,14 +125,14 @@ final class RestConnectionSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a plain request goes to the proxy, which alone looks for the server") {
+  test("a plain request goes to the proxy, which alone resolves the server") {
     through(None) { proxy =>
       assert(readAll(stream("url" -> "http://api.invalid/c", "proxy" -> proxy.url)).size == 3)
       assert(proxy.lines.asScala.toSet == Set("GET http://api.invalid/c HTTP/1.1"))
     }
   }
 
-  test("a request over TLS goes through the proxy unread") {
+  test("a TLS request is tunnelled through the proxy unread") {
     secured(clientNeeded = false) { url =>
       through(Some(s"me:$secret")) { proxy =>
         val tls = Seq("url" -> url, "tls.caFile" -> authority.file(authority.certificate), "proxy" -> proxy.url)
@@ -143,14 +144,14 @@ final class RestConnectionSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a proxy that wants to know who asks is told") {
+  test("proxy credentials are sent after a 407") {
     through(Some(s"me:$secret")) { proxy =>
       val login = Seq("proxyUser" -> "me", "proxyPassword" -> secret)
       assert(readAll(stream(Seq("url" -> "http://api.invalid/c", "proxy" -> proxy.url) ++ login: _*)).size == 3)
     }
   }
 
-  test("files that cannot be used, and options that mean nothing without another one, are refused") {
+  test("unusable files, and options without the option that they depend on, are refused") {
     def refused(more: (String, String)*): String = failure(read(more: _*)).getMessage
     assert(
       refused("tls.caFile" -> "/none").contains("[EPOCHAL.TLS_INVALID] The file of tls.caFile=/none cannot be used"))

@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.rest.source.paging.RestOptions
 import io.epochal.testkit.MicroBatch
 
-/** Lists that say how long they are, and lists that have become shorter. */
+/** Lists that state their length, and lists that have become shorter. */
 final class RestDriftSuite extends AnyFunSuite with CountedFixture {
 
   private val inBody = Seq("totalCount" -> "/meta/total", "records" -> "/data")
@@ -32,14 +32,14 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
   for {
     kind <- Seq("offset", "page")
     (place, options) <- Seq("body" -> inBody, "header" -> inHeader)
-  } test(s"$kind: a total in the $place tells the end by one request, through any growth") {
+  } test(s"$kind: a total in the $place finds the end with one request, through any growth") {
     totalled(0, options :+ ("pagination" -> kind): _*) { query =>
       val delivered = Seq(0, 1, 9, 10, 11, 30, 31, 5000).map { count =>
         query.api.count = count
         val rows = query.batch()
         query.api.requests()
         assert(MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).isEmpty)
-        // Behind full pages it is looked for more at the first poll, and at every sixteenth.
+        // The page after the last full one is requested at the first idle poll, and at every sixteenth.
         assert(query.api.requests().size == (if (count > 0 && count % 10 == 0) 2 else 1))
         rows
       }
@@ -51,13 +51,13 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
     }
   }
 
-  test("a total with a journal, and in a batch read's plan, counts as well") {
+  test("a total counts with a journal, and in a batch read's plan") {
     totalled(95, inBody ++ Seq("pagination" -> "page", "journal" -> "true"): _*) { query =>
       assert(query.batch(ReadLimit.maxRows(50)) == (0 until 50) && query.batch() == (50 until 95))
     }
   }
 
-  test("a total that is capped, or counts what is not listed, is refused and no end") {
+  test("a total that is capped, or counts unlisted records, is refused and not taken for the end") {
     Seq("offset", "page").foreach { kind =>
       totalled(30, inBody :+ ("pagination" -> kind): _*) { query =>
         query.total = () => "20"
@@ -72,7 +72,7 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
     }
   }
 
-  test("a list that changes between its count and its page is asked again") {
+  test("a list that changes between its count and its page is requested again") {
     totalled(30, inBody :+ ("pagination" -> "offset"): _*) { query =>
       assert(query.batch() == (0 until 30))
       query.api.count = 31
@@ -82,7 +82,7 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
     }
   }
 
-  test("a total that is missing, or no number, is refused by its place") {
+  test("a total that is missing, or not a number, is refused by its place") {
     totalled(30, inBody :+ ("pagination" -> "offset"): _*) { query =>
       Seq("null", "\"many\"", "-1", "1.5").foreach { total =>
         query.total = () => total
@@ -101,7 +101,7 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
     val name = if (options.isEmpty) "a list" else "a list with a total"
 
     test(
-      s"$name that has become shorter fails with both numbers, waits, or is read again, as onDrift and failOnDataLoss say") {
+      s"$name that has become shorter fails with both numbers, waits, or is read again, by onDrift and failOnDataLoss") {
       Seq(
         Nil -> "fail",
         Seq("failOnDataLoss" -> "false") -> "warn",
@@ -133,7 +133,7 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
 
   Seq("none", "offset", "page").foreach { kind =>
     test(
-      s"$kind: a list that is read again is read in batches that can be replayed, also by another run, as often as it shrinks") {
+      s"$kind: a list that is read again is read in replayable batches, also by another run, as often as it shrinks") {
       val size = if (kind == "none") Nil else Seq("pageSize" -> "10")
       RecordsApi.using(35) { api =>
         val query = new Query(api, size ++ Seq("pagination" -> kind, "onDrift" -> "restart"))
@@ -162,7 +162,7 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
     }
   }
 
-  test("AvailableNow reads a list that has become shorter once more, up to where it ended at the start, and ends") {
+  test("AvailableNow reads a list that has become shorter once more, up to its end at the start, and ends") {
     totalled(30, "pagination" -> "offset", "onDrift" -> "restart") { query =>
       assert(query.batch() == (0 until 30))
       query.api.count = 25
@@ -175,7 +175,7 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
     }
   }
 
-  test("totals and drift are of lists that are counted") {
+  test("totals and onDrift require counted lists") {
     def refusal(options: (String, String)*): String =
       RestOptions
         .read((options :+ ("url" -> "http://127.0.0.1/c")).toMap)

@@ -17,7 +17,7 @@ import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.support.Ports
 import io.epochal.testkit.MicroBatch
 
-/** The source against a server that fails in every way that a server can. */
+/** The source against servers that fail in every possible way. */
 final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
 
   private val limitedPages = Seq("pagination" -> "offset", "pageSize" -> "2")
@@ -34,7 +34,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     "JSON that breaks off" -> okJson(page.dropRight(20)),
     "an empty body" -> ok("")
   ).foreach { case (fault, response) =>
-    test(s"$fault is tried again, whether the driver or a task meets it") {
+    test(s"$fault is retried, by the driver and by tasks") {
       // Requests 1 and 2 are the driver's, 3 and 4 the task's.
       respond(response, good, response, good)
       val source = stream()
@@ -44,7 +44,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a body that is shorter than announced is tried again") {
+  test("a body that is shorter than announced is retried") {
     Using.resource(new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) { broken =>
       val lengths = Iterator(1000, page.length, 1000, page.length)
       val thread = new Thread(() =>
@@ -64,7 +64,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a server that is too slow is tried again, and then named with the timeout") {
+  test("a server that is too slow is retried, and then reported with the timeout") {
     respond(good.withFixedDelay(3000), good)
     assert(readAll(stream("timeout" -> "200ms")).size == 3)
     server.resetAll()
@@ -73,7 +73,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     assert(error.condition.name == "HTTP_TIMEOUT" && error.getMessage.contains("within 100 ms (2 attempts)"))
   }
 
-  test("a server that stays broken fails with its status, its response, and the number of attempts") {
+  test("a server that keeps failing is reported with its status, its response, and the number of attempts") {
     respond(aResponse().withStatus(503).withBody("maintenance, token=hunter2"))
     val error = failure(readAll(stream("retry.maxAttempts" -> "3")))
     assert(error.condition.name == "HTTP_STATUS")
@@ -89,9 +89,9 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a redirect is not followed, and the error says where it leads, without its query") {
-    respond(status(302).withHeader("Location", "http://user:hunter2@elsewhere/c?token=hunter2"))
-    assert(failure(readAll(stream())).getMessage.contains("this one goes to http://elsewhere/c"))
+  test("a redirect is not followed, and the error names its target without the query") {
+    respond(status(302).withHeader("Location", "http://user:hunter2@other/c?token=hunter2"))
+    assert(failure(readAll(stream())).getMessage.contains("this one goes to http://other/c"))
   }
 
   test("a refused connection at the very first request is given up on after a few attempts") {
@@ -105,14 +105,14 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     assert(Duration.ofNanos(System.nanoTime() - begin).toSeconds < 10)
   }
 
-  test("a replayed batch asks the server before tasks are started") {
+  test("a replayed batch contacts the server before tasks start") {
     val port = Ports.free()
     val source = stream("url" -> s"http://127.0.0.1:$port/c")
     def at(n: Long) = source.deserializeOffset(RestOffset.toJson(s"http://127.0.0.1:$port/c (none)", RestPosition(n)))
     assert(failure(source.planInputPartitions(at(0), at(5))).condition.name == "HTTP_UNREACHABLE")
   }
 
-  test("gzip is asked for, and read") {
+  test("gzip is requested, and read") {
     val bytes = new ByteArrayOutputStream
     Using.resource(new GZIPOutputStream(bytes))(_.write(page.getBytes))
     server.stubFor(
@@ -122,7 +122,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     assert(readAll(stream()).map(_.head) == Seq(0, 1, 2))
   }
 
-  test("a response that is too large is not read further, also when it is compressed") {
+  test("a response that is too large is not read further, even if it is compressed") {
     val bytes = new ByteArrayOutputStream
     Using.resource(new GZIPOutputStream(bytes))(zip => (1 to 1000).foreach(_ => zip.write(new Array[Byte](10000))))
     Seq(ok(" " * 100000), aResponse().withHeader("Content-Encoding", "gzip").withBody(bytes.toByteArray)).foreach {
@@ -138,9 +138,9 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
   Seq(
     "a whole body that is no JSON" -> ok("<html>busy</html>") -> "Unexpected character",
     "nesting that is too deep" -> okJson("[" + "[" * 2000 + "]" * 2000 + "]") -> "nesting depth",
-    "an encoding that was not asked for" -> good.withHeader("Content-Encoding", "br") -> "encoded as 'br'"
+    "an unrequested encoding" -> good.withHeader("Content-Encoding", "br") -> "encoded as 'br'"
   ).foreach { case ((fault, response), reason) =>
-    test(s"$fault does not get better, and fails at once by its name") {
+    test(s"$fault fails at once by its name") {
       respond(response)
       val error = failure(readAll(stream()))
       assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains(reason), error.getMessage)
@@ -148,7 +148,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  /** Responds to each connection with the next body, delimited by the connection's end alone. */
+  /** Responds to each connection with the next body, ended only by closing the connection. */
   private def closing[A](bodies: String*)(body: String => A): A =
     Using.resource(new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) { server =>
       val thread = new Thread(() =>
@@ -169,7 +169,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     "ndjson" -> "{\"id\":1}\n{\"id\":2}\n300\n".replace("300\n", "{\"id\":300}\n"))
 
   lined.foreach { case (format, whole) =>
-    test(s"$format that is cut within a line, and ended by the connection alone, is asked for again") {
+    test(s"$format that is cut within a line, and ended by the connection alone, is retried") {
       // Once for the driver, and once for the task.
       closing(whole.dropRight(3), whole, whole.dropRight(4), whole) { url =>
         val source = stream("url" -> url, "bodyFormat" -> format)
@@ -178,8 +178,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
       }
     }
 
-    test(
-      s"$format whose last line is never ended, by the connection alone, fails by name after the attempts that there are") {
+    test(s"$format whose last line never ends, with the connection alone, fails by name after all attempts") {
       closing(whole.dropRight(1), whole.dropRight(1)) { url =>
         val error = failure(readAll(stream("url" -> url, "bodyFormat" -> format, "retry.maxAttempts" -> "2")))
         assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains("(2 attempts)"))
@@ -187,20 +186,20 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
       }
     }
 
-    test(s"$format whose length is told needs no last line break") {
+    test(s"$format with a known length needs no last line break") {
       respond(ok(whole.dropRight(1)))
       assert(readAll(stream("bodyFormat" -> format)).size == 3 && requests == 2)
     }
   }
 
-  test("JSON that is cut, and ended by the connection alone, is asked for again") {
+  test("JSON that is cut, and ended by the connection alone, is retried") {
     closing(page.dropRight(20), page, "<html>", page) { url =>
       val source = stream("url" -> url)
       assert(readAll(source).size == 3 && metric(source, "requests") == 4)
     }
   }
 
-  test("headers and parameters go with every request, and appear in no error") {
+  test("headers and parameters are sent with every request, and appear in no error") {
     respond(status(403).withBody("no"))
     val source = stream("headers.X-Key" -> "hunter2", "params.api key" -> "hunter2", "params.lang" -> "en")
     failure(readAll(source))
@@ -227,13 +226,13 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("JSON that breaks off after some records is asked for again, and no record comes twice") {
+  test("JSON that breaks off after some records is retried, and no record is delivered twice") {
     respond(okJson(page), okJson(page.dropRight(10)), okJson(page))
     assert(readAll(stream()).map(_.head) == Seq(0, 1, 2))
     assert(requests == 3)
   }
 
-  test("no array at the pointer is an error that says what is there") {
+  test("no array at the pointer is an error that names the value there") {
     respond(okJson("""{"items":[],"total":0}"""))
     assert(failure(readAll(stream("records" -> "/data"))).getMessage.contains("an object with items, total"))
   }
@@ -252,21 +251,21 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
       val _ = body(api, source, n => source.deserializeOffset(RestOffset.toJson("shrunk", RestPosition(n))))
     }
 
-  test("an API that has fewer records than were delivered is data loss, with the records that are gone") {
+  test("an API with fewer records than delivered is data loss, which names the lost records") {
     shrunk(failOnDataLoss = true) { (_, source, at) =>
       val error = failure(source.latestOffset(at(5), ReadLimit.maxRows(10)))
       assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("from offset 2 to 5 are gone"))
     }
   }
 
-  test("records that a planned batch lacks are data loss") {
+  test("records missing from a planned batch are data loss") {
     shrunk(failOnDataLoss = true) { (_, source, at) =>
       val error = failure(MicroBatch.read(source, schema, at(0), at(5)))
       assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("from offset 2 to 5 are gone"))
     }
   }
 
-  test("without failOnDataLoss the offset stays, and goes on when there are more records than that again") {
+  test("without failOnDataLoss the offset stays, and reading resumes once there are more records than that") {
     shrunk(failOnDataLoss = false) { (api, source, at) =>
       assert(MicroBatch.next(source, at(5), ReadLimit.maxRows(10)).isEmpty)
       assert(MicroBatch.read(source, schema, at(0), at(5)).size == 2)
@@ -277,7 +276,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("an interrupt ends a request that waits for a server") {
+  test("an interrupt aborts a request that waits for a server") {
     Using.resource(new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) { silent =>
       @volatile var thrown = Option.empty[Throwable]
       val source = stream("url" -> s"http://127.0.0.1:${silent.getLocalPort}/c")

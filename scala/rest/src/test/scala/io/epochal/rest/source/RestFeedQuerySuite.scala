@@ -11,8 +11,8 @@ import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.support.ModesTest.Mode
 import io.epochal.support.{Collected, ModesTest}
 
-/** APIs whose pages are received into the journal, in queries whose tasks have no end: each record is delivered, and none again that
-  * Spark has logged; one that was delivered and not logged comes again as it was.
+/** Queries with continuous tasks over APIs whose pages are received into the journal: each record is delivered, and none
+  * again once Spark has logged it; a record that was delivered and not logged is replayed unchanged.
   */
 @Slow
 final class RestFeedQuerySuite extends ModesTest {
@@ -43,7 +43,7 @@ final class RestFeedQuerySuite extends ModesTest {
 
   for (second <- Modes)
     test(
-      s"real-time to ${second.name}: what was delivered and not logged comes again as it was, whatever the API has now") {
+      s"real-time to ${second.name}: records delivered and not logged are replayed unchanged, regardless of the API's present state") {
       ChainApi.using(records = 10) { api =>
         withTempDir { checkpoint =>
           val (found, query) = start(checkpoint, RealTime.copy(trigger = Trigger.RealTime(600000)), chained(api))
@@ -61,7 +61,7 @@ final class RestFeedQuerySuite extends ModesTest {
     }
 
   test(
-    "over runs of all modes that are stopped at any moment, each begins behind the last committed epoch, and has all records") {
+    "over runs of all modes, stopped at any moment, each begins after the last committed epoch, and has all records") {
     ChainApi.using(records = 0) { api =>
       withTempDir { checkpoint =>
         val modes = Seq(RealTime, RealTime, Micro, RealTime, RealTime, Continuous, Continuous, Continuous)
@@ -83,7 +83,7 @@ final class RestFeedQuerySuite extends ModesTest {
   }
 
   for (mode <- Seq(Continuous, RealTime))
-    test(s"${mode.name}: epochs that end before the API has responded, and a restart from there") {
+    test(s"${mode.name}: epochs end before the API has responded, and a restart begins there") {
       ChainApi.using(records = 3) { api =>
         withTempDir { checkpoint =>
           api.before = () => {
@@ -101,7 +101,7 @@ final class RestFeedQuerySuite extends ModesTest {
       }
     }
 
-  test("records that give no row are passed: a restart delivers none of their neighbours again") {
+  test("records without a row are skipped: a restart delivers none of their neighbours again") {
     ChainApi.using(records = 12) { api =>
       withTempDir { checkpoint =>
         api.record =
@@ -122,7 +122,7 @@ final class RestFeedQuerySuite extends ModesTest {
   }
 
   for (mode <- Endless)
-    test(s"${mode.name}: an API that fails ends the query, and the next run goes on") {
+    test(s"${mode.name}: an API that fails ends the query, and the next run resumes") {
       ChainApi.using(records = 6) { api =>
         withTempDir { checkpoint =>
           val options = chained(api) ++ Map("retry.maxAttempts" -> "2", "retry.initialDelay" -> "1ms")
@@ -141,7 +141,7 @@ final class RestFeedQuerySuite extends ModesTest {
       }
     }
 
-  test("what no task can follow is refused by name, and says what to do") {
+  test("lists that no task can follow are refused by name, with a remedy") {
     val api = new RecordsApi
     try {
       api.count = 1
@@ -205,7 +205,7 @@ final class RestFeedQuerySuite extends ModesTest {
 private object RestFeedQuerySuite extends ModesTest.Modes(micro = 50, continuous = 100, realTime = 500) {
   val Endless: Seq[Mode] = Seq(Continuous, RealTime)
 
-  /** In which no epoch ends. */
+  /** A trigger whose epochs do not end. */
   def long(mode: Mode): Trigger =
     if (mode == Continuous) Trigger.Continuous(600000) else Trigger.RealTime(600000)
 }

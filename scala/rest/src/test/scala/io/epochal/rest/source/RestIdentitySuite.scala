@@ -29,16 +29,16 @@ final class RestIdentitySuite extends AnyFunSuite {
     assert(all.distinct == all)
   }
 
-  test("a parameter's value is not in the identity, and how pages are cut is not either") {
+  test("a parameter's value is not in the identity, nor is the page size") {
     assert(!source("params.api_key" -> "s3cret").contains("s3cret"))
     assert(
       source("pagination" -> "offset", "pageSize" -> "7", "numPartitions" -> "3") == source("pagination" -> "offset"))
   }
 
-  test("a server whose pages are smaller than asked is noticed when its list grows, even from just that size") {
+  test("a server whose pages are smaller than requested is detected when its list grows, even from exactly that size") {
     Seq(10L, 30L).foreach { first =>
       var total = first
-      val cap = 30L // The server does not know our parameter for the size.
+      val cap = 30L // The server ignores our parameter for the size.
       val finder = new SteppedSearch(
         Pagination.ByPage("page", "size", 1, 100),
         request => {

@@ -20,7 +20,7 @@ import io.epochal.rest.http.{Bodies, StubServer}
 import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
-/** Pages of 12 MiB: more than memory takes of one. */
+/** Pages of 12 MiB: larger than the buffer in memory. */
 final class RestLargePagesSuite extends AnyFunSuite with Eventually {
 
   private val schema = StructType.fromDDL("id INT NOT NULL, name STRING")
@@ -29,7 +29,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
 
   private def record(i: Long): String = s"""{"id":$i,"name":"$i $text"}"""
 
-  /** The ids between two offsets, whose names fit them. */
+  /** The ids between two offsets; checks that their names match. */
   private def read(stream: SourceStream[RestPosition], from: Offset, end: Offset): Seq[Int] =
     MicroBatch.read(stream, schema, stream.deserializeOffset(from.json), stream.deserializeOffset(end.json)).map {
       row =>
@@ -53,7 +53,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
   }
 
   Seq(false, true).foreach { journal =>
-    test(s"by offset, journal=$journal: batches end within a page, and give each record once") {
+    test(s"by offset, journal=$journal: batches end within a page, and have each record once") {
       RecordsApi.using(records = 10000) { api =>
         api.record = i => record(i.toLong)
         val options = Seq("pagination" -> "offset", "pageSize" -> s"$pageSize", "journal" -> s"$journal")
@@ -106,7 +106,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
   }
 
   Seq(1, 3).foreach { depth =>
-    test(s"a task that is given up half way holds no response any more, maxConcurrency=$depth") {
+    test(s"a task that is abandoned half way holds no response, maxConcurrency=$depth") {
       RecordsApi.using(records = 12000) { api =>
         api.record = i => record(i.toLong)
         val options = Seq("pagination" -> "offset", "pageSize" -> s"$pageSize", "numPartitions" -> "1")
@@ -122,17 +122,16 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test(
-    "a response that breaks off behind what memory has is asked for again; one that is no JSON there fails at once") {
+  test("a response that breaks off past the part in memory is retried; invalid JSON there fails at once") {
     val whole = (0 until pageSize).map(i => record(i.toLong)).mkString("[", ",", "]").getBytes(UTF_8)
     val broken = new String(whole, UTF_8).patch(whole.length - 1000, "\"", 0).getBytes(UTF_8)
-    val asked = new AtomicInteger
+    val requests = new AtomicInteger
     val bodies = (n: Int) => if (n % 2 == 0) whole.take(whole.length - 10) else whole
-    Using.resource(new Body(_ => bodies(asked.getAndIncrement()), whole.length)) { api =>
+    Using.resource(new Body(_ => bodies(requests.getAndIncrement()), whole.length)) { api =>
       over(api.url, "pagination" -> "none") { (stream, _) =>
         val end = next(stream, stream.initialOffset(), ReadLimit.allAvailable())
         assert(read(stream, stream.initialOffset(), end) == (0 until pageSize))
-        assert(asked.get == 4, "the driver has counted, and a task has read")
+        assert(requests.get == 4, "the driver has counted, and a task has read")
       }
     }
     Using.resource(new Body(_ => broken, broken.length)) { api =>
@@ -163,7 +162,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
     }.max
   }
 
-  /** Gives one body; says that it has `length` bytes, and breaks off where it has fewer. */
+  /** Serves one body; announces `length` bytes, and breaks off if it has fewer. */
   final private class Body(body: Unit => Array[Byte], length: Int = -1) extends StubServer("/records") {
     override protected def serve(exchange: HttpExchange): Unit = {
       val bytes = body(())

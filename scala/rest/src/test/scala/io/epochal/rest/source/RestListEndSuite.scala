@@ -8,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.EpochalException
 import io.epochal.testkit.MicroBatch
 
-/** When the end of a list is believed. */
+/** Evidence for the end of a list. */
 final class RestListEndSuite extends AnyFunSuite with ChainFixture {
 
   private def refused(query: Query): EpochalException = {
@@ -25,7 +25,8 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
   )
 
   misspelt.foreach { case (kind, options, place, option) =>
-    test(s"$kind: a first page that lacks what names the next one is no end: the error lists what is there") {
+    test(
+      s"$kind: a first page without the next one's name is not the end: the error lists the fields and headers found") {
       query(30, kind, options :+ ("endOfList" -> "proven"): _*) { query =>
         val error = refused(query)
         assert(error.getMessage.contains(s"nothing at $place"))
@@ -37,7 +38,7 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a list without records has said where it ends, whatever else it lacks") {
+  test("a list without records has ended, even without any other evidence") {
     query(0, "cursor", "nextCursor" -> "/nextt") { query =>
       assert(query.batch().isEmpty && query.batch().isEmpty)
       query.api.count = 3
@@ -61,7 +62,7 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("null and an empty text where the next page is named are the end") {
+  test("null and an empty text in place of the next page's name are the end") {
     Seq("null", "\"\"", "false").foreach { value =>
       query(3, "cursor") { query =>
         query.api.body = (records, _) => s"""{"data":${records.mkString("[", ",", "]")},"meta":{"next":$value}}"""
@@ -74,14 +75,14 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a flag that says that no page follows is the end, and one that is absent with what it speaks of is none") {
+  test("a false flag is the end, and an absent flag with an absent next page is not") {
     query(3, "cursor", "nextCursor" -> "/no", "hasMore" -> "/meta/more") { query =>
       assert(query.batch() == (0 until 3))
     }
     query(3, "cursor", "nextCursor" -> "/no", "hasMore" -> "/meta/mor")(refused)
   }
 
-  test("links to other pages show that the list has pages; links to anything else do not") {
+  test("links to other pages show that the list has pages; other links do not") {
     Seq("<u>; rel=first" -> true, "<u>; rel=self" -> false, "<u>; rel=preload, <v>; rel=\"last\"" -> true).foreach {
       case (link, ends) =>
         RecordsApi.using(3) { api =>
@@ -100,7 +101,7 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
     MicroBatch.next(stream, stream.initialOffset(), ReadLimit.allAvailable())
   }
 
-  test("none: a response that says that the list goes on is not taken for all of it") {
+  test("none: a response that announces more pages is not taken for the whole list") {
     val data = "records" -> "/data"
     def wrapped(more: String): String => String = array => s"""{"data":$array,$more}"""
     Seq(

@@ -14,7 +14,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.testkit.MicroBatch
 
-/** Columns that tell where a row came from, of pages that are followed, and of pages that are journalled. */
+/** Columns for the origin of a row, with followed and with journalled pages. */
 final class RestOriginSuite extends QuerySuite {
   private val columns = "metadataColumns" -> "_url,_status,_fetchedAt,_headers"
   private val secret = Seq("params.key" -> "s3cret", "headers.X-Api-Key" -> "s3cret2")
@@ -26,7 +26,7 @@ final class RestOriginSuite extends QuerySuite {
       .options(Map("url" -> url, columns) ++ secret ++ options)
       .load()
 
-  /** All rows of a query over `frame` that ends when it has all, as its last batch gave them, ordered by id. */
+  /** All rows of a query over `frame`, by the last delivery of each batch, ordered by id. */
   private def run(frame: DataFrame, checkpoint: File): Seq[Row] = {
     @volatile var rows = Seq.empty[Row]
     val query = frame.writeStream
@@ -58,7 +58,7 @@ final class RestOriginSuite extends QuerySuite {
   )
 
   pages.foreach { case (kind, urls) =>
-    test(s"$kind: each row tells of the response that it came in first, in a replay too, and of no secret") {
+    test(s"$kind: each row has its first response's origin, in a replay too, and no secret") {
       ChainApi.using(records = 10) { api =>
         withTempDir { checkpoint =>
           val begin = System.currentTimeMillis()
@@ -78,7 +78,7 @@ final class RestOriginSuite extends QuerySuite {
     }
   }
 
-  test("journal=true: the same, of pages that are counted") {
+  test("journal=true: the same for counted pages") {
     RecordsApi.using(records = 10) { api =>
       withTempDir { checkpoint =>
         val begin = System.currentTimeMillis()
@@ -91,7 +91,7 @@ final class RestOriginSuite extends QuerySuite {
     }
   }
 
-  test("rows that were journalled before the columns were asked for have NULL there") {
+  test("rows that were journalled before the columns were added have NULL there") {
     ChainApi.using(records = 6) { api =>
       val checkpoint = Files.createTempDirectory("rest").resolve("0")
       val schema = StructType.fromDDL("id INT, _status INT, _url STRING, _headers MAP<STRING, STRING>")

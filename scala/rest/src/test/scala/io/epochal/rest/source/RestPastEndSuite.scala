@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.testkit.MicroBatch
 
-/** Servers that have an error in place of a page behind the last one, and such as know only whole pages. */
+/** Servers with an error in place of a page past the end, and servers with only whole pages. */
 final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
 
   private val total = Seq("totalCount" -> "/count", "records" -> "/results")
@@ -30,7 +30,7 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
   }
 
   Seq("page", "offset").foreach { kind =>
-    test(s"$kind: a first page that is not there is an error, and never a list without records") {
+    test(s"$kind: a missing first page is an error, and never an empty list") {
       Seq(Nil, total, Seq("journal" -> "true")).foreach { options =>
         query(30, options :+ ("pagination" -> kind): _*) { query =>
           query.api.status = 404
@@ -40,7 +40,7 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
       }
     }
 
-    test(s"$kind: pages that were delivered and are not there any more are data loss, and not the end") {
+    test(s"$kind: delivered pages that are missing now are data loss, and not the end") {
       Seq(Nil, total).foreach { options =>
         query(60, options :+ ("pagination" -> kind): _*) { query =>
           query.api.behind = Some(404)
@@ -53,7 +53,7 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
       }
     }
 
-    test(s"$kind: a page of a planned batch that is not there is data loss") {
+    test(s"$kind: a missing page of a planned batch is data loss") {
       query(60, "pagination" -> kind) { query =>
         query.api.behind = Some(404)
         val end = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
@@ -63,7 +63,7 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
       }
     }
 
-    test(s"$kind: a page of a planned batch that is not there once is asked for again, and loses no record") {
+    test(s"$kind: a page of a planned batch that is missing once is requested again, and loses no record") {
       val mild = Seq("pagination" -> kind, "failOnDataLoss" -> "false", "retry.initialDelay" -> "1ms")
       query(60, mild: _*) { query =>
         val end = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
@@ -77,7 +77,7 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
       }
     }
 
-    test(s"$kind: where one attempt is all, a page that is not there is the end at once") {
+    test(s"$kind: with a single attempt, a missing page is the end at once") {
       val once = Seq("failOnDataLoss" -> "false", "retry.maxAttempts" -> "1")
       query(60, once :+ ("pagination" -> kind): _*) { query =>
         query.api.behind = Some(404)
@@ -88,7 +88,7 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
     }
   }
 
-  test("a status that is to be tried again is no end") {
+  test("a status in retry.statuses is not the end") {
     query(10, "pagination" -> "page", "retry.statuses" -> "404", "retry.maxAttempts" -> "2") { query =>
       query.api.behind = Some(404)
       assert(failure(query.batch()).condition.name == "HTTP_STATUS")
@@ -96,19 +96,19 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
   }
 
   test(
-    "by offset every request is for a whole page from a multiple of its size on, and a batch costs one page more at the most") {
+    "by offset every request is for a whole page from a multiple of its size on, and a batch costs at most one extra page") {
     query(95, "pagination" -> "offset") { query =>
       query.api.strict = true
       val limit = ReadLimit.maxRows(7)
       val ids = Iterator.continually(query.batch(limit)).takeWhile(_.nonEmpty).flatten.toVector
       assert(ids == (0 until 95))
-      val asked = query.api.requests()
-      assert(asked.forall(_.endsWith("&_limit=10")), asked.distinct)
-      assert(asked.count(!_.matches("_start=\\d*0&_limit=10")) <= 1, asked.distinct)
+      val requests = query.api.requests()
+      assert(requests.forall(_.endsWith("&_limit=10")), requests.distinct)
+      assert(requests.count(!_.matches("_start=\\d*0&_limit=10")) <= 1, requests.distinct)
     }
   }
 
-  test("an offset within a page, as older releases logged them, is read on from the page that has it") {
+  test("an offset within a page, as older releases logged it, is resumed from the page that contains it") {
     query(42, "pagination" -> "offset") { query =>
       query.at = query.stream.deserializeOffset(
         RestOffset.toJson(RestStreams.sourceOf(query.stream.initialOffset()), RestPosition(17)))

@@ -16,21 +16,21 @@ import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.paging.{RestPartition, RestPlan}
 import io.epochal.testkit.MicroBatch
 
-/** How often the source asks, and what it makes of a server's refusals. */
+/** The source's request rate, and its reaction to a server's refusals. */
 final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
 
   private val paged = Seq("pagination" -> "offset", "pageSize" -> "2")
 
   private def status(error: EpochalException): String = error.values.getOrElse("status", "")
 
-  /** Milliseconds that it took. */
+  /** Duration in milliseconds. */
   private def took(body: => Any): Long = {
     val begin = System.nanoTime()
     val _ = body
     (System.nanoTime() - begin) / 1000000
   }
 
-  test("tasks are no more than maxConcurrency, and the driver grants each its part of the budget") {
+  test("tasks are at most maxConcurrency, and the driver grants each its part of the budget") {
     val options = read(paged ++ Seq("maxConcurrency" -> "5", "requestsPerSecond" -> "8", "numPartitions" -> "16"): _*)
     val shares = RestPlan.partitions(options, 0, 1000, 1).collect { case RestPartition(_, share) => share }
     assert(shares.length == 5 && shares.flatMap(_.concurrency).sum == 5 && shares.flatMap(_.requestsPerSecond).sum == 8)
@@ -38,12 +38,12 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
     assert(two.collect { case RestPartition(_, share) => share.concurrency }.toSeq == Seq(Some(3), Some(2)))
   }
 
-  test("tasks that run at the same time make no more requests than the budget says, the driver's counted in") {
+  test("concurrent tasks and the driver together do not exceed the budget") {
     RecordsApi.using(records = 40) { api =>
-      val (running, most, asked) = (new AtomicInteger, new AtomicInteger, new AtomicInteger)
+      val (running, peak, requests) = (new AtomicInteger, new AtomicInteger, new AtomicInteger)
       api.before = () => {
-        val _ = asked.incrementAndGet()
-        most.accumulateAndGet(running.incrementAndGet(), math.max(_, _))
+        val _ = requests.incrementAndGet()
+        peak.accumulateAndGet(running.incrementAndGet(), math.max(_, _))
         Thread.sleep(5)
         val _ = running.decrementAndGet()
       }
@@ -60,44 +60,44 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
       }
       tasks.foreach(_.join(60000))
       source.stop()
-      assert(asked.get >= 20 && most.get <= 2)
+      assert(requests.get >= 20 && peak.get <= 2)
       // Twenty milliseconds between any two.
-      assert((System.nanoTime() - begin) / 1e6 >= (asked.get - 1) * 20)
+      assert((System.nanoTime() - begin) / 1e6 >= (requests.get - 1) * 20)
       assert(metric(source, "waitedMillis") >= 100)
     }
   }
 
-  test("what one task is told by Retry-After holds for all, up to maxThrottleWait, and then they come back apart") {
+  test("a Retry-After to one task pauses all, up to maxThrottleWait, and then they resume apart") {
     respond(aResponse().withStatus(429).withHeader("Retry-After", "3600"), good)
     val options = read("maxThrottleWait" -> "300ms")
     val counters = new HttpCounters
-    val (told, other) = (new HttpClient(options.http, counters), new HttpClient(options.http, counters))
+    val (throttled, other) = (new HttpClient(options.http, counters), new HttpClient(options.http, counters))
     def call(client: HttpClient): Unit =
       client.call(options.call(options.pagination.request(0)), new Body)(_ => ())
-    val first = new Thread(() => call(told))
+    val first = new Thread(() => call(throttled))
     first.start()
     eventually(timeout(Span(20, Seconds)), interval(Span(1, Millis)))(assert(counters.value.retries > 0))
     assert(took(call(other)) >= 200)
     first.join(60000)
     assert(requests == 3 && counters.value.throttled == 1 && counters.value.waitedMillis >= 500)
-    Seq(told, other).foreach(_.close())
+    Seq(throttled, other).foreach(_.close())
   }
 
-  test("a Retry-After of zero asks for no particular wait: the usual delay holds") {
+  test("a Retry-After of zero counts as absent: the usual delay holds") {
     respond(aResponse().withStatus(429).withHeader("Retry-After", "0"), good)
     val source = stream("retry.initialDelay" -> "1ms", "maxThrottleWait" -> "1h")
     assert(readAll(source).size == 3)
     assert(metric(source, "throttled") == 1)
   }
 
-  test("a rate limit that a response says is used up holds the next request, and no request is refused") {
+  test("an exhausted rate limit in a response holds the next request, and no request is refused") {
     respond(good.withHeader("X-RateLimit-Remaining", "0").withHeader("X-RateLimit-Reset", "3600"), good)
     val source = stream("maxThrottleWait" -> "250ms")
     assert(took(readAll(source)) >= 250)
     assert(metric(source, "throttled") == 0 && metric(source, "retries") == 0 && metric(source, "waitedMillis") >= 100)
   }
 
-  test("a 403 with a used up rate limit or a Retry-After is a server that is asked too often") {
+  test("a 403 with an exhausted rate limit or a Retry-After means too many requests") {
     Seq(Seq("X-RateLimit-Remaining" -> "0", "X-RateLimit-Reset" -> "1"), Seq("Retry-After" -> "1")).foreach { headers =>
       server.resetAll()
       respond(
@@ -108,7 +108,7 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("retry.statuses are tried again and no others") {
+  test("retry.statuses are retried and no others") {
     respond(statusOf(404), good)
     assert(readAll(stream("retry.statuses" -> "404")).size == 3)
     server.resetAll()
@@ -121,7 +121,7 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
 
   private def statusOf(code: Int) = aResponse().withStatus(code)
 
-  test("an ignored status, and 204, are responses without records: an API may have no page after its last") {
+  test("an ignored status, and 204, are empty responses: an API may have no page after its last") {
     Seq(Seq("ignoreStatuses" -> "404") -> 404, Nil -> 204).foreach { case (more, code) =>
       server.resetAll()
       server.stubFor(get(urlPathEqualTo("/c")).willReturn(statusOf(code)))
@@ -141,7 +141,7 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
     assert(failure(readAll(stream("ignoreStatuses" -> "4xx"))).condition.name == "DATA_LOSS")
   }
 
-  test("a budget of nothing, and statuses that are none, are refused by name") {
+  test("a zero budget, and invalid statuses, are refused by name") {
     Seq(
       "requestsPerSecond" -> "0",
       "requestsPerSecond" -> "often",

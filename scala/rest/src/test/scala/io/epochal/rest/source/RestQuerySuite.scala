@@ -28,7 +28,7 @@ final class RestQuerySuite extends QuerySuite {
   private def batch(api: RecordsApi, more: (String, String)*): DataFrame =
     spark.read.format("epochal-rest").schema(ddl).options(Map("url" -> api.url) ++ more).load()
 
-  /** Every batch that a query delivered, by its number; a batch that comes again adds another list of ids. */
+  /** The ids of every delivered batch, by its number; a replay adds another list. */
   final private class Delivered {
     private val batches = new ConcurrentHashMap[Long, Vector[Seq[Int]]]
 
@@ -52,7 +52,7 @@ final class RestQuerySuite extends QuerySuite {
     def all: Seq[Int] = batches.asScala.toSeq.sortBy(_._1).flatMap(_._2.flatten)
   }
 
-  test("a query that is stopped and started again delivers every record once, while the API grows") {
+  test("a query that is stopped and restarted delivers every record once, while the API grows") {
     RecordsApi.using(records = 25) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -67,7 +67,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("AvailableNow delivers what exists at its start, in batches of maxRowsPerBatch, and ends") {
+  test("AvailableNow delivers the records that exist at its start, in batches of maxRowsPerBatch, and ends") {
     RecordsApi.using(records = 25) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -80,7 +80,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch whose commit was lost is delivered again with the same records, whatever the API has since") {
+  test("a batch whose commit was lost is replayed with the same records, though the API has grown") {
     RecordsApi.using(records = 35) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -96,7 +96,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("an idle API costs one request a poll, and gets no batch") {
+  test("an idle API costs one request per poll, and gets no batch") {
     RecordsApi.using(records = 0) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -111,7 +111,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("the progress tells lag, requests and bytes, those of the tasks included") {
+  test("the progress shows lag, requests and bytes, including those of the tasks") {
     RecordsApi.using(records = 45) { api =>
       withTempDir { checkpoint =>
         val query = new Delivered().run(stream(api, "maxRowsPerBatch" -> "20"), checkpoint)
@@ -137,7 +137,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch read gives all records, in every pagination and on any number of partitions") {
+  test("a batch read has all records, in every pagination and on any number of partitions") {
     RecordsApi.using(records = 57) { api =>
       val rows = (0 until 57).map(i => Row(i, s"record $i"))
       checkAnswer(batch(api), rows)
@@ -149,7 +149,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch read asks once how much there is, and once for the records, however often it is planned") {
+  test("a batch read requests the count once, and the records once, however often it is planned") {
     RecordsApi.using(records = 30) { api =>
       assert(batch(api).distinct().orderBy("id").collect().length == 30)
       assert(api.requests().size == 2)
@@ -167,7 +167,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("the schema comes from the reader or from the option, and one of them must be there") {
+  test("the schema comes from the reader or from the option, and one of them is required") {
     RecordsApi.using(records = 1) { api =>
       val plain = spark.read.format("epochal-rest").option("url", api.url)
       checkAnswer(plain.option("schema", ddl).load(), Row(0, "record 0"))
@@ -178,7 +178,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("bad options are refused when the frame is made, before anything is asked") {
+  test("bad options are refused when the DataFrame is built, before any request") {
     RecordsApi.using(records = 1) { api =>
       val error = intercept[EpochalException](stream(api, "pageSizes" -> "5"))
       assert(error.getMessage.contains("Did you mean 'pageSize'?"))
@@ -186,7 +186,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("a server that is not there ends the query before its first batch, with the reason") {
+  test("an unreachable server ends the query before its first batch, with the reason") {
     val gone = new RecordsApi
     gone.close()
     withTempDir { checkpoint =>

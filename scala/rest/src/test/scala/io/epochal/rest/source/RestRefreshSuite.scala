@@ -13,12 +13,12 @@ import io.epochal.kit.source.{ManualClock, SourceStream}
 import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
-/** How the end of an API is polled: how often, and for what it costs. */
+/** Polls at the end of an API: their frequency and cost. */
 final class RestRefreshSuite extends AnyFunSuite {
 
   private val schema = StructType.fromDDL("id INT, name STRING")
 
-  /** A stream over an API, read as Spark would, and the clock that it goes by. */
+  /** A stream over an API, read as by Spark, and its clock. */
   final private class Reading(api: TaggedApi, kind: String, more: (String, String)*) {
     val clock = new ManualClock(Instant.parse("2026-01-01T00:00:00Z"))
     val stream: SourceStream[RestPosition] =
@@ -46,7 +46,7 @@ final class RestRefreshSuite extends AnyFunSuite {
   private def tag(request: Request): Option[String] = Option(request.getHeader("If-None-Match"))
 
   TaggedApi.kinds.keys.toSeq.sorted.foreach { kind =>
-    test(s"$kind: once the end was seen, nothing is asked for refreshInterval") {
+    test(s"$kind: once the end was seen, no request is sent for refreshInterval") {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind, "refreshInterval" -> "30s")
         assert(reading.batch() == (0 until 6))
@@ -63,7 +63,7 @@ final class RestRefreshSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: a response that is the same is not sent again, and one that changed is read") {
+    test(s"$kind: an unchanged response is not sent again, and a changed one is read") {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind)
         assert(reading.batch() == (0 until 6))
@@ -81,7 +81,7 @@ final class RestRefreshSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: conditionalRequests=false asks for whole responses only") {
+    test(s"$kind: conditionalRequests=false requests whole responses only") {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind, "conditionalRequests" -> "false")
         assert(reading.batch() == (0 until 6))
@@ -92,7 +92,7 @@ final class RestRefreshSuite extends AnyFunSuite {
   }
 
   Seq("offset", "cursor").foreach { kind =>
-    test(s"$kind: batches that are cut by a limit follow each other whatever the interval") {
+    test(s"$kind: batches cut by a limit follow each other without waiting for the interval") {
       TaggedApi.using(records = 10) { api =>
         val reading = new Reading(api, kind, "refreshInterval" -> "1h")
         assert((1 to 4).flatMap(_ => reading.batch(ReadLimit.maxRows(3))) == (0 until 10))
@@ -101,7 +101,7 @@ final class RestRefreshSuite extends AnyFunSuite {
     }
   }
 
-  test("a limit that leaves records waiting does not put the next poll off") {
+  test("a limit that leaves records waiting does not delay the next poll") {
     TaggedApi.using(records = 10) { api =>
       val reading = new Reading(api, "cursor", "refreshInterval" -> "30s")
       val batches = (1 to 4).map { i =>
@@ -115,7 +115,7 @@ final class RestRefreshSuite extends AnyFunSuite {
     }
   }
 
-  test("AvailableNow asks at its start, whatever the interval") {
+  test("AvailableNow polls at its start, regardless of the interval") {
     TaggedApi.using(records = 6) { api =>
       val reading = new Reading(api, "offset", "refreshInterval" -> "1h")
       reading.stream.prepareForTriggerAvailableNow()
@@ -123,8 +123,7 @@ final class RestRefreshSuite extends AnyFunSuite {
     }
   }
 
-  test(
-    "a Last-Modified is sent back where the response is at least a second younger, and not where a change could hide") {
+  test("Last-Modified is sent back if the response is at least a second younger, and not if a change could be hidden") {
     val modified = "Thu, 01 Jan 2026 00:00:00 GMT"
     Seq("Thu, 01 Jan 2026 00:00:01 GMT" -> 4, modified -> 0).foreach { case (date, conditional) =>
       TaggedApi.using(records = 3) { api =>
@@ -142,22 +141,22 @@ final class RestRefreshSuite extends AnyFunSuite {
     }
   }
 
-  Seq(true -> 1, false -> 16).foreach { case (told, most) =>
+  Seq(true -> 1, false -> 16).foreach { case (linked, limit) =>
     test(
-      s"a next page that only the header Link tells of is found behind a 304 that has it: $told, within $most polls") {
+      s"a next page that only the Link header names is found behind a 304 that has it: $linked, within $limit polls") {
       TaggedApi.using(records = 4) { api =>
-        api.linksIn304 = told
+        api.linksIn304 = linked
         val reading = new Reading(api, "link")
         assert(reading.batch() == (0 until 4))
         assert(!reading.poll())
         api.count = 6 // The first page is full, and stays the same.
-        val polls = Iterator.continually(reading.batch()).take(most).toSeq
+        val polls = Iterator.continually(reading.batch()).take(limit).toSeq
         assert(polls.flatten == Seq(4, 5))
       }
     }
   }
 
-  test("a POST, and a request with a condition of its own, get none of ours") {
+  test("a POST, and a request with the user's own condition, get none of ours") {
     Seq("requestBody" -> "{}", "headers.If-Modified-Since" -> "Thu, 01 Jan 2026 00:00:00 GMT").foreach { option =>
       TaggedApi.using(records = 3) { api =>
         val reading = new Reading(api, "none", option)
@@ -168,7 +167,7 @@ final class RestRefreshSuite extends AnyFunSuite {
     }
   }
 
-  test("304 to a request that did not ask for it is an error") {
+  test("an unrequested 304 is an error") {
     TaggedApi.using(records = 3) { api =>
       api.same = (_, _) => true
       val error = intercept[EpochalException](new Reading(api, "none").poll())

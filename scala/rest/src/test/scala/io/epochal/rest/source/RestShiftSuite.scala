@@ -9,7 +9,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.support.Examples
 
-/** Lists from which records before the position are deleted, or into which some are inserted. */
+/** Lists in which records before the position are deleted or inserted. */
 final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaCheckPropertyChecks {
 
   final private class Shifting(api: RecordsApi, options: Seq[(String, String)]) extends Query(api, options) {
@@ -43,7 +43,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
   } yield (s"$name$more", ("pagination" -> name) +: (kind ++ options))
 
   kinds.foreach { case (name, options) =>
-    test(s"$name: a list whose records shift is noticed, though it is no shorter, also after a restart") {
+    test(s"$name: a list whose records shift is detected, though it is no shorter, also after a restart") {
       Seq[Seq[Int] => Seq[Int]](
         _.filterNot(_ == 3) ++ Seq(100, 101), // one deleted, two added
         list => -1 +: list, // one inserted
@@ -51,7 +51,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
       ).foreach { change =>
         Seq(true, false).foreach { restarted =>
           shifting(options: _*) { query =>
-            // With a total the last record is seen where it comes in the page of the one delivered before.
+            // With a total, the last record is seen if it is in the page of the last delivered one.
             val delivered = Seq(22, 25).flatMap { count =>
               query.become(0 until count)
               query.batch()
@@ -67,19 +67,19 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
   }
 
   Seq("offset", "page").foreach { kind =>
-    test(s"$kind: a shift before a position on a page's border is noticed when the list stands still") {
+    test(s"$kind: a shift before a position on a page boundary is detected when the list is idle") {
       shifting("pagination" -> kind, "pageSize" -> "10") { query =>
         query.become(0 until 30)
         assert(query.batch() == (0 until 30))
         query.restart()
         query.become((0 until 30).filterNot(_ == 3) ++ Seq(100, 101))
-        assert(query.batch() == Seq(101)) // 100 took the place of a record that was delivered.
+        assert(query.batch() == Seq(101)) // 100 took the place of a delivered record.
         shifted(query.batch())
       }
     }
   }
 
-  test("onDrift=warn goes on from there, and onDrift=restart reads the list again, once") {
+  test("onDrift=warn resumes from there, and onDrift=restart reads the list again, once") {
     shifting("pagination" -> "offset", "pageSize" -> "10", "onDrift" -> "warn") { query =>
       query.become(0 until 25)
       assert(query.batch().size == 25)
@@ -99,7 +99,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
     }
   }
 
-  test("what a record looks like does not count: white space, the order of its fields, escapes") {
+  test("white space, field order and escapes do not change a record's identity") {
     shifting("pagination" -> "offset", "pageSize" -> "10") { query =>
       query.become(0 until 25)
       assert(query.batch().size == 25)
@@ -109,7 +109,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
     }
   }
 
-  test("a last record that changes in place is told by keyField, which may be set later") {
+  test("a last record that changes in place is identified by keyField, which may be set later") {
     shifting("pagination" -> "offset", "pageSize" -> "10") { query =>
       query.become(0 until 25)
       assert(query.batch().size == 25)
@@ -125,7 +125,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
     }
   }
 
-  test("offsets without marks are read on from, and get one") {
+  test("offsets without marks are resumed, and get one") {
     shifting("pagination" -> "page", "pageSize" -> "10") { query =>
       query.become(0 until 25)
       val source = RestStreams.sourceOf(query.stream.initialOffset())
@@ -134,7 +134,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
     }
   }
 
-  test("a list that only grows is never taken for one that shifts, and costs no more requests") {
+  test("a list that only grows is never taken for a shifted one, and costs no more requests") {
     val steps = Gen.listOf(Gen.zip(Gen.choose(0, 25), Gen.choose(1L, 30L), Gen.oneOf(true, false)))
     Seq("none", "offset", "page").foreach { kind =>
       forAll(Gen.choose(1, 9), steps, Gen.oneOf(true, false), minSuccessful(Examples.of(15))) {

@@ -11,8 +11,8 @@ import io.epochal.kit.source.SourceStream
 import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
-/** Servers whose pages come shorter than they were asked for, though more follows, and such as begin every page at a multiple of
-  * its size.
+/** Servers whose pages are shorter than requested, though more follow, and servers whose pages begin at multiples of
+  * their size.
   */
 final class RestShortPageSuite extends AnyFunSuite {
 
@@ -51,7 +51,7 @@ final class RestShortPageSuite extends AnyFunSuite {
 
   ways.foreach { case (name, options) =>
     Seq("JSON", "NDJSON").foreach { format =>
-      test(s"$name, $format: a page in the middle that comes short is gone on from, and every record comes once") {
+      test(s"$name, $format: reading continues after a short page in the middle, and every record is delivered once") {
         val lines = if (format == "NDJSON") Seq("bodyFormat" -> "ndjson") else Nil
         query(1000, options ++ lines :+ ("pageSize" -> "100"): _*) { query =>
           if (lines.nonEmpty) query.api.body = _.stripPrefix("[").stripSuffix("]").replace("},{", "}\n{") + "\n"
@@ -63,7 +63,7 @@ final class RestShortPageSuite extends AnyFunSuite {
     }
   }
 
-  test("journalled: a page of several MiB that goes on behind a short one is cut where the next page begins") {
+  test("journalled: a page of several MiB after a short one is cut where the next page begins") {
     query(1000, "journal" -> "true", "pageSize" -> "100") { query =>
       val text = "x" * (100 << 10)
       query.api.record = i => s"""{"id":$i,"name":"${if (i >= 360 && i < 460) text else ""}"}"""
@@ -84,7 +84,7 @@ final class RestShortPageSuite extends AnyFunSuite {
         assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains(s"record $until"), error)
       } else assert(read.lastOption.contains(until - 1))
 
-    test(s"live, failOnDataLoss=$fails: $shrunk, and no record comes twice") {
+    test(s"live, failOnDataLoss=$fails: $shrunk, and no record is delivered twice") {
       Seq("100", "40").foreach { size =>
         query(160, "pageSize" -> size, "numPartitions" -> "1", loss) { query =>
           query.api.rounds = true
@@ -99,7 +99,7 @@ final class RestShortPageSuite extends AnyFunSuite {
       }
     }
 
-    test(s"journalled, failOnDataLoss=$fails: $shrunk, and no record comes twice") {
+    test(s"journalled, failOnDataLoss=$fails: $shrunk, and no record is delivered twice") {
       query(160, "pageSize" -> "100", "journal" -> "true", loss) { query =>
         query.api.rounds = true
         query.stream.prepareForTriggerAvailableNow()
@@ -117,7 +117,7 @@ final class RestShortPageSuite extends AnyFunSuite {
   }
 
   ways.take(1).foreach { case (name, options) =>
-    test(s"$name: a position within a page that has become shorter is gone on from by its own request") {
+    test(s"$name: a position within a page that has become shorter is resumed by its own request") {
       query(95, options :+ ("pageSize" -> "10"): _*) { query =>
         val end = query.plan(ReadLimit.maxRows(7)).get
         assert(query.rows(end) == (0 until 7))

@@ -13,7 +13,7 @@ import io.epochal.kit.source.{InitialOffset, SourceStream}
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.paging.{RestOptions, RestPosition}
 
-/** Streams as a driver makes them, without a session. */
+/** Streams as the driver creates them, without a session. */
 object RestStreams {
 
   def over(url: String, checkpoint: Path, schema: StructType, options: (String, String)*): SourceStream[RestPosition] =
@@ -39,6 +39,6 @@ object RestStreams {
     new SourceStream(source, initial, clock)
   }
 
-  /** The identity that an offset carries. */
+  /** The identity in an offset. */
   def sourceOf(offset: Offset): String = new ObjectMapper().readTree(offset.json).path("source").asText
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.core.error.EpochalException
 
-/** Schemas from the first page. */
+/** Schemas inferred from the first page. */
 final class SchemaInferenceSuite extends QuerySuite {
 
   private def options(api: RecordsApi, more: Seq[(String, String)]): Map[String, String] =
@@ -32,14 +32,14 @@ final class SchemaInferenceSuite extends QuerySuite {
   }
 
   private def stored(): Long = {
-    spark.catalog.refreshTable("inferred") // The query has a session of its own.
+    spark.catalog.refreshTable("inferred") // The query has its own session.
     spark.table("inferred").count()
   }
 
   private def refusal(body: => Any): EpochalException =
     EpochalException.in(intercept[Exception] { val _ = body }).getOrElse(fail("not an error of ours"))
 
-  test("the schema is what Spark infers from the first page, and the page is asked for once more at most") {
+  test("the schema is Spark's inference from the first page, which is requested at most once more") {
     RecordsApi.using(records = 25) { api =>
       api.record = i => s"""{"id":$i,"score":${if (i == 4) "1.5" else "1"},"tags":["a"],"sub":{"x":true},"none":null}"""
       val rows = batch(api)
@@ -61,7 +61,7 @@ final class SchemaInferenceSuite extends QuerySuite {
     }
   }
 
-  test("columns that stand apart come after the inferred ones") {
+  test("added columns come after the inferred ones") {
     RecordsApi.using(records = 3) { api =>
       assert(
         batch(api, "mode" -> "PERMISSIVE", "metadataColumns" -> "_status").columns.toSeq ==
@@ -69,7 +69,7 @@ final class SchemaInferenceSuite extends QuerySuite {
     }
   }
 
-  test("a query keeps the schema that it began with, and refuses to start with another one") {
+  test("a query keeps its first schema, and refuses to start with another one") {
     RecordsApi.using(records = 5) { api =>
       withTempDir { checkpoint =>
         withTable("inferred") {
@@ -90,7 +90,7 @@ final class SchemaInferenceSuite extends QuerySuite {
     }
   }
 
-  test("a page without records, or without fields, is no schema") {
+  test("a page without records, or without fields, has no schema") {
     RecordsApi.using(records = 0) { api =>
       assert(refusal(batch(api)).condition.name == "SCHEMA_INFERENCE_FAILED")
       api.count = 2

@@ -12,8 +12,8 @@ import io.epochal.kit.source.SourceStream
 import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
-/** One query over an API, batch by batch as Spark would run it, without a session: its checkpoint, and the offset that Spark
-  * has logged last. The first column of `schema` is an id.
+/** One query over an API, run batch by batch as by Spark, without a session: its checkpoint, and the offset logged last.
+  * The first column of `schema` is an id.
   */
 abstract class SteppedQuery(url: String, schema: StructType, options: Seq[(String, String)]) {
   val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")

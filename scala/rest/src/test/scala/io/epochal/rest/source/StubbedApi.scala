@@ -16,14 +16,14 @@ import io.epochal.kit.source.SourceStream
 import io.epochal.rest.source.paging.{RestOptions, RestPosition}
 import io.epochal.testkit.MicroBatch
 
-/** A server whose responses a test writes, and a stream over it. Its list of records is at `/c`. */
+/** A server with scripted responses, and a stream over it. Its list of records is at `/c`. */
 trait StubbedApi extends BeforeAndAfterAll with BeforeAndAfterEach { this: Suite =>
 
   protected val server = new WireMockServer(options().dynamicPort().bindAddress("127.0.0.1"))
   protected val schema: StructType = StructType.fromDDL("id INT NOT NULL, name STRING")
   protected val page = """[{"id":0,"name":"a"},{"id":1,"name":"b"},{"id":2,"name":"c"}]"""
 
-  /** What must be in no error. */
+  /** A text that no error may contain. */
   protected val secret = "hunter2"
 
   override def beforeAll(): Unit = server.start()
@@ -40,7 +40,7 @@ trait StubbedApi extends BeforeAndAfterAll with BeforeAndAfterEach { this: Suite
   protected def stream(more: (String, String)*): SourceStream[RestPosition] =
     RestStreams.of(read(more: _*), schema, Files.createTempDirectory("rest").resolve("0"))
 
-  /** Everything there is, as Spark would read it. */
+  /** Reads everything available, as Spark would. */
   protected def readAll(source: SourceStream[RestPosition]): Seq[Seq[Any]] = {
     val start = source.initialOffset()
     MicroBatch.next(source, start, ReadLimit.allAvailable()).toSeq.flatMap(MicroBatch.read(source, schema, start, _))
@@ -52,7 +52,7 @@ trait StubbedApi extends BeforeAndAfterAll with BeforeAndAfterEach { this: Suite
       throw new AssertionError(s"did not fail, but gave $taken")
     } catch {
       case error: EpochalException =>
-        if (error.getMessage.contains(secret)) throw new AssertionError(s"tells a secret: ${error.getMessage}")
+        if (error.getMessage.contains(secret)) throw new AssertionError(s"contains a secret: ${error.getMessage}")
         error
     }
 

@@ -13,19 +13,19 @@ import com.github.tomakehurst.wiremock.extension.ResponseDefinitionTransformerV2
 import com.github.tomakehurst.wiremock.http.{Request, ResponseDefinition}
 import com.github.tomakehurst.wiremock.stubbing.ServeEvent
 
-/** An API with `count` records `{"id":0,"name":"record 0"}`, … at `/data`, in pages of 4 by every kind of pagination, that tags its
-  * responses and says 304 to whoever has the same.
+/** An API with `count` records `{"id":0,"name":"record 0"}`, … at `/data`, in pages of 4 by every kind of pagination,
+  * that tags its responses and replies 304 to a matching condition.
   */
 final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable {
   @volatile var count: Int = 0
 
-  /** Of a list of its own, at `/records/<name>`, whose records are named after it. */
+  /** Lengths of further lists at `/records/<name>`, whose records are named after the list. */
   val counts: scala.collection.concurrent.Map[String, Int] = scala.collection.concurrent.TrieMap.empty
 
-  /** Called at every request, before it gets its response; a status other than 200 is the response at once. */
+  /** Called at every request, before its response; a status other than 200 becomes the response. */
   @volatile var before: Request => Int = _ => 200
 
-  /** The headers that tell a response from later ones, for its body. */
+  /** The validators of a body. */
   @volatile var tags: String => Seq[(String, String)] = body => Seq("ETag" -> s"\"${body.hashCode}\"")
 
   /** Whether a request with this header gets 304 for a body. */
@@ -46,9 +46,9 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
 
   /** The requests since the last call. */
   def requests(): Seq[Request] = {
-    val asked = server.getAllServeEvents.asScala.toSeq.reverse.map(event => event.getRequest: Request)
+    val received = server.getAllServeEvents.asScala.toSeq.reverse.map(event => event.getRequest: Request)
     server.resetRequests()
-    asked
+    received
   }
 
   override def transform(event: ServeEvent): ResponseDefinition = {

@@ -5,14 +5,14 @@ import io.epochal.core.option.{OptionSpec, OptionValues}
 import io.epochal.kit.access.Secret
 import io.epochal.rest.http.request.{CredentialAdvice, Endpoint, RequestOptions}
 
-/** All authentication schemes. A new one is an [[AuthScheme]], and its name here. */
+/** All authentication schemes. Add new ones here. */
 object AuthSchemes {
 
   private val all: Seq[AuthScheme] = Seq(BearerToken, BasicLogin, ApiKey, OAuth, Signature)
 
   val options: Seq[OptionSpec[_]] = all.flatMap(_.all)
 
-  /** The first option of each, for a user without credentials. */
+  /** The first option of each scheme, for errors of queries without credentials. */
   val names: Seq[String] = all.map(_.all.head.reference)
 
   def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, HttpAuth] =
@@ -33,13 +33,13 @@ object AuthSchemes {
   }
 }
 
-/** How the requests of a query authenticate themselves. */
+/** The authentication of a query's requests. */
 final case class HttpAuth(schemes: Seq[AuthSettings]) {
 
   /** Values that are masked in all texts. */
   def secrets: Seq[Secret] = schemes.flatMap(_.secrets)
 
-  /** Name of the query parameter with the credential, where there is one. */
+  /** Name of the query parameter with the credential, if any. */
   def parameter: Option[String] = schemes.flatMap(_.parameter).headOption
 
   /** The options to check when the server rejects a request. */

@@ -8,8 +8,8 @@ import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{Secret, SecretOption}
 import io.epochal.rest.http.request.{Endpoint, HttpHeaders, RequestOptions}
 
-/** The settings of a scheme with the same proof for every request. Secrets are read for each request, so that a changed one counts
-  * at once.
+/** Settings of a scheme whose proof is the same for every request. Secrets are read for each request, so a changed
+  * secret takes effect at once.
   */
 private[auth] trait ConstantProof extends AuthSettings with Proof {
   override def open(server: TokenRequest.Send): Credential = () => this
@@ -35,7 +35,7 @@ object BearerToken extends AuthScheme {
   }
 }
 
-/** RFC 7617: `Authorization: Basic`. Some APIs take a key as the user, and no password. */
+/** RFC 7617: `Authorization: Basic`. Some APIs accept a key as the user, without a password. */
 object BasicLogin extends AuthScheme {
 
   val User: OptionSpec[String] = option("user", OptionType.string, secret = true)(
@@ -64,7 +64,7 @@ object BasicLogin extends AuthScheme {
   }
 }
 
-/** A key in a header of its own, or in a parameter of the query. */
+/** A key in a header or a query parameter. */
 object ApiKey extends AuthScheme {
 
   val Key: SecretOption = secret("apiKey", "API key, in addition to any other authentication")
@@ -102,7 +102,7 @@ object ApiKey extends AuthScheme {
     }
 
   /** @param header
-    *   that has the key, unless a parameter has it
+    *   carries the key, unless `parameter` is set
     */
   final private case class Settings(option: String, key: Secret, header: String, override val parameter: Option[String])
       extends ConstantProof {

@@ -14,7 +14,7 @@ import io.epochal.kit.record.Body
 import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, HttpHeaders}
 
-/** RFC 6749: a bearer token that a token server gives for the client's credentials, or for a refresh token. */
+/** RFC 6749: a bearer token from a token server, by client credentials or a refresh token. */
 object OAuth extends AuthScheme {
 
   val TokenUrl: OptionSpec[String] =
@@ -76,11 +76,11 @@ object OAuth extends AuthScheme {
 /** How access tokens are requested. Prints without secrets.
   *
   * @param refreshToken
-  *   given: the grant is `refresh_token`, else `client_credentials`
+  *   if set, the grant is `refresh_token`, else `client_credentials`
   * @param params
   *   further parameters of the token request
   * @param inBody
-  *   whether the client's id and secret stand in the body (`client_secret_post`) or are its basic authorization
+  *   whether client id and secret are sent in the body (`client_secret_post`) or by basic authentication
   */
 final case class OAuthSettings(
     endpoint: Endpoint,
@@ -107,13 +107,13 @@ final private class OAuthCredential(settings: OAuthSettings, server: TokenReques
   private val tokens = OAuthTokens.open(settings)
   private val client = new OAuthClient(settings, server)
 
-  /** Requests a token where there is none that is fresh.
+  /** Requests a token unless a fresh one exists.
     *
     * @throws EpochalException
     *   OAUTH_REFUSED, or one of the HTTP conditions
     */
   override def proof(): Proof = new Proof {
-    private val token = tokens.value.token(client.ask)
+    private val token = tokens.value.token(client.grant)
     override def headers: Seq[(String, String)] = Seq("Authorization" -> s"Bearer ${token.text}")
     override def reject(): Boolean = {
       tokens.value.reject(token)
@@ -130,10 +130,10 @@ final private class OAuthClient(oauth: OAuthSettings, server: TokenRequest.Send)
   /** @throws EpochalException
     *   OAUTH_REFUSED, or one of the HTTP conditions
     */
-  def ask(asking: Asking): Grant = {
-    val hidden = oauth.secrets ++ asking.refreshToken.map(Secret.Given(_))
-    val call = request(asking.refreshToken)
-    server(TokenRequest(oauth.endpoint, call, hidden, asking.first), grant)
+  def grant(inputs: GrantInputs): Grant = {
+    val hidden = oauth.secrets ++ inputs.refreshToken.map(Secret.Given(_))
+    val call = request(inputs.refreshToken)
+    server(TokenRequest(oauth.endpoint, call, hidden, inputs.first), read)
       .fold(refusal => throw refused(s"status ${refusal.status}${reason(refusal)}"), identity)
   }
 
@@ -158,7 +158,7 @@ final private class OAuthClient(oauth: OAuthSettings, server: TokenRequest.Send)
       Some(new HttpBody("application/x-www-form-urlencoded", form.mkString("&").getBytes(UTF_8))))
   }
 
-  private def grant(buffer: Body): Grant = {
+  private def read(buffer: Body): Grant = {
     val response = OAuthClient.json.readTree(buffer.bytes, 0, buffer.length)
     val token = text(response, "access_token").getOrElse(throw refused("its response has no access_token"))
     val now = Instant.now()
@@ -197,20 +197,20 @@ private object OAuthClient {
   * @param hidden
   *   values that are masked in all texts
   * @param first
-  *   whether the server has not responded to this query yet: when it cannot be reached, retries then end early
+  *   whether the server has not responded to this query yet: if it is unreachable, retries then end early
   */
 final private[http] case class TokenRequest(endpoint: Endpoint, call: HttpCall, hidden: Seq[Secret], first: Boolean)
 
 private[http] object TokenRequest {
 
-  /** Makes the request; the response is read as a part of the attempt. */
+  /** Sends the request; the response is read as a part of the attempt. */
   type Send = (TokenRequest, Body => Grant) => Either[TokenRefusal, Grant]
 
   /** Many times the size of a token. */
   val MaxResponseBytes: Long = 1L << 20
 }
 
-/** A status other than success from a token server.
+/** An unsuccessful status from a token server.
   *
   * @param masked
   *   masks secrets in the server's text

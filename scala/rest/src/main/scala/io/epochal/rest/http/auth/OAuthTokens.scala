@@ -7,11 +7,13 @@ import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.rest.http.request.{Lease, SharedValues}
 
 /** @param expires
-  *   None: the server did not say
+  *   None: the server sent no lifetime
   */
 final private[http] case class AccessToken(text: String, obtained: Instant, expires: Option[Instant]) {
 
-  /** It is renewed a minute before it expires, or when nine tenths of a short life are over. */
+  /** Whether the token need not be renewed yet: that is due one minute before expiry, or after nine tenths of a short
+    * lifetime.
+    */
   def isFresh(now: Instant): Boolean = expires.forall { end =>
     val tenth = Duration.between(obtained, end).dividedBy(10)
     val margin = if (tenth.compareTo(AccessToken.Margin) < 0) tenth else AccessToken.Margin
@@ -26,27 +28,27 @@ private[http] object AccessToken {
 }
 
 /** @param refreshToken
-  *   to be used from now on, where the server gave a new one
+  *   replaces the previous one, if the server sent one
   */
 final private[http] case class Grant(token: AccessToken, refreshToken: Option[String]) {
   override def toString: String = s"Grant(${Redaction.Mask})"
 }
 
-/** What a request for a token depends on.
+/** The inputs of a token request.
   *
   * @param refreshToken
-  *   that the server gave last, in place of the one in the options
+  *   the one that the server sent last, in place of the option's
   * @param first
-  *   whether no token has come yet
+  *   whether no token has been granted yet
   */
-final private[http] case class Asking(refreshToken: Option[String], first: Boolean) {
-  override def toString: String = s"Asking(${Redaction.Mask})"
+final private[http] case class GrantInputs(refreshToken: Option[String], first: Boolean) {
+  override def toString: String = s"GrantInputs(${Redaction.Mask})"
 }
 
-/** The access token of one client at one token server, for all tasks of a JVM: one of them requests a new one, and the others
-  * wait for what comes of it, be it a failure.
+/** The access token of one client at one token server, for all tasks of a JVM: one task renews it, and the others wait
+  * for the outcome, be it a failure.
   *
-  * Not guaranteed: a refresh token that the server replaces is known to this JVM only, until it ends.
+  * Not guaranteed: a refresh token that the server replaces is known only to this JVM, until it exits.
   */
 final private[http] class OAuthTokens(clock: Clock) {
   private val renewing = new ReentrantLock
@@ -57,11 +59,11 @@ final private[http] class OAuthTokens(clock: Clock) {
   private var failure = Option.empty[(Long, EpochalException)]
 
   /** @param request
-    *   asks the server
+    *   requests a token from the server
     * @throws EpochalException
-    *   what `request` threw, also in another task while this one waited for it
+    *   the one thrown by `request`, also in another task that this one waited for
     */
-  def token(request: Asking => Grant): AccessToken =
+  def token(request: GrantInputs => Grant): AccessToken =
     current.filter(_.isFresh(clock.instant())).getOrElse {
       val seen = renewals
       renewing.lockInterruptibly()
@@ -73,7 +75,7 @@ final private[http] class OAuthTokens(clock: Clock) {
       finally renewing.unlock()
     }
 
-  /** Says that the server has refused a token: it is not used again. */
+  /** Discards a token that the server has rejected. */
   def reject(token: AccessToken): Unit = {
     renewing.lockInterruptibly()
     try if (current.contains(token)) current = None
@@ -83,9 +85,9 @@ final private[http] class OAuthTokens(clock: Clock) {
   /** Whether the server has replaced the refresh token of the options. */
   def isReplaced: Boolean = refreshToken.isDefined
 
-  private def renew(request: Asking => Grant): AccessToken =
+  private def renew(request: GrantInputs => Grant): AccessToken =
     try {
-      val grant = request(Asking(refreshToken, !granted))
+      val grant = request(GrantInputs(refreshToken, !granted))
       granted = true
       refreshToken = grant.refreshToken.orElse(refreshToken)
       current = Some(grant.token)
@@ -99,7 +101,7 @@ final private[http] class OAuthTokens(clock: Clock) {
 
 private[http] object OAuthTokens {
 
-  /** Those that nobody uses; where the server has replaced the refresh token, which is known nowhere else, as long as there is
+  /** How long unused tokens are kept. A replaced refresh token, which exists only here, is kept as long as there is
     * room.
     */
   private val Kept = Duration.ofHours(1)
@@ -110,7 +112,7 @@ private[http] object OAuthTokens {
   private[http] val all =
     new SharedValues[OAuthTokens](Capacity, tokens => if (tokens.isReplaced) KeptReplaced else Kept)
 
-  /** Shared by queries with the same credentials and the same request. */
+  /** Shared by queries with the same credentials and token request. */
   def open(settings: OAuthSettings): Lease[OAuthTokens] = {
     val identity =
       Seq(Some(s"${settings.endpoint.base}${settings.endpoint.target("")}"), Some(settings.clientId), settings.scope) ++

@@ -12,7 +12,7 @@ import io.epochal.kit.access.{DriverAccess, Secret}
 import io.epochal.kit.{RequestSigner, UnsignedRequest}
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpFailure, HttpHeaders}
 
-/** Which class signs requests. Prints without its settings. */
+/** The class that signs requests, and its settings. Prints without the settings. */
 final case class SignerSettings(className: String, settings: Map[String, String]) extends AuthSettings {
   override def option: String = Signature.SignerClass.name
   override def secrets: Seq[Secret] = settings.values.map(Secret.Given(_)).toSeq
@@ -23,10 +23,10 @@ final case class SignerSettings(className: String, settings: Map[String, String]
   override def toString: String = s"$className(${Redaction.Mask})"
 }
 
-/** Calls the user's [[RequestSigner]], and holds it to its contract.
+/** Calls the user's [[RequestSigner]] and checks its contract.
   *
   * @throws EpochalException
-  *   SIGNER_INVALID, when it cannot be made, or does not sign
+  *   SIGNER_INVALID if it cannot be instantiated or fails to sign
   */
 final private class Signer(settings: SignerSettings) extends Proof {
 
@@ -53,7 +53,7 @@ final private class Signer(settings: SignerSettings) extends Proof {
   }
 
   private def load(): RequestSigner = {
-    // Nothing of the class runs before it is known to be a signer.
+    // Checks the type without initializing the class.
     val found = DriverAccess.current.loaders.reverseIterator
       .flatMap(loader => Try(Class.forName(settings.className, false, loader)).toOption)
       .nextOption()
@@ -81,7 +81,7 @@ final private class Signer(settings: SignerSettings) extends Proof {
     Conditions.SignerInvalid("class" -> settings.className, "reason" -> reason)
 }
 
-/** A signature that a class of the user makes of each request. */
+/** A signature of each request by a user's class. */
 object Signature extends AuthScheme {
 
   val SignerClass: OptionSpec[String] =
@@ -90,7 +90,7 @@ object Signature extends AuthScheme {
   val Settings: OptionSpec[String] =
     option("signer.*", OptionType.string, secret = true)("Settings for signerClass.")
 
-  /** Makes a signer once: what is wrong with it is said before the query starts. */
+  /** Instantiates a signer once, so that errors appear before the query starts. */
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
     (values.get(SignerClass), values.family(Settings)) match {
       case (None, found) => values.together(found.nonEmpty, Settings.name, SignerClass.name).map(_ => None)

@@ -9,18 +9,19 @@ import scala.util.Try
 import io.epochal.core.error.Redaction
 import io.epochal.rest.http.request.OptionList.ensure
 
-/** Where requests go, and what all of them have in common. Prints as the URL without user info and query.
+/** The target of a query's requests, with their common headers and parameters. Prints as the URL without user info and
+  * query.
   *
   * @param base
   *   scheme, host and port only
   * @param path
-  *   path and query, up to where a page's query is added
+  *   path and query, to which a page's query is appended
   * @param hasUserInfo
-  *   whether the URL had any; it is a header now
+  *   whether the URL had user info, which is now a header
   * @param secrets
-  *   what must be in no text: the values of headers and parameters, and the user info
+  *   values to mask in all texts: those of headers and parameters, and the user info
   * @param credential
-  *   name of the parameter with the credential, where there is one; it is not in `path`
+  *   name of the parameter with the credential, if any; not contained in `path`
   */
 final class Endpoint private (
     val base: URI,
@@ -36,7 +37,7 @@ final class Endpoint private (
   /** The request target (RFC 9112, origin form) of one page. */
   def target(query: String): String = if (query.isEmpty) path else path + separator + query
 
-  /** The same, with more parameters in every request. */
+  /** A copy with more parameters in every request. */
   def withQuery(parameters: Seq[(String, String)]): Endpoint = {
     val query = parameters.map { case (name, value) => s"${Endpoint.encode(name)}=${Endpoint.encode(value)}" }
     new Endpoint(base, target(query.mkString("&")), headers, hasUserInfo, secrets, credential)
@@ -45,18 +46,18 @@ final class Endpoint private (
   /** Whether every request has a parameter of that name. */
   def parameters(name: String): Boolean = Endpoint.parameters(base.toString + path)(Endpoint.encode(name))
 
-  /** The same, with the parameter that gets the credential when a request is made. */
+  /** A copy with a parameter whose credential is added to each request. */
   def withCredential(parameter: Option[String]): Endpoint =
     new Endpoint(base, path, headers, hasUserInfo, secrets, parameter)
 
-  /** What messages may show. */
+  /** The form that messages may show. */
   override def toString: String = Redaction.url(base.toString + path)
 }
 
 object Endpoint {
 
   /** @return
-    *   what is wrong with the URL, or the endpoint
+    *   the problem of the URL, or the endpoint
     */
   def of(url: String, params: Seq[(String, String)], headers: Seq[(String, String)]): Either[String, Endpoint] =
     for {
@@ -80,7 +81,7 @@ object Endpoint {
       new Endpoint(base, full, headers ++ credentials(uri), uri.getUserInfo != null, hidden)
     }
 
-  /** The names of the parameters that the URL itself has. */
+  /** The names of the parameters in the URL itself. */
   def parameters(url: String): Set[String] =
     Try(new URI(url.trim)).toOption.flatMap(uri => Option(uri.getRawQuery)).fold(Set.empty[String]) {
       _.split('&').map(_.takeWhile(_ != '=')).toSet
@@ -89,7 +90,7 @@ object Endpoint {
   /** Percent-encoding of a query's name or value (RFC 3986). */
   def encode(text: String): String = URLEncoder.encode(text, UTF_8).replace("+", "%20")
 
-  /** The parts of a header's value that are masked in all texts: all of it, and what follows the scheme. */
+  /** The parts of a header's value that are masked in all texts: the whole value, and the part after the scheme. */
   def credential(value: String): Seq[String] = Seq(value, value.drop(value.lastIndexOf(' ') + 1)).distinct
 
   private def credentials(uri: URI): Option[(String, String)] = Option(uri.getUserInfo).map { userInfo =>

@@ -7,12 +7,12 @@ import org.apache.hc.core5.http.HttpResponse
   * @param target
   *   path and query (RFC 9112, origin form), already encoded
   * @param headers
-  *   those that only this request has
+  *   those of this request only
   * @param unless
-  *   validator of a known response: the server replies 304 where it has not changed
+  *   validator of a known response: the server replies 304 if it has not changed
   * @param endAfter
-  *   how many responses of 400, 404 or 416 mean that the list ends before the requested page, which is no failure then; 0: they
-  *   are a failure
+  *   number of responses 400, 404 or 416 after which the requested page counts as past the end of the list, which is no
+  *   failure; 0: they are failures
   */
 final case class HttpCall(
     method: String,
@@ -28,12 +28,13 @@ final case class HttpCall(
   */
 final class HttpBody(val contentType: String, val bytes: Array[Byte])
 
-/** A response of success, or one with a status that is ignored, but for its body.
+/** Status and headers of a successful or ignored response.
   *
   * @param notModified
   *   whether the server replied 304 Not Modified
   * @param delimited
-  *   whether its body says itself where it ends, by a length, chunks or gzip; else the connection's end did, and it may be cut
+  *   whether the body's end is marked by a length, chunks or gzip; otherwise the connection's end marks it, and the
+  *   body may be truncated
   */
 final private[epochal] class ResponseHead(
     response: HttpResponse,
@@ -41,15 +42,15 @@ final private[epochal] class ResponseHead(
     val delimited: Boolean = true) {
   def status: Int = response.getCode
 
-  /** Its validator. */
+  /** The validator for a later conditional request. */
   def validator: Option[Validator] = if (status == 200) Validator.of(header) else None
 
-  /** The first header of that name, in any case. */
+  /** The first header of that name, case-insensitive. */
   def header(name: String): Option[String] = Option(response.getFirstHeader(name)).map(_.getValue)
 
-  /** All headers, as they came. */
+  /** All headers, in the order received. */
   def all: Seq[(String, String)] = response.getHeaders.toSeq.map(header => header.getName -> header.getValue)
 
-  /** All headers of that name, in any case. */
+  /** All headers of that name, case-insensitive. */
   def headers(name: String): Seq[String] = response.getHeaders(name).toSeq.map(_.getValue)
 }

@@ -2,7 +2,7 @@ package io.epochal.rest.http.request
 
 import org.apache.spark.util.AccumulatorV2
 
-/** What requests came to, as sums.
+/** Sums over requests.
   *
   * @param pages
   *   responses from which tasks have taken records
@@ -28,11 +28,11 @@ final private[epochal] case class HttpCounts(
     malformed + more.malformed)
 }
 
-/** The sums of one query. An accumulator: what tasks count reaches the driver, and so the progress. Threads may share it. */
+/** The sums of one query, as an accumulator: tasks' counts reach the driver and the query progress. Thread-safe. */
 final private[epochal] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCounts] {
   @volatile private var counts = HttpCounts()
 
-  /** The pages that a task has read, and the records in them that do not fit. */
+  /** Counts pages that a task has read, and the malformed records in them. */
   def read(pages: Long, malformed: Long): Unit = add(HttpCounts(pages = pages, malformed = malformed))
 
   def request(): Unit = add(HttpCounts(requests = 1))

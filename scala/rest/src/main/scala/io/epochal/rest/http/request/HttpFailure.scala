@@ -26,11 +26,11 @@ import io.epochal.kit.gzip.GzipMembers
   * @param connected
   *   whether a server responded at all
   * @param throttled
-  *   whether the server refused because of too many requests, which concerns all tasks
+  *   whether the server reported too many requests, which concerns all tasks
   * @param unauthorized
   *   whether the server rejected the token (401)
   * @param report
-  *   the query's error after so many attempts
+  *   makes the query's error from the number of attempts
   */
 final private[epochal] class HttpFailure(
     val verdict: Verdict,
@@ -40,7 +40,7 @@ final private[epochal] class HttpFailure(
 )(val report: Int => EpochalException)
     extends Exception(null, null, false, false)
 
-/** The options for credentials, for the advice in an error.
+/** The credential options, for the advice in an error.
   *
   * @param set
   *   those that the user has set
@@ -60,10 +60,10 @@ final private[epochal] case class CredentialAdvice(set: Seq[String], possible: S
 
 private[epochal] object HttpFailure {
 
-  /** A status other than success.
+  /** An unsuccessful status.
     *
     * @param detail
-    *   the beginning of the body, or the target of a redirection
+    *   the beginning of the body, or the target of a redirect
     */
   def status(
       endpoint: Endpoint,
@@ -97,7 +97,7 @@ private[epochal] object HttpFailure {
       "The request is wrong: check {option:url}, {option:params.*} and {option:headers.*}. Requests are repeated after the statuses of {option:retry.statuses}; those of {option:ignoreStatuses} count as an empty response."
   }
 
-  /** The connection could not be made, or broke. */
+  /** A connection that could not be opened, or that broke. */
   def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = {
     def unreachable(reason: String, verdict: Verdict = Verdict.Retry, connected: Boolean = true) =
       new HttpFailure(verdict, connected)(attempts =>
@@ -131,27 +131,27 @@ private[epochal] object HttpFailure {
   private def beyondLimit(endpoint: Endpoint, reason: String): HttpFailure =
     new HttpFailure(Verdict.GiveUp)(_ => Conditions.HttpLimitExceeded("url" -> endpoint, "reason" -> shown(reason)))
 
-  /** The request took too long, or its response came too slowly. */
+  /** A request that exceeded its deadline, or a response below the minimum rate. */
   def tooSlow(endpoint: Endpoint, reason: String): HttpFailure =
     new HttpFailure(Verdict.Retry)(attempts =>
       Conditions.HttpTooSlow("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
 
-  /** The body is not in its format.
+  /** A body that is not in its format.
     *
     * @param cut
-    *   whether it may only have been cut, so that another attempt brings a whole one
+    *   whether it may only have been truncated, so that a retry may succeed
     */
   def body(endpoint: Endpoint, reason: String, cut: Boolean): HttpFailure =
     new HttpFailure(if (cut) Verdict.Retry else Verdict.GiveUp)(attempts =>
       Conditions.HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason)))
 
-  /** A server's text in a message: on one line, short, without credentials. */
+  /** A server's text for a message: on one line, short, without credentials. */
   def shown(text: String): String =
     Redaction.text(text.take(MaxRead).replaceAll("\\s+", " ").trim).take(MaxShown)
 
   private val MaxShown = 200
 
-  /** Searching a text for credentials takes longer than reading it. */
+  /** Bounds the search for credentials, which is slower than reading. */
   private val MaxRead = 4000
 
   private def reason(error: IOException): String =

@@ -5,11 +5,11 @@ import scala.collection.mutable
 import io.epochal.core.option.{OptionSpec, OptionType}
 import io.epochal.kit.access.SecretOption
 
-/** Options that are declared one after the other. */
+/** Options, in the order of declaration. */
 abstract private[rest] class OptionList {
   private val declared = mutable.ArrayBuffer.empty[OptionSpec[_]]
 
-  /** The options in the order of their declarations. */
+  /** The options in the order of declaration. */
   def all: Seq[OptionSpec[_]] = declared.toSeq
 
   /** Declares an option: the arguments are those of [[OptionSpec]]. */
@@ -22,14 +22,14 @@ abstract private[rest] class OptionList {
       secret: Boolean = false)(doc: String): OptionSpec[A] =
     also(OptionSpec(name, kind, doc, default, required, secret, sample))
 
-  /** Declares a secret, by three options. */
+  /** Declares a secret, which has three options. */
   protected def secret(name: String, doc: String): SecretOption = {
     val secret = SecretOption(name, doc)
     declared ++= secret.all
     secret
   }
 
-  /** Takes an option that is declared elsewhere. */
+  /** Adds an option that another object declares. */
   protected def also[A](spec: OptionSpec[A]): OptionSpec[A] = {
     declared += spec
     spec

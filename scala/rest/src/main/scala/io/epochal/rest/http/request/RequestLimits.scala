@@ -22,16 +22,16 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.option.OptionType
 import io.epochal.core.thread.DaemonThreads
 
-/** How long a request may take in all, from asking for a connection to the last byte of the response.
+/** Time limits of a request, from requesting a connection to the last byte of the response.
   *
   * @param minBytesPerSecond
-  *   what must come of a body, on average over [[RequestLimits.Window]]
+  *   minimum rate of a body, on average over [[RequestLimits.Window]]
   */
 final case class RequestLimits(deadline: Duration, minBytesPerSecond: Option[Long] = None)
 
 object RequestLimits {
 
-  /** Over which a rate is measured, from the first byte of a body on. */
+  /** Averaging window of the rate, beginning with a body's first byte. */
   val Window: Duration = Duration.ofSeconds(10)
 
   private val Shortest = Duration.ofMinutes(10)
@@ -39,7 +39,7 @@ object RequestLimits {
   private val BytesPerSecond = 1L << 20
 
   /** @param deadline
-    *   None: ten minutes, or a second for each MiB of the largest response where that is longer
+    *   None: ten minutes, or a second per MiB of `maxResponseBytes` if longer
     */
   def of(deadline: Option[Duration], minBytesPerSecond: Option[Long], maxResponseBytes: Long): RequestLimits = {
     val derived = Duration.ofSeconds(maxResponseBytes / BytesPerSecond)
@@ -48,8 +48,8 @@ object RequestLimits {
   }
 }
 
-/** A request that is under way in the thread that made this. The watch breaks it off when that thread is interrupted, and
-  * when it exceeds its limits.
+/** A running request of the thread that created this object. The watch cancels it when that thread is interrupted or a
+  * limit is exceeded.
   *
   * @param begin
   *   as of `System.nanoTime`
@@ -58,23 +58,23 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
   private val thread = Thread.currentThread()
   private val deadline = begin + limits.deadline.toNanos
 
-  // Written by the thread, read by the watch.
+  // Written by the requesting thread, read by the watch.
   @volatile private var received = WatchedRequest.NoBody
   @volatile private var reason = Option.empty[String]
 
-  // The watch's own.
+  // Used only by the watch.
   private var windowBegin = 0L
   private var windowReceived = WatchedRequest.NoBody
 
-  /** Why it was broken off, where it exceeded a limit. */
+  /** The exceeded limit, if that is why the request was cancelled. */
   def exceeded: Option[String] = reason
 
-  /** A response's body as it comes.
+  /** A response's body, counted as it arrives.
     *
     * @param wire
-    *   counts what comes over the connection
+    *   counts the bytes on the connection
     * @param maxWire
-    *   the most bytes that may come
+    *   maximum number of those bytes
     */
   def body(in: InputStream, wire: HttpConnectionMetrics, maxWire: Long): InputStream = new InputStream {
     private val before = wire.getReceivedBytesCount
@@ -92,7 +92,7 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
     override def close(): Unit = in.close()
   }
 
-  /** Breaks it off where it must end.
+  /** Cancels the request if it exceeds a limit or its thread is interrupted.
     *
     * @param now
     *   as of `System.nanoTime`
@@ -107,7 +107,7 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
       Some(s"it was not over after ${OptionType.duration.render(limits.deadline)} (requestDeadline)")
     else limits.minBytesPerSecond.flatMap(tooSlow(now, _))
 
-  private def tooSlow(now: Long, least: Long): Option[String] = {
+  private def tooSlow(now: Long, minimum: Long): Option[String] = {
     val bytes = received
     if (bytes == WatchedRequest.NoBody) None
     else if (windowReceived == WatchedRequest.NoBody) {
@@ -117,8 +117,8 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
     else {
       val rate = ((bytes - windowReceived) * 1e9 / (now - windowBegin)).toLong
       begins(now, bytes)
-      Option.when(rate < least)(
-        s"$rate bytes per second came over ${RequestLimits.Window.toSeconds} s (minBytesPerSecond is $least)")
+      Option.when(rate < minimum)(
+        s"$rate bytes per second came over ${RequestLimits.Window.toSeconds} s (minBytesPerSecond is $minimum)")
     }
   }
 
@@ -132,11 +132,11 @@ private[http] object WatchedRequest {
   private val NoBody = -1L
 }
 
-/** Watches all requests of the JVM, in one thread: reading from a socket notices neither interrupts nor deadlines by itself. */
+/** Watches all requests of the JVM in one thread, because socket reads notice neither interrupts nor deadlines. */
 private[http] object RequestWatch {
   private val log = LoggerFactory.getLogger("io.epochal.rest.http.request.RequestWatch")
 
-  /** How soon an interrupt, or a limit that is exceeded, is noticed. */
+  /** Maximum delay until an interrupt or an exceeded limit is noticed. */
   private val CheckMillis = 50L
 
   private lazy val watched = {
@@ -145,7 +145,7 @@ private[http] object RequestWatch {
     requests
   }
 
-  /** The watch over a request that the calling thread is about to make; [[end]] must follow. */
+  /** Watches a request that the calling thread is about to send; [[end]] must follow. */
   def begin(request: Cancellable, limits: RequestLimits): WatchedRequest = {
     val one = new WatchedRequest(request, limits, System.nanoTime())
     watched.add(one): Unit
@@ -164,24 +164,24 @@ private[http] object RequestWatch {
     }
 }
 
-/** A response has more of something than any sound server sends. Another attempt would bring the same.
+/** A response exceeds a limit that no sound server reaches. A retry would not help.
   *
   * @param reason
-  *   what it has too much of, and the limit
+  *   the limit and what exceeds it
   */
 final private[http] class ResponseLimitException(val reason: String) extends IOException(reason)
 
-/** What a response may have before and around its body, so that no server can take memory or time without end by it. The size
-  * of the body is `maxResponseBytes`; the time is [[RequestLimits]].
+/** Limits on a response's head and framing, so that no server can consume unbounded memory or time. The body's size is
+  * limited by `maxResponseBytes`, the time by [[RequestLimits]].
   */
 private[http] object ResponseLimits {
 
-  /** Of a line in the head, in a chunk's head, and in the trailers; without its end. */
+  /** Maximum length of a line in the head, a chunk's head or the trailers, without its line break. */
   val MaxLineBytes: Int = (64 << 10) - 1
   val MaxHeaders = 200
   val MaxEmptyLines = 9
 
-  /** Responses of 1xx before the one that counts. */
+  /** Maximum 1xx responses before the final one. */
   val MaxInterim = 20
 
   def config(bufferSize: Int): Http1Config = Http1Config
@@ -192,14 +192,14 @@ private[http] object ResponseLimits {
     .setMaxEmptyLineCount(MaxEmptyLines + 1)
     .build()
 
-  /** Makes a parser for each connection. */
+  /** Creates a parser for each connection. */
   def parsers(config: Http1Config): HttpMessageParserFactory[ClassicHttpResponse] =
     new HttpMessageParserFactory[ClassicHttpResponse] {
       override def create(ignored: Http1Config): HttpMessageParser[ClassicHttpResponse] = new HeadParser(config)
       override def create(): HttpMessageParser[ClassicHttpResponse] = new HeadParser(config)
     }
 
-  /** The limit that the client's library found exceeded; it says so by its message alone. */
+  /** The limit that the HTTP library reports, identified by its message only. */
   def reason(error: MessageConstraintException): String = String.valueOf(error.getMessage) match {
     case text if text.contains("line length")  => s"a line of its head or chunks has more than $MaxLineBytes bytes"
     case text if text.contains("header count") => s"it has more than $MaxHeaders headers"
@@ -207,10 +207,10 @@ private[http] object ResponseLimits {
     case text                                  => text
   }
 
-  /** What may come over the wire for a body of at most `bytes`: its chunks may be as small as they can be. */
+  /** Maximum wire bytes of a body of at most `bytes`, which may come in the smallest possible chunks. */
   def wireBytes(bytes: Long): Long = bytes * 8 + (1L << 20)
 
-  /** What a compressed body may have that has at most `bytes` when it is decompressed. */
+  /** Maximum compressed size of a body of at most `bytes` after decompression. */
   def compressedBytes(bytes: Long): Long = bytes * 2 + (64L << 10)
 
   final private class HeadParser(config: Http1Config)

@@ -7,7 +7,7 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
 import io.epochal.core.version.Version
 import io.epochal.rest.http.request.OptionList.ensure
 
-/** What every request has, whoever makes it. */
+/** The options for headers and parameters of every request. */
 object RequestOptions extends OptionList {
 
   val Headers: OptionSpec[String] =
@@ -16,13 +16,13 @@ object RequestOptions extends OptionList {
     option("params.*", OptionType.string, secret = true)("Query parameters of every request.")
 }
 
-/** The headers of every request: the user's, checked, and ours where the user gave none. */
+/** The headers of every request: the user's, checked, and defaults for the rest. */
 private[epochal] object HttpHeaders {
 
   private val token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+".r
   private val text = "[\\t\\x20-\\x7e\\x80-\\xff]*".r
 
-  /** Those that belong to the connection, or that decide how the response is read. */
+  /** Headers of the connection, and those that decide how a response is read: users cannot set them. */
   private val ours =
     Set("host", "connection", "content-length", "transfer-encoding", "te", "upgrade", "accept-encoding", "range")
 
@@ -44,7 +44,7 @@ private[epochal] object HttpHeaders {
       }
 
   /** @param option
-    *   that has the header's name, or is named after it
+    *   contains the header's name, or is named after it
     */
   def name(format: String, option: String, name: String): Either[EpochalException, Unit] =
     if (!token.matches(name)) Left(invalid(format, option, "a header's name"))
@@ -54,7 +54,7 @@ private[epochal] object HttpHeaders {
   def value(format: String, option: String, value: String): Either[EpochalException, Unit] =
     ensure(text.matches(value))(invalid(format, option, "a header's value: printable ASCII characters on one line"))
 
-  /** Whether a header is one of ours: its value is no secret. */
+  /** Whether a header is a default: its value is no secret. */
   def isDefault(header: (String, String)): Boolean = defaults.contains(header)
 
   private def invalid(format: String, option: String, expected: String): EpochalException =

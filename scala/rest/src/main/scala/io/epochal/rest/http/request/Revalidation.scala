@@ -15,11 +15,11 @@ final private[epochal] case class Validator(header: String, value: String)
 
 private[epochal] object Validator {
 
-  /** The ETag of a response, else its Last-Modified where no change can hide behind it: one that is at least a second older than
-    * the response (section 8.8.2.2).
+  /** The ETag of a response, else its Last-Modified if that is a strong validator: at least one second older than the
+    * response (section 8.8.2.2).
     *
     * @param header
-    *   the value of a header of the response
+    *   looks up a header of the response
     */
   def of(header: String => Option[String]): Option[Validator] =
     header("ETag").filter(_.nonEmpty).map(Validator("If-None-Match", _)).orElse {
@@ -32,7 +32,7 @@ private[epochal] object Validator {
     }
 
   /** Whether the header makes a request conditional. */
-  def isAskedBy(header: String): Boolean = Own(header.toLowerCase(Locale.ROOT))
+  def isCondition(header: String): Boolean = Own(header.toLowerCase(Locale.ROOT))
 
   private val Own = Set("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range")
 
@@ -40,10 +40,10 @@ private[epochal] object Validator {
     Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant).toOption
 }
 
-/** The results of the latest responses, for as long as the server replies 304 Not Modified. One thread at a time.
+/** The results of the latest responses, reused while the server replies 304 Not Modified. Not thread-safe.
   *
   * @param enabled
-  *   if not, nothing is remembered
+  *   if false, nothing is cached
   * @tparam K
   *   identifies a request
   * @tparam A
@@ -57,7 +57,7 @@ final private[epochal] class Revalidation[K, A](enabled: Boolean) {
   /** The validator for a conditional request. */
   def validator(request: K): Option[Validator] = Option(responses.get(request)).map(_._1)
 
-  /** The result of a response, which is read only where it has changed. */
+  /** The cached result of an unchanged response; evaluates `fresh` for any other. */
   def read(request: K, response: ResponseHead)(fresh: => A): A =
     if (response.notModified) responses.get(request)._2
     else {
@@ -73,6 +73,6 @@ final private[epochal] class Revalidation[K, A](enabled: Boolean) {
 
 private object Revalidation {
 
-  /** An API is looked at by a few requests, time and again. */
+  /** Polling repeats only a few requests. */
   private val Remembered = 8
 }

@@ -10,15 +10,15 @@ import javax.crypto.spec.SecretKeySpec
 
 import scala.collection.mutable
 
-/** What the queries of a JVM share: connections, budgets, tokens. A value is there while somebody uses it. One that nobody uses is
-  * kept for a while, and is gone up earlier, the least recently used first, where there are more than `capacity`.
+/** Values that the queries of a JVM share: connections, budgets, tokens. A value exists while it is in use. An unused
+  * value is kept for a while, or evicted earlier, least recently used first, if there are more than `capacity`.
   *
-  * What identifies a value may be secret, and is not held: the key is its [[Fingerprint]]. Threads may share this.
+  * A value's identity may be secret and is not stored: the key is its [[Fingerprint]]. Thread-safe.
   *
   * @param keep
-  *   how long a value is kept that nobody uses
+  *   how long an unused value is kept
   * @param discard
-  *   called once for each value that is gone up
+  *   called once for each evicted value
   */
 final private[http] class SharedValues[V](
     capacity: Int,
@@ -27,13 +27,13 @@ final private[http] class SharedValues[V](
     nanos: () => Long = () => System.nanoTime()) {
   import SharedValues._
 
-  /** The least recently opened first. */
+  /** Least recently opened first. */
   private val slots = mutable.LinkedHashMap.empty[Fingerprint, Slot[V]]
 
-  /** The value of that identity, for the caller to use until the lease is closed.
+  /** The value of that identity, for use until the lease is closed.
     *
     * @param identity
-    *   texts that are the same for the same value; None is another one than the empty text
+    *   texts that identify the value; None differs from the empty text
     */
   def open(identity: Seq[Option[String]])(make: => V): Lease[V] = {
     val key = Fingerprint.of(identity)
@@ -47,10 +47,10 @@ final private[http] class SharedValues[V](
     new Lease(slot.value, () => leave(slot))
   }
 
-  /** How many values there are, those included that nobody uses. */
+  /** Number of values, including unused ones. */
   def size: Int = synchronized(slots.size)
 
-  /** How many are used. */
+  /** Number of values in use. */
   def inUse: Int = synchronized(slots.valuesIterator.count(_.users > 0))
 
   private def leave(slot: Slot[V]): Unit = {
@@ -62,7 +62,7 @@ final private[http] class SharedValues[V](
     gone.foreach(discard)
   }
 
-  /** Takes out what is no longer kept. */
+  /** Removes and returns the values to evict. */
   private def excess(): Seq[V] = {
     val now = nanos()
     var tooMany = slots.size - capacity
@@ -86,15 +86,15 @@ private[http] object SharedValues {
   }
 }
 
-/** A value that is used until this is closed. */
+/** A value in use until this is closed. */
 final private[http] class Lease[V](val value: V, release: () => Unit) extends AutoCloseable {
   private val open = new AtomicBoolean(true)
 
   override def close(): Unit = if (open.compareAndSet(true, false)) release()
 }
 
-/** Stands for texts without telling them: HMAC-SHA256 under a random key that this JVM alone has, so that not even a guess can be
-  * checked against a heap dump of another one.
+/** Identifies texts without revealing them: HMAC-SHA256 under a random key of this JVM, so that a guess cannot be
+  * checked even against another JVM's heap dump.
   */
 final private[http] case class Fingerprint(high: Long, low: Long)
 
@@ -106,7 +106,7 @@ private[http] object Fingerprint {
     new SecretKeySpec(bytes, "HmacSHA256")
   }
 
-  /** Each text with its length before it, so that no two sequences are the same bytes. */
+  /** Each text is preceded by its length, so that different sequences never have the same bytes. */
   def of(texts: Seq[Option[String]]): Fingerprint = {
     val mac = Mac.getInstance("HmacSHA256")
     mac.init(key)

@@ -9,18 +9,18 @@ import io.epochal.kit.record.{Body, RecordBlock}
 import io.epochal.rest.http.request.ResponseHead
 import io.epochal.rest.source.paging.{OriginColumns, OwnParameters, ResponseOrigin, RestOptions}
 
-/** One response. Reused for the next one. */
+/** A response in a reusable buffer. */
 final private[rest] class Page extends AutoCloseable {
   val body: Body = Body.ofPage()
   private var from = Option.empty[ResponseOrigin]
 
-  /** Where it came from; None if unknown. */
+  /** The response's origin; None if no column needs it. */
   def origin: Option[ResponseOrigin] = from
 
-  /** Remembers the origin, where a column has it.
+  /** Records the origin if a column needs it.
     *
     * @param url
-    *   without anything that may be secret
+    *   without possible secrets
     */
   def received(head: ResponseHead, url: => String, options: RestOptions): Unit =
     from = Option.when(OriginColumns.ofResponse(options.rules)) {
@@ -33,12 +33,12 @@ final private[rest] class Page extends AutoCloseable {
       )
     }
 
-  /** It can be used again. */
+  /** Releases the body; the page can be reused. */
   override def close(): Unit = body.close()
 }
 
-/** The headers of a response, for a column: names in lower case, values of one name in one text with ", " between them. Those that
-  * may be credentials are left out, and known secrets are masked in the others.
+/** The headers of a response, for a column: names in lower case, and values of the same name joined by ", ". Headers
+  * that may be credentials are omitted, and known secrets are masked in the others.
   */
 private[rest] object ResponseHeaders {
   private val Secret = "cookie|auth|token|secret|session|credential|signature|csrf|xsrf|api-?key".r.unanchored
@@ -51,7 +51,7 @@ private[rest] object ResponseHeaders {
       .map { case (name, text) => name -> own.masked(text) }
 }
 
-/** Identifies the bytes of a page by their number and their CRC-32C. */
+/** Identifies the bytes of a page by their number and CRC-32C. */
 final private[rest] class PageDigest {
   private val crc = new CRC32C
   private var length = 0L
@@ -74,7 +74,7 @@ private[rest] object PageDigest {
     digest.value
   }
 
-  /** Of a response as it came. */
+  /** The digest of a response body. */
   def of(body: Body): Long = {
     val digest = new PageDigest
     body.foreachBlock(digest.add)
@@ -82,11 +82,11 @@ private[rest] object PageDigest {
   }
 }
 
-/** The records of a page, told apart by their lengths and CRC-32C. */
+/** The records of a page, each identified by length and CRC-32C. */
 private[rest] object PageRecords {
 
   /** @throws com.fasterxml.jackson.core.JsonProcessingException
-    *   where the response is not in its format
+    *   if the response is not in its format
     */
   def of(options: RestOptions, body: Body): Vector[Long] = {
     val records = options.rules.format.open(body, options.place)
@@ -103,8 +103,8 @@ private[rest] object PageRecords {
       .toVector
   }
 
-  /** Whether the page that was to follow this one is this one again, as it is now: longer, shorter or the same. A server whose pages
-    * begin at multiples of their size responds so for a record within one.
+  /** Whether the page received as the next one is this page again, in its current form: longer, shorter or the same. A
+    * server whose pages begin at multiples of their size responds so when a request begins within a page.
     */
   def isRepeated(page: Vector[Long], next: Vector[Long]): Boolean = {
     val both = math.min(page.size, next.size)

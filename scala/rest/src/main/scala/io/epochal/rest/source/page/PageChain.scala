@@ -13,25 +13,25 @@ import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.{ResponseHead, Revalidation, Validator}
 import io.epochal.rest.source.paging.{ChainedPagination, NextPage, NoPage, PageResponse, PageUrl, RestOptions}
 
-/** Pages in order, each requested once the page before has named it. One thread at a time. */
+/** Pages in order, each requested once the previous page has named it. Not thread-safe. */
 private[rest] trait Chain {
 
-  /** The last one; the caller closes it. */
+  /** The last page; the caller closes it. */
   def page: Page
 
-  /** The page that is requested next: at the end the last one again. */
+  /** The page to request next: at the end, the last page again. */
   def next: NextPage
 
-  /** Whether no page follows the last one, for now. */
+  /** Whether no page follows the last one at present. */
   def atEnd: Boolean
 
-  /** Whether polls end by themselves, however many pages are empty. */
+  /** Whether polls end by themselves, regardless of empty pages. */
   def bounded: Boolean
 
   /** Begins a poll.
     *
     * @param again
-    *   it continues the poll before: their pages count together against `maxPages`
+    *   whether it continues the previous poll: their pages count together against `maxPages`
     * @return
     *   false: there is nothing to request
     */
@@ -40,22 +40,22 @@ private[rest] trait Chain {
   /** Requests the next page.
     *
     * @param each
-    *   receives its records that were not taken before, in one or several blocks
+    *   receives its new records, in one or several blocks
     * @return
     *   the number of those records
     * @throws EpochalException
-    *   TOO_MANY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain stands where
-    *   it stood then
+    *   TOO_MANY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain's
+    *   position is unchanged then
     */
   def nextPage(each: RecordBlock => Unit): Int
 }
 
-/** Follows pages that each name the next one. One thread at a time.
+/** Follows pages that each name the next one. Not thread-safe.
   *
   * @param start
   *   the page to begin with
   * @param lost
-  *   called for a page that has fewer records than were taken of it: how many it has, and how many it had
+  *   called for a page that has fewer records than were taken from it: its current and its previous number of records
   */
 final private[rest] class PageChain(
     options: RestOptions,
@@ -85,7 +85,7 @@ final private[rest] class PageChain(
 
   override def bounded: Boolean = false
 
-  /** The last page may have grown since. */
+  /** Always true: the last page may have grown. */
   override def beginPoll(again: Boolean): Boolean = {
     if (!again) recount()
     true
@@ -124,8 +124,8 @@ final private[rest] class PageChain(
     }
   }
 
-  /** Validator for a conditional request of the last page. A header may name a next page and leave the tag of the body as it was:
-    * a server's word that nothing is new is then believed a few times only.
+  /** The validator for a conditional request of the last page. If a header names the next page, it may appear without a
+    * change of the body's ETag, so only a limited number of polls in a row are conditional.
     */
   private def known: Option[Validator] = {
     val asking = ended && (!pagination.byHeader || believed < PollsBelieved)
@@ -143,19 +143,19 @@ final private[rest] class PageChain(
   /** @param records
     *   of the page
     * @param fresh
-    *   those of them that were not taken before
+    *   number of new records among them
     */
   private def moved(records: Int, fresh: Int, follows: Option[String]): Unit = {
     if (records < at.taken) lost(records, at.taken)
     follows match {
       case Some(token) if pagination.page(endpoint, Some(token)) != pagination.page(endpoint, at.token) =>
         if (guard.visit(pagination.page(endpoint, Some(token))))
-          throw loop(s"${wanted(at.token)} names ${wanted(Some(token))} as the page after it")
+          throw loop(s"${describe(at.token)} names ${describe(Some(token))} as the page after it")
         at = NextPage(Some(token), 0)
         ended = false
       case Some(_) if fresh > 0 =>
         throw loop(
-          s"${wanted(at.token)} has ${Plural.of(fresh.toLong, "new record")} and names itself as the page after it")
+          s"${describe(at.token)} has ${Plural.of(fresh.toLong, "new record")} and names itself as the page after it")
       case _ =>
         if (start == NextPage.First && at == start && follows.isEmpty) single()
         at = at.copy(taken = math.max(at.taken, records.toLong))
@@ -167,7 +167,7 @@ final private[rest] class PageChain(
     case Right(found) => found
     case Left(NoPage.Mismatch(found)) =>
       throw options.mismatch(
-        s"for ${wanted(response.token)}",
+        s"for ${describe(response.token)}",
         s"${Plural.of(response.scanned.records.toLong, "record")}, $found")
     case Left(NoPage.Absent(place, option)) =>
       throw Conditions.ContinuationMissing(
@@ -186,9 +186,9 @@ final private[rest] class PageChain(
     log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
 
   /** Describes the page of a token, and its request. */
-  private def wanted(token: Option[String]): String = {
+  private def describe(token: Option[String]): String = {
     val target = options.pageCall.of(endpoint, pagination, token).target
-    s"${pagination.wanted(token)} (${PageUrl.shown(endpoint, options.own, target)})"
+    s"${pagination.describe(token)} (${PageUrl.shown(endpoint, options.own, target)})"
   }
 
   private def loop(reason: String) =
@@ -201,9 +201,9 @@ private object PageChain {
   private val PollsBelieved = 15
 }
 
-/** Notices that pages lead back to one that was read before, in little memory: the last [[LoopGuard.Remembered]] pages are
-  * known, and any longer loop is found within its second round or third (R. P. Brent, "An improved Monte Carlo factorization
-  * algorithm", 1980).
+/** Detects pages that lead back to an earlier one, in bounded memory: it remembers the last [[LoopGuard.Remembered]]
+  * pages, and detects any longer loop within its second or third round (R. P. Brent, "An improved Monte Carlo
+  * factorization algorithm", 1980).
   */
 final private[rest] class LoopGuard {
   private val recent = new java.util.LinkedHashSet[Long]
@@ -214,7 +214,7 @@ final private[rest] class LoopGuard {
   /** @param page
     *   identifies the page
     * @return
-    *   true where it is one that was visited before
+    *   whether the page was visited before
     */
   def visit(page: String): Boolean = {
     val hash = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(page.getBytes(UTF_8))).getLong()
@@ -237,7 +237,7 @@ private[rest] object LoopGuard {
   val Remembered = 10000
 }
 
-/** The names of a response's fields and headers, for an error that says what is missing. */
+/** The names of a response's fields and headers, for an error about a missing one. */
 private[rest] object FoundParts {
 
   /** The fields around the records. */
@@ -253,6 +253,6 @@ private[rest] object FoundParts {
 
   private val Shown = 24
 
-  /** Headers that say nothing about pages. */
+  /** Headers that are unrelated to pagination. */
   private val Usual = Set("connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding")
 }

@@ -12,20 +12,19 @@ import io.epochal.kit.record.{PageScan, ScannedPage}
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.source.paging.{PageRequest, RecordRange, RestOptions}
 
-/** The pages that hold a range of counted records, in order, with some of them requested before they are needed. One caller at a
-  * time.
+/** The pages that hold a range of counted records, in order; some of them are requested ahead. Not thread-safe.
   *
-  * A page may have fewer records than requested: the next request goes on where it ended. Requests ahead assume full
-  * pages; where one was not, their responses are dropped, which costs requests but never records. A response without any new
-  * record is the end of the list, and so a loss within the range.
+  * A page may have fewer records than requested: the next request continues after its last record. Requests ahead assume
+  * full pages; after a short page their responses are discarded, which costs requests but never records. A response
+  * without any new record is the end of the list, and so a loss within the range.
   *
   * @param threads
-  *   make the requests
+  *   send the requests
   * @param ahead
-  *   requests that are under way, or wait, at the same time; 1 makes each when it is needed, in the calling thread
+  *   maximum number of requested pages; 1 requests each page when it is needed, in the calling thread
   * @param scan
-  *   reads each page as a part of the attempt, so that it is known to be whole; None: the caller reads it
-  * @param goesOn
+  *   reads each page as a part of the attempt, so that it is known to be complete; None: the caller reads it
+  * @param fetchesAhead
   *   false: no more pages are requested ahead
   */
 final private[rest] class PageFetch(
@@ -35,7 +34,7 @@ final private[rest] class PageFetch(
     threads: ExecutorService,
     ahead: Int,
     scan: Option[PageScan] = None,
-    goesOn: () => Boolean = () => true
+    fetchesAhead: () => Boolean = () => true
 ) extends AutoCloseable {
 
   private val waiting = mutable.Queue.empty[Fetch]
@@ -43,34 +42,34 @@ final private[rest] class PageFetch(
   private var current: Fetch = _
   private var taken = 0L
 
-  /** The page that was moved to. */
+  /** The current page. */
   def page: Page = current.page
 
   def request: PageRequest = current.request
 
-  /** What the scan found in it, from the record on that was moved to. */
+  /** The scan's result, beginning with the record passed to `moveTo`. */
   def scanned: ScannedPage = current.scanned
 
-  /** Whether it is known to be in its format from end to end. */
+  /** Whether the whole page is known to be in its format. */
   def isProven: Boolean = current.proven
 
-  /** How many pages were moved to. */
+  /** Number of pages moved to. */
   def count: Long = taken
 
-  /** Whether pages are under way, or wait. */
+  /** Whether pages requested ahead have not been moved to yet. */
   def underWay: Boolean = waiting.nonEmpty
 
-  /** Moves to the page with a record: the first of the range, or the one behind the last record of the page before.
+  /** Moves to the page with a record: the first of the range, or the one after the last record of the previous page.
     *
     * @return
     *   false: the list ends before that record
     * @throws EpochalException
-    *   DATA_LOSS where it ends so with failOnDataLoss, or one of the HTTP conditions
+    *   DATA_LOSS if the list ends early and failOnDataLoss is set, or one of the HTTP conditions
     */
   def moveTo(record: Long): Boolean = {
     val before = Option(current)
     val endedEarly = before.exists(record < _.request.end)
-    val request = if (endedEarly) options.pagination.goOn(record) else options.pagination.request(record)
+    val request = if (endedEarly) options.pagination.continueAt(record) else options.pagination.request(record)
     if (before.exists(_.is(request, record))) lost(record)
     else {
       val records = Option.when(endedEarly && request.first == record)(PageRecords.of(options, page.body))
@@ -79,13 +78,13 @@ final private[rest] class PageFetch(
     }
   }
 
-  /** Requests the page again, this time until the response is in its format from end to end. */
+  /** Requests the page again until the whole response is in its format. */
   def reload(): Unit = {
     fetch(current)(prove())
     current.proven = true
   }
 
-  /** Whether the page is in its format from end to end. */
+  /** Whether the whole page is in its format. */
   def isWhole: Boolean =
     try {
       prove()
@@ -93,7 +92,7 @@ final private[rest] class PageFetch(
       true
     } catch { case _: JsonProcessingException => false }
 
-  /** Gives up what is under way; its responses are not used again. */
+  /** Cancels pending requests; their responses are discarded. */
   override def close(): Unit = {
     giveUp()
     Option(current).foreach(_.page.close())
@@ -103,7 +102,7 @@ final private[rest] class PageFetch(
     val _ = options.rules.format.count(page.body, options.place)
   }
 
-  /** Whether the page that was to go on is the one before it. */
+  /** Whether the page that should continue the previous one is that page again. */
   private def isRepeated(before: Vector[Long]): Boolean = {
     def now = PageRecords.of(options, page.body)
     PageRecords.isRepeated(
@@ -139,10 +138,10 @@ final private[rest] class PageFetch(
     }
   }
 
-  /** Requests the pages behind the current one, until so many are under way or wait. */
-  private def follow(most: Int): Unit = {
+  /** Requests the pages after the current one, up to `depth` pages ahead. */
+  private def follow(depth: Int): Unit = {
     def last = waiting.lastOption.getOrElse(current).request.end
-    while (waiting.size < most && last < range.until && goesOn()) start(options.pagination.request(last), last)
+    while (waiting.size < depth && last < range.until && fetchesAhead()) start(options.pagination.request(last), last)
   }
 
   private def start(request: PageRequest, record: Long): Unit = {
@@ -162,7 +161,7 @@ final private[rest] class PageFetch(
   }
 
   /** @param check
-    *   belongs to the attempt: when it throws a JsonProcessingException the request is repeated
+    *   part of the attempt: if it throws a JsonProcessingException, the request is retried
     */
   private def fetch(into: Fetch)(check: => Unit): Unit =
     client.call(options.planned(into.request), into.page.body) { head =>
@@ -171,7 +170,7 @@ final private[rest] class PageFetch(
     }
 
   /** @param from
-    *   the first record that is read from the page
+    *   the first record to read from the page
     */
   final private class Fetch(val request: PageRequest, from: Long) {
     val page: Page = if (spare.isEmpty) new Page else spare.dequeue()
@@ -180,7 +179,7 @@ final private[rest] class PageFetch(
 
     private var done: Future[_] = _
 
-    /** The fetching thread closes the response then. */
+    /** Set when the result is discarded: the fetching thread closes the response then. */
     @volatile private var unwanted = false
 
     def is(other: PageRequest, record: Long): Boolean = request == other && from == record
@@ -214,7 +213,7 @@ final private[rest] class PageFetch(
 private[rest] object PageFetch {
   private val log = LoggerFactory.getLogger(classOf[PageFetch])
 
-  /** Threads of all tasks of the JVM; each request has one, and they end when there is nothing to do. */
+  /** Threads of all tasks of the JVM: one per request; idle threads end. */
   lazy val threads: ExecutorService = Executors.newCachedThreadPool(new DaemonThreads("epochal-rest-pages"))
 
   /** Threads of one stream. */

@@ -9,16 +9,16 @@ import io.epochal.kit.json.Json
 import io.epochal.kit.record.Body
 import io.epochal.rest.source.paging.ResponseOrigin
 
-/** What stands before a page in a journal: an object of JSON.
+/** The header of a page in a journal: a JSON object.
   *
   * @param lines
-  *   what the page is split by; None for an array of JSON
+  *   the line-based format of the page; None for a JSON array
   * @param origin
-  *   where it came from, if a column told that
+  *   the response's origin, if a column needed it
   */
 final private[rest] case class PageFront(lines: Option[String], origin: Option[ResponseOrigin]) {
 
-  /** Empty where both are absent. */
+  /** Empty if both fields are absent. */
   def bytes: Array[Byte] =
     if (lines.isEmpty && origin.isEmpty) Array.emptyByteArray
     else {
@@ -39,7 +39,7 @@ private[rest] object PageFront {
   private val Nothing = PageFront(None, None)
   private val mapper = new ObjectMapper(Json.factory)
 
-  /** Removes it from a page. */
+  /** Reads the header and blanks it out in the page. */
   def take(page: Body): PageFront =
     if (page.bytes(0) != '{') Nothing
     else

@@ -15,7 +15,7 @@ import io.epochal.rest.source.paging.{ChainedPagination, NextPage, RecordRange, 
 /** The records of a range of counted ones, page after page, parsed in the task's own thread.
   *
   * @param depth
-  *   requests under way at the same time
+  *   maximum concurrent requests
   */
 final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
     extends Pages {
@@ -25,7 +25,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
   private var at = range.from
   private var ended = false
 
-  /** The record after the last that the page can have. */
+  /** One past the last record that the page can have. */
   private var end = Long.MinValue
 
   override def records: Records = opened
@@ -77,7 +77,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     }
   }
 
-  /** Stands before the record in a response that is whole. */
+  /** Reloads the page completely and moves to the record. */
   private def reload(record: Long): Unit = {
     pages.reload()
     open(record)
@@ -89,10 +89,10 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
   }
 }
 
-/** All records of a [[ChainedPagination]], for a batch read: one task follows the pages from the first to the last.
+/** All records of a [[ChainedPagination]], for a batch read: one task follows all pages.
   *
   * @param until
-  *   when windows of time end; of no meaning for other pages
+  *   the end of the last time window; unused by other kinds
   */
 final private[rest] case class ChainPartition(until: Instant) extends InputPartition
 
@@ -134,7 +134,7 @@ final private[rest] class ChainPages(
   }
 }
 
-/** The records of a task, from the journal: a frame of it is a page. */
+/** A task's records from the journal, in which each frame is a page. */
 final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Slice], store: FileStore)
     extends ScannedPages {
 

@@ -8,17 +8,17 @@ import io.epochal.kit.record.{Body, RecordBlock}
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.source.paging.{CountedPages, NextPage, RestOptions, TimeWindow, WindowPosition}
 
-/** Follows the pages of windows, one window after the other. No window is requested before its end is `lag` in the past. One
-  * thread at a time.
+/** Follows the pages of windows, one window after the other. No window is requested until its end is `lag` in the past.
+  * Not thread-safe.
   *
   * @param token
-  *   where to go on
+  *   where to resume
   * @param record
   *   the number in the stream of the next record
   * @param keys
-  *   those of the windows before
+  *   those of the previous windows
   * @param now
-  *   the time
+  *   the clock
   */
 final private[rest] class WindowChain(
     options: RestOptions,
@@ -38,7 +38,7 @@ final private[rest] class WindowChain(
 
   override def page: Page = pages.page
 
-  /** Time limits the windows of a poll. */
+  /** Always true: time limits the windows of a poll. */
   override val bounded: Boolean = true
 
   override def beginPoll(again: Boolean): Boolean = {
@@ -46,9 +46,9 @@ final private[rest] class WindowChain(
     !atEnd
   }
 
-  /** Whether the next window may not be requested yet. */
+  /** Whether the next window must not be requested yet. */
   override def atEnd: Boolean = {
-    val ahead = windows.asked(pages.next.token)
+    val ahead = windows.positionAt(pages.next.token)
     ahead.page.isEmpty && (ahead.window.to.isAfter(latest) || !ahead.window.from.isBefore(ahead.window.to))
   }
 
@@ -56,9 +56,9 @@ final private[rest] class WindowChain(
     NextPage(pages.next.token.flatMap(WindowPosition.parse).map(_.copy(seen = keys.seen).text), 0)
 
   override def nextPage(each: RecordBlock => Unit): Int = {
-    val asked = windows.asked(pages.next.token)
-    if (asked.page.isEmpty) pages.recount()
-    if (windows.keyed) keys.enter(asked.window, at)
+    val position = windows.positionAt(pages.next.token)
+    if (position.page.isEmpty) pages.recount()
+    if (windows.keyed) keys.enter(position.window, at)
     val digest = new PageDigest
     var fresh = 0
     val records = pages.nextPage { block =>
@@ -68,24 +68,24 @@ final private[rest] class WindowChain(
         each(left)
       }
     }
-    if (counted && records > 0) movesOn(asked, digest.value)
+    if (counted && records > 0) movesOn(position, digest.value)
     at += fresh
     fresh
   }
 
-  /** An API that does not know the parameter of the page gives a window's first page for ever. That two pages are alike is not
-    * enough, where one far behind a window's end is like them, too.
+  /** Detects an API that ignores the page parameter and returns a window's first page forever. Two equal pages are no
+    * proof, so a page far past the window's end must equal them, too.
     */
-  private def movesOn(asked: WindowPosition, content: Long): Unit = {
-    if (asked.page.nonEmpty && content == before && far(asked).contains(content))
-      throw options.mismatch(s"for several pages of ${asked.window.wanted}", "the same page whatever it is asked for")
+  private def movesOn(position: WindowPosition, content: Long): Unit = {
+    if (position.page.nonEmpty && content == before && far(position).contains(content))
+      throw options.mismatch(s"for several pages of ${position.window.description}", "the same page for every request")
     before = content
   }
 
-  private def far(asked: WindowPosition): Option[Long] = {
+  private def far(position: WindowPosition): Option[Long] = {
     val scan = options.scan()
     val call =
-      options.pageCall.of(options.endpoint, windows, Some(asked.copy(page = Some(WindowChain.Far), seen = Nil).text))
+      options.pageCall.of(options.endpoint, windows, Some(position.copy(page = Some(WindowChain.Far), seen = Nil).text))
     Using.resource(Body.ofPage()) { body =>
       Try(client.call(call, body)(_ => scan.read(body))).toOption
         .filter(_.records > 0)
@@ -96,6 +96,6 @@ final private[rest] class WindowChain(
 
 private object WindowChain {
 
-  /** Behind the end of any window; fits where a server reads 32 bits. */
+  /** Past the end of any window, and within 32 bits, for servers with such numbers. */
   private val Far = s"${1L << 30}"
 }

@@ -13,14 +13,14 @@ import io.epochal.kit.json.Json
 import io.epochal.kit.record.RecordBlock
 import io.epochal.rest.source.paging.{SeenWindow, Window}
 
-/** The keys of the records that windows gave, as long as a later window may give the same records again. One thread at a time.
+/** The keys of windows' records, for as long as later windows may return the same records. Not thread-safe.
   *
-  * A key is known by 128 bits of its SHA-256: about a hundred bytes of memory a record.
+  * A key is identified by 128 bits of its SHA-256: about a hundred bytes of memory per record.
   *
   * @param names
-  *   the fields of a record that are its key
+  *   the fields that make a record's key
   * @param mismatch
-  *   the error of a record without a key: what was requested, and what came
+  *   makes the error of a record without a key, from the request and the problem
   */
 final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, String) => Throwable) {
   import WindowKeys._
@@ -32,8 +32,8 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
   private val windows = mutable.Queue.empty[Held]
   private var current = Option.empty[Window]
 
-  /** Says which window the records come from that follow; those that end before it are forgotten. One that ends where it begins is
-    * not: some APIs give a record of that moment in both.
+  /** Begins a window; the keys of windows that end before it are dropped. Windows that end exactly where it begins are
+    * kept: some APIs return a record of that moment in both.
     *
     * @param record
     *   the number of the next record
@@ -49,10 +49,10 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
   def seen: Seq[SeenWindow] =
     windows.iterator.filter(_.keys.nonEmpty).map(one => SeenWindow(one.until, one.record)).toSeq
 
-  /** Takes records out of a block whose keys are held, and holds the keys of the others.
+  /** Removes the records whose keys are held from a block, and adds the keys of the others.
     *
     * @return
-    *   what is left; None: nothing
+    *   the new records; None if there are none
     */
   def fresh(block: RecordBlock): Option[RecordBlock] = {
     val array = new Array[Byte](block.length)
@@ -74,7 +74,7 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
     Option.when(left > 0)(RecordBlock(left, array, 0, end + 1))
   }
 
-  /** Holds the keys of records that were given before, `take` of an array's after its first `skip`. */
+  /** Adds the keys of delivered records: `take` of an array's, after the first `skip`. */
   def remember(bytes: Array[Byte], length: Int, skip: Int, take: Int): Unit = {
     var record = 0
     each(bytes, 0, length) { (_, _) =>
@@ -89,7 +89,7 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
     added
   }
 
-  /** Calls `record` with the bytes of each record, when `values` has those of its key. */
+  /** Calls `record` with the bounds of each record, after filling `values` with its key's values. */
   private def each(bytes: Array[Byte], start: Int, until: Int)(record: (Int, Int) => Unit): Unit = {
     val parser = Json.factory.createParser(bytes, start, until - start)
     parser.nextToken()
@@ -111,7 +111,7 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
     }
   }
 
-  /** What kind of value it is, and the value; null where there is none. */
+  /** The type and text of a value; null if absent. */
   private def value(parser: JsonParser, bytes: Array[Byte], start: Int): Array[Byte] = parser.currentToken match {
     case JsonToken.VALUE_NULL => null
     case JsonToken.START_OBJECT | JsonToken.START_ARRAY =>
@@ -127,7 +127,7 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
     while (i < values.length) {
       if (values(i) == null)
         throw mismatch(
-          s"for ${current.fold("records")(_.wanted)}",
+          s"for ${current.fold("records")(_.description)}",
           s"a record with no value for the key column '${names(i)}'")
       sha.update(ByteBuffer.allocate(4).putInt(values(i).length).array())
       sha.update(values(i))

@@ -7,54 +7,56 @@ import scala.annotation.unused
 import io.epochal.kit.record.ScannedPage
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpFailure, ResponseHead}
 
-/** Where a response names the next page, and how that page is requested. The name is a token: a text that the offset
-  * keeps. The first page has none.
+/** Where a response names the next page, and how that page is requested. The name is a token, a text that the offset
+  * contains. The first page has none.
   *
-  * Such a response is read once and journalled: a token may be good for a while only, and what it gives may change.
+  * Each response is requested once and journalled: a token may expire, and its page may change.
   */
 trait ChainedPagination extends Paging {
 
   /** The flag that decides whether a page follows. */
   def flag: Option[MoreFlag]
 
-  /** JSON Pointer to what names the next page in a response. */
+  /** JSON Pointer to the next page's name in a response. */
   def place: Option[String] = None
 
-  /** JSON Pointers to what is read of a response. */
+  /** JSON Pointers to everything needed from a response. */
   def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ place
 
-  /** JSON Pointer to what is wanted of the last record. */
+  /** JSON Pointer to the value needed from the last record. */
   def key: Option[String] = None
 
   /** Whether a header of a response names the next page. */
   def byHeader: Boolean = false
 
-  /** Whether each page names the next one by a value of its own, which may be absent from the last one. */
+  /** Whether each page names the next one by a separate value, which may be absent from the last page. */
   def named: Boolean = false
 
   /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
 
-  /** The token of the next page, if the response names one, else why it cannot be followed; None only where the response says that
-    * no page follows.
+  /** The token of the next page, if the response names one, else why it cannot be followed; None only if the response
+    * states that no page follows.
     */
   private[rest] def next(response: PageResponse): ChainedPagination.Next
 
   /** Whether an earlier page of the same list named the one with this token. */
   private[rest] def continues(token: Option[String]): Boolean = token.nonEmpty
 
-  /** Records at the front of a page that belong to the page before: a page that is counted begins where the server's pages do. */
+  /** Number of records at the front of a page that belong to the previous one: counted pages begin where the server's
+    * pages do.
+    */
   private[rest] def before(@unused token: Option[String]): Long = 0L
 
-  /** Identifies a page: the same text, the same page. */
+  /** Identifies a page: equal texts, same page. */
   def page(endpoint: Endpoint, token: Option[String]): String
 
   /** Describes the page of a token in a message. */
-  private[rest] def wanted(token: Option[String]): String = if (token.isEmpty) "the first page" else "the next page"
+  private[rest] def describe(token: Option[String]): String = if (token.isEmpty) "the first page" else "the next page"
 
-  /** The token of the next page, if there is one: what the flag says counts over what the token says. The end is believed on
-    * evidence only: what the flag says, null or an empty text in the token's place, a page without records, or the absence of
-    * what an earlier page of the list had.
+  /** The token of the next page, if there is one; the flag takes precedence over the token. The end requires evidence:
+    * the flag, null or an empty text in the token's place, a page without records, or the absence of a value that an
+    * earlier page of the list had.
     */
   final private[rest] def follows(response: PageResponse): ChainedPagination.Next = {
     val named = next(response) match {
@@ -96,10 +98,10 @@ trait ChainedPagination extends Paging {
   * @param target
   *   of the request
   * @param absentEnds
-  *   whether a response without what should name the next page is the last one: an earlier page of this list had it, or the
+  *   whether a response without the next page's name is the last one: an earlier page of this list had one, or the
   *   options say so
   * @param scanned
-  *   what is at the pointers and the key
+  *   the values at the pointers and the key
   */
 final private[rest] case class PageResponse(
     endpoint: Endpoint,
@@ -114,11 +116,11 @@ final private[rest] case class PageResponse(
   * @param pointer
   *   JSON Pointer to it
   * @param trueInLast
-  *   whether it is true in the last page, and not in all others
+  *   whether it is true on the last page only
   */
 final case class MoreFlag(pointer: String, trueInLast: Boolean) {
 
-  /** None: the value is no flag. */
+  /** None: the value is not a flag. */
   def more(value: String): Option[Boolean] = value.toLowerCase(Locale.ROOT) match {
     case "true" | "1"  => Some(!trueInLast)
     case "false" | "0" => Some(trueInLast)
@@ -126,38 +128,38 @@ final case class MoreFlag(pointer: String, trueInLast: Boolean) {
   }
 }
 
-/** Why what a response gives as its next page cannot be followed. */
+/** Why a response's next page cannot be followed. */
 sealed private[rest] trait NoPage
 
 private[rest] object NoPage {
 
-  /** It is not what the options say.
+  /** The response contradicts the options.
     *
     * @param found
-    *   what came, besides its records
+    *   the contradiction
     */
   final case class Mismatch(found: String) extends NoPage
 
-  /** What should name the next page is absent: neither null nor empty.
+  /** The name of the next page is absent: neither null nor empty.
     *
     * @param place
-    *   where it was looked for
+    *   where it was expected
     * @param option
-    *   says that place
+    *   the option that defines that place
     */
   final case class Absent(place: String, option: String) extends NoPage
 
-  /** It is one of several pages, where one was to have all records.
+  /** The response is one of several pages, but was expected to have all records.
     *
     * @param pagination
-    *   what it looks like
+    *   the kind that it suggests
     */
   final case class Incomplete(reason: String, pagination: String) extends NoPage
 
-  /** It is a link that is not to be followed.
+  /** The link must not be followed.
     *
     * @param link
-    *   what of it may be shown
+    *   the part of it that may be shown
     */
   final case class Refused(link: String, reason: String) extends NoPage
 }
@@ -167,29 +169,30 @@ object ChainedPagination {
   /** The token of the next page; None: no page follows. Left: why it cannot be followed. */
   private[rest] type Next = Either[NoPage, Option[String]]
 
-  /** Of a token that is sent back, and kept by offsets: more than servers take in a request line. */
+  /** Maximum length of a token, which is sent back and stored in offsets: more than servers accept in a request line.
+    */
   private val LongestToken = 64 << 10
 
-  /** Where a cursor stands in a response. */
+  /** The place of a cursor in a response. */
   sealed trait CursorFrom
   final case class InBody(pointer: String) extends CursorFrom
   final case class InHeader(name: String) extends CursorFrom
 
-  /** The last record's own key: the next page has the records with greater ones. */
+  /** The last record's key: the next page has the records with greater keys. */
   final case class InLastRecord(pointer: String) extends CursorFrom
 
-  /** Where a cursor stands in a request. */
+  /** The place of a cursor in a request. */
   sealed trait CursorTo
   final case class AsParameter(name: String) extends CursorTo
   final case class AsHeader(name: String) extends CursorTo
 
-  /** A place in the request's body: [[PageCall]] fills it in. */
+  /** A placeholder in the request's body, filled in by [[PageCall]]. */
   case object InRequestBody extends CursorTo
 
-  /** `cursor`: a token in the response that goes into the next request. `keyset`: the last record's key does.
+  /** `cursor`: the response's token is sent in the next request. `keyset`: the last record's key is sent.
     *
     * @param first
-    *   the token of the first page, where that has one
+    *   the token of the first page, if it has one
     */
   final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], flag: Option[MoreFlag])
       extends ChainedPagination {
@@ -230,30 +233,28 @@ object ChainedPagination {
 
     override def page(endpoint: Endpoint, token: Option[String]): String = token.orElse(first).getOrElse("")
 
-    override private[rest] def wanted(token: Option[String]): String = token.orElse(first) match {
+    override private[rest] def describe(token: Option[String]): String = token.orElse(first) match {
       case None       => "the first page"
       case Some(text) => s"the records after the ${if (key.isEmpty) "cursor" else "key"} '${HttpFailure.shown(text)}'"
     }
 
-    /** An API that begins with the key itself, and not behind it, gives that record twice. */
+    /** Rejects an API that begins with the key itself instead of after it, which would return that record twice. */
     private def lastKey(pointer: String, token: Option[String], scanned: ScannedPage): Next =
       scanned.keys match {
         case None => Right(None)
         case Some((Some(key), _)) if token.orElse(first).contains(key) =>
-          Left(
-            NoPage.Mismatch(
-              s"the first of them with the key '${HttpFailure.shown(key)}' that it was asked to begin after"))
+          Left(NoPage.Mismatch(s"the first of them with the key '${HttpFailure.shown(key)}' that the request excludes"))
         case Some((_, Some(key))) => Right(Some(key))
         case Some((_, None))      => Left(NoPage.Mismatch(s"the last of them with no value at '$pointer'"))
       }
   }
 
-  /** What has the address of the next page in its responses. A token is a [[PageUrl]]. */
+  /** A pagination whose responses contain the next page's address. A token is a [[PageUrl]]. */
   sealed trait ByAddress extends ChainedPagination {
 
     override def named: Boolean = true
 
-    /** As the response has it. */
+    /** The address as written in the response. */
     private[rest] def address(response: PageResponse): Next
 
     override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
@@ -283,7 +284,7 @@ object ChainedPagination {
       }
     }
 
-    /** Links to the other pages of a list, and none that leads on under another name. */
+    /** Whether links to other pages of the list exist, and none that continues it under another name. */
     private def ended(relations: Seq[String]): Boolean =
       relations.exists(ChainedPagination.OtherPages) && !relations.exists(_.contains("next"))
   }

@@ -15,15 +15,15 @@ import io.epochal.core.option.{OptionSpec, OptionType}
 import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{Endpoint, OptionList, RequestOptions}
 
-/** A table of parameters: each row is a member, a sequence of requests with options and a position of its own. Its names and values
-  * tell it from the others, in the offsets too: so a member that left the table can be made again where a replay needs it.
+/** A table of parameters: each row is a member, a sequence of requests with its own options and position. Its names and
+  * values identify it, in the offsets too, so that a replay can read a member that has left the table.
   *
   * @param raw
-  *   the options as given, with places such as `${repo}`
+  *   the options as given, with placeholders such as `${repo}`
   * @param table
   *   the rows, in their order
   * @param query
-  *   the one budget of all members
+  *   identifies the request budget that all members share
   * @param source
   *   the identity of the template
   */
@@ -84,7 +84,7 @@ private[rest] object FanOut extends OptionList {
     Sha256.hex(text.mkString("&"), 16)
   }
 
-  /** A place before the path. */
+  /** A placeholder before the path. */
   private val Server = """^(?:[^/?#]*//)?[^/?#]*\$\{""".r
 
   private val Place = """\$\{([A-Za-z_][A-Za-z0-9_]*)}""".r
@@ -94,7 +94,7 @@ private[rest] object FanOut extends OptionList {
     name.toLowerCase(Locale.ROOT).startsWith(RequestOptions.Params.prefix.toLowerCase(Locale.ROOT))
   private def isBody(name: String): Boolean = name.equalsIgnoreCase(PageCall.RequestBody.name)
 
-  /** The options with values in their places. Places of other names stay. */
+  /** The options with placeholders replaced; unknown placeholders stay. */
   private def filled(raw: Map[String, String], params: Map[String, String]): Map[String, String] = {
     val contentType = raw
       .collectFirst {
@@ -140,11 +140,11 @@ private[rest] object ParamsTable {
 
   private val Name = "[A-Za-z_][A-Za-z0-9_]*"
 
-  /** Names that select the page in a request's body. */
+  /** Names of the paging placeholders in a request's body. */
   private val Taken = Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo")
   private val mapper = new ObjectMapper()
 
-  /** One row or more, no two alike, all with the same names. */
+  /** One or more distinct rows, all with the same names. */
   def read(text: String): Either[EpochalException, Seq[Map[String, String]]] =
     for {
       rows <- Try(mapper.readTree(text)).toOption
@@ -165,7 +165,7 @@ private[rest] object ParamsTable {
         s"an array of objects whose names have letters, digits and _, and are none of ${Taken.toSeq.sorted.mkString(", ")}"))
     } yield table
 
-  /** Names and values of an object; None where they cannot be used. */
+  /** Names and values of an object; None if they are unusable. */
   def row(node: JsonNode): Option[Map[String, String]] = node match {
     case fields: ObjectNode if fields.elements().asScala.forall(usable) =>
       Some(fields.properties().asScala.map(field => field.getKey -> field.getValue.asText).toMap)

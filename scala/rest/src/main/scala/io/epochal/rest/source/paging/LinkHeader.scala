@@ -8,24 +8,24 @@ private[rest] object LinkHeader {
   /** @param headers
     *   the values of all `Link` headers of a response
     * @param rel
-    *   the relation, in any case
+    *   the relation, case-insensitive
     * @return
-    *   the target of the first link with that relation, as it is written: it may be relative
+    *   the target of the first link with that relation, as written: it may be relative
     */
   def find(headers: Seq[String], rel: String): Option[String] =
     headers.iterator.flatMap(links).collectFirst {
       case (target, parameters) if relationsOf(parameters).exists(_.equalsIgnoreCase(rel)) => target
     }
 
-  /** All relations of the links to other resources than this page's own context.
+  /** All relations of this page's links.
     *
     * @param headers
-    *   as above
+    *   the values of all `Link` headers of a response
     */
   def relations(headers: Seq[String]): Seq[String] =
     headers.flatMap(links).flatMap { case (_, parameters) => relationsOf(parameters) }
 
-  /** A link whose context is another resource (`anchor`) says nothing about this page. */
+  /** The relations of a link; none if its context is another resource (`anchor`). */
   private def relationsOf(parameters: Seq[(String, String)]): Seq[String] =
     if (parameters.exists(_._1 == "anchor")) Nil
     else parameters.collectFirst { case ("rel", value) => value }.toSeq.flatMap(_.trim.split("\\s+"))
@@ -49,14 +49,14 @@ private[rest] object LinkHeader {
   final private class Cursor(text: String) {
     private var at = 0
 
-    /** Moves behind the next `c`. */
+    /** Moves past the next `c`. */
     def skipTo(c: Char): Boolean = {
       val found = text.indexOf(c.toInt, at)
       at = if (found < 0) text.length else found + 1
       found >= 0
     }
 
-    /** Moves behind `c` where it comes next, after spaces. */
+    /** Moves past `c` if it comes next, after white space. */
     def take(c: Char): Boolean = {
       while (at < text.length && text.charAt(at).isWhitespace) at += 1
       val there = at < text.length && text.charAt(at) == c
@@ -64,7 +64,7 @@ private[rest] object LinkHeader {
       there
     }
 
-    /** What stands before the first of `ends`; a `>` is passed too. */
+    /** The text before the first of `ends`; skips a closing `>`. */
     def until(ends: Char*): String = {
       val from = at
       while (at < text.length && !ends.contains(text.charAt(at))) at += 1
@@ -73,7 +73,7 @@ private[rest] object LinkHeader {
       part
     }
 
-    /** A token, or what stands in quotes. */
+    /** A token, or a quoted string. */
     def value(): String =
       if (take('"')) {
         val value = new StringBuilder

@@ -7,10 +7,10 @@ import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.source.PollBounds
 import io.epochal.rest.http.request.OptionList
 
-/** Where a response says how many records the whole list has. */
+/** Where a response has the total number of records of the list. */
 sealed trait TotalFrom extends Serializable {
 
-  /** For a message. */
+  /** Its name in a message. */
   def place: String
 }
 
@@ -28,18 +28,18 @@ object TotalFrom {
   }
 }
 
-/** What happens to a query whose list has become shorter than what was delivered of it, or has shifted. */
+/** The reaction to a list that has fewer records than delivered, or has shifted. */
 sealed abstract class OnDrift(val name: String) extends Serializable
 
 object OnDrift {
 
-  /** It fails. */
+  /** The query fails. */
   case object Fail extends OnDrift("fail")
 
-  /** It goes on once the list is longer again. */
+  /** The query resumes once the list is longer again. */
   case object Warn extends OnDrift("warn")
 
-  /** It reads the list again from its first record. */
+  /** The query reads the list again from its first record. */
   case object Restart extends OnDrift("restart")
 
   val all: Seq[OnDrift] = Seq(Fail, Warn, Restart)
@@ -48,13 +48,13 @@ object OnDrift {
 /** The settings of a counted list.
   *
   * @param onDrift
-  *   None: as `failOnDataLoss` says
+  *   None: `failOnDataLoss` decides
   * @param key
-  *   JSON Pointer within a record to its identity; None: all of it
+  *   JSON Pointer within a record to its identity; None: the whole record
   */
 final case class Counting(total: Option[TotalFrom], onDrift: Option[OnDrift], key: Option[String] = None) {
 
-  /** JSON Pointer to the number of all records. */
+  /** JSON Pointer to the total number of records. */
   def inBody: Option[String] = total.collect { case TotalFrom.Body(pointer) => pointer }
 }
 
@@ -94,11 +94,11 @@ private[rest] object CountingOptions extends OptionList {
 /** How a stream polls for new records once it has seen the end.
   *
   * @param interval
-  *   how long after it; None: whenever Spark asks
+  *   delay after the end was seen; None: at each trigger
   * @param conditional
-  *   whether a response that the server says is the same need not be sent again
+  *   whether polls are conditional requests
   * @param bounds
-  *   of one poll, where records are journalled
+  *   limits of one poll, if records are journalled
   */
 final case class Refresh(interval: Option[Duration], conditional: Boolean, bounds: PollBounds)
 
@@ -119,7 +119,7 @@ private[rest] object PollOptions extends OptionList {
   val MaxPollBytes: OptionSpec[Long] = option("maxPollBytes", OptionType.bytes, Some(128L << 20))(
     "Record bytes after which a poll with a journal ends, in a stream.")
 
-  /** Of a continuous or real-time query, which has no triggers. */
+  /** Poll interval of a continuous or real-time query, which has no triggers. */
   val FeedPause: Duration = Duration.ofSeconds(1)
 
   def read(values: OptionValues): Refresh = Refresh(

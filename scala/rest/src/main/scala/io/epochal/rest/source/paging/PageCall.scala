@@ -15,7 +15,7 @@ import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, OptionList}
 /** How a page is requested: by GET, or by POST with a body.
   *
   * @param body
-  *   of a POST. Where it has places, they select the page, and not the URL
+  *   of a POST; if it has placeholders, they select the page instead of the URL
   * @param contentType
   *   of that body
   */
@@ -24,7 +24,7 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
   /** Whether the URL selects the page. */
   def inUrl: Boolean = body.forall(_.names.isEmpty)
 
-  /** The query that a page's URL gets. */
+  /** The query that is added to a page's URL. */
   def query(page: PageRequest): String = if (inUrl) page.query else ""
 
   def of(endpoint: Endpoint, pagination: Pagination, page: PageRequest): HttpCall = body match {
@@ -41,7 +41,7 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
         val text = PageCall.encoded(contentType, token.orElse(cursor.first).getOrElse(""))
         HttpCall("POST", endpoint.target(""), Nil, Some(new HttpBody(contentType, template.fill(_ => text))))
       case (Some(template), windows: TimeWindow) =>
-        val position = windows.asked(token)
+        val position = windows.positionAt(token)
         val bytes = template.fill { name =>
           val value = windows.place(position.window, name).getOrElse(inWindow(windows.within, position.page, name))
           PageCall.encoded(contentType, value)
@@ -64,10 +64,10 @@ object PageCall extends OptionList {
     option("requestBody", OptionType.string, secret = true, sample = Some("""{"from": ${offset}, "size": ${limit}}"""))(
       "Body of every request, then a POST, which must change nothing on the server. Placeholders replace the paging parameters: ${offset}, ${limit} (pagination=offset), ${page}, ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset), ${windowFrom}, ${windowTo} (pagination=time-window). Unset: GET.")
 
-  /** What a body is unless a header says otherwise. */
+  /** The default content type of a body. */
   private[rest] val Json = "application/json"
 
-  /** As a part of a text in JSON, or of a form. */
+  /** Escapes a text for JSON or a form, by content type. */
   private[rest] def encoded(contentType: String, text: String): String =
     if (contentType.contains("json")) new String(JsonStringEncoder.getInstance().quoteAsString(text))
     else if (contentType.startsWith("application/x-www-form-urlencoded")) Endpoint.encode(text)
@@ -107,7 +107,7 @@ object PageCall extends OptionList {
     } yield PageCall(body, contentType.getOrElse(Json))
   }
 
-  /** Those that must be there once any is, and those that may. */
+  /** The required placeholders, if there is any placeholder, and the optional ones. */
   private def places(pagination: Paging): (Seq[String], Seq[String]) = pagination match {
     case windows: TimeWindow =>
       val (needed, possible) = places(windows.within)
@@ -137,17 +137,17 @@ object PageCall extends OptionList {
       else s"A body that selects the page has ${shown(places)}.")
 }
 
-/** The body of a request, with places such as `${offset}` that select the page. Prints without its text.
+/** The body of a request, with placeholders such as `${offset}` that select the page. Prints without its text.
   *
   * @param names
-  *   of the places, in their order
+  *   the placeholders, in their order
   */
 final class BodyTemplate private (text: String) extends Serializable {
   import BodyTemplate._
 
   val names: Seq[String] = Place.findAllMatchIn(text).map(_.group(1)).toSeq.distinct
 
-  /** The body, with a value for each place. */
+  /** The body with its placeholders replaced. */
   def fill(value: String => String): Array[Byte] =
     Place.replaceAllIn(text, place => java.util.regex.Matcher.quoteReplacement(value(place.group(1)))).getBytes(UTF_8)
 

@@ -12,29 +12,30 @@ import io.epochal.rest.http.HttpSettings
 import io.epochal.rest.http.request.Endpoint
 import io.epochal.rest.http.request.OptionList.ensure
 
-/** The address of a page as an API gives it, in a form that may be written down.
+/** The address of a page as an API returns it, in a form that may be stored.
   *
-  * Only path and query are kept: scheme, host and port are those of the endpoint, or the page is refused. A parameter that is
-  * one of the query's own (`params.*`, the query of `url`), with the same value, may be secret: it is kept as `name={0}`, and
-  * gets its value again when the page is requested. The number counts own parameters of one name. Under another name the value
-  * of an own parameter or header is kept as `name={param:key:0}`, `name={header:X-Key:0}`. Braces have no other place in an
-  * address. The parameter with the credential is left out: each request gets it anew.
+  * Only path and query are stored: scheme, host and port must be the endpoint's, or the page is rejected. A parameter
+  * with the same name and value as one of the query's own (`params.*`, the query of `url`) may be secret: it is stored
+  * as `name={0}`, and its value is restored when the page is requested. The number counts own parameters of one name.
+  * The value of an own parameter or header under another name is stored as `name={param:key:0}` or
+  * `name={header:X-Key:0}`. Braces do not occur in addresses otherwise. The parameter with the credential is omitted:
+  * each request adds it again.
   */
 private[rest] object PageUrl {
   private val Hole = "(.*)=\\{(?:(param|header):([^:}]*):)?(\\d+)\\}".r
   private val Scheme = "^[A-Za-z][A-Za-z0-9+.-]*:.*".r
   private val Illegal = "[^A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%]+".r
 
-  /** @param asked
-    *   the request target of the page that has the address, which may be relative to it
+  /** @param target
+    *   the request target of the page with the address, which may be relative to it
     * @param url
     *   the address
     */
-  def of(endpoint: Endpoint, asked: String, url: String): Either[NoPage, String] = {
+  def of(endpoint: Endpoint, target: String, url: String): Either[NoPage, String] = {
     def refused(reason: String) = NoPage.Refused(Redaction.text(Redaction.url(url)).take(200), reason)
     val safe = Illegal.replaceAllIn(url, m => java.util.regex.Matcher.quoteReplacement(Endpoint.encode(m.matched)))
     for {
-      absolute <- Try(new URI(resolved(endpoint, asked, safe))).toEither.left.map(_ => refused("it is not a URL"))
+      absolute <- Try(new URI(resolved(endpoint, target, safe))).toEither.left.map(_ => refused("it is not a URL"))
       _ <- ensure(sameOrigin(endpoint.base, absolute))(
         refused(s"it leads to another server than ${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}"))
     } yield {
@@ -43,7 +44,9 @@ private[rest] object PageUrl {
     }
   }
 
-  /** The request target of a page: own parameters get their values. One that the query does not have any more stays out. */
+  /** The request target of a page, with the values of own parameters restored. Parameters that the query no longer has
+    * are omitted.
+    */
   def open(endpoint: Endpoint, page: String): String = {
     val own = parameters(endpoint.target("")).groupBy(nameOf)
     def headers(name: String) = endpoint.headers.filter(_._1.equalsIgnoreCase(name)).map(_._2)
@@ -57,7 +60,7 @@ private[rest] object PageUrl {
     }
   }
 
-  /** The form of a request target that may be written down. */
+  /** The form of a request target that may be stored. */
   def closed(endpoint: Endpoint, target: String): String = {
     val own = parameters(endpoint.target("")).filter(_.contains('=')).map(decoded)
     mapParameters(target) { pair =>
@@ -68,7 +71,7 @@ private[rest] object PageUrl {
     }
   }
 
-  /** What stands for a parameter's value where that may be secret. */
+  /** The placeholder for a parameter's value, if that may be secret. */
   private def hole(
       own: Seq[(String, String)],
       headers: Seq[(String, String)],
@@ -86,13 +89,13 @@ private[rest] object PageUrl {
       .orElse(headers.find(known).map(one => s"header:${Endpoint.encode(one._1)}:${number(headers, one)}"))
   }
 
-  /** Whether two names may mean the same: `api_key`, `apiKey` and `API-Key` do. */
+  /** Whether two names may mean the same, as `api_key`, `apiKey` and `API-Key`. */
   def alike(one: String, other: String): Boolean = {
     def plain(name: String) = name.filter(_.isLetterOrDigit).toLowerCase(Locale.ROOT)
     one == other || plain(one).nonEmpty && plain(one) == plain(other)
   }
 
-  /** The address of a page without what may be secret: user info and own parameters. */
+  /** The address of a page without possible secrets: user info and own parameters. */
   def shown(endpoint: Endpoint, own: OwnParameters, target: String): String = {
     val page = mapParameters(target)(pair => Option.when(!own.has(pair))(pair))
     s"${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}$page"
@@ -101,19 +104,21 @@ private[rest] object PageUrl {
   /** The names of a target's parameters. */
   def names(target: String): Seq[String] = parameters(target).map(nameOf)
 
-  /** RFC 3986, section 5.2; java.net.URI takes away a path's last segment where the reference is a query alone. */
-  private def resolved(endpoint: Endpoint, asked: String, reference: String): String = {
+  /** RFC 3986, section 5.2; java.net.URI drops a path's last segment if the reference is only a query. */
+  private def resolved(endpoint: Endpoint, target: String, reference: String): String = {
     val base = endpoint.base.toString.stripSuffix("/")
     reference match {
       case Scheme()                      => reference
       case text if text.startsWith("//") => s"${endpoint.base.getScheme}:$text"
-      case text if text.startsWith("?")  => base + asked.takeWhile(_ != '?') + text
-      case text if text.startsWith("#")  => base + asked
-      case text                          => URI.create(base + asked.takeWhile(_ != '?')).resolve(text).toString
+      case text if text.startsWith("?")  => base + target.takeWhile(_ != '?') + text
+      case text if text.startsWith("#")  => base + target
+      case text                          => URI.create(base + target.takeWhile(_ != '?')).resolve(text).toString
     }
   }
 
-  /** An API behind a proxy often does not know that clients use https: the page is requested by https all the same. */
+  /** An API behind a proxy often does not know that clients use https: an http link to it is accepted, and requested by
+    * https.
+    */
   private def sameOrigin(ours: URI, theirs: URI): Boolean = {
     def port(uri: URI): Int = if (uri.getPort >= 0) uri.getPort else if (uri.getScheme == "https") 443 else 80
     val scheme = String.valueOf(theirs.getScheme).toLowerCase(Locale.ROOT)
@@ -136,7 +141,7 @@ private[rest] object PageUrl {
   /** The name of a parameter. */
   def nameOf(pair: String): String = decoded(pair)._1
 
-  /** The value of a parameter, as it is meant: not all servers encode a plus sign. */
+  /** The possible values of a parameter: not all servers encode a plus sign. */
   def values(pair: String): Seq[String] = Seq(decoded(pair)._2, decoded(pair.replace("+", "%2B"))._2).distinct
 
   private def decoded(pair: String): (String, String) =
@@ -145,8 +150,8 @@ private[rest] object PageUrl {
   private def text(part: String): String = Try(URLDecoder.decode(part, UTF_8)).getOrElse(part)
 }
 
-/** The parameters that all requests of a query have, which may be secret. A server may repeat them, under names like theirs, too:
-  * texts of a response are kept without them, and without every value that is known to be secret.
+/** The parameters of all requests of a query, which may be secret. A server may repeat them, also under similar names:
+  * they, and all known secrets, are removed from a response's texts.
   */
 final private[rest] class OwnParameters(settings: HttpSettings) {
   import OwnParameters._
@@ -160,7 +165,7 @@ final private[rest] class OwnParameters(settings: HttpSettings) {
     names.exists(PageUrl.alike(_, name)) || PageUrl.values(pair).exists(value => settings.masked(value) != value)
   }
 
-  /** A text with the values of such parameters masked in it. */
+  /** A text with the values of such parameters masked. */
   def masked(text: String): String = {
     val without = Parameter.replaceAllIn(
       text,
@@ -175,6 +180,6 @@ final private[rest] class OwnParameters(settings: HttpSettings) {
 
 private object OwnParameters {
 
-  /** In an address within another text. */
+  /** A parameter of an address within another text. */
   private val Parameter = "([?&])([^=&?#;\\s<>\"',]+=[^&#;\\s<>\"',]*)".r
 }

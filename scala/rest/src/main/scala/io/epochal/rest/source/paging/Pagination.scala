@@ -9,31 +9,31 @@ import io.epochal.kit.record.ScannedPage
 import io.epochal.rest.http.HttpShare
 import io.epochal.rest.http.request.{Endpoint, ResponseHead}
 
-/** How records are requested, a page at a time: a [[Pagination]] counts them and can request any page again; a
+/** How records are requested, one page at a time: a [[Pagination]] counts them and can request any page again; a
   * [[ChainedPagination]] learns from each page how to request the next one.
   */
 trait Paging extends Serializable {
 
-  /** As in the option `pagination`. */
+  /** The value of the option `pagination`. */
   def kind: String
 }
 
-/** One request: the response holds the records from `first` on, `size` of them unless the API ends before.
+/** One request: the response holds `size` records from `first` on, or fewer at the end of the list.
   *
   * @param query
-  *   what is added to the URL's query, already encoded; empty for none
+  *   added to the URL's query, already encoded; may be empty
   */
 final case class PageRequest(query: String, first: Long, size: Long) {
 
   /** Describes the request in a message, after "asked". */
-  def asked: String = s"${if (query.isEmpty) "" else s"with $query "}for $wanted"
+  def requestText: String = s"${if (query.isEmpty) "" else s"with $query "}for $recordsText"
 
   /** Describes the requested records in a message. */
-  def wanted: String =
+  def recordsText: String =
     if (size == Long.MaxValue) "all records"
     else s"${Plural.of(size, "record")} from record $first on, counted from 0"
 
-  /** The record after the last that the response can hold. */
+  /** One past the last record that the response can hold. */
   def end: Long = if (first > Long.MaxValue - size) Long.MaxValue else first + size
 }
 
@@ -42,31 +42,31 @@ final case class RecordRange(from: Long, until: Long) {
   def records: Long = until - from
 }
 
-/** Which request gives which records. Records are counted from 0 in the order in which the API lists them: any of these
-  * can be requested again, and a replay is only as true as that order.
+/** Which request returns which records. Records are counted from 0 in the API's order: any of them can be requested
+  * again, and a replay is only as exact as that order.
   *
-  * Kinds whose pages are only known from the page before are [[ChainedPagination]]s.
+  * Kinds whose pages are named by the previous page are [[ChainedPagination]]s.
   */
 sealed trait Pagination extends Paging {
 
-  /** Records that one request can give. */
+  /** Maximum records of a response. */
   def pageSize: Long
 
-  /** The request that gives a record: the whole page that has it. Pages begin at multiples of `pageSize`, so that the same
-    * record is always requested by the same URL.
+  /** The request that returns a record: the whole page that contains it. Pages begin at multiples of `pageSize`, so that
+    * the same record is always requested by the same URL.
     */
   def request(record: Long): PageRequest
 
-  /** The request that continues at a record behind a page with fewer records than requested. */
-  def goOn(record: Long): PageRequest = request(record)
+  /** The request that continues at a record after a short page. */
+  def continueAt(record: Long): PageRequest = request(record)
 
-  /** The request that tells most about whether there is anything from `start` on; it also shows whether record
-    * `start - 1` is still there, where that takes no second request: the page before a full one tells nothing about what
-    * comes next.
+  /** The request that best shows whether records exist from `start` on. If it takes no second request, it also shows
+    * whether record `start - 1` still exists. A full page says nothing about the next one, so the record before is not
+    * requested then.
     */
   final def probe(start: Long): PageRequest = request(if (start % pageSize == 0) start else start - 1)
 
-  /** At most `partitions` ranges that cover `start` to `end`, split where a page ends. */
+  /** At most `partitions` ranges that cover `start` to `end`, split at page boundaries. */
   def split(start: Long, end: Long, partitions: Int): Seq[RecordRange] = {
     val origin = start / pageSize * pageSize
     val pages = (end - origin) / pageSize + (if ((end - origin) % pageSize == 0) 0 else 1)
@@ -81,23 +81,23 @@ sealed trait Pagination extends Paging {
 
 object Pagination {
 
-  /** `none`: one request gives all records. */
+  /** `none`: one request returns all records. */
   case object Whole extends Pagination {
     override def kind: String = "none"
     override def pageSize: Long = Long.MaxValue
     override def request(record: Long): PageRequest = PageRequest("", 0, pageSize)
   }
 
-  /** `offset`: the number of records to skip, and how many to give: always a whole page. */
+  /** `offset`: the number of records to skip, and the page size, which is constant. */
   final case class ByOffset(offsetParam: String, limitParam: String, pageSize: Long) extends Pagination {
     private val offset = s"${Endpoint.encode(offsetParam)}="
     private val limit = s"&${Endpoint.encode(limitParam)}=$pageSize"
 
     override def kind: String = "offset"
 
-    override def request(record: Long): PageRequest = goOn(record / pageSize * pageSize)
+    override def request(record: Long): PageRequest = continueAt(record / pageSize * pageSize)
 
-    override def goOn(record: Long): PageRequest = PageRequest(offset + record + limit, record, pageSize)
+    override def continueAt(record: Long): PageRequest = PageRequest(offset + record + limit, record, pageSize)
   }
 
   /** `page`: pages of one size, numbered from `firstPage`. */
@@ -118,7 +118,7 @@ object Pagination {
 private[rest] object WholeList {
 
   /** @return
-    *   what it says against that, and the pagination that it looks like
+    *   the sign, and the pagination that it suggests
     */
   def contradiction(response: ResponseHead, scanned: ScannedPage): Option[NoPage.Incomplete] =
     link(response).orElse(next(scanned)).orElse(more(scanned)).orElse(total(response, scanned))
@@ -172,10 +172,10 @@ private[rest] object WholeList {
   private val Total = Set("total", "totalcount", "totalrecords", "totalitems", "totalresults", "odatacount")
 }
 
-/** The records of one task, and what of the query's budget it may use to fetch them. */
+/** The records of one task, and its share of the query's budget. */
 final private[rest] case class RestPartition(range: RecordRange, share: HttpShare) extends InputPartition
 
-/** Which records go to which task. Pure: the same offsets always give the same records, on any number of tasks. */
+/** Which records go to which task. Pure: the same offsets always select the same records, on any number of tasks. */
 private[rest] object RestPlan {
 
   def partitions(options: RestOptions, from: Long, until: Long, default: => Int): Array[InputPartition] =

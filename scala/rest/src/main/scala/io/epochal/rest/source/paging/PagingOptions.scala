@@ -53,7 +53,7 @@ private[rest] object PagingOptions extends OptionList {
 
   override def all: Seq[OptionSpec[_]] = super.all ++ WindowOptions.all ++ CountingOptions.all
 
-  /** Those that look for something in a response's body, or in its records. */
+  /** Options that refer to a response's body or its records. */
   private[rest] val inBodies: Seq[OptionSpec[_]] =
     Seq(NextCursor, NextUrl, HasMore, LastPage, KeyField, WindowOptions.Overlap, WindowOptions.KeyColumns)
 
@@ -105,7 +105,7 @@ private[rest] object PagingOptions extends OptionList {
     case _          => Right(Pagination.Whole)
   }
 
-  /** The parameters that tell a page are ours to set. */
+  /** Rejects user parameters that select the page. */
   def ownParameters(
       values: OptionValues,
       paging: Paging,
@@ -208,11 +208,11 @@ private[rest] object PagingOptions extends OptionList {
     kinds(within).diff(CountingOptions.all).filter(_ != KeyField || within == "keyset") ++ (if (within == "none") Nil
                                                                                             else Seq(HasMore, LastPage))
 
-  /** A response with something beside its records is an object; what is within them is not looked at. */
+  /** Rejects pointers into the records: only the object around them is searched. */
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
     val records = values.get(RecordOptions.Records).getOrElse("")
     val pointers = paging match {
-      case _ if values(RecordOptions.Format) != "json" => Nil // Refused on the whole.
+      case _ if values(RecordOptions.Format) != "json" => Nil // Rejected by `followed`.
       case chained: ChainedPagination                  => chained.pointers
       case _                                           => values.get(CountingOptions.TotalCount).toSeq
     }

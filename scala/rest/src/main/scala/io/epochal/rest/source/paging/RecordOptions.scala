@@ -9,7 +9,7 @@ import io.epochal.kit.record.{RecordFormat, RecordOrigin, RecordRules, SharedRec
 import io.epochal.kit.spark.TextMap
 import io.epochal.rest.http.request.OptionList
 
-/** The options that say what of a response becomes rows. */
+/** The options that decide how responses become rows. */
 private[rest] object RecordOptions extends OptionList {
 
   private val shared = new SharedRecordOptions("mode", standard = "FAILFAST", csv = "bodyFormat=csv")
@@ -53,7 +53,7 @@ private[rest] object RecordOptions extends OptionList {
         .toLeft(())
     } yield rules
 
-  /** Refuses to look in bodies that are no JSON for what says how the pages go on, and what their records' keys are. */
+  /** Rejects options that look for the next page or for keys in bodies other than JSON. */
   private[rest] def followed(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
     val looksInside = paging match {
       case windows: TimeWindow      => windows.keyed || windows.pointers.nonEmpty || windows.key.nonEmpty
@@ -67,7 +67,7 @@ private[rest] object RecordOptions extends OptionList {
         "({option:nextCursorHeader}, or {option:pagination=link}), and records have no keys.")
   }
 
-  /** The header Accept for the format, where it is not JSON. */
+  /** The Accept header of a format other than JSON. */
   private[rest] def accept(values: OptionValues): Option[(String, String)] = values(Format) match {
     case "ndjson" => Some("Accept" -> "application/x-ndjson")
     case "csv"    => Some("Accept" -> "text/csv")
@@ -117,14 +117,14 @@ private[rest] object RecordOptions extends OptionList {
   }
 }
 
-/** Where a response came from.
+/** The origin of a response.
   *
   * @param url
-  *   without anything that may be secret
+  *   without possible secrets
   * @param fetchedAt
-  *   when it came: microseconds since 1970
+  *   time of receipt, in microseconds since 1970
   * @param headers
-  *   only where a column wants them
+  *   None unless a column needs them
   */
 final private[rest] case class ResponseOrigin(
     url: String,
@@ -143,19 +143,19 @@ final private[rest] case class ResponseOrigin(
   }
 }
 
-/** Columns that say where a record came from. */
+/** Columns for the origin of a record. */
 private[rest] object OriginColumns {
 
-  /** The address of the page, without user info, query of the URL and parameters: they may be secret. */
+  /** The address of the page without user info, query of the URL and parameters, which may be secret. */
   val Url: StructField = StructField("_url", StringType)
 
   /** The status of the response. */
   val Status: StructField = StructField("_status", IntegerType)
 
-  /** When the response came. */
+  /** The time of receipt. */
   val FetchedAt: StructField = StructField("_fetchedAt", TimestampType)
 
-  /** The headers of the response: names in lower case; those that may be secret are not among them. */
+  /** The headers of the response: names in lower case; those that may be secret are omitted. */
   val Headers: StructField = StructField("_headers", MapType(StringType, StringType))
 
   /** The row of `partitionParams` that selected the record. */
@@ -163,6 +163,6 @@ private[rest] object OriginColumns {
 
   val all: Seq[StructField] = Seq(Url, Status, FetchedAt, Headers, Params)
 
-  /** Whether a column has the origin of a response. */
+  /** Whether a column needs the origin of a response. */
   def ofResponse(rules: RecordRules): Boolean = rules.origin.exists(_ != Params)
 }

@@ -11,15 +11,15 @@ import io.epochal.core.offset.OffsetFormat
 /** How far the API has been delivered. Exclusive: with `records = 10` the records 0 to 9 are delivered.
   *
   * @param journal
-  *   None where the records were never journalled; so it is at the start of every stream
+  *   None if the records were never journalled, as at the start of every stream
   * @param crawl
-  *   how often the list was begun again from its first record: `records` counts since then
+  *   how often the list was restarted from its first record: `records` counts since then
   * @param members
-  *   where a table fans the stream out: of each of its rows, which tells its names and values, the position; `records` counts
-  *   those of all. None is the start
+  *   the position of each member of a fan-out, by its names and values; `records` is their sum. A missing member is at
+  *   the start
   * @param marks
-  *   what was seen of records before this position, or before the end of its journal, oldest first: one that is another record
-  *   now shows that the list has shifted
+  *   digests of records before this position, or before the end of its journal, oldest first: a changed digest shows
+  *   that the list has shifted
   */
 final case class RestPosition(
     records: Long,
@@ -29,7 +29,7 @@ final case class RestPosition(
     marks: Seq[Mark] = Nil
 ) {
 
-  /** The first record that is delivered between this position and a later one. */
+  /** The first record delivered between this position and a later one. */
   def firstUntil(end: RestPosition): Long = if (crawl == end.crawl) records else 0L
 
   /** The position of a member. */
@@ -44,26 +44,26 @@ final case class RestPosition(
   /** Whether nothing was received before it. */
   def isFirst: Boolean = this == RestPosition(0, journal.filter(found => found.segments.isEmpty && found.next.isEmpty))
 
-  /** Whether it has marks, or a member has. */
+  /** Whether it or a member has marks. */
   def marked: Boolean = marks.nonEmpty || members.values.exists(_.marked)
 
-  /** Whether the records are in the journal, or some of them. */
+  /** Whether records are in the journal. */
   def journalled: Boolean = journal.nonEmpty || members.values.exists(_.journalled)
 }
 
 /** The part of the journal that belongs to a position.
   *
   * @param segments
-  *   those that hold records from the start of the batch on which this position ends, in order
+  *   those that hold records from the start of the batch that ends at this position, in order
   * @param next
-  *   the page that follows the last segment; None where pages are found by counting records
+  *   the page after the last segment; None if pages are found by counting records
   */
 final case class JournalPosition(segments: Seq[Segment], next: Option[NextPage]) {
 
-  /** The record after the last one that is journalled, which is `records` or a later one. */
+  /** One past the last journalled record, at least `records`. */
   def until(records: Long): Long = segments.lastOption.fold(records)(segment => math.max(records, segment.until))
 
-  /** Without what lies before a record. */
+  /** A copy without segments that end before a record. */
   def from(record: Long): JournalPosition = copy(segments = segments.filter(_.until > record))
 }
 
@@ -74,7 +74,7 @@ final case class JournalPosition(segments: Seq[Segment], next: Option[NextPage])
   * @param digest
   *   hexadecimal
   * @param of
-  *   JSON Pointer within the record to what the digest is of; empty for all of it
+  *   JSON Pointer within the record to the digested value; empty for the whole record
   */
 final case class Mark(record: Long, digest: String, of: String)
 
@@ -83,7 +83,7 @@ final case class Mark(record: Long, digest: String, of: String)
   * @param token
   *   None for the first page
   * @param taken
-  *   so many records at its front were taken before: it was the last page then, and may have grown since
+  *   number of records already taken from its front: it was the last page then, and may have grown
   */
 final case class NextPage(token: Option[String], taken: Long)
 
@@ -91,8 +91,8 @@ object NextPage {
   val First: NextPage = NextPage(None, 0)
 }
 
-/** Version 1 has `records` alone, version 2 a journal, version 3 members or a crawl, version 4 marks; a position is written in the first version that can
-  * tell it.
+/** Version 1 has only `records`, version 2 a journal, version 3 members or a crawl, version 4 marks. A position is
+  * written in the lowest version that can express it.
   */
 object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 4) {
 

@@ -10,40 +10,40 @@ import io.epochal.kit.record.{PageScan, RecordRules}
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList, RequestOptions, Validator}
 import io.epochal.rest.http.{HttpOptions, HttpSettings}
 
-/** The source's options, checked. Travels to the executors; prints without secrets.
+/** The source's options, checked. Serialized to the executors; prints without secrets.
   *
   * @param http
-  *   where requests go, and how
+  *   the endpoint and the HTTP settings
   * @param paging
   *   how pages are requested
   * @param journal
-  *   whether what is received is kept in the checkpoint: wished for, or needed
+  *   whether received records are kept in the checkpoint, by option or by kind of pagination
   * @param maxPages
-  *   of one batch, where pages name the next one
+  *   maximum per poll, if pages name the next one
   * @param endAssumed
-  *   whether a list may end without saying so
+  *   whether a list may end without stating so
   * @param counting
-  *   what is known of a list beside its pages, where they are found by counting records
+  *   settings of counted lists
   * @param refresh
-  *   how the end is looked at again
+  *   how the end is polled
   * @param pageCall
-  *   the request for a page that is found by counting records
+  *   the request for a page
   * @param rules
-  *   what of a response becomes rows
+  *   which records become rows
   * @param numPartitions
-  *   None: as many as Spark's default parallelism
+  *   None: Spark's default parallelism
   * @param schema
-  *   DDL, where it came as an option
+  *   DDL, if given as an option
   * @param inferSchema
-  *   whether the schema is that of the first page
+  *   whether the schema is inferred from the first page
   * @param source
-  *   the identity that offsets carry
+  *   the identity in offsets
   * @param eventTimeColumn
-  *   None: rows are not looked at
+  *   None: rows are not inspected
   * @param fanOut
-  *   the members, where these are the options of a template
+  *   the members, if these are the options of a template
   * @param params
-  *   the row of the table, where these are the options of a member
+  *   the row of the table, if these are the options of a member
   */
 final case class RestOptions(
     http: HttpSettings,
@@ -66,18 +66,18 @@ final case class RestOptions(
     params: Map[String, String] = Map.empty
 ) {
 
-  /** Whether tasks without an end can read it: the pages of one list are received into the journal. */
+  /** Whether it can be read continuously: the pages of one list are received into the journal. */
   def followed: Boolean = fanOut.isEmpty && (journal || paging.isInstanceOf[ChainedPagination])
 
-  /** Without what only the driver needs. */
+  /** A copy without the parts that only the driver needs. */
   def alone: RestOptions = copy(fanOut = None)
 
   def endpoint: Endpoint = http.endpoint
 
-  /** Names the origin of records in errors. */
+  /** The origin of records in errors. */
   val place: String = endpoint.toString
 
-  /** Reads the page of a response from end to end; as [[PageScan.of]]. */
+  /** Scans a whole response; see [[PageScan.of]]. */
   private[rest] def scan(pointers: Seq[String] = Nil, key: Option[String] = None): PageScan =
     PageScan.of(rules.format, place, pointers, key, nullIsEmpty = paging.isInstanceOf[ChainedPagination])
 
@@ -85,34 +85,36 @@ final case class RestOptions(
 
   /** Whether the driver sends conditional requests, which servers support for GET only (RFC 9110, section 13.2). */
   def revalidates: Boolean = refresh.conditional && pageCall.body.isEmpty &&
-    !endpoint.headers.exists { case (name, _) => Validator.isAskedBy(name) }
+    !endpoint.headers.exists { case (name, _) => Validator.isCondition(name) }
 
-  /** Where pages are found by counting records. */
+  /** The pagination of a counted list. */
   def pagination: Pagination = paging match {
     case counted: Pagination => counted
     case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
   }
 
-  /** The request for a page. One behind the first may be past the end; a first page that is not there is a mistake. */
+  /** The request for a page. Pages other than the first may be past the end; a missing first page is an error. */
   def call(page: PageRequest): HttpCall =
     pageCall.of(endpoint, pagination, page).copy(endAfter = if (page.first > 0) 1 else 0)
 
-  /** The request for a page that a poll found there: a single response that it is not there loses no record. */
+  /** The request for a page that a poll has found. A single response that it is missing is retried, so that no record is
+    * lost.
+    */
   def planned(page: PageRequest): HttpCall = {
-    val asked = call(page)
-    asked.copy(endAfter = 2 * asked.endAfter)
+    val single = call(page)
+    single.copy(endAfter = 2 * single.endAfter)
   }
 
-  /** Its address without what may be secret: user info, the URL's own query, parameters. */
+  /** Its address without possible secrets: user info, the URL's own query, parameters. */
   def shown(page: PageRequest): String = {
     val query = pageCall.query(page)
     if (query.isEmpty) endpoint.toString else s"$endpoint?$query"
   }
 
-  /** The warning about records that are gone, where that is no failure.
+  /** The warning about lost records, if that is no failure.
     *
     * @throws EpochalException
-    *   DATA_LOSS, where it is
+    *   DATA_LOSS otherwise
     */
   def lost(from: Long, until: Long, reason: String): String = {
     val loss = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
@@ -122,10 +124,10 @@ final case class RestOptions(
   /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
   def restarts: Boolean = counting.onDrift.contains(OnDrift.Restart)
 
-  /** The warning about a list with fewer records than were delivered, where that is no failure.
+  /** The warning about a list with fewer records than delivered, if that is no failure.
     *
     * @throws EpochalException
-    *   DATA_LOSS, where it is
+    *   DATA_LOSS otherwise
     */
   def drifted(has: Long, delivered: Long): String = {
     val reason = s"the API has only ${Plural.of(has, "record")} left"
@@ -139,10 +141,10 @@ final case class RestOptions(
       "reason" -> part.reason,
       "pagination" -> part.pagination)
 
-  /** The warning about a list whose records differ from those delivered, where that is no failure.
+  /** The warning about a list whose records differ from those delivered, if that is no failure.
     *
     * @throws EpochalException
-    *   LIST_SHIFTED, where it is
+    *   LIST_SHIFTED otherwise
     */
   def shifted(record: Long): String = {
     val shift = Conditions.ListShifted("source" -> source, "record" -> record)
@@ -151,15 +153,15 @@ final case class RestOptions(
 
   private def driftFails: Boolean = counting.onDrift.fold(failOnDataLoss)(_ == OnDrift.Fail)
 
-  /** @param asked
-    *   the request and what it requested, after "asked"
+  /** @param request
+    *   the request, worded to follow "asked"
     * @param found
-    *   what came, after "it returned"
+    *   the response, worded to follow "it returned"
     */
-  def mismatch(asked: String, found: String): EpochalException =
-    Conditions.PaginationMismatch("url" -> endpoint, "asked" -> asked, "found" -> found, "pagination" -> paging.kind)
+  def mismatch(request: String, found: String): EpochalException =
+    Conditions.PaginationMismatch("url" -> endpoint, "asked" -> request, "found" -> found, "pagination" -> paging.kind)
 
-  private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.asked, found)
+  private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.requestText, found)
 }
 
 object RestOptions extends OptionList {
@@ -185,7 +187,7 @@ object RestOptions extends OptionList {
 
   def read(raw: Map[String, String]): Either[EpochalException, RestOptions] = FanOut.read(raw).getOrElse(single(raw))
 
-  /** Of one sequence of requests. */
+  /** The options of one sequence of requests. */
   private[rest] def single(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     for {
       values <- group.parse(raw)

@@ -6,22 +6,22 @@ import scala.util.Try
 
 import io.epochal.rest.http.request.{Endpoint, HttpCall}
 
-/** `time-window`: an API that returns the records of a window of time; windows are requested one after the other. They
-  * are half-open, and each begins where the one before ended, or `overlap` earlier. A window may have several pages.
+/** `time-window`: an API that returns the records of a time window; windows are requested in order. They are half-open,
+  * and each begins where the previous one ended, or `overlap` earlier. A window may have several pages.
   *
-  * A token is a [[WindowPosition]]: after the last page of a window the next window follows, always. Which window may be asked
-  * for already is not known here, but to a [[WindowChain]].
+  * A token is a [[WindowPosition]]: the last page of a window is always followed by the next window. A [[WindowChain]]
+  * decides when a window may be requested.
   *
   * @param within
-  *   how the pages of a window follow each other
+  *   the pagination within a window
   * @param start
-  *   where the first window begins
+  *   the start of the first window
   * @param lag
   *   how long ago a window must have ended before it is requested
   * @param keys
-  *   the fields that tell a record, where there is an overlap
+  *   the fields that identify a record, if windows overlap
   * @param until
-  *   where the last window ends, though it be shorter than the others; None: there is no last one
+  *   the end of the last window, which may be shorter than the others; None: there is no last one
   */
 final private[rest] case class TimeWindow(
     within: ChainedPagination,
@@ -43,11 +43,11 @@ final private[rest] case class TimeWindow(
 
   def keyed: Boolean = !overlap.isZero
 
-  /** Every window once, up to a moment: no overlap is needed where all records are there already. */
+  /** Each window once, up to a moment, without overlap: all records are there already. */
   def endingAt(end: Instant): TimeWindow = copy(overlap = Duration.ZERO, keys = Nil, until = Some(format.floor(end)))
 
-  /** The window of a token, and the page in it where that is not the first one. */
-  def asked(token: Option[String]): WindowPosition = token.map(parsed) match {
+  /** The window of a token, and the page in it unless that is the first one. */
+  def positionAt(token: Option[String]): WindowPosition = token.map(parsed) match {
     case Some(inside) if inside.page.nonEmpty => inside
     case done =>
       val begin = done.fold(start)(_.window.to)
@@ -59,19 +59,19 @@ final private[rest] case class TimeWindow(
   }
 
   override def call(endpoint: Endpoint, token: Option[String]): HttpCall = {
-    val position = asked(token)
+    val position = positionAt(token)
     within.call(there(endpoint, position.window), position.page)
   }
 
   override private[rest] def next(response: PageResponse): ChainedPagination.Next = {
-    val position = asked(response.token)
+    val position = positionAt(response.token)
     val inside = there(response.endpoint, position.window)
     within.follows(response.copy(endpoint = inside, token = position.page)).map { named =>
       val paged = position.paged || named.nonEmpty && within.named
       val again = named.exists(_ => within.page(inside, named) == within.page(inside, position.page))
       val follows =
         if (named.isEmpty || again && response.scanned.records == 0) {
-          // Without keys of its records the next window cannot begin before its end.
+          // Without the keys of its records, the next window cannot begin before its end.
           val known = if (position.keyed && keyed) position.window.from else position.window.to
           WindowPosition(Window(known, position.window.to), None, keyed, paged = paged)
         } else position.copy(page = named, keyed = position.keyed && keyed, seen = Nil, paged = paged)
@@ -80,23 +80,23 @@ final private[rest] case class TimeWindow(
   }
 
   override private[rest] def continues(token: Option[String]): Boolean = {
-    val position = asked(token)
+    val position = positionAt(token)
     position.paged || within.continues(position.page)
   }
 
-  override private[rest] def before(token: Option[String]): Long = within.before(asked(token).page)
+  override private[rest] def before(token: Option[String]): Long = within.before(positionAt(token).page)
 
   override def page(endpoint: Endpoint, token: Option[String]): String = {
-    val position = asked(token)
+    val position = positionAt(token)
     s"${position.window}|${within.page(there(endpoint, position.window), position.page)}"
   }
 
-  override private[rest] def wanted(token: Option[String]): String = {
-    val position = asked(token)
-    s"${within.wanted(position.page)} of ${position.window.wanted}"
+  override private[rest] def describe(token: Option[String]): String = {
+    val position = positionAt(token)
+    s"${within.describe(position.page)} of ${position.window.description}"
   }
 
-  /** A window's value for a place in a request's body. */
+  /** A window's value for a placeholder in a request's body. */
   def place(window: Window, name: String): Option[String] = name match {
     case "windowFrom" => Some(format.text(window.from))
     case "windowTo"   => Some(format.text(window.to))
@@ -116,26 +116,26 @@ private[rest] case object OnePage extends ChainedPagination {
   override def flag: Option[MoreFlag] = None
   override def call(endpoint: Endpoint, token: Option[String]): HttpCall = HttpCall("GET", endpoint.target(""))
   override def page(endpoint: Endpoint, token: Option[String]): String = ""
-  override private[rest] def wanted(token: Option[String]): String = "all records"
+  override private[rest] def describe(token: Option[String]): String = "all records"
 
   override private[rest] def next(response: PageResponse): ChainedPagination.Next =
     WholeList.contradiction(response.head, response.scanned).filterNot(_ => response.absentEnds).toLeft(None)
 }
 
-/** `offset` and `page`: a window's records are counted from 0, and it ends with an empty page, or where the flag says so. A
-  * page that is not full is not taken for the last one: some servers return smaller pages than requested.
+/** `offset` and `page`: a window's records are counted from 0, and it ends with an empty page or by the flag. A short
+  * page does not end it, because some servers return smaller pages than requested.
   *
-  * A token is the number of the record that a page begins with.
+  * A token is the number of the first record of a page.
   */
 final private[rest] case class CountedPages(counted: Pagination, flag: Option[MoreFlag]) extends ChainedPagination {
   override def kind: String = counted.kind
   override def page(endpoint: Endpoint, token: Option[String]): String = token.getOrElse("0")
-  override private[rest] def wanted(token: Option[String]): String = request(token).wanted
+  override private[rest] def describe(token: Option[String]): String = request(token).recordsText
 
-  /** A page by offset begins where the one before ended, which may be smaller than requested. */
-  def request(token: Option[String]): PageRequest = counted.goOn(record(token))
+  /** A page by offset begins where the previous one ended, which may be smaller than requested. */
+  def request(token: Option[String]): PageRequest = counted.continueAt(record(token))
 
-  /** `pageSize` may have been another one when the token was written. */
+  /** Above 0 if `pageSize` has changed since the token was written. */
   override private[rest] def before(token: Option[String]): Long = record(token) - request(token).first
 
   private def record(token: Option[String]): Long = token.fold(0L)(_.toLong)
@@ -146,7 +146,7 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
   override private[rest] def next(response: PageResponse): ChainedPagination.Next = {
     val (page, records) = (request(response.token), response.scanned.records)
     counted match {
-      case _ if records > page.size => Left(NoPage.Mismatch("more than it was asked for"))
+      case _ if records > page.size => Left(NoPage.Mismatch("more records than requested"))
       case _ if records == 0        => Right(None)
       case _: Pagination.ByPage     => Right(Some(page.end.toString))
       case _                        => Right(Some((page.first + records).toString))
@@ -154,34 +154,34 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
   }
 }
 
-/** A stretch of time: from a moment on, and before another one. */
+/** A half-open interval of time. */
 final case class Window(from: Instant, to: Instant) {
 
-  /** In a message. */
-  def wanted: String = s"the window ${if (from == Instant.MIN) "" else s"from $from "}to $to"
+  /** Describes the window in a message. */
+  def description: String = s"the window ${if (from == Instant.MIN) "" else s"from $from "}to $to"
 }
 
-/** Where the records begin that the windows up to a moment gave.
+/** Where the records of a window begin in the stream.
   *
   * @param until
   *   the end of the window
   * @param record
-  *   the number in the stream of the first record that it gave
+  *   the number in the stream of the window's first record
   */
 final case class SeenWindow(until: Instant, record: Long)
 
-/** How far windows have been requested, as the text that an offset keeps: the token of a [[TimeWindow]].
+/** How far windows have been requested, as a text in the offset: the token of a [[TimeWindow]].
   *
   * {{{
   *   from/to                  this window was read to its end
-  *   from/to|page             it was not: the page requested next, as the pagination within windows names it
-  *   from/to!page             the same, where the keys of its records are not known
-  *   from/to;until@record;…   in front of a page: windows with records that may be given again
-  *   from/to+                 in front of all that: a page of some window named the one after it
+  *   from/to|page             the page to request next, as the pagination within windows names it
+  *   from/to!page             the same, if the keys of its records are unknown
+  *   from/to;until@record;…   before a page: windows whose records may be returned again
+  *   from/to+                 before all that: a page of some window named the next one
   * }}}
   *
   * @param window
-  *   as it was requested. Of one read to its end, `from` says from when on the keys of all records given are known
+  *   as requested; once read to its end, `from` is the moment from which all delivered records' keys are known
   * @param keyed
   *   whether the keys of this window's records are known
   * @param seen
@@ -207,7 +207,7 @@ private[rest] object WindowPosition {
   private val Text = "(?s)([^/;|!]+)/([^/;|!+]+)(\\+?)((?:;[^;|!@]+@\\d+)*)(?:([|!])(.*))?".r
   private val Listed = ";([^@]+)@(\\d+)".r
 
-  /** None: it is no such text. */
+  /** None: the text is not a position. */
   def parse(text: String): Option[WindowPosition] = text match {
     case Text(from, to, paged, listed, mark, page) =>
       Try {

@@ -36,12 +36,12 @@ private[rest] object WindowOptions extends OptionList {
     OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url"),
     Some("none"))("Pagination within a window, with its own options (pagination=time-window).")
 
-  /** Overlaps of more windows would make long offsets. */
+  /** Bounds the length of offsets, which list the overlapped windows. */
   private val MaxWindows = 100L
   private val Longest = Duration.ofDays(3660)
 
   /** @param within
-    *   how pages follow each other in a window
+    *   the pagination within a window
     */
   def read(values: OptionValues, within: ChainedPagination): Either[EpochalException, TimeWindow] = {
     val (lag, overlap, format) = (values(Lag), values(Overlap), values(WindowFormat))
@@ -66,7 +66,7 @@ private[rest] object WindowOptions extends OptionList {
         invalid(WindowLength, WindowLength.kind.render(length), "a length of time above 0"))
       _ <- whole(WindowLength, length)
       _ <- whole(Overlap, overlap)
-      _ <- ensure(format.tells(start))(
+      _ <- ensure(format.canExpress(start))(
         invalid(WindowStart, start, s"a moment that {option:windowFormat=${format.name}} can express"))
       _ <- values.consistent(overlap.isZero || keys.nonEmpty)(
         s"{option:overlap=${Overlap.kind.render(overlap)}} without {option:keyColumns}",
@@ -96,19 +96,19 @@ private[rest] object WindowOptions extends OptionList {
 /** How a moment is written in a request.
   *
   * @param name
-  *   as in the option
+  *   the value of the option
   */
 sealed abstract class InstantFormat(val name: String, smallest: ChronoUnit) extends Serializable {
 
-  /** The smallest difference that it can tell. */
+  /** The resolution of the format. */
   def unit: Duration = smallest.getDuration
 
   def text(instant: Instant): String
 
-  /** Whether it can be told from its neighbours. */
-  def tells(instant: Instant): Boolean = floor(instant) == instant
+  /** Whether the format expresses a moment exactly. */
+  def canExpress(instant: Instant): Boolean = floor(instant) == instant
 
-  /** The last moment that can be told, and is not later. */
+  /** The latest moment that the format can express, up to the given one. */
   def floor(instant: Instant): Instant = instant.truncatedTo(smallest)
 }
 

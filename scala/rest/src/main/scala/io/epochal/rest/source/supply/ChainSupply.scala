@@ -13,7 +13,7 @@ import io.epochal.rest.source.paging._
 /** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal.
   *
   * @param maxGaps
-  *   stretches of pages without records that a run under AvailableNow passes: an API may name another page for ever
+  *   sequences of empty pages that a run under AvailableNow skips: an API may name another page forever
   */
 final private[rest] class ChainSupply(list: RestList, pagination: ChainedPagination, maxGaps: Int)
     extends RestReceiver(list) {
@@ -30,10 +30,10 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
 
   override def known: Option[Extent] = seen
 
-  /** The pages that broke off a poll are not passed again, neither by this run nor by the next. */
+  /** After a sequence of empty pages has ended a poll, neither this run nor the next requests those pages again. */
   override def paused: Boolean = super.paused || once && broken && breaks <= maxGaps
 
-  /** Windows of time end where the first poll begins, however long the crawl takes. */
+  /** Fixes the end of time windows at the first poll, regardless of the crawl's duration. */
   override def freezeEnd(): Unit = once = true
 
   override protected def reset(): Unit = chain = None
@@ -57,7 +57,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
       tail.goOn(tail.cursor.copy(next = Some(pages.next)))
       empty = if (records == 0) empty + 1 else 0
       broken = !pages.bounded && empty >= ChainSupply.EmptyPages
-      // Pages without records in between do not end a poll that has none: their stretch is counted.
+      // Empty pages do not end a poll that has no records yet: `maxGaps` limits them.
       spent = budget.spent && (pages.bounded || tail.available > 0)
       more = !pages.atEnd && tail.available < most && !broken && !spent
     }
@@ -84,7 +84,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     }
   }
 
-  /** The keys that later windows may give again, from the records that the journal has of the windows before. */
+  /** The keys of records that later windows may return again, from the journalled records of earlier windows. */
   private def keysBefore(windows: TimeWindow, page: NextPage, tail: RestJournal.Tail): WindowKeys = {
     val keys = new WindowKeys(windows.keys, options.mismatch(_, _))
     val position = page.token.flatMap(WindowPosition.parse)
@@ -105,7 +105,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
 
   private def lost(from: Long, until: Long): Unit = {
     val loss = options.lost(from, until, "the last page has fewer records than before")
-    if (!warned) ChainSupply.log.warn(s"Going on when that page has more records again. $loss")
+    if (!warned) ChainSupply.log.warn(s"Resuming when that page has more records again. $loss")
     warned = true
   }
 }
@@ -113,8 +113,8 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
 private[supply] object ChainSupply {
   private val log = LoggerFactory.getLogger(classOf[ChainSupply])
 
-  /** Empty pages in a row after which a poll ends, at a page that the next poll goes on from: some APIs respond to a poll with nothing
-    * and a new token, for ever.
+  /** Consecutive empty pages that end a poll; the next poll resumes there. Some APIs respond to a poll with no records
+    * and a new token, forever.
     */
   private val EmptyPages = 100
 

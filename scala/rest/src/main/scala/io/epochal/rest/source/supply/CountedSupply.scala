@@ -11,7 +11,9 @@ import io.epochal.rest.http.HttpClient
 import io.epochal.rest.source.page.PageFetch
 import io.epochal.rest.source.paging.{RecordRange, ResponseOrigin, RestPlan, RestPosition}
 
-/** `journal=true` for a [[io.epochal.rest.source.paging.Pagination]]: the driver fetches pages, several at a time, into the journal. */
+/** `journal=true` for a [[io.epochal.rest.source.paging.Pagination]]: the driver fetches pages, several at a time, into
+  * the journal.
+  */
 final private[rest] class CountedSupply(list: RestList) extends RestReceiver(list) {
   import list.options
 
@@ -21,7 +23,7 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
   private var fetching = false
   private var once = false
 
-  /** Records below this exist, and were not received when a budget was spent. */
+  /** End of the records known to exist, some of which were not received when a budget was spent. */
   private var waiting = 0L
 
   override def known: Option[Extent] = frontier.known
@@ -38,7 +40,7 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
   override protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
     val from = tail.until
     val wanted = most - tail.available
-    // Under AvailableNow the end is found first: it is where the run ends.
+    // Under AvailableNow the end is searched first, because the run ends there.
     if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else wanted, tail.cursor.marks)
     val until = if (waiting - from > wanted) from + wanted else waiting
     if (until > from) {
@@ -50,8 +52,8 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
     spent
   }
 
-  /** The pages that hold the range, and the records that the last one has behind it. When the budget is spent, pages under way are
-    * still received.
+  /** The pages that hold the range, including the last page's records past it. When the budget is spent, pages already
+    * requested are still received.
     */
   private def fetch(
       range: RecordRange,
@@ -61,8 +63,8 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
     val ahead = list.partitions * CountedSupply.Ahead
     Using.resource(new PageFetch(options, range, client, threads, ahead, Some(scan), () => !budget.spent)) { pages =>
       var at = range.from
-      def goesOn = at == range.from || pages.underWay || !budget.spent
-      while (at < range.until && goesOn && pages.moveTo(at)) {
+      def continues = at == range.from || pages.underWay || !budget.spent
+      while (at < range.until && continues && pages.moveTo(at)) {
         val (request, found) = (pages.request, pages.scanned)
         if (found.records > request.size) throw options.mismatch(request, Plural.of(found.records.toLong, "record"))
         scan.blocks(found, pages.page.body).foreach(each(_, pages.page.origin))
@@ -83,11 +85,11 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
 
 private object CountedSupply {
 
-  /** Pages for each connection that are under way, or wait. */
+  /** Pages requested ahead, per connection. */
   private val Ahead = 4
 }
 
-/** Records that are counted are planned by number, and requested by the tasks. */
+/** Plans counted records by number on the driver; tasks request them. */
 final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition] {
   import list.{journal, options}
 
@@ -97,10 +99,10 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
   /** The position after which the list is read again from its first record. */
   private var last = Option.empty[RestPosition]
 
-  /** Of the list that was looked at last. */
+  /** The crawl of the last poll. */
   @volatile private var crawl = 0L
 
-  /** Whether the next poll finds the end, however far it is. */
+  /** Whether the next poll searches for the end without limit. */
   private var toEnd = false
 
   override def available(start: RestPosition, most: Long): Long = pace(known, start.records, most)(found(start, _))
@@ -131,7 +133,7 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
 
   override def latest: Option[RestPosition] = known.map(extent => RestPosition(extent.exists, crawl = crawl))
 
-  /** A batch that was journalled stays so, when `journal` is not set any more. */
+  /** A journalled batch is read from the journal, even if `journal` is no longer set. */
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
     if (end.journal.isDefined) journal.partitions(start, end)
     else {

@@ -4,12 +4,12 @@ import io.epochal.core.error.Plural
 import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.{PageRequest, Pagination}
 
-/** What a response says about the list.
+/** A response's information about the list.
   *
   * @param total
-  *   the length of the list according to the response; None where there was no body
+  *   the length of the list according to the response; None if there was no body
   * @param content
-  *   identifies the records of the page, where that matters
+  *   identifies the records of the page, if needed
   * @param digests
   *   of some of the records, by their number in the list
   */
@@ -19,8 +19,8 @@ final private[rest] case class Counted(
     content: Long = 0,
     digests: Seq[(Long, String)] = Nil)
 
-/** A step of the search for a list's end: a request whose response leads to the next step, or the result. Pure: the caller makes
-  * the requests.
+/** A step of the search for a list's end: a request whose response leads to the next step, or the result. Pure: the
+  * caller sends the requests.
   */
 sealed private[rest] trait EndSearch
 
@@ -33,7 +33,7 @@ private[rest] object EndSearch {
   }
 
   /** @param extent
-    *   `ends` is below the start of the search when the list has lost records; it is exact then
+    *   `ends` is below the start of the search if the list has lost records; it is exact then
     * @param memory
     *   for the next search
     */
@@ -42,32 +42,32 @@ private[rest] object EndSearch {
   /** A response contradicts the options.
     *
     * @param found
-    *   what came
+    *   the contradiction
     */
   final case class Mismatch(request: PageRequest, found: String) extends EndSearch
 
-  /** Looks no further than `most` records from `start` on.
+  /** Begins a search of at most `most` records from `start` on.
     *
     * @param byTotal
-    *   whether responses say how many records the list has
+    *   whether responses have the total number of records
     */
   def begin(pagination: Pagination, byTotal: Boolean, memory: EndMemory, start: Long, most: Long): EndSearch =
     if (byTotal) new EndByTotal(pagination, memory).find(start) else new EndFinder(pagination).find(memory, start, most)
 
-  /** An idle list is searched behind its last full page at the first poll, and at every sixteenth. */
+  /** On an idle list, the page after its last full page is requested at the first poll and every sixteenth. */
   private[supply] val IdlePollsPerCheck = 16
 }
 
-/** What a search remembers of those before it.
+/** State carried from one search to the next.
   *
   * @param short
   *   first record and length of the page that was proven to be the last one
   * @param trusted
-  *   searches that have believed so since
+  *   searches since that proof
   * @param full
   *   whether the last search reached its limit
   * @param idlePolls
-  *   searches in a row that found nothing new
+  *   consecutive searches without new records
   */
 final private[rest] case class EndMemory(
     short: (Long, Long) = (0L, 0L),
@@ -75,11 +75,11 @@ final private[rest] case class EndMemory(
     full: Boolean = false,
     idlePolls: Int = 0)
 
-/** Finds the end with few requests where responses do not say where it is.
+/** Finds the end with few requests if responses do not state the total.
   *
-  * An idle list costs one request, and so does a full batch. Otherwise the end is first passed in growing steps and then closed in
-  * on (Bentley and Yao, "An almost optimal algorithm for unbounded searching", 1976): n pages of new records take about log n
-  * requests, each for a page.
+  * An idle list costs one request, and so does a full batch. Otherwise the search passes the end in growing steps and
+  * then narrows it down (Bentley and Yao, "An almost optimal algorithm for unbounded searching", 1976): n pages of new
+  * records take about log n requests, each for one page.
   */
 final private class EndFinder(pagination: Pagination) {
   import EndFinder._
@@ -99,8 +99,8 @@ final private class EndFinder(pagination: Pagination) {
     })
   }
 
-  /** The page at `start`, with the record before it where that costs nothing. Where it does, the record before is requested
-    * only at the first poll that finds nothing, and at every sixteenth.
+  /** Requests the page at `start`, together with the previous record if that takes no second request. Otherwise that
+    * record is requested only at the first idle poll and every sixteenth.
     */
   private def probe(known: Known, start: Long)(after: Known => EndSearch): EndSearch =
     absorb(known, pagination.probe(start)) { now =>
@@ -114,7 +114,7 @@ final private class EndFinder(pagination: Pagination) {
     }
 
   /** @param limit
-    *   the search was full when it reaches this
+    *   the search counts as full if it reaches this
     */
   private def search(known: Known, target: Long, limit: Long, step: Long): EndSearch =
     if (known.exists >= target || known.exact) Found(known.extent, known.memory.copy(full = known.exists >= limit))
@@ -146,9 +146,9 @@ final private class EndFinder(pagination: Pagination) {
     else after(known.to(math.min(known.exists, request.first), math.min(known.ends, request.first)))
   }
 
-  /** A page that is not full is the last one, unless the server's pages are smaller than the options say. So the page behind it is
-    * requested whenever the short page differs from the last one, and now and then when it does not: a list may stand at
-    * just the size of such a page, and grow.
+  /** A short page is the last one, unless the server's pages are smaller than the options say. So the next page is
+    * requested whenever the short page differs from the known last one, and occasionally when it does not: a list may
+    * stop at exactly the size of such a page, and grow later.
     */
   private def proven(memory: EndMemory, request: PageRequest, page: Counted)(
       after: (Long, EndMemory) => EndSearch): EndSearch = {
@@ -163,7 +163,7 @@ final private class EndFinder(pagination: Pagination) {
         if (again.records <= records) Mismatch(request, s"${Plural.of(records, "record")}, and has more after them")
         else after(math.min(again.records, request.size), memory)
       }
-      Ask(if (byOffset) pagination.goOn(request.first + records) else pagination.request(request.end)) { follows =>
+      Ask(if (byOffset) pagination.continueAt(request.first + records) else pagination.request(request.end)) { follows =>
         if (follows.records == 0) isLast
         // A server whose pages begin at multiples of their size returns the short page once more.
         else if (byOffset && follows.copy(digests = Nil) == page.copy(digests = Nil))
@@ -177,10 +177,10 @@ final private class EndFinder(pagination: Pagination) {
 private object EndFinder {
   private val Growth = 8L
 
-  /** No list has as many records: a server that seems to returns the same page for every request. */
+  /** No list has as many records: a server that seems to have them returns the same page for every request. */
   private val Endless = 1L << 50
 
-  /** What a search knows so far. */
+  /** The knowledge of a search so far. */
   final private case class Known(extent: Extent, memory: EndMemory) {
     def exists: Long = extent.exists
     def ends: Long = extent.ends
@@ -190,9 +190,9 @@ private object EndFinder {
   }
 }
 
-/** Finds the end by the total in a response: one request. It is for the page with the last record that was delivered: that page
-  * exists, where the one behind it may be an error, and it shows whether that record is still there. The page must fit
-  * the total: a number that is capped, or counts what is not listed, is no end.
+/** Finds the end by the total in a response, with one request. It requests the page of the last delivered record,
+  * because that page exists, while the next one may be an error, and because it shows whether that record still exists.
+  * The page must fit the total: a total that is capped, or counts unlisted records, is not the end.
   */
 final private class EndByTotal(pagination: Pagination, memory: EndMemory) {
   import EndSearch._
@@ -207,20 +207,20 @@ final private class EndByTotal(pagination: Pagination, memory: EndMemory) {
   private def end(total: Long, idlePolls: Int): EndSearch =
     Found(Extent(total, total), memory.copy(idlePolls = idlePolls))
 
-  /** Full pages do not reveal a total that is capped, so now and then the page behind them is requested. It may not exist. */
+  /** Full pages do not reveal a capped total, so the next page, which may not exist, is requested occasionally. */
   private def further(total: Long): EndSearch = {
     val idle = memory.idlePolls + 1
     if (idle % IdlePollsPerCheck != 1) end(total, idle)
     else fitting(pagination.request(total))(behind => end(behind.total.getOrElse(total), idle))
   }
 
-  /** The list may change between the count and the page: then it fits when it is requested again. */
+  /** The list may change between the count and the page; a second request fits then. */
   private def fitting(request: PageRequest)(after: Counted => EndSearch): EndSearch = Ask(request) { first =>
     if (problem(request, first).isEmpty) after(first)
     else Ask(request)(second => problem(request, second).fold(after(second))(Mismatch(request, _)))
   }
 
-  /** Where the requested page is gone, the first one says how many records are left. */
+  /** If the requested page is gone, the first page has the number of remaining records. */
   private def left(before: Long)(after: Long => EndSearch): EndSearch =
     if (before == 0) after(0)
     else

@@ -8,13 +8,13 @@ import io.epochal.kit.source.{Extent, Supply}
 import io.epochal.rest.http.HttpBudget
 import io.epochal.rest.source.paging.{FanOut, RestOptions, RestPartition, RestPosition}
 
-/** A supply for each row of a table, with a position each. A member that is no longer in the table is not polled and
-  * keeps its position; what a logged batch has of it is still read.
+/** A supply for each row of a table, each with its own position. A member that has left the table is not polled and
+  * keeps its position; logged batches with its records can still be read.
   *
   * @param supplyOf
-  *   makes the supply of a member with these options, split into at most so many partitions
+  *   creates the supply of a member with these options, with a maximum number of partitions
   * @param tasks
-  *   of a batch at the most
+  *   maximum partitions of a batch
   */
 final private[rest] class FanOutSupply(
     fanOut: FanOut,
@@ -27,18 +27,20 @@ final private[rest] class FanOutSupply(
     val supply: Supply[RestPosition] = supplyOf(options, () => FanOutPlan.split(reading, tasks()))
     if (once) supply.freezeEnd()
 
-    /** Under AvailableNow: where it ends. */
+    /** Under AvailableNow: the member's end. */
     var target: Option[Long] = None
   }
 
   private val members = mutable.LinkedHashMap.empty[Map[String, String], Member]
   private var waiting = IndexedSeq.empty[Long]
-  private var elsewhere = 0L
+  private var removedRecords = 0L
   private var reading = fanOut.table.size
   private var once = false
 
   override def available(start: RestPosition, most: Long): Long = {
-    elsewhere = start.members.iterator.collect { case (params, at) if !fanOut.table.contains(params) => at.records }.sum
+    removedRecords = start.members.iterator.collect {
+      case (params, at) if !fanOut.table.contains(params) => at.records
+    }.sum
     waiting = fanOut.table.map(params => available(member(params), start.of(params), most)).toIndexedSeq
     waiting.sum
   }
@@ -52,11 +54,11 @@ final private[rest] class FanOutSupply(
     RestPosition(start.records + records, members = start.members ++ taken)
   }
 
-  /** Of the members in the table, and what those had that left it. */
+  /** The extents of the table's members, including the records of removed ones. */
   override def known: Option[Extent] = {
     val each = fanOut.table.map(params => members.get(params).flatMap(_.supply.known))
     Option.when(each.forall(_.nonEmpty)) {
-      val exists = elsewhere + each.flatten.map(_.exists).sum
+      val exists = removedRecords + each.flatten.map(_.exists).sum
       Extent(exists, if (each.flatten.forall(_.exact)) exists else Long.MaxValue)
     }
   }
@@ -80,7 +82,7 @@ final private[rest] class FanOutSupply(
   override def release(end: RestPosition): Unit =
     members.foreach { case (params, member) => member.supply.release(end.of(params)) }
 
-  /** Each member ends where its own next poll says: what one gets later takes no other's place. */
+  /** Each member ends where its own next poll finds the end; its later records do not displace another's. */
   override def freezeEnd(): Unit = {
     once = true
     members.values.foreach(_.supply.freezeEnd())
@@ -101,19 +103,19 @@ final private[rest] class FanOutSupply(
     members.getOrElseUpdate(params, new Member(fanOut.member(params).fold(throw _, identity)))
 }
 
-/** A part of what one member gives. */
+/** A partition of one member. */
 final private[rest] case class MemberPartition(options: RestOptions, partition: InputPartition)
 
-/** What one task reads, one part after the other. */
+/** The partitions that one task reads, in sequence. */
 final private[rest] case class MemberPartitions(parts: Seq[MemberPartition]) extends InputPartition
 
 /** Which task reads which members. */
 private[rest] object FanOutPlan {
 
-  /** Parts that each of so many members is to be split into, so that all tasks have something to do. */
+  /** Number of partitions per member that keeps all tasks busy. */
   def split(members: Int, tasks: Int): Int = math.max(1, tasks / math.max(1, members))
 
-  /** At most `tasks` partitions that hold all parts; their shares are the budget. */
+  /** At most `tasks` partitions that hold all parts; their shares add up to the budget. */
   def group(parts: Seq[MemberPartition], budget: HttpBudget, tasks: Int): Array[InputPartition] = {
     val count = math.min(parts.size, budget.tasks(tasks))
     budget
@@ -133,29 +135,29 @@ private[rest] object FanOutPlan {
   private def bound(i: Int, parts: Int, tasks: Int): Int = (i.toLong * parts / tasks).toInt
 }
 
-/** Shares out what a batch may take. */
+/** Distributes a batch's rows over members. */
 private[rest] object FairShare {
 
-  /** Of each backlog as much as of every other, unless it has less: what is left over then goes to the others (max-min fairness).
+  /** Takes equally from each backlog; what a smaller backlog cannot use goes to the others (max-min fairness).
     *
     * @param total
-    *   no more than the backlogs together
+    *   at most the sum of the backlogs
     * @param first
-    *   the place at which what does not divide begins to be dealt, one each
+    *   index of the first backlog that gets one of the remaining rows
     */
   def of(total: Long, backlogs: IndexedSeq[Long], first: Int): IndexedSeq[Long] = {
-    val most = level(total, backlogs)
-    val shares = backlogs.map(math.min(_, most)).toArray
+    val cap = level(total, backlogs)
+    val shares = backlogs.map(math.min(_, cap)).toArray
     val rest = total - shares.sum
     backlogs.indices
       .map(i => (first + i) % backlogs.size)
-      .filter(backlogs(_) > most)
+      .filter(backlogs(_) > cap)
       .take(rest.toInt)
       .foreach(shares(_) += 1)
     shares.toIndexedSeq
   }
 
-  /** The greatest share that all can have which have so much. */
+  /** The greatest equal share of the backlogs that are at least as large. */
   private def level(total: Long, backlogs: IndexedSeq[Long]): Long = {
     var left = total
     val sorted = backlogs.sorted

@@ -11,13 +11,13 @@ import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, RecordFormat}
 import io.epochal.rest.source.paging.{Mark, PageRequest, RestOptions}
 
-/** Digests of records of a counted list: a record that was delivered, and has another digest now, shows that the list has shifted.
-  * Only pages that are requested anyway are compared, and of each only a few records. An immutable value.
+/** Digests of records of a counted list: a delivered record whose digest has changed shows that the list has shifted.
+  * Only pages that are requested anyway are compared, and only a few records of each. Immutable.
   *
   * @param of
-  *   JSON Pointer within a record to what the digests are of; empty for all of it
+  *   JSON Pointer within a record to the digested value; empty for the whole record
   * @param totalled
-  *   whether responses say how long the list is: each poll then compares the last record
+  *   whether responses have the list's length: each poll then compares the last record
   * @param seen
   *   the digests, the latest last
   * @param checked
@@ -34,11 +34,11 @@ final private[rest] case class ListMarks(
   /** Begins a poll of the list.
     *
     * @param start
-    *   the records before it were delivered
+    *   the first undelivered record
     * @param target
-    *   no records from there on will be delivered
+    *   the first record that this poll does not deliver
     * @param marks
-    *   digests of records before `start`, as other runs have seen them
+    *   digests of records before `start`, from earlier runs
     */
   def begin(start: Long, target: Long, marks: Seq[Mark]): ListMarks = {
     val begun = copy(poll = Poll(start, target))
@@ -46,10 +46,10 @@ final private[rest] case class ListMarks(
     begun.copy(seen = seen ++ other.map(mark => mark.record -> mark.digest))
   }
 
-  /** The first record of this poll that differs from the one delivered. */
+  /** The first record of this poll that differs from the delivered one. */
   def shifted: Option[Long] = poll.shifted
 
-  /** The list is another one now: digests that this poll has not seen no longer count. */
+  /** Drops the digests from before this poll, after the list was replaced. */
   def forget(marks: Seq[Mark]): ListMarks =
     copy(seen = seen.filter { case (record, _) => poll.seen(record) }, checked = checked ++ marks.map(_.record))
 
@@ -57,8 +57,8 @@ final private[rest] case class ListMarks(
   def unchecked(marks: Seq[Mark]): Seq[Mark] =
     marks.filter(mark => mark.of == of && mark.record < poll.start && !checked(mark.record))
 
-  /** The marks of a position that ends before the record `end`: the last record seen, and a mark of an earlier position that was
-    * not compared since.
+  /** The marks of a position that ends before the record `end`: the last record seen, and a mark of an earlier position
+    * that has not been compared since.
     */
   def at(end: Long, before: Seq[Mark]): Seq[Mark] = {
     val last = seen.keys.filter(_ < end).maxOption.map(record => Mark(record, seen(record), of))
@@ -67,10 +67,10 @@ final private[rest] case class ListMarks(
     (old ++ last).toSeq
   }
 
-  /** The records of a page whose digests are wanted, in order.
+  /** The records of a page to digest, in order.
     *
     * @param records
-    *   how many the page has
+    *   number of records of the page
     */
   def wanted(request: PageRequest, records: Long): Seq[Long] = {
     val until = request.first + records
@@ -81,12 +81,12 @@ final private[rest] case class ListMarks(
       .sorted
   }
 
-  /** After a response with digests. */
+  /** The marks after a response with digests. */
   def next(response: Counted): ListMarks = response.digests.foldLeft(this) { case (marks, (record, digest)) =>
     marks.compared(record, digest)
   }
 
-  /** After a response that says that the page has not changed in this run. */
+  /** The marks after a 304 response: the page has not changed in this run. */
   def unchanged(request: PageRequest): ListMarks = {
     val end = math.min(request.end, poll.start)
     copy(checked = checked ++ seen.keys.filter(record => record >= request.first && record < end))
@@ -105,18 +105,18 @@ final private[rest] case class ListMarks(
 
 private[rest] object ListMarks {
 
-  /** What one poll has seen. */
+  /** The bounds and findings of one poll. */
   final case class Poll(start: Long, target: Long, seen: Set[Long] = Set.empty, shifted: Option[Long] = None)
 
-  /** Digests that are held. */
+  /** Maximum number of digests. */
   private val Remembered = 16
 }
 
-/** Digests of records, for [[ListMarks]]. */
+/** Computes digests of records, for [[ListMarks]]. */
 final private class RecordDigests(options: RestOptions) {
   private val of = options.counting.key.getOrElse("")
 
-  /** Of the records with these numbers, in order, of a page that begins with the record `first`. */
+  /** Digests the records with these ascending numbers, in a page that begins with the record `first`. */
   def read(body: Body, first: Long, numbers: Seq[Long]): Seq[(Long, String)] = if (numbers.isEmpty) Nil
   else {
     val records = options.rules.format.open(body, options.place)
@@ -138,7 +138,7 @@ final private class RecordDigests(options: RestOptions) {
     Sha256.hex(described, 8)
   }
 
-  /** The same for records that differ only in white space, escapes and the order of their fields. */
+  /** Equal for records that differ only in white space, escapes and field order. */
   private def canonical(record: Array[Byte]): Array[Byte] = {
     val whole = RecordDigests.mapper.readTree(record)
     val key = whole.at(of)

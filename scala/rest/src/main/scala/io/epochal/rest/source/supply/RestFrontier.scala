@@ -12,11 +12,11 @@ import io.epochal.rest.http.request.{HttpCounters, HttpFailure, ResponseHead, Re
 import io.epochal.rest.source.page.PageDigest
 import io.epochal.rest.source.paging.{Mark, PageRequest, Pagination, RestOptions, TotalFrom, WholeList}
 
-/** How many records a counted list has, as far as the driver has requested it: makes the requests of an [[EndSearch]], and compares
-  * the records that it sees with those delivered ([[ListMarks]]). One thread at a time; `known` is for all.
+/** How many records a counted list has, as far as the driver has requested it: sends the requests of an [[EndSearch]],
+  * and compares the records with those delivered ([[ListMarks]]). Not thread-safe, except `known`.
   *
-  * Nothing is requested that was seen before: records are only ever added at the end, and a task that cannot read one that is
-  * gone notices that.
+  * Records seen before are not requested again: records are only ever appended, and a task detects a record that is
+  * gone.
   */
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
   private val client = new HttpClient(options.http, counters)
@@ -33,16 +33,16 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private var listMarks = ListMarks(options.counting.key.getOrElse(""), totalled)
   private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
 
-  /** What the last poll found; None before the first. */
+  /** The result of the last poll; None before the first. */
   def known: Option[Extent] = seen
 
-  /** Records that exist, counted from 0, as far as `most` after `start`. Never below `start`.
+  /** The number of existing records, searched up to `most` after `start`. Never below `start`.
     *
     * @param known
     *   marks of records before `start`
     * @throws EpochalException
-    *   DATA_LOSS, where the API has fewer than `start` records, LIST_SHIFTED, where one before it is another than was delivered;
-    *   and that is not to be gone on from
+    *   unless `onDrift` allows it: DATA_LOSS if the API has fewer than `start` records, LIST_SHIFTED if one before it
+    *   differs from the delivered one
     */
   def exists(start: Long, most: Long, known: Seq[Mark] = Nil): Long = {
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
@@ -62,17 +62,17 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     math.max(start, math.min(found.exists, target))
   }
 
-  /** Whether the last poll found fewer records than `start`, or others before it than were delivered. */
+  /** Whether the last poll found fewer records than `start`, or changed records before it. */
   def drifted(start: Long): Boolean = seen.exists(_.ends < start) || moved
 
-  /** The marks of a position, for those that read on from it.
+  /** The marks of a position, for polls that continue from it.
     *
     * @param before
-    *   those of the position before
+    *   those of the previous position
     */
   def marks(end: Long, before: Seq[Mark]): Seq[Mark] = listMarks.at(end, before)
 
-  /** Requests the page of a record, so that a server that does not respond is found before tasks start. */
+  /** Requests the page of a record, so that an unresponsive server is detected before tasks start. */
   def contact(record: Long): Unit =
     if (!contacted) {
       val _ = count(options.pagination.request(record))
@@ -89,7 +89,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       extent
   }
 
-  /** Nothing is new: records that no requested page has shown are compared now, once in a run. */
+  /** After a poll without new records: compares records that no requested page has contained, once per run. */
   private def compareOld(known: Seq[Mark]): Unit =
     listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach { request =>
       val _ = count(request)
@@ -100,21 +100,20 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     moved = true
     RestFrontier.log.warn(
       if (options.restarts) s"Reading the list from its first record again. $reason"
-      else s"Going on from here. $reason")
+      else s"Resuming from here. $reason")
   }
 
   private def lost(has: Long, start: Long): Unit = {
     val reason = options.drifted(has, start)
     val next =
       if (options.restarts) "Reading the list from its first record again"
-      else s"Going on when it has more than ${Plural.of(start, "record")} again"
+      else s"Resuming when it has more than ${Plural.of(start, "record")} again"
     if (!warned) RestFrontier.log.warn(s"$next. $reason")
     warned = !options.restarts
   }
 
-  /** An API that does not know the parameter returns its first page for ever, and every record again and again. This is checked
-    * once, as soon as records of two pages were seen: that the last two are alike is not enough, where one far behind the end is
-    * like them, too.
+  /** Detects an API that ignores the paging parameter and returns its first page forever. Checked once, as soon as two
+    * pages have records. Two equal pages are no proof, so a page far past the end must equal them, too.
     */
   private def shownToMove(found: Extent): Boolean = {
     val step = options.pagination.pageSize
@@ -123,7 +122,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     if (last >= step) {
       val before = at(last - step)
       if (before == at(last) && Try(at(RestFrontier.Far)).toOption.contains(before))
-        throw options.mismatch(alike(last - step, last, RestFrontier.Far), "the same page whatever it is asked for")
+        throw options.mismatch(alike(last - step, last, RestFrontier.Far), "the same page for every request")
     }
     last >= step
   }
@@ -134,7 +133,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       (if (queries.isEmpty) "" else queries.mkString(" (", ", ", ")"))
   }
 
-  /** A digest of a response's records; None: there are none. */
+  /** A digest of a response's records; None if it has none. */
   private def records(request: PageRequest): Option[Long] =
     try
       client.call(options.call(request), buffer) { _ =>
@@ -198,6 +197,6 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 private object RestFrontier {
   private val log = LoggerFactory.getLogger(classOf[RestFrontier])
 
-  /** Behind the end of any list that is read by its records' numbers; fits where a server reads 32 bits. */
+  /** Past the end of any counted list, and within 32 bits, for servers with such numbers. */
   private val Far = 1L << 30
 }

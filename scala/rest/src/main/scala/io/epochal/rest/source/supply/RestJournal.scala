@@ -6,12 +6,12 @@ import io.epochal.kit.source.journal.{JournalPositions, JournalTail, SourceJourn
 import io.epochal.rest.source.page.PageFront
 import io.epochal.rest.source.paging._
 
-/** Where an API is read on.
+/** Where reading resumes.
   *
   * @param next
-  *   None where pages are found by counting records
+  *   None if pages are found by counting records
   * @param marks
-  *   of records before that
+  *   of earlier records
   */
 final private[rest] case class RestCursor(next: Option[NextPage], marks: Seq[Mark])
 
@@ -22,7 +22,7 @@ final private[rest] class RestPositions(options: RestOptions) extends JournalPos
 
   override def segments(position: RestPosition): Option[Seq[Segment]] = position.journal.map(_.segments)
 
-  /** Those with records that are not delivered, or whose keys later windows may give again. */
+  /** Segments with undelivered records, or with records that later windows may return again. */
   override def needed(position: RestPosition): Seq[Segment] = position.journal.fold(Seq.empty[Segment]) { journalled =>
     val seen = options.paging match {
       case _: TimeWindow =>
@@ -41,15 +41,15 @@ final private[rest] class RestPositions(options: RestOptions) extends JournalPos
   override def at(like: RestPosition, row: Long): RestPosition = RestPosition(row, crawl = like.crawl)
 }
 
-/** The pages of an API in the stream's journal: each a frame, with its [[PageFront]]. */
+/** The pages of an API in the stream's journal: each is a frame, preceded by its [[PageFront]]. */
 private[rest] object RestJournal {
   type Files = SourceJournal[RestPosition, RestCursor]
   type Tail = JournalTail[RestPosition, RestCursor]
 
   /** @param store
-    *   its directory, in the source's part of the checkpoint
+    *   the journal's directory in the checkpoint
     * @param parts
-    *   partitions of a batch at the most, where the options name no number
+    *   maximum partitions of a batch if `numPartitions` is not set
     */
   def apply(options: RestOptions, store: FileStore, parts: => Int): Files =
     new SourceJournal(
@@ -59,15 +59,14 @@ private[rest] object RestJournal {
       options.lost(_, _, _),
       options.numPartitions.getOrElse(parts))
 
-  /** A page as the journal has it. */
+  /** A page as a frame of the journal. */
   def frame(options: RestOptions, block: RecordBlock, origin: Option[ResponseOrigin]): RecordBlock =
     block.behind(PageFront(options.rules.format.lines, origin).bytes)
 
-  /** Reads pages whose records were delivered before: of each its bytes and their number, and which records are wanted, so many after
-    * so many others.
+  /** Reads pages of delivered records: passes the bytes, their number, and how many records to skip and to take.
     *
     * @throws io.epochal.core.error.EpochalException
-    *   DATA_LOSS, where the journal does not have all; with failOnDataLoss=false those that it has are read
+    *   DATA_LOSS if records are missing from the journal; with failOnDataLoss=false the others are read
     */
   def read(journal: Files, segments: Seq[Segment], from: Long, until: Long)(
       page: (Array[Byte], Int, Int, Int) => Unit): Unit = {

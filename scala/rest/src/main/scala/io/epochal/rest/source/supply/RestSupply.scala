@@ -10,17 +10,17 @@ import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.paging.{ChainedPagination, FanOut, PollOptions, ResponseOrigin, RestOptions, RestPosition}
 
-/** Makes the supplies of one stream.
+/** Creates the supplies of one stream.
   *
   * @param tasks
-  *   maximum partitions of a batch, and connections of the driver, where the options name no number
+  *   maximum partitions of a batch, and connections of the driver, if `numPartitions` is not set
   * @param polls
   *   begun by the stream, for all lists together
   */
 final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, clock: Clock, polls: PollBudgets) {
   private val ahead = new ReadAhead(polls)
 
-  /** The records of one list, or of all members of a table, which have no feeds.
+  /** The records of one list, or of all members of a table, which do not support feeds.
     *
     * @param store
     *   the journal's directory
@@ -36,7 +36,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
   /** The records of one list that is received into the journal.
     *
     * @param codec
-    *   how the stream's positions are logged
+    *   the JSON form of the stream's positions
     */
   def received(options: RestOptions, store: HadoopFileStore, codec: PositionCodec[RestPosition]): RestReceiver =
     received(options, list(options, store, Some(codec), tasks), ChainSupply.MaxGaps)
@@ -60,10 +60,10 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
   }
 }
 
-/** One list of records, as the supplies of a stream read it.
+/** One list of records, with the resources that its supply needs.
   *
   * @param tasks
-  *   maximum partitions of a batch, where the options name no number
+  *   maximum partitions of a batch if `numPartitions` is not set
   */
 final private[rest] class RestList(
     val options: RestOptions,
@@ -80,21 +80,21 @@ final private[rest] class RestList(
   def pace: PollPace = new PollPace(options.refresh.interval, clock)
 }
 
-/** Polls for new records no sooner than `interval` after the poll that found the end; until then only records that are known are
+/** Delays polls for new records until `interval` after the poll that found the end; until then only known records are
   * delivered.
   *
   * @param interval
-  *   None: each poll looks for new records
+  *   None: no delay
   */
 final private[rest] class PollPace(interval: Option[Duration], clock: Clock) {
 
-  /** When the poll began that found the end; None while the end is not known. */
+  /** Start of the poll that found the end; None while the end is unknown. */
   private var endSeen = Option.empty[Instant]
 
-  /** Polls for records after `start`, at most `most`.
+  /** Polls for at most `most` records after `start`.
     *
     * @param known
-    *   what polls have found
+    *   the extent found by polls
     * @param poll
     *   gets the maximum
     */
@@ -104,7 +104,7 @@ final private[rest] class PollPace(interval: Option[Duration], clock: Clock) {
       val toEnd = known.filter(_.exact).map(extent => math.max(0L, extent.exists - start))
       val resting = endSeen.exists(seen => now.isBefore(seen.plus(rest)))
       val found = poll(toEnd.filter(_ => resting).fold(most)(math.min(most, _)))
-      // An end that is known, and that no poll has seen here, was seen ahead, while a batch ran.
+      // A known end that no poll has seen here was found by reading ahead, while a batch ran.
       if (!resting && (toEnd.forall(_ < most) || endSeen.isEmpty)) endSeen = Option.when(known.exists(_.exact))(now)
       found
   }
@@ -117,14 +117,14 @@ abstract private[rest] class RestReceiver(list: RestList)
 
   private val pace = list.pace
 
-  /** Receives pages until `most` records are available after the start of `tail`, no more come, or the budget is spent.
+  /** Receives pages until `most` records are available after the start of `tail`, no more exist, or the budget is spent.
     *
     * @return
     *   whether the budget ended it
     */
   protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean
 
-  /** A feed has a pace of its own. */
+  /** A feed has its own pace. */
   final override protected def receive(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean =
     if (isFed) receivePages(tail, most, budget)
     else

@@ -30,7 +30,7 @@ final class OAuthTokensSuite extends AnyFunSuite {
   private def refusal: EpochalException =
     Conditions.OAuthRefused("url" -> "http://h/token", "reason" -> "invalid_client")
 
-  /** Runs `body` in so many threads, the first one until `release`, and the others while it is held up. */
+  /** Runs `body` in several threads: the first one blocks until `release`, the others wait for it. */
   private def together(threads: Int, held: CountDownLatch, release: CountDownLatch)(body: => Unit): Unit = {
     val all = (1 to threads).map(_ => new Thread(() => body))
     all.head.start()
@@ -41,7 +41,7 @@ final class OAuthTokensSuite extends AnyFunSuite {
     all.foreach(_.join(60000))
   }
 
-  test("a token is used until a minute before it expires, or for nine tenths of a short life") {
+  test("a token is used until a minute before it expires, or for nine tenths of a short lifetime") {
     Seq(Duration.ofHours(1) -> Duration.ofMinutes(59), Duration.ofSeconds(100) -> Duration.ofSeconds(90)).foreach {
       case (life, use) =>
         val token = AccessToken("t", start, Some(start.plus(life)))
@@ -51,63 +51,63 @@ final class OAuthTokensSuite extends AnyFunSuite {
     assert(AccessToken("t", start, None).isFresh(start.plus(Duration.ofDays(10000))))
   }
 
-  test("tasks that need a token at the same time are one request, and the next one comes before the token expires") {
+  test("concurrent tasks share one token request, and the token is renewed before it expires") {
     val clock = new ManualClock
     val tokens = new OAuthTokens(clock)
-    val (held, release, asked) = (new CountDownLatch(1), new CountDownLatch(1), new AtomicInteger)
+    val (held, release, requests) = (new CountDownLatch(1), new CountDownLatch(1), new AtomicInteger)
     val got = new ConcurrentLinkedQueue[String]
-    val request = (_: Asking) => {
-      val number = asked.incrementAndGet()
+    val request = (_: GrantInputs) => {
+      val number = requests.incrementAndGet()
       held.countDown()
       assert(release.await(60, TimeUnit.SECONDS))
       grant(s"t$number", clock, Some(Duration.ofHours(1)))
     }
     together(8, held, release) { val _ = got.add(tokens.token(request).text) }
-    assert(asked.get == 1 && got.asScala.toSeq == Seq.fill(8)("t1"))
+    assert(requests.get == 1 && got.asScala.toSeq == Seq.fill(8)("t1"))
     clock.now = start.plus(Duration.ofMinutes(58))
     assert(tokens.token(request).text == "t1")
     clock.now = start.plus(Duration.ofMinutes(59))
     assert(tokens.token(request).text == "t2")
   }
 
-  test("a failure is that of all tasks that waited for it, and of none that comes later") {
+  test("a failed token request fails all tasks that waited for it, and no later one") {
     val clock = new ManualClock
     val tokens = new OAuthTokens(clock)
-    val (held, release, asked) = (new CountDownLatch(1), new CountDownLatch(1), new AtomicInteger)
+    val (held, release, requests) = (new CountDownLatch(1), new CountDownLatch(1), new AtomicInteger)
     val failed = new AtomicInteger
     together(8, held, release) {
       try {
         val _ = tokens.token { _ =>
-          asked.incrementAndGet()
+          requests.incrementAndGet()
           held.countDown()
           assert(release.await(60, TimeUnit.SECONDS))
           throw refusal
         }
       } catch { case _: EpochalException => val _ = failed.incrementAndGet() }
     }
-    assert(asked.get == 1 && failed.get == 8)
+    assert(requests.get == 1 && failed.get == 8)
     assert(tokens.token(_ => grant("later", clock)).text == "later")
   }
 
-  test("a token that was refused is not used again, and refusing it twice costs one renewal") {
+  test("a rejected token is not used again, and rejecting it twice causes one renewal") {
     val clock = new ManualClock
     val tokens = new OAuthTokens(clock)
-    val asked = new AtomicInteger
-    def next(): AccessToken = tokens.token(_ => grant(s"t${asked.incrementAndGet()}", clock))
+    val requests = new AtomicInteger
+    def next(): AccessToken = tokens.token(_ => grant(s"t${requests.incrementAndGet()}", clock))
     val first = next()
     tokens.reject(first)
     val second = next()
     tokens.reject(first)
-    assert(first.text == "t1" && second.text == "t2" && next() == second && asked.get == 2)
+    assert(first.text == "t1" && second.text == "t2" && next() == second && requests.get == 2)
   }
 
-  test("a refresh token that the server replaces is the one that counts from then on") {
+  test("a refresh token from the server replaces the configured one") {
     val clock = new ManualClock
     val tokens = new OAuthTokens(clock)
-    val seen = mutable.Buffer.empty[Asking]
+    val seen = mutable.Buffer.empty[GrantInputs]
     Seq(Some("r1"), None, Some("r2"), None).foreach { replaced =>
-      tokens.reject(tokens.token { asking =>
-        seen += asking
+      tokens.reject(tokens.token { inputs =>
+        seen += inputs
         grant("t", clock, refresh = replaced)
       })
     }
@@ -115,7 +115,7 @@ final class OAuthTokensSuite extends AnyFunSuite {
     assert(seen.map(_.first) == Seq(true, false, false, false))
   }
 
-  test("no text of a token shows it") {
+  test("toString of a token hides it") {
     val clock = new ManualClock
     val all = grant("s3cret", clock, refresh = Some("s3cret"))
     assert(!s"$all ${all.token}".contains("s3cret"))

@@ -8,23 +8,23 @@ import io.epochal.rest.http.{HttpBudget, HttpShare, HttpStatuses}
 
 final class HttpBudgetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
-  test("the shares of all tasks are together the budget, and each task can make a request") {
-    forAll(Gen.choose(1, 50), Gen.choose(1, 50), Gen.choose(0.1, 1000.0)) { (wanted, most, rate) =>
-      val budget = HttpBudget(Some(rate), Some(most))
+  test("the shares of all tasks add up to the budget, and each task can send a request") {
+    forAll(Gen.choose(1, 50), Gen.choose(1, 50), Gen.choose(0.1, 1000.0)) { (wanted, concurrency, rate) =>
+      val budget = HttpBudget(Some(rate), Some(concurrency))
       val tasks = budget.tasks(wanted)
       val shares = budget.shares(tasks)
       assert(tasks <= wanted && shares.size == tasks)
-      assert(shares.flatMap(_.concurrency).sum == most && shares.flatMap(_.concurrency).forall(_ >= 1))
+      assert(shares.flatMap(_.concurrency).sum == concurrency && shares.flatMap(_.concurrency).forall(_ >= 1))
       assert(math.abs(shares.flatMap(_.requestsPerSecond).sum - rate) < 1e-6)
     }
   }
 
-  test("without limits there are as many tasks as wanted, and none has a limit") {
+  test("without limits all wanted tasks run, and none has a limit") {
     assert(HttpBudget.unlimited.tasks(7) == 7)
     assert(HttpBudget.unlimited.shares(7) == Seq.fill(7)(HttpShare(None, None)))
   }
 
-  test("statuses are told by number or by class") {
+  test("statuses match by number or by class") {
     val some = HttpStatuses.option.parse(" 404, 5XX").get
     assert(Seq(404, 500, 599).forall(some.contains) && !Seq(200, 400, 403, 429).exists(some.contains))
     assert(some.toString == "404,5xx")

@@ -23,7 +23,7 @@ final class HttpFailureSuite extends AnyFunSuite {
 
   private def hint(error: EpochalException): String = error.getMessage.split(" Hint: ")(1)
 
-  test("the hint of a status says what to do about it") {
+  test("the hint of a status is an instruction") {
     forAll(
       Table(
         "status" -> "hint",
@@ -40,13 +40,13 @@ final class HttpFailureSuite extends AnyFunSuite {
     }
   }
 
-  test("refused credentials are named by the options that gave them") {
+  test("the error of rejected credentials names their options") {
     assert(
       hint(failure(401, "apiKeyFile", "headers.authorization")).endsWith("check apiKeyFile, headers.authorization."))
     assert(hint(failure(403, "user")) == "These credentials have no permission for this request: check user.")
   }
 
-  test("a timeout of any kind is a timeout, and is tried again") {
+  test("timeouts of all kinds are retried") {
     Seq[IOException](
       new SocketTimeoutException("Read timed out"),
       new ConnectTimeoutException("Connect timed out"),
@@ -62,7 +62,7 @@ final class HttpFailureSuite extends AnyFunSuite {
     assert(error.problem.endsWith("responded with a body that cannot be read (1 attempt): it is empty."))
   }
 
-  test("a retry is described without the hint") {
+  test("a retry is logged without the hint") {
     assert(failure(503).problem.endsWith("responded with status 503 (3 attempts): no"))
   }
 }

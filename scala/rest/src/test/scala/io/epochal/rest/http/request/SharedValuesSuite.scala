@@ -32,7 +32,7 @@ final class SharedValuesSuite extends AnyFunSuite {
     def passed(names: String*): Unit = names.map(open).foreach(_.close())
   }
 
-  test("the same identity has the same value, as long as it is used or kept") {
+  test("the same identity has the same value while it is in use or kept") {
     val all = new Counted(10)
     var made = 0
     def open() = all.values.open(Seq(Some("a"), None)) { made += 1; s"value $made" }
@@ -40,7 +40,7 @@ final class SharedValuesSuite extends AnyFunSuite {
     assert(open().value == "value 1" && made == 1)
   }
 
-  test("texts and their absence, in any division, are identities of their own") {
+  test("texts, absent texts and their boundaries are parts of the identity") {
     val all = new Counted(100)
     val identities =
       Seq(Seq(Some("ab")), Seq(Some("a"), Some("b")), Seq(Some("ab"), None), Seq(Some("ab"), Some("")), Seq(None), Nil)
@@ -49,7 +49,7 @@ final class SharedValuesSuite extends AnyFunSuite {
     }
   }
 
-  test("of those that nobody uses the least recently used are given up, once each; those in use stay") {
+  test("unused values are evicted once each, least recently used first; values in use stay") {
     val all = new Counted(3)
     val used = (1 to 5).map(i => all.open(s"used $i"))
     all.passed("a", "b")
@@ -62,7 +62,7 @@ final class SharedValuesSuite extends AnyFunSuite {
     assert(all.discarded.drop(4).toSeq == Seq("used 3", "used 4") && all.values.size == 3)
   }
 
-  test("what nobody has used for a while is given up when somebody comes") {
+  test("values that are unused for long are evicted on the next access") {
     val all = new Counted(100)
     val lasting = all.open("lasting")
     all.passed("a")
@@ -77,7 +77,7 @@ final class SharedValuesSuite extends AnyFunSuite {
 
   private val secret = "hunter2-of-the-login"
 
-  /** All texts that the keys hold, however deep. */
+  /** All texts in the keys, at any depth. */
   private def keysOf(shared: SharedValues[_]): Iterator[String] = {
     def field(of: AnyRef, name: String): AnyRef = {
       val found = of.getClass.getDeclaredFields.find(_.getName.endsWith(name)).get
@@ -99,7 +99,7 @@ final class SharedValuesSuite extends AnyFunSuite {
   private def shows(shared: SharedValues[_]): Boolean =
     keysOf(shared).exists(text => text.contains("hunter2") || text.contains("-----BEGIN"))
 
-  test("ten thousand endpoints and logins leave few behind, and no secret in a key") {
+  test("ten thousand endpoints and logins leave few values, and no secret in a key") {
     def endpoint(i: Int) = Endpoint.of(s"https://h$i/token", Nil, Nil).fold(sys.error, identity)
     (1 to 10000).foreach { i =>
       HttpGate.open("query", s"http://h$i", HttpBudget.unlimited).close()
@@ -117,7 +117,7 @@ final class SharedValuesSuite extends AnyFunSuite {
     assert(!shows(HttpGate.all) && !shows(OAuthTokens.all))
   }
 
-  test("transports by the thousand leave few clients and few threads behind, and no key or password in a key") {
+  test("thousands of transports leave few clients and threads, and no secret in a key") {
     val before = Thread.getAllStackTraces.size
     (1 to 1000).foreach { i =>
       val proxy = Proxy("127.0.0.1", 3128, Some(s"user $i" -> s"$secret $i"))
@@ -134,7 +134,7 @@ final class SharedValuesSuite extends AnyFunSuite {
     assert(Fingerprint.of(transport.identity) != Fingerprint.of(transport.copy(tls = None).identity))
   }
 
-  test("a client that is closed leaves nothing in use, also one that cannot be made") {
+  test("a closed client leaves nothing in use, nor does one that fails to open") {
     val options = Map("url" -> "http://127.0.0.1:1/c")
     val settings = RestOptions.read(options).fold(throw _, _.http)
     val before = (HttpConnections.all.inUse, HttpGate.all.inUse, OAuthTokens.all.inUse)

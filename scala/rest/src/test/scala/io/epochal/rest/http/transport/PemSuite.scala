@@ -11,7 +11,7 @@ final class PemSuite extends AnyFunSuite {
 
   private def wrong(body: => Any): String = intercept[PemException] { val _ = body }.getMessage
 
-  test("keys of every usual kind are read, plain or encrypted, and belong to their certificate") {
+  test("keys of every usual kind are read, plain or encrypted, and match their certificate") {
     Seq("-keyalg RSA -keysize 2048", "-keyalg EC", "-keyalg Ed25519").foreach { kind =>
       val made = new TestCertificates("made", kind)
       Seq(made.privateKey -> None, made.encryptedKey("hunter2") -> Some("hunter2")).foreach { case (key, password) =>
@@ -22,14 +22,14 @@ final class PemSuite extends AnyFunSuite {
     }
   }
 
-  test("all certificates of a text are read, in their order, whatever stands between them") {
+  test("all certificates of a text are read in order, with any text between them") {
     val other = new TestCertificates("other")
     val found =
       Pem.certificates(s"subject=client\n${client.certificate}\n# and\n${other.certificate}${client.privateKey}")
     assert(found.map(_.getSubjectX500Principal.getName) == Seq("CN=client", "CN=other"))
   }
 
-  test("what is wrong is said, and nothing of the text") {
+  test("errors name the problem without any of the text") {
     assert(wrong(Pem.certificates("")) == "it has no CERTIFICATE in PEM")
     assert(wrong(Pem.certificates(TestCertificates.pem("CERTIFICATE", Array(1, 2, 3)))).contains("is damaged"))
     assert(wrong(Pem.privateKey(client.certificate, None)) == "it has no PRIVATE KEY in PEM")
@@ -46,7 +46,7 @@ final class PemSuite extends AnyFunSuite {
         .contains("not that of the first certificate"))
   }
 
-  test("connections of the same kind are shared, and no text of theirs has a secret") {
+  test("equal settings share connections, and their toString hides secrets") {
     val one = Tls(None, Some(ClientCertificate(client.certificate, client.privateKey, Some("hunter2"))))
     val same = Tls(None, Some(ClientCertificate(client.certificate, client.privateKey, Some("hunter2"))))
     assert(one == same)

@@ -23,7 +23,7 @@ final class FanOutOptionsSuite extends AnyFunSuite {
     ()
   }
 
-  test("values stand percent-encoded in url and params, and as parts of texts in a JSON body") {
+  test("values are percent-encoded in url and params, and escaped in texts of a JSON body") {
     val found = members("params.of" -> "${n} & ${repo}", "requestBody" -> """{"n": ${n}, "repo": "${repo}"}""")
     val calls = found.map(_.call(PageRequest("", 0, 1)))
     assert(
@@ -35,13 +35,13 @@ final class FanOutOptionsSuite extends AnyFunSuite {
         Seq("""{"n": 1, "repo": "a/b ü"}""", """{"n": 2, "repo": "\"q\""}"""))
   }
 
-  test("places for the page stay beside those for parameters") {
+  test("paging placeholders stay besides those for parameters") {
     val body = """{"repo": "${repo}", "from": ${offset}, "size": ${limit}}"""
     val call = members("pagination" -> "offset", "requestBody" -> body).head.call(PageRequest("", 20, 10))
     assert(new String(call.body.get.bytes, "UTF-8") == """{"repo": "a/b ü", "from": 20, "size": 10}""")
   }
 
-  test("the identity is that of the template, whatever the table, and a member's tells its row") {
+  test("the identity is the template's, for any table, and a member's identity contains its row") {
     def source(options: (String, String)*) = read(options: _*).fold(throw _, identity).source
     assert(source() == "http://127.0.0.1:1/repos/%7Brepo%7D/items (none)")
     assert(source("partitionParams" -> """[{"repo": "z", "n": 3}]""") == source())
@@ -51,13 +51,13 @@ final class FanOutOptionsSuite extends AnyFunSuite {
     assert(members().map(_.source.drop(source().length)) == Seq(" [n=1, repo=a/b ü]", " [n=2, repo=\"q\"]"))
   }
 
-  test("all members have one budget") {
+  test("all members share one budget") {
     val whole = read("requestsPerSecond" -> "5").fold(throw _, identity)
     assert(members("requestsPerSecond" -> "5").map(_.http.politeness.query).distinct.size == 1)
     assert(whole.fanOut.get.first.http.politeness == whole.http.politeness)
   }
 
-  test("a table that is none is refused, and says what it should be") {
+  test("an invalid table is refused with the expected form") {
     Seq(
       "x" -> "a JSON array",
       "[]" -> "one or more objects",
@@ -73,7 +73,7 @@ final class FanOutOptionsSuite extends AnyFunSuite {
     ).foreach { case (text, said) => refused("OPTION_INVALID", said, "partitionParams" -> text) }
   }
 
-  test("places without a value, tables without a place, and a table that leads to several servers are refused") {
+  test("placeholders without a value, tables without a placeholder, and tables over several servers are refused") {
     refused("OPTION_CONFLICT", "${owner} in url or params", "url" -> "http://127.0.0.1/${owner}/${repo}")
     refused("OPTION_CONFLICT", "no place for any of its names", "url" -> "http://127.0.0.1/c")
     refused("OPTION_CONFLICT", "onDrift=restart", "pagination" -> "page", "onDrift" -> "restart")
@@ -83,7 +83,7 @@ final class FanOutOptionsSuite extends AnyFunSuite {
     refused("OPTION_CONFLICT", "${owner} in requestBody", "requestBody" -> "${owner}")
   }
 
-  test("_params needs a table, and is there under a journal too") {
+  test("_params requires a table, and is available with a journal too") {
     val alone = RestOptions.read(Map("url" -> "http://127.0.0.1/c", "metadataColumns" -> "_params")).left.toOption.get
     assert(alone.getMessage.contains("_params without partitionParams"))
     assert(read("metadataColumns" -> "_params", "pagination" -> "link").isRight)

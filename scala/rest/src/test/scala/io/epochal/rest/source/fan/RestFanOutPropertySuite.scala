@@ -15,7 +15,9 @@ import io.epochal.rest.source.{RestStreams, TaggedApi}
 import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 
-/** Any lists that grow, any course of a query over a table of them that changes: of each list all records are delivered once. */
+/** Any growing lists, and any course of a query over a changing table of them: all records of each list are delivered
+  * once.
+  */
 @Slow
 final class RestFanOutPropertySuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
@@ -69,7 +71,7 @@ final class RestFanOutPropertySuite extends AnyFunSuite with ScalaCheckPropertyC
         else {
           logged :+= end
           if (step.end == KilledAfterLog)
-            restart(step.table) // The batch may have lists that are not in the table any more.
+            restart(step.table) // The batch may have lists that are no longer in the table.
           stream.commit(logged(logged.size - 2))
           val rows = read(logged(logged.size - 2), logged.last)
           assert(rows.size <= step.limit)
@@ -94,7 +96,7 @@ final class RestFanOutPropertySuite extends AnyFunSuite with ScalaCheckPropertyC
   (TaggedApi.kinds.toSeq :+ ("offset with a journal" -> (TaggedApi.kinds("offset") :+ ("journal" -> "true"))))
     .sortBy(_._1)
     .foreach { case (kind, options) =>
-      test(s"$kind: of each list all records are delivered once, whatever happens to the query and its table") {
+      test(s"$kind: all records of each list are delivered once, through any course of the query and its table") {
         TaggedApi.using(records = 0) { api =>
           forAll(steps, minSuccessful(Examples.of(8))) { course =>
             api.counts.clear()
@@ -109,7 +111,7 @@ private object RestFanOutPropertySuite {
 
   val Lists: Seq[String] = Seq("a", "b c", "d/e")
 
-  /** What happens next in the life of a query.
+  /** The next step in the life of a query.
     *
     * @param grow
     *   records that each list gets first

@@ -49,7 +49,9 @@ final class RestFanOutSuite extends QuerySuite {
     }
 
     val tags = if (Seq("offset", "cursor").contains(kind)) Nil else Seq(Slow)
-    test(s"$kind: AvailableNow delivers what each list has at its start; lists come and go from run to run", tags: _*) {
+    test(
+      s"$kind: AvailableNow delivers each list up to its end at the start; lists are added and removed from run to run",
+      tags: _*) {
       using("a" -> 6, "b" -> 3, "c" -> 5) { api =>
         withTempDir { checkpoint =>
           def run(lists: String*): Unit = {
@@ -80,7 +82,7 @@ final class RestFanOutSuite extends QuerySuite {
     }
   }
 
-  test("maxRowsPerBatch is shared out over the lists with a backlog, and a short one leaves its part to the others") {
+  test("maxRowsPerBatch is shared among lists with a backlog, and a short one leaves its part to the others") {
     using("a" -> 100, "b" -> 2, "c" -> 100, "d" -> 0) { api =>
       withTempDir { checkpoint =>
         val query = spark.readStream
@@ -104,7 +106,7 @@ final class RestFanOutSuite extends QuerySuite {
     }
   }
 
-  test("a list that fails ends the query, and when it responds again no record of any list is lost or comes twice") {
+  test("a list that fails ends the query; once it responds again no record of any list is lost or delivered twice") {
     using("a" -> 6, "b" -> 6) { api =>
       withTempDir { checkpoint =>
         def run(): Option[Throwable] = {

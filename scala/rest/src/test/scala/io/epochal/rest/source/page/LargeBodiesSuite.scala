@@ -18,7 +18,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.kit.record._
 import io.epochal.rest.http.Bodies
 
-/** Responses that lie in a file are read like those in memory. */
+/** Responses in a file are read like those in memory. */
 final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val place = "http://h/c"
@@ -71,11 +71,11 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     end <- Gen.oneOf("", "8,\"open")
   } yield (mark, header, break, lines.mkString(break) + break + end)
 
-  /** What comes of a response: the values of each record, or why it gives none, and its bytes; or why none is given at all. */
+  /** The outcome of a response: the values and bytes of each record, or its error; Left if the whole response fails. */
   private def read(format: RecordFormat, body: Body): Either[String, Seq[(String, String)]] =
     rows(format)(format.open(body, place))
 
-  /** The same of a body that is not looked at first. */
+  /** The same for a body that is not validated first. */
   private def rowsOf(format: RecordFormat)(body: Piece): Either[String, Seq[(String, String)]] =
     rows(format)(format.read(body, place))
 
@@ -124,7 +124,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(responses) { case (text, _) => alike(RecordFormat.Json("/data"), text) }
   }
 
-  test("NDJSON: the same rows and bytes, wherever the pieces are cut, and the same responses are faulty") {
+  test("NDJSON: the same rows, bytes and errors, wherever the pieces are cut") {
     forAll(ndjson, Gen.oneOf(true, false))((text, tolerant) => alike(RecordFormat.Ndjson(tolerant), text))
   }
 
@@ -141,7 +141,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       .map(block => block.records -> new String(block.bytes, block.from, block.length, UTF_8))
       .toVector
 
-  test("lines are cut off the front, and the others stand for themselves behind what a journal has before them") {
+  test("lines are cut off the front, and the others are complete after a journal's page header") {
     def alike(format: RecordFormat.OfLines, text: String, skip: Int): Unit = {
       val bytes = text.getBytes(UTF_8)
       val scan = PageScan.of(format, place)
@@ -200,7 +200,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a response that breaks off at any byte, or lacks the array, is refused the same way") {
+  test("a response that breaks off at any byte, or lacks the array, fails the same way") {
     val text = """{"n":[1,{"x":"}"}],"data":[{"id":1},{"id":2,"name":"ü"}],"t":null}"""
     (4 until text.length - 1).foreach(length => alike(RecordFormat.Json("/data"), text.take(length)))
     Seq("/no", "/n/1", "/t", "/data/0").foreach(pointer => alike(RecordFormat.Json(pointer), text))
@@ -213,14 +213,14 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("what is not in UTF-8 is refused where it is too large for memory, and says so") {
+  test("a response that is not UTF-8 and too large for memory is refused with that reason") {
     Using.resource(Bodies.large("""[{"id":1}]""".getBytes(UTF_16LE), 3, 10)) { large =>
       val error = intercept[JsonProcessingException](RecordFormat.Json("").open(large, place))
       assert(error.getMessage.contains("it is in UTF-16LE, and too large"))
     }
   }
 
-  test("memory takes a part of a large response at a time, and its buffer grows no further") {
+  test("a large response is in memory one part at a time, and its buffer grows no further") {
     val records = (0 until 200000).map(i => s"""{"id":$i,"name":"${"x" * 100}"}""")
     val bytes = records.mkString("[", ",", "]").getBytes(UTF_8)
     val page = Body.ofPage()
@@ -237,7 +237,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     page.close()
   }
 
-  test("a line that does not end is refused before memory has the rest of the response") {
+  test("a line that does not end is refused before the rest of the response is in memory") {
     val body = new Body(10, 1 << 20)
     val line = new java.io.SequenceInputStream(
       new ByteArrayInputStream("id,name\n1,\"".getBytes(UTF_8)),
@@ -249,7 +249,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the file has no name, and its failures say where it lies") {
+  test("the file has no name, and its failures name its directory") {
     Using.resource(Bodies.large(new Array[Byte](1000), 10, 10)) { _ =>
       val names = Files.list(Paths.get(System.getProperty("java.io.tmpdir")))
       try assert(names.noneMatch(_.getFileName.toString.startsWith("epochal-response-")))

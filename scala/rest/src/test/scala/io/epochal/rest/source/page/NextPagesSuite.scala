@@ -13,7 +13,7 @@ import io.epochal.rest.http.Bodies
 import io.epochal.rest.http.request.Endpoint
 import io.epochal.rest.source.paging.{LinkHeader, NoPage, PageUrl, RestOptions}
 
-/** What a response says of the next page, without a server. */
+/** The next page according to a response, without a server. */
 final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val endpoint =
@@ -22,8 +22,8 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       .toOption
       .get
 
-  private def kept(url: String, asked: String = "/v1/items?lang=en"): String =
-    PageUrl.of(endpoint, asked, url).fold(refused => fail(s"$refused"), identity)
+  private def kept(url: String, target: String = "/v1/items?lang=en"): String =
+    PageUrl.of(endpoint, target, url).fold(refused => fail(s"$refused"), identity)
 
   private def refused(url: String): NoPage.Refused =
     PageUrl.of(endpoint, "/v1/items", url) match {
@@ -31,7 +31,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       case other                         => fail(s"was taken: $other")
     }
 
-  test("a Link header's target is found by its relation, as RFC 8288 writes it") {
+  test("a Link header's target is found by its relation, as defined in RFC 8288") {
     Seq(
       "<https://h/c?page=2>; rel=\"next\"" -> Some("https://h/c?page=2"),
       "<https://h/c?page=1>; rel=\"prev\", <https://h/c?page=3>; rel=\"next\"" -> Some("https://h/c?page=3"),
@@ -48,19 +48,19 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(LinkHeader.find(Seq("<a>; rel=last", "<b>; rel=next"), "NEXT").contains("b"))
   }
 
-  test("whatever a Link header holds, reading it ends") {
+  test("parsing any Link header terminates") {
     forAll(Gen.listOf(Gen.oneOf('<', '>', ';', ',', '"', '\\', '=', ' ', 'r', 'e', 'l')).map(_.mkString)) { header =>
       assert(LinkHeader.find(Seq(header), "rel").forall(_.length <= header.length))
     }
   }
 
-  test("what says who asks is not kept of an address that repeats it") {
+  test("credentials that an address repeats are not stored") {
     val asking = endpoint.withCredential(Some("api key"))
     val address = "https://api.example.com/v1/items?page=2&api%20key=T0p&lang=en"
     assert(PageUrl.of(asking, "/v1/items", address).contains("/v1/items?page=2&lang={0}"))
   }
 
-  test("an address may be absolute or relative, and leads nowhere but to the same scheme, host and port") {
+  test("an address may be absolute or relative, and must have the same scheme, host and port") {
     assert(kept("https://api.example.com/v1/items?page=2") == "/v1/items?page=2")
     assert(kept("HTTPS://API.example.com:443/v1/x") == "/v1/x")
     assert(kept("//api.example.com/y?z#f") == "/y?z")
@@ -69,7 +69,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(kept("other?page=2") == "/v1/other?page=2")
     assert(kept("https://api.example.com") == "/")
     assert(kept("/v1?q=a b|c{d}ü😀%20") == "/v1?q=a%20b%7Cc%7Bd%7D%C3%BC%F0%9F%98%80%20")
-    // An API behind a proxy that ends TLS.
+    // An API behind a proxy that terminates TLS.
     assert(kept("http://api.example.com/v1?page=2") == "/v1?page=2")
     Seq(
       "https://evil.example.com/v1",
@@ -82,8 +82,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refused("http://[x/").reason == "it is not a URL")
   }
 
-  test(
-    "what is secret is kept of no address under another name or in another encoding, and is renewed with the query") {
+  test("secrets are not stored under another name or in another encoding, and are renewed with the query") {
     def endpoint(key: String, token: String) = Endpoint
       .of("https://h/c?lang=en", Seq("api_key" -> key, "a" -> "1"), Seq("X-Token" -> token))
       .toOption
@@ -108,7 +107,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(PageUrl.of(old, "/c", "/c?accessKey=x&page=2") == Right("/c?page=2"))
   }
 
-  test("what is shown of a response has no own parameter, however the server spells it, and no secret value") {
+  test("the shown address has no own parameter, in any spelling, and no secret value") {
     val options = RestOptions
       .read(
         Map(
@@ -131,7 +130,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         link) == "<https://api.example.com/v1?api-key=***&page=2>; rel=\"next\", <?page=9&x=***>; rel=last, ***")
   }
 
-  test("own parameters in an address are kept without their values, and get them again") {
+  test("own parameters in an address are stored without their values, which are restored") {
     val page = kept("https://api.example.com/v1/items?key=s3cret&after=5&a%5B%5D=1&lang=en&q=b+c")
     assert(page == "/v1/items?key={0}&after=5&a%5B%5D={0}&lang={0}&q={0}")
     assert(PageUrl.open(endpoint, page) == "/v1/items?key=s3cret&after=5&a%5B%5D=1&lang=en&q=b%20c")
@@ -169,7 +168,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(scan("""{"a/b~":null,"n":1}""", "/a~1b~0", 0, "/n")._1.records == 0)
   }
 
-  test("what is left of a page behind the records that were taken is an array of the others") {
+  test("the records of a page after those already taken are an array") {
     forAll(Gen.listOf(Gen.oneOf("1", "{}", "\"a,b\"", "[1, 2]", "null", "\"ü\"")), Gen.oneOf(",", " , ", "\n,\n")) {
       (records, comma) =>
         val json = s"""{"ü":"é","d":${records.mkString("[ ", comma, " ]")},"n":"x"}"""
@@ -189,7 +188,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the keys of the first and the last record are picked, and of no other") {
+  test("only the keys of the first and the last record are read") {
     def keys(json: String, pointer: String) =
       PageScan
         .of(RecordFormat.Json("/d"), "http://h/c", key = Some(pointer))
@@ -203,7 +202,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(keys("{\"d\":[]}", "/id").isEmpty)
   }
 
-  test("a response that is no whole JSON, in no UTF-8, or without the array is refused") {
+  test("a response that is incomplete JSON, not UTF-8, or without the array is refused") {
     Seq("", "{", "[1", "[1] x", "[1,]", "{\"d\":[1]").foreach { json =>
       intercept[JsonProcessingException](scan(json, if (json.startsWith("{")) "/d" else "", 0))
     }
@@ -214,7 +213,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a page that comes again is noticed: at once in a short loop, within three rounds in a long one") {
+  test("a repeated page is detected: at once in a short loop, within three rounds in a long one") {
     forAll(Gen.choose(0, 50), Gen.choose(1, 50)) { (tail, loop) =>
       val guard = new LoopGuard
       val pages =

@@ -17,11 +17,11 @@ import io.epochal.rest.source.paging.{RecordRange, RestOptions}
 
 final class PageReaderSuite extends AnyFunSuite {
 
-  /** The ids of records `from` to `until`, in the order in which they come. */
+  /** The ids of records `from` to `until`, in delivery order. */
   private def read(api: RecordsApi, until: Long, depth: Int, more: (String, String)*): Seq[Long] = {
-    val asked =
+    val raw =
       Map("url" -> api.url, "pagination" -> "offset", "pageSize" -> "5", "retry.initialDelay" -> "1ms") ++ more
-    val options = RestOptions.read(asked).fold(throw _, identity)
+    val options = RestOptions.read(raw).fold(throw _, identity)
     val columns = new RecordColumns(RecordReading(StructType.fromDDL("id LONG"), "UTC"), options.rules)
     val client = new HttpClient(options.http, new HttpCounters)
     Using.resource(new PageReader(options, RecordRange(0, until), client, depth)) { pages =>
@@ -30,29 +30,29 @@ final class PageReaderSuite extends AnyFunSuite {
     }
   }
 
-  test("as many pages are fetched at a time as the task was granted, and their records come in order") {
+  test("a task fetches as many pages at a time as granted, and their records are in order") {
     RecordsApi.using(records = 200) { api =>
-      val together = new CyclicBarrier(4) // Nobody gets a response before four have asked.
+      val together = new CyclicBarrier(4) // No response before four requests.
       api.before = () => { val _ = together.await(60, TimeUnit.SECONDS) }
       assert(read(api, 200, depth = 4) == (0L until 200))
       assert(api.requests().size == 40)
     }
   }
 
-  test("no more are under way than granted") {
+  test("concurrent requests never exceed the grant") {
     RecordsApi.using(records = 200) { api =>
-      val (running, most) = (new AtomicInteger, new AtomicInteger)
+      val (running, peak) = (new AtomicInteger, new AtomicInteger)
       api.before = () => {
-        most.accumulateAndGet(running.incrementAndGet(), math.max(_, _))
+        peak.accumulateAndGet(running.incrementAndGet(), math.max(_, _))
         Thread.sleep(2)
         val _ = running.decrementAndGet()
       }
       assert(read(api, 200, depth = 3).size == 200)
-      assert(most.get <= 3)
+      assert(peak.get <= 3)
     }
   }
 
-  test("pages that are shorter than was guessed cost requests and no records") {
+  test("pages that are shorter than expected cost requests and no records") {
     RecordsApi.using(records = 60) { api =>
       api.cap = 3
       assert(read(api, 60, depth = 4) == (0L until 60))
@@ -66,7 +66,7 @@ final class PageReaderSuite extends AnyFunSuite {
     }
   }
 
-  test("a failure is that of its page, after the records before it") {
+  test("a failed page fails after the records of earlier pages") {
     RecordsApi.using(records = 7) { api =>
       val error = intercept[EpochalException](read(api, 40, depth = 4))
       assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("from offset 7 to 40"))
@@ -75,9 +75,9 @@ final class PageReaderSuite extends AnyFunSuite {
 
   test("an interrupt ends a task that waits for a page") {
     RecordsApi.using(records = 100) { api =>
-      val (asked, never) = (new CountDownLatch(1), new CountDownLatch(1))
+      val (requested, never) = (new CountDownLatch(1), new CountDownLatch(1))
       api.before = () => {
-        asked.countDown()
+        requested.countDown()
         val _ = never.await(60, TimeUnit.SECONDS)
       }
       @volatile var thrown = Option.empty[Throwable]
@@ -85,7 +85,7 @@ final class PageReaderSuite extends AnyFunSuite {
         try { val _ = read(api, 100, depth = 4) }
         catch { case e: Throwable => thrown = Some(e) })
       task.start()
-      assert(asked.await(20, TimeUnit.SECONDS))
+      assert(requested.await(20, TimeUnit.SECONDS))
       task.interrupt()
       task.join(60000)
       never.countDown()

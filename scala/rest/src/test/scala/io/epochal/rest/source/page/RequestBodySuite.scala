@@ -9,7 +9,7 @@ import org.apache.spark.sql.test.QuerySuite
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.paging.RestOptions
 
-/** Pages that are asked for by POST. */
+/** Pages requested by POST. */
 final class RequestBodySuite extends QuerySuite {
 
   private val url = "url" -> "http://127.0.0.1/search"
@@ -20,7 +20,7 @@ final class RequestBodySuite extends QuerySuite {
   private def refused(more: (String, String)*): EpochalException =
     RestOptions.read(Map(url) ++ more).fold(identity, good => fail(s"was taken: $good"))
 
-  private def asked(options: RestOptions, record: Long): (String, String, String) = {
+  private def call(options: RestOptions, record: Long): (String, String, String) = {
     val call = options.call(options.pagination.request(record))
     (call.method, call.target, call.body.fold("")(body => new String(body.bytes)))
   }
@@ -28,21 +28,21 @@ final class RequestBodySuite extends QuerySuite {
   private val offsets = Seq("pagination" -> "offset", "pageSize" -> "10")
   private val pages = Seq("pagination" -> "page", "pageSize" -> "10", "firstPage" -> "0")
 
-  test("places in the body tell the page, and the URL does not then") {
+  test("placeholders in the body select the page, instead of the URL") {
     val byOffset = read(offsets :+ ("requestBody" -> """{"q":"$1","from":${offset},"size":${limit}}"""): _*)
-    assert(asked(byOffset, 25) == (("POST", "/search", """{"q":"$1","from":20,"size":10}""")))
+    assert(call(byOffset, 25) == (("POST", "/search", """{"q":"$1","from":20,"size":10}""")))
     assert(byOffset.shown(byOffset.pagination.request(25)) == "http://127.0.0.1/search")
     val byPage = read(pages :+ ("requestBody" -> "p=${page}&n=${pageSize}&again=${page}"): _*)
-    assert(asked(byPage, 25) == (("POST", "/search", "p=2&n=10&again=2")))
+    assert(call(byPage, 25) == (("POST", "/search", "p=2&n=10&again=2")))
   }
 
-  test("a body without places is the same for every page, which the URL tells") {
-    assert(asked(read(offsets :+ ("requestBody" -> "{}"): _*), 25) == (("POST", "/search?_start=20&_limit=10", "{}")))
-    assert(asked(read("requestBody" -> "{}"), 0) == (("POST", "/search", "{}")))
-    assert(asked(read(), 0) == (("GET", "/search", "")))
+  test("a body without placeholders is the same for every page, which the URL selects") {
+    assert(call(read(offsets :+ ("requestBody" -> "{}"): _*), 25) == (("POST", "/search?_start=20&_limit=10", "{}")))
+    assert(call(read("requestBody" -> "{}"), 0) == (("POST", "/search", "{}")))
+    assert(call(read(), 0) == (("GET", "/search", "")))
   }
 
-  test("places that the pagination has no value for, or that are missing, are refused") {
+  test("placeholders that the pagination does not know, or that are missing, are refused") {
     Seq(
       (offsets, "${page}") -> "A body that selects the page has ${offset}, ${limit}.",
       (offsets, "${offset}") -> "requestBody without ${limit}",
@@ -54,21 +54,21 @@ final class RequestBodySuite extends QuerySuite {
     }
   }
 
-  test("names of parameters beside a body that tells the page, and a Content-Type that is none, are refused") {
+  test("paging parameters besides a body that selects the page, and an invalid Content-Type, are refused") {
     val body = "requestBody" -> "${offset} ${limit}"
     assert(refused(offsets ++ Seq(body, "offsetParam" -> "from"): _*).getMessage.contains("Leave offsetParam out"))
     val error = refused(offsets ++ Seq(body, "headers.content-type" -> "text/plain; charset=nope"): _*)
     assert(error.condition.name == "OPTION_INVALID" && error.getMessage.contains("Content-Type"))
   }
 
-  test("the body is shown nowhere, and belongs to the identity") {
+  test("the body is shown nowhere, and is part of the identity") {
     val one = read("requestBody" -> """{"key":"s3cret"}""")
     assert(!one.toString.contains("s3cret") && !one.source.contains("s3cret"))
     assert(one.source != read("requestBody" -> "{}").source && one.source != read().source)
     assert(!refused("requestBody" -> "s3cret ${offset}").getMessage.contains("s3cret"))
   }
 
-  test("a query reads pages by POST, tries again, and sends one Content-Type") {
+  test("a query reads pages by POST, retries, and sends one Content-Type") {
     val server = new WireMockServer(options().dynamicPort().bindAddress("127.0.0.1"))
     server.start()
     try {

@@ -19,7 +19,7 @@ final class PaginationSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     records <- Gen.choose(0L, 500L)
   } yield (from, from + records)
 
-  /** The records that requests give which follow one another through a range. */
+  /** The records returned by consecutive requests through a range. */
   private def read(pagination: Pagination, range: RecordRange): Seq[Long] =
     Iterator
       .unfold(range.from) { at =>
@@ -56,12 +56,12 @@ final class PaginationSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(sizes.sum == 50000 && sizes.max - sizes.min < 200)
   }
 
-  test("by offset only whole pages are asked for, from multiples of their size on") {
+  test("by offset only whole pages are requested, from multiples of their size on") {
     forAll(Gen.choose(1L, 50L), ranges, Gen.choose(1, 40)) { case (size, (from, until), tasks) =>
       val pagination = ByOffset("o", "l", size)
-      val asked = pagination.split(from, until, tasks).flatMap(read(pagination, _)).map(pagination.request).distinct
-      assert(asked.forall(page => page.size == size && page.first % size == 0))
-      assert(asked.size <= (until - from + size - 1) / size + 1)
+      val pages = pagination.split(from, until, tasks).flatMap(read(pagination, _)).map(pagination.request).distinct
+      assert(pages.forall(page => page.size == size && page.first % size == 0))
+      assert(pages.size <= (until - from + size - 1) / size + 1)
     }
   }
 

@@ -10,7 +10,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val source = "http://127.0.0.1:8080/comments (offset)"
 
-  // What release 0.1.0 wrote. They are read for ever.
+  // Written by release 0.1.0; must stay readable.
   private val frozen =
     """{"v":1,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":1000}"""
   private val chained =
@@ -37,7 +37,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     ()
   }
 
-  test("the offsets of release 0.1.0 are read, and written as they were") {
+  test("the offsets of release 0.1.0 are read, and written unchanged") {
     shouldBe(frozen, source, RestPosition(1000))
     val next = NextPage(Some("a\"b"), 3)
     shouldBe(
@@ -48,7 +48,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     shouldBe(again, source, RestPosition(12, crawl = 2))
   }
 
-  test("an offset with marks is read, and written as it was") {
+  test("an offset with marks is read, and written unchanged") {
     val marks = Seq(Mark(3, "0123456789abcdef", ""), Mark(11, "fedcba9876543210", "/id"))
     val text = """{"v":4,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":12,""" +
       """"marks":[{"record":3,"digest":"0123456789abcdef"},{"record":11,"digest":"fedcba9876543210","of":"/id"}]}"""
@@ -58,7 +58,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(RestOffset.fromJson("s", RestOffset.toJson("s", fanned)).contains(fanned))
   }
 
-  test("an offset with members is read, and written as it was") {
+  test("an offset with members is read, and written unchanged") {
     val (a, b) = (Map("repo" -> "a"), Map("repo" -> "b"))
     val journal = JournalPosition(Seq(segment), Some(NextPage(Some("/a?page=3"), 3)))
     val members =
@@ -82,7 +82,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     Segment(Segment.name(at, "0123456789abcdef" * 2, i), at, at + size, size, size + 1, crc)
   }
 
-  test("an offset comes back from its JSON, and is always the same text") {
+  test("an offset survives its JSON, which is deterministic") {
     val next =
       Gen.option(Gen.zip(Gen.option(Gen.asciiPrintableStr), Gen.choose(0L, 1000L)).map((NextPage.apply _).tupled))
     val journal = Gen.option(Gen.zip(segments, next).map((JournalPosition.apply _).tupled))
@@ -94,7 +94,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("another source, a later version, and what is no offset are refused by name") {
+  test("another source, a later version, and other texts are refused by name") {
     def refusal(json: String, of: String = source): String =
       RestOffset.fromJson(of, json).fold(_.condition.name, _.toString)
     assert(refusal(frozen.replace("(offset)", "(page)")) == "SOURCE_CHANGED")

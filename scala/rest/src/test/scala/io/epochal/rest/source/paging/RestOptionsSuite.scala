@@ -7,7 +7,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
 import io.epochal.kit.record.RecordSchema
 
-/** What is refused when the DataFrame is built, and what becomes of the rest. */
+/** Checks of the options when the DataFrame is built. */
 final class RestOptionsSuite extends AnyFunSuite {
   private val columns = new RecordSchema(RestOptions.Format)
 
@@ -20,12 +20,12 @@ final class RestOptionsSuite extends AnyFunSuite {
 
   private def target(query: String, options: (String, String)*): String = read(options: _*).endpoint.target(query)
 
-  test("an unknown option is refused with the nearest right one") {
+  test("an unknown option is refused with the nearest known one") {
     val error = refused(url, "pagesize" -> "5", "pagenation" -> "offset")
     assert(error.condition.name == "OPTION_UNKNOWN" && error.getMessage.contains("Did you mean 'pagination'?"))
   }
 
-  test("a missing URL, and one that is none, are refused") {
+  test("a missing URL, and an invalid one, are refused") {
     assert(refused().getMessage.contains("needs the option 'url'"))
     Seq(
       "ftp://host/x" -> "an http or https URL",
@@ -38,7 +38,7 @@ final class RestOptionsSuite extends AnyFunSuite {
     }
   }
 
-  test("values of the wrong kind are refused by name") {
+  test("values of the wrong type are refused by name") {
     Seq(
       "pageSize" -> "0",
       "firstPage" -> "-1",
@@ -55,7 +55,7 @@ final class RestOptionsSuite extends AnyFunSuite {
       }
   }
 
-  test("options of another pagination than the one chosen are refused") {
+  test("options of another pagination than the selected one are refused") {
     def refusal(kind: String, option: (String, String)): String = refused(url, "pagination" -> kind, option).getMessage
     assert(refusal("offset", "pageParam" -> "p").contains("[EPOCHAL.OPTION_CONFLICT]"))
     assert(refusal("offset", "pageParam" -> "p").contains("Set pagination=page, or leave pageParam out."))
@@ -63,7 +63,7 @@ final class RestOptionsSuite extends AnyFunSuite {
     assert(refusal("none", "pageSize" -> "5").contains("Set pagination=offset or page"))
   }
 
-  test("pages that are followed need to be told where the next one is named, once, and outside of the records") {
+  test("followed pages need one place for the next page's name, outside the records") {
     def refusal(kind: String, options: (String, String)*): String =
       refused(Seq(url, "pagination" -> kind, "records" -> "/data") ++ options: _*).getMessage
     assert(refusal("cursor").contains("needs the option 'nextCursor'"))
@@ -89,7 +89,7 @@ final class RestOptionsSuite extends AnyFunSuite {
       Seq("pagination" -> "page", "journal" -> "true")).foreach(options => assert(read(url +: options: _*).journal))
   }
 
-  test("the parameters that tell the page cannot be set a second time") {
+  test("the parameters that select the page cannot be set a second time") {
     Seq(Seq(url, "params._start" -> "5"), Seq("url" -> "http://127.0.0.1/c?_start=5")).foreach { options =>
       val error = refused(options :+ ("pagination" -> "offset"): _*)
       assert(error.condition.name == "OPTION_CONFLICT" && error.getMessage.contains("'_start'"))
@@ -106,7 +106,7 @@ final class RestOptionsSuite extends AnyFunSuite {
     assert(target("", "url" -> "http://h/ä") == "/%C3%A4")
   }
 
-  test("headers are sent as given; ours give way, and those of the connection are refused") {
+  test("headers are sent as given and replace defaults; those of the connection are refused") {
     val headers = read(url, "headers.X-Key" -> " k ", "headers.accept" -> "text/json").endpoint.headers.toMap
     assert(headers("X-Key") == "k" && headers("accept") == "text/json" && !headers.contains("Accept"))
     assert(headers("Accept-Encoding") == "gzip" && headers("User-Agent").startsWith("epochal/"))
@@ -117,7 +117,7 @@ final class RestOptionsSuite extends AnyFunSuite {
       }
   }
 
-  test("user info in the URL becomes basic authorization, once") {
+  test("user info in the URL becomes basic authentication, once") {
     val withUser = "url" -> "http://me:p%40ss@127.0.0.1/c"
     assert(read(withUser).endpoint.headers.contains("Authorization" -> "Basic bWU6cEBzcw=="))
     assert(refused(withUser, "headers.authorization" -> "Bearer x").condition.name == "OPTION_CONFLICT")
@@ -163,7 +163,7 @@ final class RestOptionsSuite extends AnyFunSuite {
     assert(columns.parse("id INTEGERS").left.exists(_.condition.name == "SCHEMA_INVALID"))
   }
 
-  test("every type that Spark's JSON parser reads is taken") {
+  test("every type that Spark's JSON parser reads is accepted") {
     val ddl =
       "a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE, h DECIMAL(10,2), i STRING, j BINARY, " +
         "k DATE, l TIMESTAMP, m TIMESTAMP_NTZ, n VARIANT, o ARRAY<STRUCT<x: INT>>, p MAP<STRING, INT>, q INTERVAL DAY TO SECOND"

@@ -12,8 +12,8 @@ import io.epochal.rest.source.window.{WindowApi, WindowFixture}
 import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 
-/** Any events, however late within the overlap, and any course of a query: what is delivered is what happened, each event once, and
-  * a replay brings the same.
+/** Any events, however late within the overlap, and any course of a query: each event is delivered once, and a replay is
+  * identical.
   */
 @Slow
 final class TimeWindowPropertySuite extends AnyFunSuite with WindowFixture with ScalaCheckPropertyChecks {
@@ -60,9 +60,9 @@ final class TimeWindowPropertySuite extends AnyFunSuite with WindowFixture with 
       }
       course.foreach { step =>
         query.clock.advance(Duration.ofMinutes(step.minutes.toLong))
-        // An event is at most `overlap` older than the end of the windows that may have been asked for already.
-        val asked = Duration.between(WindowApi.start, query.clock.instant()).toMinutes / 10 * 10
-        step.late.foreach(late => query.event(query.api.events.size, math.max(0L, asked - late)))
+        // An event is at most `overlap` older than the end of the windows requested so far.
+        val end = Duration.between(WindowApi.start, query.clock.instant()).toMinutes / 10 * 10
+        step.late.foreach(late => query.event(query.api.events.size, math.max(0L, end - late)))
         val _ = deliver(
           if (step.limit == Long.MaxValue) ReadLimit.allAvailable() else ReadLimit.maxRows(step.limit),
           step.end)
@@ -87,26 +87,26 @@ final class TimeWindowPropertySuite extends AnyFunSuite with WindowFixture with 
 
 private object TimeWindowPropertySuite {
 
-  /** What happens next in the life of a query.
+  /** The next step in the life of a query.
     *
     * @param minutes
     *   that pass
     * @param late
-    *   new events, so many minutes before the end of the last window that is over
+    *   new events, by minutes before the end of the last complete window
     * @param limit
     *   of the batch
     * @param end
-    *   how the batch goes
+    *   the outcome of the batch
     */
   final case class Step(minutes: Int, late: List[Int], limit: Long, end: End)
 
   sealed trait End
   case object Delivered extends End
 
-  /** Killed when the pages were journalled, and no offset was logged. */
+  /** Killed after the pages were journalled, before an offset was logged. */
   case object KilledBeforeLog extends End
 
-  /** Killed after the offset was logged: the batch comes again. */
+  /** Killed after the offset was logged: the batch is replayed. */
   case object KilledAfterLog extends End
 
   /** Killed after the batch. */

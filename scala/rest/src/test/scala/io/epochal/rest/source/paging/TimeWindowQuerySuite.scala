@@ -18,7 +18,7 @@ import io.epochal.rest.source.window.{Event, WindowApi}
 final class TimeWindowQuerySuite extends QuerySuite {
   import testImplicits._
 
-  /** The window that is under way now ends in two minutes. */
+  /** The current window ends in two minutes. */
   private val origin = Instant.now().truncatedTo(SECONDS).minus(Duration.ofMinutes(58))
 
   private def stream(api: WindowApi, kind: String, more: (String, String)*): DataFrame =
@@ -47,7 +47,7 @@ final class TimeWindowQuerySuite extends QuerySuite {
   }
 
   test(
-    "a batch whose commit was lost is delivered again from the journal, and what windows repeat is not delivered after it") {
+    "a batch whose commit was lost is replayed from the journal, and records that windows repeat are not delivered after it") {
     WindowApi.using { api =>
       withTempDir { checkpoint =>
         val batches = new ConcurrentHashMap[Long, Vector[Seq[Int]]]
@@ -56,7 +56,7 @@ final class TimeWindowQuerySuite extends QuerySuite {
             val _ = batches.merge(number, Vector(ids), _ ++ _)
           }
         def all: Seq[Int] = batches.asScala.toSeq.sortBy(_._1).flatMap(_._2.last)
-        // The last three minutes are no whole window yet.
+        // The last three minutes are not a whole window yet.
         api.events = (0 until 28).map(id => Event(id, origin.plus(30L + id, MINUTES))).toVector
         deliver("maxRowsPerBatch" -> "8")
         assert(all == (0 until 25) && batches.get(3L) == Vector(Seq(24)))

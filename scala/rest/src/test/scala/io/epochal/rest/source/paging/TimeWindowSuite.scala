@@ -12,14 +12,13 @@ import io.epochal.rest.source.page.ChainPartition
 import io.epochal.rest.source.window.{Event, WindowApi, WindowFixture}
 import io.epochal.testkit.MicroBatch
 
-/** Windows of time: which are asked for, when, and what is given of those that overlap. */
+/** Time windows: which are requested, when, and which records of overlapping ones are delivered. */
 final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
 
   private val overlapping = Seq("overlap" -> "10m", "keyColumns" -> "id")
 
   WindowApi.kinds.keys.foreach { kind =>
-    test(
-      s"windowPagination=$kind: each window is asked for once, whatever batches it is cut into and whenever a run dies") {
+    test(s"windowPagination=$kind: each window is requested once, regardless of batch limits and restarts") {
       query(kind) { query =>
         (0 until 40).foreach(id => query.event(id, id.toLong))
         query.nowAt(41)
@@ -31,34 +30,37 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
         query.restart()
         val others = query.batches(ReadLimit.maxRows(7))
         assert((first +: others).flatten == (0 until 40) && (first +: others).map(_.size) == Seq(7, 7, 7, 7, 7, 5))
-        val asked = query.api.requests()
-        val windows = (logged ++ asked).map(_.takeWhile(_ != '#')).distinct
+        val requests = query.api.requests()
+        val windows = (logged ++ requests).map(_.takeWhile(_ != '#')).distinct
         assert(windows == (0 until 4).map(n => s"${minutes(n * 10L)}/${minutes(n * 10L + 10)}"))
-        // A page that waits for its rest to be delivered is asked for again by no run. What the first run had read ahead is, once.
-        assert(asked.forall(page => !logged.contains(page) && asked.count(_ == page) <= 2), s"$logged, then $asked")
+        // No run requests a partly delivered page again. A page that the first run had read ahead is requested once
+        // more.
+        assert(
+          requests.forall(page => !logged.contains(page) && requests.count(_ == page) <= 2),
+          s"$logged, then $requests")
         query.restart()
         assert(query.batch().isEmpty && query.api.requests().isEmpty)
       }
     }
 
-    test(s"windowPagination=$kind: with an overlap, late events are given and no event twice, also by another run") {
+    test(s"windowPagination=$kind: with an overlap, late events are delivered and no event twice, also by another run") {
       query(kind, overlapping: _*) { query =>
         val ids = Iterator.from(0)
         val delivered = (1 to 12).flatMap { n =>
           (0 until 5).foreach(i => query.event(ids.next(), n * 10L - 10 + i * 2))
-          if (n > 1) query.event(ids.next(), n * 10L - 15) // It is of the window before.
+          if (n > 1) query.event(ids.next(), n * 10L - 15) // It belongs to the previous window.
           query.nowAt(n * 10L + 1)
           val rows = query.batches(ReadLimit.maxRows(n.toLong)).flatten
           if (n % 3 != 0) query.restart()
           rows
         }
         assert(delivered.sorted == (0 until 71) && delivered.size == 71)
-        // The journal keeps what the overlap needs, and a few batches.
+        // The journal keeps the segments that the overlap needs, and a few batches.
         assert(query.segments.size < 20)
       }
     }
 
-    test(s"windowPagination=$kind: a batch read asks for each moment once, up to lag ago") {
+    test(s"windowPagination=$kind: a batch read requests each moment once, up to lag ago") {
       WindowApi.using { api =>
         api.events = (0 until 40).map(id => Event(id, minutes(id.toLong))).toVector
         val options = WindowApi.kinds(kind) ++ overlapping ++ Seq(
@@ -93,7 +95,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("no window is asked for before its end is lag in the past, and none is asked for in between") {
+  test("no window is requested before its end is lag in the past, and none is requested in between") {
     query("none") { query =>
       query.event(1, 5)
       Seq(0L, 9L, 10L).foreach { minute =>
@@ -109,7 +111,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("empty windows give no batch, are asked for once in a run, and are passed by the next offset") {
+  test("empty windows make no batch, are requested once in a run, and are skipped by the next offset") {
     query("none") { query =>
       query.nowAt(1501)
       assert(query.batch().isEmpty && query.at == query.stream.initialOffset())
@@ -124,7 +126,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("a backlog of many empty windows is passed in one poll: AvailableNow does not stop in it") {
+  test("many empty windows are skipped in one poll: AvailableNow does not stop within them") {
     query("cursor") { query =>
       query.stream.prepareForTriggerAvailableNow()
       query.event(1, 9995)
@@ -157,8 +159,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test(
-    "a key of several fields tells versions of a record apart; structures and nested fields count as they are written") {
+  test("a key of several fields distinguishes versions of a record; structures and nested fields compare as written") {
     query("none", "overlap" -> "10m", "keyColumns" -> "id,version,tags") { query =>
       var version = 1
       query.api.more = event => s""","version":$version,"other":{"id":{"x":[${event.id}]}},"tags":[{"id":1}, "a"]"""
@@ -189,7 +190,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("a batch that is replayed has the rows that it had, though windows have changed since") {
+  test("a replayed batch has the same rows, though windows have changed since") {
     query("link", overlapping: _*) { query =>
       (0 until 20).foreach(id => query.event(id, id.toLong))
       query.nowAt(11)
@@ -204,7 +205,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("moments are written as the API reads them") {
+  test("moments are written in the API's format") {
     val texts = Seq(
       "iso" -> "2026-01-01T00:00:00Z/2026-01-01T00:10:00Z",
       "iso-millis" -> "2026-01-01T00:00:00.000Z/2026-01-01T00:10:00.000Z",
@@ -224,8 +225,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test(
-    "parameters have the names that the API has for them, and a body of a POST has places for the window and the page") {
+  test("the window's parameters can be renamed, and a POST body has placeholders for the window and the page") {
     val place = "$"
     query("none", "windowFromParam" -> "since", "windowToParam" -> "until") { query =>
       query.event(1, 5)
@@ -252,7 +252,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("links within a window repeat the window's parameters, and are followed into this window only") {
+  test("links within a window repeat the window's parameters, and are followed within this window only") {
     query("next-url", "params.key" -> "hunter2") { query =>
       (0 until 20).foreach(id => query.event(id, id.toLong))
       query.nowAt(21)
@@ -263,7 +263,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("more pages than maxPages in one window are an error, and many windows are none") {
+  test("more pages than maxPages in one window are an error, and many windows are not") {
     query("cursor", "maxPages" -> "3") { query =>
       (0 until 90).foreach(id => query.event(id, id.toLong))
       query.api.pageSize = 4
@@ -279,8 +279,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
   }
 
   Seq("offset", "page").foreach { kind =>
-    test(
-      s"windowPagination=$kind: a server that gives the same page for ever is refused; records that are alike are not") {
+    test(s"windowPagination=$kind: a server that returns the same page forever is refused; equal records are not") {
       query(kind) { query =>
         (0 until 10).foreach(id => query.event(id, id.toLong))
         query.nowAt(11)
@@ -288,7 +287,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
         var delivered = Seq.empty[Int]
         val error = failure((1 to 9).foreach(_ => delivered ++= query.batch(ReadLimit.maxRows(1))))
         assert(error.condition.name == "PAGINATION_MISMATCH" && delivered == Seq(0, 1, 2))
-        assert(error.getMessage.contains("the same page whatever it is asked for"))
+        assert(error.getMessage.contains("the same page for every request"))
         query.api.placed = identity
         query.api.events = query.api.events.map(_.copy(id = 7, at = minutes(3)))
         assert(query.batch() == Seq.fill(7)(7))
@@ -296,7 +295,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("a window of one page without a link is no end until a window had one, which a restart knows, too") {
+  test("a one-page window without a link is not the end until some window had one, also after a restart") {
     query("link") { query =>
       (0 until 2).foreach(query.event(_, 1))
       query.nowAt(11)
@@ -310,7 +309,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("a failed request leaves the position where it was") {
+  test("a failed request leaves the position unchanged") {
     query("offset", overlapping: _*) { query =>
       (0 until 20).foreach(id => query.event(id, id.toLong))
       query.nowAt(21)
@@ -321,7 +320,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("an offset of another pagination is refused, under the same sourceId too") {
+  test("an offset of another pagination is refused, even under the same sourceId") {
     query("none", "sourceId" -> "s") { query =>
       val cursor =
         """{"v":2,"format":"epochal-rest","source":"s","records":5,"segments":[],"next":{"token":"c5","taken":0}}"""
@@ -330,7 +329,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("the first window of a stream that was never logged is that of windowStart; a logged position outlives it") {
+  test("a stream that was never logged begins at windowStart; a logged position takes precedence") {
     query("none") { query =>
       (0 until 40).foreach(id => query.event(id, id.toLong))
       query.restart("windowStart" -> s"${minutes(10)}")
@@ -342,7 +341,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("long stretches of windows without records are passed in pieces that an offset remembers") {
+  test("long sequences of empty windows are skipped in pieces that an offset remembers") {
     query("none", "maxPollBytes" -> "1", "maxPollTime" -> "1ms") { query =>
       query.event(7, 995)
       query.nowAt(1001)

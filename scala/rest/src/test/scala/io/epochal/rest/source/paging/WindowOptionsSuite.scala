@@ -2,7 +2,7 @@ package io.epochal.rest.source.paging
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What is refused of windows when the DataFrame is built. */
+/** Checks of the window options when the DataFrame is built. */
 final class WindowOptionsSuite extends AnyFunSuite {
 
   private val needed =
@@ -18,14 +18,14 @@ final class WindowOptionsSuite extends AnyFunSuite {
   private def source(options: (String, String)*): String =
     RestOptions.read(needed ++ options.toMap).fold(throw _, _.source)
 
-  test("a start and a length are needed") {
+  test("a start and a length are required") {
     Seq("windowStart", "windowLength").foreach { name =>
       val error = RestOptions.read(needed - name).fold(_.getMessage, _.toString)
       assert(error.contains(s"needs the option '$name'"), error)
     }
   }
 
-  test("moments and lengths are those that the requests can tell") {
+  test("moments and lengths must be expressible in requests") {
     Seq(
       "windowStart" -> "2026-01-01T00:00:00.500Z",
       "windowStart" -> "yesterday",
@@ -42,14 +42,14 @@ final class WindowOptionsSuite extends AnyFunSuite {
     assert(source(millis: _*).nonEmpty)
   }
 
-  test("an overlap needs keys, and keys an overlap") {
+  test("an overlap requires keys, and keys an overlap") {
     assert(refusal("overlap" -> "5m").contains("overlap=5m without keyColumns"))
     assert(refusal("keyColumns" -> "id").contains("keyColumns without overlap"))
     assert(refusal("overlap" -> "101h", "keyColumns" -> "id").contains("at most 100 times windowLength"))
     assert(source("overlap" -> "100h", "keyColumns" -> "id").nonEmpty)
   }
 
-  test("options of another pagination within windows than the one chosen are refused") {
+  test("options of another pagination within windows than the selected one are refused") {
     assert(refusal("pageSize" -> "5").contains("Set pagination=offset or page"))
     assert(refusal("windowPagination" -> "page", "nextCursor" -> "/n").contains("nextCursor"))
     assert(refusal("hasMore" -> "/m").contains("hasMore"))
@@ -72,7 +72,7 @@ final class WindowOptionsSuite extends AnyFunSuite {
     assert(refusal("windowToParam" -> "from").contains("Give each parameter its own name"))
   }
 
-  test("a body tells the window and the page, or neither") {
+  test("a body selects both the window and the page, or neither") {
     val place = "$"
     assert(refusal("requestBody" -> s"$place{windowFrom}").contains(s"requestBody without $place{windowTo}"))
     assert(

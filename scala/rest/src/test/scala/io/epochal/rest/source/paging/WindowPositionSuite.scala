@@ -11,7 +11,7 @@ final class WindowPositionSuite extends AnyFunSuite with ScalaCheckPropertyCheck
   private val window = Window(Instant.parse("2026-01-01T00:00:00Z"), Instant.parse("2026-01-01T01:00:00Z"))
   private val seen = Seq(SeenWindow(Instant.parse("2026-01-01T00:30:00Z"), 7), SeenWindow(window.to, 120))
 
-  // What release 0.1.0 wrote. They are read for ever.
+  // Written by release 0.1.0; must stay readable.
   private val frozen = Map(
     "2026-01-01T00:00:00Z/2026-01-01T01:00:00Z" -> WindowPosition(window, None, keyed = true),
     "2026-01-01T00:00:00Z/2026-01-01T01:00:00Z;2026-01-01T00:30:00Z@7;2026-01-01T01:00:00Z@120" ->
@@ -22,13 +22,13 @@ final class WindowPositionSuite extends AnyFunSuite with ScalaCheckPropertyCheck
       WindowPosition(window, Some("/events?from={0}"), keyed = false)
   )
 
-  test("the tokens of release 0.1.0 are read, and written as they were") {
+  test("the tokens of release 0.1.0 are read, and written unchanged") {
     frozen.foreach { case (text, position) =>
       assert(WindowPosition.parse(text).contains(position) && position.text == text)
     }
   }
 
-  test("a position comes back from its text, whatever the name of its page is") {
+  test("a position survives its text, with any page name") {
     val moments = Gen.choose(0L, 4102444800000L).map(Instant.ofEpochMilli)
     val windows = Gen.zip(moments, moments).map((Window.apply _).tupled)
     val listed = Gen.listOf(Gen.zip(moments, Gen.choose(0L, Long.MaxValue)).map((SeenWindow.apply _).tupled))
@@ -39,7 +39,7 @@ final class WindowPositionSuite extends AnyFunSuite with ScalaCheckPropertyCheck
     }
   }
 
-  test("other texts are none") {
+  test("other texts are refused") {
     Seq("", "c5", "2026-01-01T00:00:00Z", "a/b", "/events?page=2", "2026-01-01T00:00:00Z/2026-01-01T01:00:00Z;x")
       .foreach(text => assert(WindowPosition.parse(text).isEmpty, text))
   }

@@ -129,7 +129,7 @@ final class BodyFormatQuerySuite extends QuerySuite {
     }
   }
 
-  test("pages that were journalled are read with the options that split them, or not at all") {
+  test("journalled pages are read with the options that split them, or not at all") {
     RecordsApi.using(records = 3) { api =>
       api.body = _ => "id;text\n1;\"a\nb\"\n2;c\n"
       withTempDir { checkpoint =>
@@ -157,7 +157,7 @@ final class BodyFormatQuerySuite extends QuerySuite {
     }
   }
 
-  test("a line of NDJSON that is no JSON fails the query after retries, or is kept or dropped as the mode says") {
+  test("an invalid line of NDJSON fails the query after retries, or is kept or dropped by the mode") {
     RecordsApi.using(records = 10) { api =>
       api.body = lines(_).replace("""{"id":3}""", """{"id":3,""")
       api.record = i => s"""{"id":$i}"""

@@ -10,7 +10,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.RecordsApi
 import io.epochal.rest.source.paging.RestOffset
 
-/** Numbers that are short to write and long to compute: wherever an API can send one, it costs no more than another number. */
+/** Numbers that are short to write and long to compute cost no more than others, wherever an API sends them. */
 final class HostileNumbersSuite extends QuerySuite {
   import HostileNumbersSuite._
 
@@ -30,7 +30,7 @@ final class HostileNumbersSuite extends QuerySuite {
           "retry.initialDelay" -> "1ms") ++ more)
       .load()
 
-  /** Within a time that is short for what such a number would take, and long for a machine that is busy. */
+  /** Fails unless `body` ends within a time that is short for computing such a number, and long for a busy machine. */
   private def soon[A](body: => A): A = failAfter(Span(60, Seconds))(body)
 
   private def refusal(body: => Any): EpochalException = EpochalException.in(intercept[Exception](soon(body))).get
@@ -67,7 +67,7 @@ final class HostileNumbersSuite extends QuerySuite {
       }
     }
 
-  test("a STRING column takes a hostile number for a text") {
+  test("a STRING column reads a hostile number as text") {
     RecordsApi.using(1) { api =>
       hostile.map(_._2).foreach { number =>
         api.record = i => s"""{"id":$i,"v":$number,"more":$number}"""
@@ -78,7 +78,7 @@ final class HostileNumbersSuite extends QuerySuite {
     }
   }
 
-  test("exponents that a DECIMAL column may be meant to hold are read as before") {
+  test("exponents that fit a DECIMAL column are read") {
     RecordsApi.using(5) { api =>
       val written = Seq("1e3", "\"1.5E+3\"", "1e-1000", "-0e0", "12345.678E-2")
       api.record = i => s"""{"v":${written(i)}}"""
@@ -104,7 +104,7 @@ final class HostileNumbersSuite extends QuerySuite {
     }
   }
 
-  test("JSON: a schema is inferred soon, whatever numbers there are") {
+  test("JSON: a schema is inferred soon, with any numbers") {
     RecordsApi.using(hostile.size) { api =>
       api.record = i => s"""{"id":$i,"v":${hostile(i)._2}}"""
       val inferring = Map("url" -> api.url, "inferSchema" -> "true", "endOfList" -> "assumed")
@@ -113,7 +113,7 @@ final class HostileNumbersSuite extends QuerySuite {
     }
   }
 
-  test("a total that is a hostile number is no number of records") {
+  test("a total that is a hostile number is refused") {
     hostile.map(_._2).foreach { number =>
       RecordsApi.using(3) { api =>
         api.body = array => s"""{"items":$array,"total":$number}"""
@@ -124,7 +124,7 @@ final class HostileNumbersSuite extends QuerySuite {
     }
   }
 
-  test("a cursor, a key and a record's mark may be any number: it is a text to us") {
+  test("a cursor, a key and a record's mark may be any number: it is read as text") {
     RecordsApi.using(3) { api =>
       val number = "9e99999999"
       api.record = i => s"""{"id":$i,"n":$number}"""
@@ -142,7 +142,7 @@ final class HostileNumbersSuite extends QuerySuite {
     }
   }
 
-  test("an offset whose counts are hostile numbers is no offset") {
+  test("an offset with hostile numbers as counts is refused") {
     hostile.collect { case (kind, number) if kind != "a huge negative exponent" => number }.foreach { number =>
       val offset = s"""{"v":1,"format":"epochal-rest","source":"s","records":$number}"""
       val error = soon(RestOffset.fromJson("s", offset)).swap.toOption.get
@@ -150,7 +150,7 @@ final class HostileNumbersSuite extends QuerySuite {
     }
   }
 
-  test("the rows around are what they were") {
+  test("the neighbouring rows are unchanged") {
     RecordsApi.using(2) { api =>
       api.record = i => s"""{"v":$i.25}"""
       checkAnswer(frame(api, "v DECIMAL(10, 2)"), Seq(Row(new Decimal("0.25")), Row(new Decimal("1.25"))))
@@ -160,7 +160,7 @@ final class HostileNumbersSuite extends QuerySuite {
 
 private object HostileNumbersSuite {
 
-  /** By kind, as JSON writes them. */
+  /** Hostile numbers by kind, as JSON writes them. */
   val hostile: Seq[(String, String)] = Seq(
     "a huge exponent" -> "9e99999999",
     "a huge negative exponent" -> "9e-99999999",

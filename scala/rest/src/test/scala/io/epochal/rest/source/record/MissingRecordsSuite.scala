@@ -14,7 +14,7 @@ import io.epochal.rest.source.paging.RestOptions
 import io.epochal.rest.source.{RecordsApi, RestStreams}
 import io.epochal.testkit.MicroBatch
 
-/** Responses that have nothing, or null, where the records should be. */
+/** Responses that lack the records, or have null in their place. */
 final class MissingRecordsSuite extends AnyFunSuite {
 
   private val place = "http://127.0.0.1/c"
@@ -35,7 +35,7 @@ final class MissingRecordsSuite extends AnyFunSuite {
     assert(RecordFormat.Json("", mayMiss = true).count(Bodies.of("null"), place) == 0)
   }
 
-  test("without it they are RECORDS_NOT_FOUND, which names the option; so is with it what is something else") {
+  test("by default they are RECORDS_NOT_FOUND, which names the option; so is any other value with it") {
     def refused(json: String, mayMiss: Boolean): Unit = {
       val format = RecordFormat.Json(pointer(json), mayMiss)
       val error = intercept[EpochalException](format.count(Bodies.of(json), place))
@@ -47,7 +47,7 @@ final class MissingRecordsSuite extends AnyFunSuite {
     wrong.foreach(refused(_, mayMiss = true))
   }
 
-  test("a response that breaks off is no empty page") {
+  test("a response that breaks off is not an empty page") {
     Seq("""{"items":null""", "{", """{"b":1,"items":null,"c":""", "").foreach { json =>
       intercept[JsonProcessingException](RecordFormat.Json("/items", mayMiss = true).count(Bodies.of(json), place))
       val scan = PageScan.of(RecordFormat.Json("/items", mayMiss = true), place, Nil)
@@ -76,7 +76,7 @@ final class MissingRecordsSuite extends AnyFunSuite {
     }
   }
 
-  test("it is of JSON") {
+  test("missingRecords requires JSON") {
     val refused = RestOptions
       .read(Map("url" -> "http://127.0.0.1/c", "bodyFormat" -> "csv", "missingRecords" -> "empty"))
       .left

@@ -7,13 +7,13 @@ import org.apache.spark.sql.{DataFrame, Row}
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.RecordsApi
 
-/** What becomes of records that do not fit, of fields without a column, and what rows know of their response. */
+/** Records that do not fit, fields without a column, and columns for the origin of rows. */
 final class RecordModesSuite extends QuerySuite {
   import testImplicits._
 
   private val ddl = "id INT, name STRING"
 
-  /** Every third record has a text for its number, and one more field. */
+  /** Every third record has a text in place of its number, and one more field. */
   private def odd(i: Int): String =
     if (i % 3 == 2) s"""{"id":"no $i","name":"n$i","more":[$i]}""" else s"""{"id":$i,"name":"n$i"}"""
 
@@ -40,7 +40,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("PERMISSIVE keeps what fits, and the whole record as it came in a column that it adds") {
+  test("PERMISSIVE keeps the fields that fit, and adds a column with the whole record as received") {
     using(4) { api =>
       val rows = frame(api, streaming = false, ddl, "mode" -> "PERMISSIVE")
       assert(rows.columns.toSeq == Seq("id", "name", "_corrupt_record"))
@@ -57,7 +57,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("DROPMALFORMED drops the record, whatever columns a query uses, and goes by the same offsets") {
+  test("DROPMALFORMED drops the record, for any selected columns, with the same offsets") {
     using(20) { api =>
       val rows = frame(api, streaming = false, ddl, "mode" -> "DROPMALFORMED")
       val kept = (0 until 20).filter(_ % 3 != 2)
@@ -77,7 +77,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("a record that lacks what is NOT NULL does not fit; under PERMISSIVE nothing is NOT NULL") {
+  test("a record without a NOT NULL field does not fit; under PERMISSIVE nothing is NOT NULL") {
     using(3) { api =>
       api.record = i => if (i == 1) """{"id":null,"name":"x"}""" else odd(i % 2)
       checkAnswer(
@@ -88,7 +88,7 @@ final class RecordModesSuite extends QuerySuite {
     assert(error.condition.name == "SCHEMA_INVALID" && error.getMessage.contains("cannot be NOT NULL"))
   }
 
-  /** The value does not fit the column `x`, whichever way the record is read. */
+  /** Checks that the value does not fit the column `x`, in every way of reading. */
   private def isBad(kind: String, value: String): Unit = using(3) { api =>
     api.record = i => if (i == 1) s"""{"id":1,"x":$value}""" else s"""{"id":$i,"x":null}"""
     val schema = s"id INT, x $kind"
@@ -113,7 +113,7 @@ final class RecordModesSuite extends QuerySuite {
     isBad("VARIANT", "1e400")
   }
 
-  test("half of a surrogate pair does not fit: it does not become a question mark") {
+  test("an unpaired surrogate does not fit: it does not become a question mark") {
     Seq("\\ud800", "a\\udc00", "\\ud800\\ud800", "\\ud83d x \\ude00").map(text => s""""$text"""").foreach { text =>
       isBad("STRING", text)
       isBad("ARRAY<STRING>", s"[$text]")
@@ -123,7 +123,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("numbers and texts at the edge are read as they are") {
+  test("numbers and texts at the limits are read unchanged") {
     using(1) { api =>
       val pair = "\"\\ud83d\\ude00\""
       api.record = _ => s"""{"d":1.7976931348623157e308,"f":3.4028235e38,"s":$pair,"a":[$pair],"i":Infinity}"""
@@ -134,7 +134,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("a body that is no JSON is no matter of the mode") {
+  test("an invalid body fails in every mode") {
     using(3) { api =>
       api.body = _ => "<html>busy</html>"
       val options = Seq("mode" -> "PERMISSIVE", "retry.maxAttempts" -> "2", "retry.initialDelay" -> "1ms")
@@ -154,7 +154,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("_url, _status and _fetchedAt tell of each row's response, in streams too, and the URL without secrets") {
+  test("_url, _status and _fetchedAt describe each row's response, in streams too, and the URL has no secrets") {
     using(6) { api =>
       api.record = i => s"""{"id":$i,"_status":"mine"}"""
       withTempDir { checkpoint =>
@@ -223,13 +223,13 @@ final class RecordModesSuite extends QuerySuite {
           }
           .start()
         assert(query.awaitTermination(60000))
-        val told = query.recentProgress.map(_.sources(0).metrics.get("malformed").toInt).toSeq
-        assert(told.last == (0 until 20).count(_ % 3 == 2) && told == told.sorted && told.head == 2)
+        val counts = query.recentProgress.map(_.sources(0).metrics.get("malformed").toInt).toSeq
+        assert(counts.last == (0 until 20).count(_ % 3 == 2) && counts == counts.sorted && counts.head == 2)
       }
     }
   }
 
-  test("a record larger than maxRecordBytes does not fit, whatever else it is, and is kept no longer than that") {
+  test("a record larger than maxRecordBytes does not fit, regardless of its content, and is truncated to that size") {
     using(4) { api =>
       val large = "x" * 2000
       api.record = i => if (i < 2) odd(i) else s"""{"id":${if (i == 2) "2" else "{}"},"name":"$large"}"""
@@ -249,7 +249,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("columns that stand apart must have their type and a name of their own") {
+  test("special columns must have their type and a distinct name") {
     assert(refusal("mode" -> "PERMISSIVE")("id INT, _corrupt_record INT").getMessage.contains("must be STRING"))
     assert(refusal("metadataColumns" -> "_status")("id INT, _status STRING").getMessage.contains("must be INT"))
     val misspelt = refusal("metadataColumns" -> "_url,_stats")("id INT")

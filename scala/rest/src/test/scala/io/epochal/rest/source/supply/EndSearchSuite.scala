@@ -10,7 +10,7 @@ import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.Pagination.{ByOffset, ByPage, Whole}
 import io.epochal.rest.source.paging.{PageRequest, Pagination}
 
-/** Steps of searches for a list's end, with the responses of a server, from one poll to the next. */
+/** Runs searches for a list's end against a server's responses, from one poll to the next. */
 final class SteppedSearch(pagination: Pagination, respond: PageRequest => Counted, byTotal: Boolean = false) {
   private var memory = EndMemory()
 
@@ -18,7 +18,7 @@ final class SteppedSearch(pagination: Pagination, respond: PageRequest => Counte
     @scala.annotation.tailrec
     def run(step: EndSearch): Extent = step match {
       case ask: EndSearch.Ask                 => run(ask.next(respond(ask.request)))
-      case EndSearch.Mismatch(request, found) => throw new IllegalStateException(s"${request.asked}: $found")
+      case EndSearch.Mismatch(request, found) => throw new IllegalStateException(s"${request.requestText}: $found")
       case EndSearch.Found(extent, after) =>
         memory = after
         extent
@@ -31,12 +31,12 @@ final class SteppedSearch(pagination: Pagination, respond: PageRequest => Counte
 final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   final private class Model(val pagination: Pagination, var records: Long, cap: Long = Long.MaxValue) {
-    val asked = mutable.Buffer.empty[PageRequest]
+    val requests = mutable.Buffer.empty[PageRequest]
 
     val finder = new SteppedSearch(
       pagination,
       request => {
-        asked += request
+        requests += request
         val first = pagination match {
           case ByPage(_, _, _, size) => request.first / size * math.min(size, cap)
           case _                     => request.first
@@ -46,7 +46,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     )
 
     def find(start: Long, most: Long = Long.MaxValue): Extent = {
-      asked.clear()
+      requests.clear()
       finder.find(start, most)
     }
   }
@@ -56,7 +56,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val counts = Gen.frequency(1 -> Gen.const(0L), 4 -> Gen.choose(0L, 100L), 4 -> Gen.choose(0L, 100000L))
   private val limits = Gen.frequency(1 -> Gen.const(Long.MaxValue), 4 -> Gen.choose(1L, 2000L))
 
-  test("it finds what exists, never more, and all of it up to the limit, through any growth") {
+  test("it finds existing records only, and all of them up to the limit, through any growth") {
     forAll(paginations, counts, Gen.listOf(Gen.zip(Gen.choose(0L, 300L), limits)), minSuccessful(500)) {
       (pagination, records, steps) =>
         val model = new Model(pagination, records)
@@ -71,7 +71,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("an API that lost records is found out, with the number that is left") {
+  test("an API that lost records is detected, with the remaining number") {
     forAll(paginations, Gen.choose(1L, 20000L), Gen.choose(0.0, 0.99), limits) { (pagination, records, part, most) =>
       val model = new Model(pagination, records)
       model.records = (records * part).toLong
@@ -79,18 +79,18 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("an idle API costs one request a poll") {
+  test("an idle API costs one request per poll") {
     Seq[Pagination](ByOffset("o", "l", 100), ByPage("p", "n", 1, 100), Whole).foreach { pagination =>
       Seq(0L, 7L, 100L, 250L, 300L).foreach { records =>
         val model = new Model(pagination, records)
         model.find(records, 1000)
-        val requests = (1 to 15).map { _ => model.find(records, 1000); model.asked.size }
+        val requests = (1 to 15).map { _ => model.find(records, 1000); model.requests.size }
         assert(requests.forall(_ == 1), s"$pagination with $records")
       }
     }
   }
 
-  test("records that vanish from an idle API are missed within sixteen polls, wherever its pages end") {
+  test("records that vanish from an idle API are detected within sixteen polls, at any page boundary") {
     Seq[Pagination](ByOffset("o", "l", 10), ByPage("p", "n", 1, 10), Whole).foreach { pagination =>
       val model = new Model(pagination, 20)
       assert(model.find(20).ends == 20)
@@ -99,13 +99,14 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("full batches cost one request each, for the page that has the last record") {
+  test("full batches cost one request each, for the page of the last record") {
     val model = new Model(ByOffset("o", "l", 100), 10000000)
     model.find(0, 50000)
     (1 to 20).foreach { batch =>
       assert(model.find(batch * 50000L, 50000).exists >= (batch + 1) * 50000L)
       assert(
-        model.asked.toSeq == Seq(PageRequest(s"o=${(batch + 1) * 50000 - 100}&l=100", (batch + 1) * 50000L - 100, 100)))
+        model.requests.toSeq == Seq(
+          PageRequest(s"o=${(batch + 1) * 50000 - 100}&l=100", (batch + 1) * 50000L - 100, 100)))
     }
   }
 
@@ -115,21 +116,21 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         val model = new Model(pagination, records)
         assert(model.find(0).exists == records)
         val bits = 64 - java.lang.Long.numberOfLeadingZeros(records / 100)
-        assert(model.asked.size <= bits + bits / 3 + 8, s"$pagination with $records")
+        assert(model.requests.size <= bits + bits / 3 + 8, s"$pagination with $records")
       }
     }
   }
 
-  test("nothing is asked for beyond the limit") {
+  test("nothing is requested beyond the limit") {
     forAll(Gen.choose(1L, 50L), counts, Gen.choose(1L, 3000L)) { (size, records, most) =>
       val model = new Model(ByOffset("o", "l", size), records)
       model.find(0, most)
-      // One page more tells a short page from the last one, once.
-      assert(model.asked.forall(_.first <= math.max(most - 1, records)))
+      // One more page distinguishes a short page from the last one, once.
+      assert(model.requests.forall(_.first <= math.max(most - 1, records)))
     }
   }
 
-  test("a server with smaller pages than asked for is refused, and not taken for an API that ends") {
+  test("a server with smaller pages than requested is refused, and not taken for an API that ends") {
     Seq[Pagination](ByOffset("o", "l", 100), ByPage("p", "n", 1, 100)).foreach { pagination =>
       val error = intercept[IllegalStateException](new Model(pagination, 1000, cap = 30).find(0, 500))
       assert(
@@ -138,36 +139,35 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test(
-    "a server that gives the page in which a record lies, wherever it is asked to begin, is no server with small pages") {
+  test("a server whose pages begin at multiples of their size is not taken for a server with small pages") {
     var records = 130L
-    var asked = 0
+    var requests = 0
     val finder = new SteppedSearch(
       ByOffset("o", "l", 100),
       request => {
-        asked += 1
+        requests += 1
         val page = request.first / 100
         Counted(math.min(100L, math.max(0L, records - page * 100)), content = page)
       })
     assert(finder.find(0, Long.MaxValue) == Extent(130, 130))
     records = 131
-    asked = 0
-    assert(finder.find(130, Long.MaxValue) == Extent(131, 131) && asked == 3)
+    requests = 0
+    assert(finder.find(130, Long.MaxValue) == Extent(131, 131) && requests == 3)
   }
 
-  test("a server that gives more than asked for is refused") {
+  test("a server that returns more than requested is refused") {
     val finder = new SteppedSearch(ByOffset("o", "l", 100), _ => Counted(500))
     assert(
       intercept[IllegalStateException](finder.find(0, 1000)).getMessage
         .contains("for 100 records from record 0 on, counted from 0: 500 records"))
   }
 
-  test("a server that gives full pages for ever is refused, after a few requests") {
-    var asked = 0
+  test("a server that returns full pages forever is refused, after a few requests") {
+    var requests = 0
     val finder =
-      new SteppedSearch(ByOffset("o", "l", 100), request => { asked += 1; Counted(request.size) })
+      new SteppedSearch(ByOffset("o", "l", 100), request => { requests += 1; Counted(request.size) })
     assert(intercept[IllegalStateException](finder.find(0, Long.MaxValue)).getMessage.contains("at every position"))
-    assert(asked < 30)
+    assert(requests < 30)
   }
 
   test("an API that grows between two requests is not taken for one with small pages") {
@@ -182,7 +182,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(finder.find(0, Long.MaxValue).exists >= 30)
   }
 
-  test("a step is a value: the same response leads to the same step, however often it is given") {
+  test("a step is a value: the same response always leads to the same step") {
     val first = EndSearch.begin(ByOffset("o", "l", 10), byTotal = false, EndMemory(), 0, 100)
     val EndSearch.Ask(request) = first: @unchecked
     assert(request.first == 0)
@@ -198,31 +198,31 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a total in the response is the end, by one request for the page of the last record delivered") {
     forAll(Gen.choose(1L, 30L), Gen.listOf(Gen.choose(0L, 90L))) { (size, growth) =>
       var records = 0L
-      val asked = mutable.Buffer.empty[PageRequest]
+      val requests = mutable.Buffer.empty[PageRequest]
       val search = new SteppedSearch(
         ByOffset("o", "l", size),
         request => {
-          asked += request
+          requests += request
           Counted(math.min(request.size, math.max(0L, records - request.first)), Some(records))
         },
         byTotal = true)
       growth.foldLeft(0L) { (start, more) =>
         records += more
-        asked.clear()
+        requests.clear()
         assert(search.find(start, Long.MaxValue) == Extent(records, records))
-        assert(asked.head.first == math.max(0L, start - 1) / size * size && asked.size <= 2)
+        assert(requests.head.first == math.max(0L, start - 1) / size * size && requests.size <= 2)
         records
       }: Unit
     }
   }
 
-  test("a total that does not fit its page, also when it is requested again, is refused") {
-    var asked = 0
+  test("a total that does not fit its page, even on a second request, is refused") {
+    var requests = 0
     val search = new SteppedSearch(
       ByOffset("o", "l", 10),
-      request => { asked += 1; Counted(request.size, Some(5)) },
+      request => { requests += 1; Counted(request.size, Some(5)) },
       byTotal = true)
     assert(intercept[IllegalStateException](search.find(0, 100)).getMessage.contains("that there are 5 in all"))
-    assert(asked == 2)
+    assert(requests == 2)
   }
 }

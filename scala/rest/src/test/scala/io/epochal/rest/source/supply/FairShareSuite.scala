@@ -12,7 +12,7 @@ final class FairShareSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     first <- Gen.choose(0, backlogs.size - 1)
   } yield (backlogs.toIndexedSeq, total, first)
 
-  test("shares come to the total, none is more than its backlog, and only a smaller backlog makes a smaller share") {
+  test("shares add up to the total, none exceeds its backlog, and only a smaller backlog has a smaller share") {
     forAll(cases) { case (backlogs, total, first) =>
       val shares = FairShare.of(total, backlogs, first)
       assert(shares.sum == total)
@@ -22,7 +22,7 @@ final class FairShareSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("where there is less than one for each, all get their turn while the beginning moves on by what was taken") {
+  test("with fewer rows than backlogs, all get their turn as the start advances by the rows taken") {
     forAll(Gen.choose(1, 20), Gen.choose(1L, 7L)) { (members, total) =>
       val backlogs = (1 to members).map(_ * 1000L)
       val taken = math.min(total, members.toLong)

@@ -10,11 +10,11 @@ final class ListMarksSuite extends AnyFunSuite {
 
   private def page(first: Long, size: Long = 10): PageRequest = PageRequest("", first, size)
 
-  /** After a page whose records have these digests. */
+  /** The marks after a page whose records have these digests. */
   private def seen(marks: ListMarks, first: Long, digest: Long => String, records: Long = 10): ListMarks =
     marks.next(Counted(records, digests = marks.wanted(page(first), records).map(n => n -> digest(n))))
 
-  test("of a page the last record, those around the poll's bounds and those seen before are wanted, in order") {
+  test("a page's last record, those around the poll's bounds and those seen before are wanted, in order") {
     assert(none.begin(0, 100, Nil).wanted(page(0), 10) == Seq(9))
     val marks = none.begin(5, 8, Seq(Mark(3, "c", ""), Mark(30, "x", ""), Mark(2, "b", "/id")))
     assert(marks.wanted(page(0), 10) == Seq(3, 4, 7, 9) && marks.wanted(page(30), 4) == Seq(33))
@@ -30,7 +30,7 @@ final class ListMarksSuite extends AnyFunSuite {
     assert(other.begin(10, 20, Nil).shifted.isEmpty)
   }
 
-  test("the digests of another run are compared too, until they were once, or the page has not changed") {
+  test("another run's digests are compared once, unless the page has not changed") {
     val mark = Mark(4, "d", "")
     val begun = none.begin(5, 20, Seq(mark))
     assert(begun.unchecked(Seq(mark, Mark(2, "b", "/id"))) == Seq(mark))
@@ -40,7 +40,7 @@ final class ListMarksSuite extends AnyFunSuite {
     assert(begun.unchanged(page(10)).unchecked(Seq(mark)) == Seq(mark))
   }
 
-  test("a position is marked by the last record before it, and by an older one that was not compared since") {
+  test("a position is marked by the last record before it, and by an older one not compared since") {
     val mark = Mark(4, "d", "")
     val begun = none.begin(5, 20, Seq(mark))
     assert(begun.at(5, Seq(mark)) == Seq(mark))
@@ -50,13 +50,13 @@ final class ListMarksSuite extends AnyFunSuite {
     assert(seen(none.begin(5, 20, Nil), 0, n => s"$n").at(5, Seq(mark)) == Seq(Mark(4, "4", "")))
   }
 
-  test("of a list that is another one now, only digests of this poll count") {
+  test("after a list was replaced, only digests of this poll count") {
     val old = seen(none.begin(0, 10, Nil), 0, n => s"$n")
     val poll = seen(old.begin(10, 20, Nil), 10, n => s"$n", records = 3)
     assert(old.seen.keySet == Set(9L) && poll.forget(Nil).seen.keySet == Set(12L))
   }
 
-  test("no more than sixteen digests are held, the latest") {
+  test("only the latest sixteen digests are held") {
     val many =
       (0L until 40L).foldLeft(none)((marks, n) => seen(marks.begin(n * 10, n * 10 + 10, Nil), n * 10, _.toString))
     assert(many.seen.size <= 16 && many.seen.contains(399) && !many.seen.contains(9))

@@ -11,7 +11,7 @@ import org.scalatest.time.SpanSugar._
 import io.epochal.rest.source.{ChainFixture, RecordsApi, RestStreams}
 import io.epochal.testkit.MicroBatch
 
-/** What is received after a batch, while the batch runs. */
+/** Receiving ahead while a batch runs. */
 final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually {
 
   implicit override val patienceConfig: PatienceConfig = PatienceConfig(20.seconds, 10.milliseconds)
@@ -36,7 +36,7 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
     }
   }
 
-  test("a batch that came to the end has nothing read ahead; under AvailableNow nothing is, once the end was seen") {
+  test("after a batch that reached the end nothing is read ahead; nor under AvailableNow once the end was seen") {
     query(4, "cursor") { query =>
       plan(query, query.at): Unit
       assert(query.api.requests() == Seq(""))
@@ -53,7 +53,7 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
     }
   }
 
-  test("what fails while a batch runs is asked for again by the next poll, which tells of it if it lasts") {
+  test("a failure while a batch runs is retried by the next poll, which reports it if it persists") {
     query(40, "cursor", "retry.maxAttempts" -> "1") { query =>
       val sound = query.api.before
       def broken(body: => Any): Unit = {
@@ -79,7 +79,7 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
     }
   }
 
-  test("nothing is read ahead beyond an end that responses gave, nor polled before refreshInterval is over") {
+  test("nothing is read ahead beyond a known end, nor polled before refreshInterval is over") {
     RecordsApi.using(records = 25) { api =>
       api.total = () => "25"
       val options = Seq(
@@ -99,15 +99,15 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
         .takeWhile(_.nonEmpty)
         .flatten
         .toVector
-      val asked = api.requests()
+      val requests = api.requests()
       stream.planInputPartitions(offsets(2), offsets(3)): Unit
       assert(offsets.size == 4 && next(offsets(3)).isEmpty && api.requests().isEmpty)
-      assert(asked.forall(!_.contains("_start=25")), asked)
+      assert(requests.forall(!_.contains("_start=25")), requests)
       stream.stop()
     }
   }
 
-  test("a batch that is planned anew has the same rows, whatever was received after it") {
+  test("a batch that is planned again has the same rows, though more was received after it") {
     query(40, "cursor") { query =>
       val first = plan(query, query.at)
       eventually(assert(query.metric("rowsBehind") == "8"))
@@ -118,18 +118,18 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
     }
   }
 
-  test("a stop breaks off what is being received, and leaves no file that is not whole") {
+  test("a stop aborts receiving, and leaves no incomplete file") {
     query(40, "cursor") { query =>
-      val asked = new CountDownLatch(1)
+      val requested = new CountDownLatch(1)
       val response = new CountDownLatch(1)
       val end = MicroBatch.next(query.stream, query.at, Four).get
       query.api.before = () => {
-        asked.countDown()
+        requested.countDown()
         response.await(60, TimeUnit.SECONDS): Unit
         200
       }
       query.stream.planInputPartitions(query.at, end): Unit
-      assert(asked.await(20, TimeUnit.SECONDS))
+      assert(requested.await(20, TimeUnit.SECONDS))
       val start = System.nanoTime()
       query.stream.stop()
       assert(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) < 10)

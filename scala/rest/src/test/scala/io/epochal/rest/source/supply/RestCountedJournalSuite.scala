@@ -18,7 +18,7 @@ import io.epochal.rest.source.paging.{RestOffset, RestOptions, RestPosition}
 import io.epochal.rest.source.{RecordsApi, RestReaderFactory, RestStreams}
 import io.epochal.testkit.{MicroBatch, Serialization}
 
-/** `journal=true` for APIs whose records are counted, and APIs that do not know the parameters they are asked by. */
+/** `journal=true` for APIs with counted records, and for APIs that ignore the paging parameters. */
 final class RestCountedJournalSuite extends AnyFunSuite {
 
   private val schema = StructType.fromDDL("id INT, name STRING")
@@ -49,7 +49,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
   private def failure(body: => Any): EpochalException = intercept[EpochalException] { val _ = body }
 
   kinds.foreach { kind =>
-    test(s"$kind: a batch that comes again is what was read first, whatever the API has made of it since") {
+    test(s"$kind: a replayed batch has the records first read, though the API has changed since") {
       query(kind, records = 30) { query =>
         val stream = query.start("journal" -> "true")
         val start = stream.initialOffset()
@@ -64,7 +64,8 @@ final class RestCountedJournalSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: a query may begin to journal, and stop, on its checkpoint; what was journalled is read from there") {
+    test(
+      s"$kind: a query may begin to journal, and stop, on its checkpoint; journalled batches are read from the journal") {
       query(kind, records = 10) { query =>
         val live = query.start()
         val start = live.initialOffset()
@@ -79,7 +80,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: a batch that was planned without a journal is asked for again by a run that journals") {
+    test(s"$kind: a batch that was planned without a journal is requested again by a run that journals") {
       query(kind, records = 10) { query =>
         val live = query.start()
         val start = live.initialOffset()
@@ -128,7 +129,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
     assert(RestOffset.fromJson("s", RestOffset.toJson("s", middle)).contains(middle))
   }
 
-  test("a journal's directory travels to the executors with the settings of its file system") {
+  test("a journal's directory reaches the executors with the settings of its file system") {
     val directory = Files.createTempDirectory("rest").resolve("journal")
     val hadoop = new Configuration(false)
     hadoop.set("fs.file.impl", "org.apache.hadoop.fs.LocalFileSystem")
@@ -151,7 +152,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
     assert(store.names().isEmpty)
   }
 
-  test("only its owner may look into a journal's directory, and into those of its members") {
+  test("only its owner can read a journal's directory, and those of its members") {
     val checkpoint = Files.createTempDirectory("rest")
     val store = new InitialOffset(checkpoint.toString, new Configuration()).beside("journal")
     Seq(store.below("member"), store).foreach(_.create("a").close())
@@ -173,10 +174,10 @@ final class RestCountedJournalSuite extends AnyFunSuite {
       val stream = query.start("journal" -> "true", "numPartitions" -> "8")
       val start = stream.initialOffset()
       val end = query.next(stream, start, 400)
-      val asked = query.api.requests().filterNot(_.startsWith(s"_start=${1L << 30}"))
+      val requests = query.api.requests().filterNot(_.startsWith(s"_start=${1L << 30}"))
       assert(query.read(stream, start, end) == (0 until 400))
-      // The search for the end has asked for the first and the last, and the comparison of two for the last two.
-      assert(asked.distinct.size == 100 && asked.size <= 104 && most.get > 1, asked.size)
+      // The search for the end requested the first and the last page, and the comparison of two pages the last two.
+      assert(requests.distinct.size == 100 && requests.size <= 104 && most.get > 1, requests.size)
       stream.stop()
     }
   }
@@ -184,10 +185,10 @@ final class RestCountedJournalSuite extends AnyFunSuite {
   test("an interrupt ends a poll that waits for its pages") {
     query("offset", records = 400) { query =>
       val stream = query.start("journal" -> "true")
-      val asked = new java.util.concurrent.CountDownLatch(4)
+      val requests = new java.util.concurrent.CountDownLatch(4)
       query.api.before = () => {
-        asked.countDown()
-        if (asked.getCount == 0)
+        requests.countDown()
+        if (requests.getCount == 0)
           try Thread.sleep(60000)
           catch { case _: InterruptedException => () }
       }
@@ -196,7 +197,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
         try { val _ = query.next(stream, stream.initialOffset(), 400) }
         catch { case e: Throwable => thrown = Some(e) })
       thread.start()
-      assert(asked.await(20, java.util.concurrent.TimeUnit.SECONDS))
+      assert(requests.await(20, java.util.concurrent.TimeUnit.SECONDS))
       thread.interrupt()
       thread.join(20000)
       assert(thrown.exists(_.isInstanceOf[InterruptedException]), thrown)
@@ -207,7 +208,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
   Seq("offset", "page").foreach { kind =>
     Seq(true, false).foreach { journal =>
       test(
-        s"$kind, journal=$journal: a server that gives the same page whatever it is asked for is refused, before a record comes twice") {
+        s"$kind, journal=$journal: a server that returns the same page for every request is refused, before a record is delivered twice") {
         query(kind, records = Int.MaxValue) { query =>
           query.api.record = _ => """{"id":1}"""
           val stream = query.start("journal" -> journal.toString)
@@ -219,12 +220,12 @@ final class RestCountedJournalSuite extends AnyFunSuite {
           }
           assert(
             error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains(
-              "the same page whatever it is asked for"))
+              "the same page for every request"))
         }
       }
     }
 
-    test(s"$kind: records that are all alike are no such server") {
+    test(s"$kind: equal records are not taken for such a server") {
       query(kind, records = 30) { query =>
         query.api.record = _ => """{"id":1}"""
         val stream = query.start()

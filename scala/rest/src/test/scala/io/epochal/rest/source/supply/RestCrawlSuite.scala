@@ -19,7 +19,7 @@ final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
 
   ChainApi.kinds.keys.foreach { kind =>
     test(
-      s"$kind: a crawl under AvailableNow is delivered piece by piece, each page asked for once, and ends where it saw the end") {
+      s"$kind: a crawl under AvailableNow is delivered piece by piece, each page requested once, and ends where it saw the end") {
       query(40, kind, "maxPollBytes" -> "1") { query =>
         query.stream.prepareForTriggerAvailableNow()
         val first = query.batch()
@@ -36,7 +36,7 @@ final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
   }
 
   test(
-    "a crawl under AvailableNow that has more than maxPages pages is an error; the next run goes on behind what was delivered") {
+    "a crawl under AvailableNow with more than maxPages pages is an error; the next run resumes after the delivered records") {
     query(40, "cursor", "maxPollBytes" -> "1", "maxPages" -> "6") { query =>
       query.stream.prepareForTriggerAvailableNow()
       var delivered = Seq.empty[Int]
@@ -47,7 +47,7 @@ final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a run that is killed within a crawl costs the piece that was not logged") {
+  test("a killed run costs the piece of the crawl that was not logged") {
     query(400, "cursor", "maxPollBytes" -> "1") { query =>
       query.stream.prepareForTriggerAvailableNow()
       (0 until 50).foreach(n => assert(query.batch() == (n * 4 until n * 4 + 4)))
@@ -59,7 +59,7 @@ final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("every trigger's polls are bounded, the first one too, by bytes and by time") {
+  test("every trigger's polls are bounded, including the first one, by bytes and by time") {
     Seq("maxPollBytes" -> "1", "maxPollTime" -> "1ms").foreach { bound =>
       query(40, "cursor", bound) { query =>
         query.api.before = () => {
@@ -71,7 +71,7 @@ final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a poll that is cut by its bounds says that more follows, not how much") {
+  test("a poll that is cut by its bounds reports that more follows, not how much") {
     query(40, "cursor", "maxPollBytes" -> "1") { query =>
       query.at = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
       assert(query.metric("rowsBehindExact") == "false" && query.metric("rowsBehind") == null)
@@ -80,7 +80,7 @@ final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("counted pages with a journal come in pieces, up to the end that was there at the start") {
+  test("counted pages with a journal are delivered in pieces, up to the end at the start") {
     RecordsApi.using(records = 200) { api =>
       val options = Seq(
         "pagination" -> "offset",
@@ -107,13 +107,13 @@ final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("what a killed run left is removed once the next run's first batch is logged, and not before") {
+  test("segments of a killed run are removed once the next run's first batch is logged, and not before") {
     query(40, "cursor") { query =>
       query.batch(ReadLimit.maxRows(4))
       query.stream.latestOffset(query.at, ReadLimit.maxRows(8))
       query.stream.latestOffset(query.at, ReadLimit.maxRows(20))
       val left = query.segments.toSet
-      query.stream = query.start() // The other one was killed, and has stopped nothing.
+      query.stream = query.start() // The other one was killed, without stopping.
       query.stream.latestOffset(query.at, ReadLimit.maxRows(4))
       assert(left.size == 3 && left.subsetOf(query.segments.toSet))
       assert(query.batch(ReadLimit.maxRows(4)) == (4 until 8))
@@ -122,7 +122,7 @@ final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("the bounds of a poll begin anew with each") {
+  test("each poll starts with full bounds") {
     var now = 0L
     val budget = new PollBudget(PollBounds(Duration.ofSeconds(1), 10), () => now)
     budget.spend(9)

@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.rest.source.ChainFixture
 import io.epochal.testkit.{MicroBatch, Serialization}
 
-/** What becomes of a query when its journal is damaged, or cannot be written. */
+/** Queries with a damaged or unwritable journal. */
 final class RestJournalFaultsSuite extends AnyFunSuite with ChainFixture {
 
   private def journalled(failOnDataLoss: Boolean)(damage: Path => Any)(check: (Query, Offset) => Any): Unit =
@@ -38,7 +38,7 @@ final class RestJournalFaultsSuite extends AnyFunSuite with ChainFixture {
   )
 
   faults.foreach { case (fault, damage) =>
-    test(s"$fault is data loss that says which offsets are gone") {
+    test(s"$fault is data loss that names the lost offsets") {
       journalled(failOnDataLoss = true)(damage) { (query, end) =>
         val error = failure(query.read(end))
         assert(
@@ -47,7 +47,7 @@ final class RestJournalFaultsSuite extends AnyFunSuite with ChainFixture {
       }
     }
 
-    test(s"$fault, with failOnDataLoss=false, is skipped, and the stream goes on behind it") {
+    test(s"$fault, with failOnDataLoss=false, is skipped, and the stream continues after it") {
       journalled(failOnDataLoss = false)(damage) { (query, end) =>
         val ids = query.read(end)
         assert(ids.startsWith(Seq(6, 7)) && ids.toSet.subsetOf((6 until 14).toSet) && ids.size < 8)
@@ -57,7 +57,7 @@ final class RestJournalFaultsSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a segment that went while the query runs is data loss, said by the driver before any task") {
+  test("a segment that is lost while the query runs is data loss, reported by the driver before any task") {
     query(30, "cursor") { query =>
       val end = MicroBatch.next(query.stream, query.at, ReadLimit.maxRows(8)).get
       query.segments.foreach(Files.delete(_))
@@ -72,19 +72,19 @@ final class RestJournalFaultsSuite extends AnyFunSuite with ChainFixture {
       val end = MicroBatch.next(query.stream, query.at, ReadLimit.maxRows(8)).get
       val partitions = query.stream.planInputPartitions(query.at, end)
       val journal = query.checkpoint.resolve("journal")
-      val elsewhere = journal.resolveSibling("elsewhere")
+      val hidden = journal.resolveSibling("hidden")
       val factory = query.stream.createReaderFactory()
       query.stream.stop()
-      Files.move(journal, elsewhere)
+      Files.move(journal, hidden)
       val error = failure(Using.resource(factory.createReader(Serialization.copy(partitions.head)))(_.next()))
       assert(error.condition.name == "JOURNAL_NOT_SHARED" && error.getMessage.contains(journal.toString))
-      Files.move(elsewhere, journal)
+      Files.move(hidden, journal)
       query.restart()
       assert(query.read(end) == (0 until 8))
     }
   }
 
-  test("a journal that cannot be written is an error that says where, and the position stays") {
+  test("an unwritable journal is an error that names its directory, and the position stays") {
     query(30, "cursor") { query =>
       query.at = MicroBatch.next(query.stream, query.at, ReadLimit.maxRows(6)).get
       val directory = query.checkpoint.resolve("journal")

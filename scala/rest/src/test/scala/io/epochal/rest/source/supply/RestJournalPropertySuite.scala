@@ -15,7 +15,7 @@ import io.epochal.rest.source.{ChainApi, RecordsApi, RestStreams}
 import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 
-/** Any API, any course of a query: what is delivered is what was served, each record once, and a replay brings the same. */
+/** Any API, any course of a query: each served record is delivered once, and a replay is identical. */
 @Slow
 final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
@@ -30,7 +30,7 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
     end <- Gen.frequency(4 -> Delivered, 1 -> KilledBeforeLog, 1 -> KilledAfterLog)
   } yield Step(grow, limit, failures, end))
 
-  /** How polls are bounded, and the trigger. */
+  /** The bounds of polls, and the trigger. */
   private val ways: Gen[Way] = for {
     bytes <- Gen.oneOf("1", "150", "128m")
     availableNow <- Gen.oneOf(true, false)
@@ -81,7 +81,7 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
         logged :+= end
       }
     assert(delivered == (0 until api.count()))
-    // Batches that are kept come again, from a stream that knows nothing.
+    // A new stream replays the retained batches.
     restart()
     val recent = logged.sliding(2).toVector.takeRight(2)
     val again = recent.collect { case Vector(from, until) => read(from, until) }.flatten
@@ -89,7 +89,7 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
   }
 
   ChainApi.kinds.foreach { case (kind, options) =>
-    test(s"$kind: records are delivered once, whatever the API does and whenever the query is killed") {
+    test(s"$kind: records are delivered once, through any behaviour of the API and any kill of the query") {
       forAll(Gen.choose(1, 9), ways, steps, minSuccessful(Examples.of(20))) { (size, way, course) =>
         ChainApi.using(records = 0) { api =>
           api.pageSize = size
@@ -126,7 +126,7 @@ private object RestJournalPropertySuite {
 
   final case class Way(bytes: String, availableNow: Boolean)
 
-  /** What happens next in the life of a query.
+  /** The next step in the life of a query.
     *
     * @param grow
     *   records that the API gets first
@@ -135,16 +135,16 @@ private object RestJournalPropertySuite {
     * @param failures
     *   requests that fail first
     * @param end
-    *   how the batch goes
+    *   the outcome of the batch
     */
   final case class Step(grow: Int, limit: Long, failures: Int, end: End)
 
   sealed trait End
   case object Delivered extends End
 
-  /** Killed when the pages were journalled, and no offset was logged. */
+  /** Killed after the pages were journalled, before an offset was logged. */
   case object KilledBeforeLog extends End
 
-  /** Killed after the offset was logged: the batch comes again. */
+  /** Killed after the offset was logged: the batch is replayed. */
   case object KilledAfterLog extends End
 }

@@ -10,24 +10,24 @@ import com.sun.net.httpserver.HttpExchange
 import io.epochal.rest.http.StubServer
 
 /** @param at
-  *   the moment that the record is of
+  *   the moment of the record
   */
 final case class Event(id: Int, at: Instant)
 
-/** An API that gives the events of a stretch of time, `{"id":0,"at":"…","name":"event 0"}`, in pages that follow each other by
-  * offset, page number, cursor, key, `Link` header, or URL.
+/** An API that returns the events of an interval of time, `{"id":0,"at":"…","name":"event 0"}`, in pages by offset, page
+  * number, cursor, key, `Link` header, or URL.
   */
 final class WindowApi extends StubServer("/events") {
   @volatile var events: Vector[Event] = Vector.empty
   @volatile var pageSize: Int = 3
 
-  /** Whether events of the moment at which a window ends are given, too. */
+  /** Whether events at the moment where a window ends are returned, too. */
   @volatile var inclusive: Boolean = false
 
-  /** As JSON, with the comma before it. */
+  /** Further fields as JSON, with the comma before them. */
   @volatile var more: Event => String = _ => ""
 
-  /** A page of events, with what says how it goes on. */
+  /** A page of events, with the name of the next one. */
   @volatile var body: (Seq[Event], String) => String = (page, follows) => {
     val records = page
       .map(event => s"""{"id":${event.id}, "at" : "${event.at}" ,"name":"event ${event.id}"${more(event)}}""")
@@ -35,18 +35,18 @@ final class WindowApi extends StubServer("/events") {
     s"""{$follows,"data":$records}"""
   }
 
-  /** How moments are read. */
+  /** Parses a moment. */
   @volatile var moment: String => Instant = Instant.parse
 
-  /** Where the page begins that is given for one that was asked for. */
+  /** Maps the requested start of a page to the actual one. */
   @volatile var placed: Int => Int = identity
 
   @volatile var before: () => Int = () => 200
 
-  private val asked = new ConcurrentLinkedQueue[String]
+  private val log = new ConcurrentLinkedQueue[String]
 
-  /** The windows and places of all requests since the last call, as `from/to#place`. */
-  def requests(): Seq[String] = Iterator.continually(asked.poll()).takeWhile(_ != null).toSeq
+  /** The windows and page starts of all requests since the last call, as `from/to#place`. */
+  def requests(): Seq[String] = Iterator.continually(log.poll()).takeWhile(_ != null).toSeq
 
   override protected def serve(exchange: HttpExchange): Unit = {
     val query = Option(exchange.getRequestURI.getRawQuery).toSeq.flatMap(_.split('&')).filter(_.contains('='))
@@ -58,25 +58,25 @@ final class WindowApi extends StubServer("/events") {
     }
     val from = params.getOrElse("from", params.getOrElse("since", ""))
     val to = params.getOrElse("to", params.getOrElse("until", ""))
-    val wanted = events
+    val found = events
       .filter(event =>
         !event.at.isBefore(moment(from)) && (event.at.isBefore(moment(to)) || inclusive && event.at == moment(to)))
       .sortBy(event => (event.at, event.id))
     val place = params
       .get("cursor")
       .map(_.drop(1).toInt)
-      .orElse(params.get("after").map(key => wanted.indexWhere(_.id == key.toInt) + 1))
+      .orElse(params.get("after").map(key => found.indexWhere(_.id == key.toInt) + 1))
       .orElse(params.get("_start").map(_.toInt))
       .orElse(params.get("page").map(number => (number.toInt - 1) * pageSize))
       .map(placed)
       .getOrElse(0)
-    asked.add(s"$from/$to#$place")
+    log.add(s"$from/$to#$place")
     val status = before()
     if (status != 200) exchange.sendResponseHeaders(status, -1)
     else {
       val paged = params.contains("paged")
-      val page = if (paged) wanted.slice(place, place + pageSize) else wanted
-      val next = Option.when(paged && place + pageSize < wanted.size)(place + pageSize)
+      val page = if (paged) found.slice(place, place + pageSize) else found
+      val next = Option.when(paged && place + pageSize < found.size)(place + pageSize)
       val link = next.map(n => s"$url?${(query.filterNot(_.startsWith("cursor=")) :+ s"cursor=c$n").mkString("&")}")
       link.foreach(l => exchange.getResponseHeaders.add("Link", s"""<$l>; rel="next""""))
       val follows = s""""next":${next.fold("null")(n => s"\"c$n\"")},"url":${link.fold("null")(l => s"\"$l\"")}"""

@@ -16,7 +16,7 @@ import io.epochal.rest.source.RestStreams
 import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
-/** Queries over an API of time windows, ten minutes each, from midnight on; without a session. */
+/** Queries over an API of time windows of ten minutes from midnight on, without a session. */
 trait WindowFixture extends Assertions {
 
   protected val schema: StructType = StructType.fromDDL("id INT NOT NULL, name STRING")
@@ -38,7 +38,7 @@ trait WindowFixture extends Assertions {
       RestStreams.at(clock, api.url, checkpoint, schema, windows.toSeq ++ WindowApi.kinds(kind) ++ options ++ more: _*)
     }
 
-    /** As after a kill: what the old one knows is gone, and it has stopped nothing. */
+    /** Simulates a kill: the old stream's state is lost, and it has not been stopped. */
     def restart(more: (String, String)*): Unit = {
       stream = start(more: _*)
       at = stream.deserializeOffset(at.json)
@@ -55,7 +55,7 @@ trait WindowFixture extends Assertions {
         ids
       }
 
-    /** Batches until nothing comes any more. */
+    /** Batches until no more arrive. */
     def batches(limit: ReadLimit = ReadLimit.allAvailable()): Seq[Seq[Int]] =
       Iterator.continually(batch(limit)).takeWhile(_.nonEmpty).toVector
 
@@ -67,7 +67,7 @@ trait WindowFixture extends Assertions {
 
     def metric(name: String): String = stream.metrics(Optional.of(at)).get(name)
 
-    /** Adds an event of so many minutes after midnight. */
+    /** Adds an event at a minute after midnight. */
     def event(id: Int, minute: Long): Unit = api.events :+= Event(id, minutes(minute))
 
     def nowAt(minute: Long): Unit = clock.set(minutes(minute))

@@ -5,12 +5,12 @@ import java.nio.file.Files
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Windows that overlap: late events are given, and none twice. */
+/** Overlapping windows: late events are delivered, and none twice. */
 final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
 
   private val overlapping = Seq("overlap" -> "10m", "keyColumns" -> "id")
 
-  test("an overlap of several windows finds events as late as that, and asks for nothing before the first window") {
+  test("an overlap of several windows finds events as late as that, and requests nothing before the first window") {
     query("none", "overlap" -> "25m", "keyColumns" -> "id") { query =>
       (0 until 5).foreach(n => query.event(n, n * 10L + 5))
       query.nowAt(51)
@@ -26,7 +26,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("duplicates are taken out of pages that are too large for memory, too") {
+  test("duplicates are removed from pages that are too large for memory, too") {
     val wide = "lorem ipsum " * 800
     query("offset", (overlapping ++ Seq("pageSize" -> "1000")): _*) { query =>
       query.api.pageSize = 1000
@@ -40,7 +40,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("keys are read again from pages that are journalled with where they came from") {
+  test("keys are read again from journalled pages with an origin") {
     query("none", (overlapping :+ ("metadataColumns" -> "_url")): _*) { query =>
       (0 until 20).foreach(id => query.event(id, id.toLong))
       query.nowAt(11)
@@ -51,7 +51,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("an event that is a duplicate in every window stays one for as long as windows have it") {
+  test("an event that is a duplicate in every window stays one for as long as windows contain it") {
     query("none", "overlap" -> "30m", "keyColumns" -> "id") { query =>
       query.event(1, 1)
       val delivered = (1 to 8).flatMap { n =>
@@ -65,7 +65,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("an overlap that is set or raised for a running query gives nothing twice, within a window too") {
+  test("an overlap that is set or raised for a running query delivers nothing twice, also within a window") {
     query("offset") { query =>
       (0 until 40).foreach(id => query.event(id, id.toLong))
       query.nowAt(41)
@@ -87,7 +87,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("an API that gives the events of a border in both windows gives none twice, where windows overlap") {
+  test("an API that returns boundary events in both windows delivers none twice, if windows overlap") {
     Seq("5m", "10m", "20m").foreach { overlap =>
       query("none", "overlap" -> overlap, "keyColumns" -> "id") { query =>
         query.api.inclusive = true
@@ -101,7 +101,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("an overlap is not given up within a window that began with it: its events would come twice") {
+  test("an overlap cannot be removed within a window that began with it: its events would be delivered twice") {
     query("offset") { query =>
       (0 until 30).foreach(id => query.event(id, id.toLong))
       query.nowAt(31)
@@ -119,7 +119,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("pages of a window may have another size after a restart, and give nothing twice") {
+  test("pages of a window may have another size after a restart, and deliver nothing twice") {
     Seq("offset", "page").foreach { kind =>
       query(kind, "windowLength" -> "1h") { query =>
         (0 until 50).foreach(id => query.event(id, id.toLong))
@@ -146,7 +146,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("a segment of the overlap that is gone is data loss, or with failOnDataLoss=false lets its records come again") {
+  test("a lost segment of the overlap is data loss, or with failOnDataLoss=false its records may be delivered again") {
     query("none", overlapping: _*) { query =>
       query.event(1, 5)
       query.nowAt(11)
