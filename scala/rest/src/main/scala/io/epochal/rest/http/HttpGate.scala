@@ -18,7 +18,7 @@ import io.epochal.rest.http.request.{Lease, SharedValues}
 final case class HttpBudget(requestsPerSecond: Option[Double], maxConcurrency: Option[Int]) {
 
   /** Maximum number of tasks that get a share: each needs at least one concurrent request. */
-  def tasks(wanted: Int): Int = maxConcurrency.fold(wanted)(math.min(wanted, _))
+  def tasks(max: Int): Int = maxConcurrency.fold(max)(math.min(max, _))
 
   /** The driver's share: it sends requests only while no task does. */
   def whole: HttpShare = HttpShare(requestsPerSecond, maxConcurrency)

@@ -29,8 +29,8 @@ private[epochal] object HttpHeaders {
   private val defaults =
     Seq("Accept" -> "application/json", "Accept-Encoding" -> "gzip", "User-Agent" -> s"epochal/${Version.text}")
 
-  def of(format: String, wanted: Map[String, String]): Either[EpochalException, Seq[(String, String)]] =
-    wanted.toSeq
+  def of(format: String, custom: Map[String, String]): Either[EpochalException, Seq[(String, String)]] =
+    custom.toSeq
       .sortBy(_._1)
       .flatMap { case (header, content) =>
         val option = s"headers.$header"
@@ -38,8 +38,8 @@ private[epochal] object HttpHeaders {
       }
       .headOption
       .toLeft {
-        val names = wanted.keySet.map(_.toLowerCase(Locale.ROOT))
-        wanted.toSeq.sortBy(_._1).map { case (name, value) => name -> value.trim } ++
+        val names = custom.keySet.map(_.toLowerCase(Locale.ROOT))
+        custom.toSeq.sortBy(_._1).map { case (name, value) => name -> value.trim } ++
           defaults.filterNot { case (name, _) => names(name.toLowerCase(Locale.ROOT)) }
       }
 

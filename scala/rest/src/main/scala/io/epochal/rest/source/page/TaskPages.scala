@@ -147,11 +147,11 @@ final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Sl
 
   override protected def nextPage(): Boolean = {
     val slice = frames.next(body.reserve)
-    slice.foreach { wanted =>
+    slice.foreach { part =>
       val front = PageFront.take(body)
       if (front.lines != format.lines) throw changed(front)
       from = front.origin
-      open(format.ofBlocks.read(body.piece, options.place), wanted.first, wanted.skip, wanted.take)
+      open(format.ofBlocks.read(body.piece, options.place), part.first, part.skip, part.take)
     }
     slice.nonEmpty
   }
@@ -159,10 +159,10 @@ final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Sl
   override def close(): Unit = frames.close()
 
   private def changed(front: PageFront): EpochalException = {
-    def named(lines: Option[String]) = s"{option:bodyFormat=${lines.getOrElse("json")}}"
+    def optionOf(lines: Option[String]) = s"{option:bodyFormat=${lines.getOrElse("json")}}"
     Conditions.OptionConflict(
       "format" -> RestOptions.Format,
-      "options" -> s"${named(format.lines)}, pages that were journalled with ${named(front.lines)}",
+      "options" -> s"${optionOf(format.lines)}, pages that were journalled with ${optionOf(front.lines)}",
       "suggestion" -> "Set {option:bodyFormat} back until those pages are delivered, or use a new checkpoint."
     )
   }

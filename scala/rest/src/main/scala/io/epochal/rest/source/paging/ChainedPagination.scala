@@ -30,7 +30,7 @@ trait ChainedPagination extends Paging {
   def byHeader: Boolean = false
 
   /** Whether each page names the next one by a separate value, which may be absent from the last page. */
-  def named: Boolean = false
+  def hasNextName: Boolean = false
 
   /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
@@ -59,11 +59,11 @@ trait ChainedPagination extends Paging {
     * earlier page of the list had.
     */
   final private[rest] def follows(response: PageResponse): ChainedPagination.Next = {
-    val named = next(response) match {
+    val nextToken = next(response) match {
       case Left(_: NoPage.Absent) if response.absentEnds || response.scanned.records == 0 => Right(None)
       case found                                                                          => found
     }
-    flag.fold(named)(flagged(_, named, response.scanned)).flatMap {
+    flag.fold(nextToken)(flagged(_, nextToken, response.scanned)).flatMap {
       case Some(token) if token.length > ChainedPagination.LongestToken =>
         val limit = s"more than the maximum of ${ChainedPagination.LongestToken}"
         Left(NoPage.Mismatch(s"what names the next page in ${token.length} characters, $limit"))
@@ -71,11 +71,11 @@ trait ChainedPagination extends Paging {
     }
   }
 
-  private def flagged(flag: MoreFlag, named: ChainedPagination.Next, scanned: ScannedPage): ChainedPagination.Next = {
+  private def flagged(flag: MoreFlag, nextToken: ChainedPagination.Next, scanned: ScannedPage): ChainedPagination.Next = {
     def mismatch(found: String) = Left(NoPage.Mismatch(found))
-    val said = scanned.values.get(flag.pointer).flatten
-    def value = said.fold("")(HttpFailure.shown)
-    (said.map(flag.more), named) match {
+    val flagText = scanned.values.get(flag.pointer).flatten
+    def value = flagText.fold("")(HttpFailure.shown)
+    (flagText.map(flag.more), nextToken) match {
       case (_, Left(wrong)) if !wrong.isInstanceOf[NoPage.Absent] => Left(wrong)
       case (Some(Some(true)), Right(Some(token)))                 => Right(Some(token))
       case (Some(Some(true)), _) =>
@@ -203,7 +203,7 @@ object ChainedPagination {
 
     override def byHeader: Boolean = from.isInstanceOf[InHeader]
 
-    override def named: Boolean = key.isEmpty
+    override def hasNextName: Boolean = key.isEmpty
 
     override def place: Option[String] = Some(from).collect { case InBody(pointer) => pointer }
 
@@ -252,7 +252,7 @@ object ChainedPagination {
   /** A pagination whose responses contain the next page's address. A token is a [[PageUrl]]. */
   sealed trait ByAddress extends ChainedPagination {
 
-    override def named: Boolean = true
+    override def hasNextName: Boolean = true
 
     /** The address as written in the response. */
     private[rest] def address(response: PageResponse): Next

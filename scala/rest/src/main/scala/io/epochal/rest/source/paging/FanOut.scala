@@ -112,20 +112,20 @@ private[rest] object FanOut extends OptionList {
   }
 
   private def placed(raw: Map[String, String], names: Set[String]): Either[EpochalException, Unit] = {
-    def places(wanted: String => Boolean): Set[String] =
-      raw.collect { case (name, text) if wanted(name) => Place.findAllMatchIn(text).map(_.group(1)) }.flatten.toSet
+    def places(select: String => Boolean): Set[String] =
+      raw.collect { case (name, text) if select(name) => Place.findAllMatchIn(text).map(_.group(1)) }.flatten.toSet
     def conflict(options: String, suggestion: String) =
       RestOptions.group.conflict(s"{option:partitionParams}, $options", suggestion)
-    val strange = places(name => isUrl(name) || isParam(name)) -- names
+    val unknown = places(name => isUrl(name) || isParam(name)) -- names
     val used = places(name => isUrl(name) || isParam(name) || isBody(name)).intersect(names)
     for {
       _ <- ensure(!raw.exists { case (name, text) => isUrl(name) && Server.findFirstIn(text).nonEmpty })(
         conflict(
           "a place in scheme, host or port of {option:url}",
           "Start a query for each server: a query has one budget, for one server."))
-      _ <- ensure(strange.isEmpty)(
+      _ <- ensure(unknown.isEmpty)(
         conflict(
-          s"${strange.toSeq.sorted.map(name => s"$${$name}").mkString(", ")} in {option:url} or params",
+          s"${unknown.toSeq.sorted.map(name => s"$${$name}").mkString(", ")} in {option:url} or params",
           s"Give each row a value for it; its names are ${names.toSeq.sorted.mkString(", ")}."))
       _ <- ensure(used.nonEmpty)(
         conflict(

@@ -59,9 +59,9 @@ private[rest] object LinkHeader {
     /** Moves past `c` if it comes next, after white space. */
     def take(c: Char): Boolean = {
       while (at < text.length && text.charAt(at).isWhitespace) at += 1
-      val there = at < text.length && text.charAt(at) == c
-      if (there) at += 1
-      there
+      val matches = at < text.length && text.charAt(at) == c
+      if (matches) at += 1
+      matches
     }
 
     /** The text before the first of `ends`; skips a closing `>`. */

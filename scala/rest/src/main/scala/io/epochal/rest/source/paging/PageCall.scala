@@ -82,7 +82,7 @@ object PageCall extends OptionList {
     val contentType = headers.collectFirst { case (name, kind) if name.equalsIgnoreCase("Content-Type") => kind }
     val names = body.fold(Seq.empty[String])(_.names)
     val (needed, possible) = places(pagination)
-    val strange = names.filterNot((needed ++ possible).contains(_))
+    val unknown = names.filterNot((needed ++ possible).contains(_))
     val fixed = names.isEmpty && !needed.contains("cursor")
     val byAddress = pagination match {
       case windows: TimeWindow => windows.within.isInstanceOf[ChainedPagination.ByAddress]
@@ -101,8 +101,8 @@ object PageCall extends OptionList {
           Redaction.Mask,
           "a media type with a character set that this JVM knows",
           "headers.Content-Type=application/json"))
-      _ <- ensure(strange.isEmpty)(
-        conflict(pagination, s"${shown(strange)} in {option:requestBody}", needed ++ possible))
+      _ <- ensure(unknown.isEmpty)(
+        conflict(pagination, s"${shown(unknown)} in {option:requestBody}", needed ++ possible))
       _ <- ensure(missing.isEmpty)(conflict(pagination, s"{option:requestBody} without ${shown(missing)}", needed))
     } yield PageCall(body, contentType.getOrElse(Json))
   }

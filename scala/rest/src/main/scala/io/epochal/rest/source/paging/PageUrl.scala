@@ -52,10 +52,10 @@ private[rest] object PageUrl {
     def headers(name: String) = endpoint.headers.filter(_._1.equalsIgnoreCase(name)).map(_._2)
     mapParameters(page) {
       case pair @ Hole(_, null, _, number) => own.get(nameOf(pair)).flatMap(_.lift(number.toInt))
-      case Hole(named, "param", name, number) =>
-        own.get(text(name)).flatMap(_.lift(number.toInt)).map(pair => s"$named=${pair.dropWhile(_ != '=').drop(1)}")
-      case Hole(named, _, name, number) =>
-        headers(text(name)).lift(number.toInt).map(value => s"$named=${Endpoint.encode(value)}")
+      case Hole(prefix, "param", name, number) =>
+        own.get(text(name)).flatMap(_.lift(number.toInt)).map(pair => s"$prefix=${pair.dropWhile(_ != '=').drop(1)}")
+      case Hole(prefix, _, name, number) =>
+        headers(text(name)).lift(number.toInt).map(value => s"$prefix=${Endpoint.encode(value)}")
       case pair => Some(pair)
     }
   }

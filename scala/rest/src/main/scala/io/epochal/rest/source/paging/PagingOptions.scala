@@ -195,12 +195,12 @@ private[rest] object PagingOptions extends OptionList {
 
   private def ofKind(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
     val ours = kinds(kind) ++ (if (kind == "time-window") ofWindows(values(WindowOptions.WindowPagination)) else Nil)
-    val strange = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
-    ensure(strange.isEmpty) {
-      val needed = kinds.collect { case (other, specs) if strange.exists(specs.contains) => other }.toSeq.sorted
+    val misplaced = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
+    ensure(misplaced.isEmpty) {
+      val needed = kinds.collect { case (other, specs) if misplaced.exists(specs.contains) => other }.toSeq.sorted
       values.conflict(
-        s"{option:pagination=$kind}, ${strange.map(_.reference).mkString(", ")}",
-        s"Set {option:pagination=${needed.mkString(" or ")}}, or leave ${strange.map(_.reference).mkString(", ")} out.")
+        s"{option:pagination=$kind}, ${misplaced.map(_.reference).mkString(", ")}",
+        s"Set {option:pagination=${needed.mkString(" or ")}}, or leave ${misplaced.map(_.reference).mkString(", ")} out.")
     }
   }
 

@@ -100,19 +100,19 @@ private[rest] object RecordOptions extends OptionList {
   }
 
   private def metadata(values: OptionValues): Either[EpochalException, Seq[StructField]] = {
-    val wanted = values.get(MetadataColumns).getOrElse(Nil)
-    wanted.find(name => !OriginColumns.all.exists(_.name == name)) match {
+    val columns = values.get(MetadataColumns).getOrElse(Nil)
+    columns.find(name => !OriginColumns.all.exists(_.name == name)) match {
       case Some(name) =>
         val names = OriginColumns.all.map(_.name)
-        def whole(right: String) = NameList.render(wanted.map(one => if (one == name) right else one))
+        def whole(right: String) = NameList.render(columns.map(one => if (one == name) right else one))
         Left(values.group.invalid(MetadataColumns, name, s"one of ${names.mkString(", ")}", names, whole))
-      case None if wanted.contains(OriginColumns.Params.name) && !values.isSet(FanOut.PartitionParams) =>
+      case None if columns.contains(OriginColumns.Params.name) && !values.isSet(FanOut.PartitionParams) =>
         Left(
           values
             .conflict(
               "{option:metadataColumns=_params} without {option:partitionParams}",
               "Set {option:partitionParams}, or leave _params out."))
-      case None => Right(wanted.distinct.flatMap(name => OriginColumns.all.find(_.name == name)))
+      case None => Right(columns.distinct.flatMap(name => OriginColumns.all.find(_.name == name)))
     }
   }
 }

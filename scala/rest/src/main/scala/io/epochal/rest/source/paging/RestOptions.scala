@@ -228,8 +228,8 @@ object RestOptions extends OptionList {
     )
 
   private def headers(values: OptionValues): Map[String, String] = {
-    val wanted = values.family(RequestOptions.Headers)
-    if (wanted.keys.exists(_.equalsIgnoreCase("Accept"))) wanted else wanted ++ RecordOptions.accept(values)
+    val custom = values.family(RequestOptions.Headers)
+    if (custom.keys.exists(_.equalsIgnoreCase("Accept"))) custom else custom ++ RecordOptions.accept(values)
   }
 
   /** Everything that selects the records. Parameters may be secret: the identity contains only their hash. */

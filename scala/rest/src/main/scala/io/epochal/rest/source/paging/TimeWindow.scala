@@ -60,21 +60,21 @@ final private[rest] case class TimeWindow(
 
   override def call(endpoint: Endpoint, token: Option[String]): HttpCall = {
     val position = positionAt(token)
-    within.call(there(endpoint, position.window), position.page)
+    within.call(endpointOf(endpoint, position.window), position.page)
   }
 
   override private[rest] def next(response: PageResponse): ChainedPagination.Next = {
     val position = positionAt(response.token)
-    val inside = there(response.endpoint, position.window)
-    within.follows(response.copy(endpoint = inside, token = position.page)).map { named =>
-      val paged = position.paged || named.nonEmpty && within.named
-      val again = named.exists(_ => within.page(inside, named) == within.page(inside, position.page))
+    val windowEndpoint = endpointOf(response.endpoint, position.window)
+    within.follows(response.copy(endpoint = windowEndpoint, token = position.page)).map { nextPage =>
+      val paged = position.paged || nextPage.nonEmpty && within.hasNextName
+      val again = nextPage.exists(_ => within.page(windowEndpoint, nextPage) == within.page(windowEndpoint, position.page))
       val follows =
-        if (named.isEmpty || again && response.scanned.records == 0) {
+        if (nextPage.isEmpty || again && response.scanned.records == 0) {
           // Without the keys of its records, the next window cannot begin before its end.
           val known = if (position.keyed && keyed) position.window.from else position.window.to
           WindowPosition(Window(known, position.window.to), None, keyed, paged = paged)
-        } else position.copy(page = named, keyed = position.keyed && keyed, seen = Nil, paged = paged)
+        } else position.copy(page = nextPage, keyed = position.keyed && keyed, seen = Nil, paged = paged)
       Some(follows.text)
     }
   }
@@ -88,7 +88,7 @@ final private[rest] case class TimeWindow(
 
   override def page(endpoint: Endpoint, token: Option[String]): String = {
     val position = positionAt(token)
-    s"${position.window}|${within.page(there(endpoint, position.window), position.page)}"
+    s"${position.window}|${within.page(endpointOf(endpoint, position.window), position.page)}"
   }
 
   override private[rest] def describe(token: Option[String]): String = {
@@ -103,7 +103,7 @@ final private[rest] case class TimeWindow(
     case _            => None
   }
 
-  private def there(endpoint: Endpoint, window: Window): Endpoint =
+  private def endpointOf(endpoint: Endpoint, window: Window): Endpoint =
     endpoint.withQuery(Seq(fromParam -> format.text(window.from), toParam -> format.text(window.to)))
 
   private def parsed(token: String): WindowPosition =
@@ -199,7 +199,7 @@ final private[rest] case class WindowPosition(
   def text: String = {
     val listed = seen.map(one => s";${one.until}@${one.record}").mkString
     s"${window.from}/${window.to}${if (paged) "+"
-      else ""}$listed${page.fold("")(named => s"${if (keyed) "|" else "!"}$named")}"
+      else ""}$listed${page.fold("")(nextPage => s"${if (keyed) "|" else "!"}$nextPage")}"
   }
 }
 

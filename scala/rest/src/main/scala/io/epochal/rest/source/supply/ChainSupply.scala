@@ -57,7 +57,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
       tail.goOn(tail.cursor.copy(next = Some(pages.next)))
       empty = if (records == 0) empty + 1 else 0
       broken = !pages.bounded && empty >= ChainSupply.EmptyPages
-      // Empty pages do not end a poll that has no records yet: `maxGaps` limits them.
+      // A spent budget does not end a poll without records: `EmptyPages` limits it.
       spent = budget.spent && (pages.bounded || tail.available > 0)
       more = !pages.atEnd && tail.available < most && !broken && !spent
     }

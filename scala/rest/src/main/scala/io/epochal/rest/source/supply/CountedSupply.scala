@@ -39,10 +39,10 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
 
   override protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
     val from = tail.until
-    val wanted = most - tail.available
+    val missing = most - tail.available
     // Under AvailableNow the end is searched first, because the run ends there.
-    if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else wanted, tail.cursor.marks)
-    val until = if (waiting - from > wanted) from + wanted else waiting
+    if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else missing, tail.cursor.marks)
+    val until = if (waiting - from > missing) from + missing else waiting
     if (until > from) {
       fetch(RecordRange(from, until), budget)(add(tail, budget))
       tail.goOn(tail.cursor.copy(marks = frontier.marks(tail.until, tail.cursor.marks)))

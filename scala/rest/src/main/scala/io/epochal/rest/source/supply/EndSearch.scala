@@ -167,7 +167,7 @@ final private class EndFinder(pagination: Pagination) {
         if (follows.records == 0) isLast
         // A server whose pages begin at multiples of their size returns the short page once more.
         else if (byOffset && follows.copy(digests = Nil) == page.copy(digests = Nil))
-          Ask(pagination.request(request.end))(behind => if (behind.records == 0) isLast else grown)
+          Ask(pagination.request(request.end))(nextPage => if (nextPage.records == 0) isLast else grown)
         else grown
       }
     }
@@ -211,7 +211,7 @@ final private class EndByTotal(pagination: Pagination, memory: EndMemory) {
   private def further(total: Long): EndSearch = {
     val idle = memory.idlePolls + 1
     if (idle % IdlePollsPerCheck != 1) end(total, idle)
-    else fitting(pagination.request(total))(behind => end(behind.total.getOrElse(total), idle))
+    else fitting(pagination.request(total))(nextPage => end(nextPage.total.getOrElse(total), idle))
   }
 
   /** The list may change between the count and the page; a second request fits then. */

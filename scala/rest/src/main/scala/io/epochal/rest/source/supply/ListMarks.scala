@@ -72,7 +72,7 @@ final private[rest] case class ListMarks(
     * @param records
     *   number of records of the page
     */
-  def wanted(request: PageRequest, records: Long): Seq[Long] = {
+  def candidates(request: PageRequest, records: Long): Seq[Long] = {
     val until = request.first + records
     (seen.keys ++ Seq(poll.start - 1, poll.target - 1, until - 1))
       .filter(record => record >= request.first && record < until)

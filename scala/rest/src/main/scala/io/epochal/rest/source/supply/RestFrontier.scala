@@ -167,7 +167,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     val records = scanned.records.toLong
     if (options.pagination == Pagination.Whole && !options.endAssumed)
       WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(records, part))
-    val said = options.counting.total.flatMap {
+    val totalCount = options.counting.total.flatMap {
       case from @ TotalFrom.Body(pointer) => total(request, from, scanned.values.get(pointer).flatten)
       case from @ TotalFrom.Header(name)  => total(request, from, response.header(name))
     }
@@ -176,8 +176,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
         if (inPlace) PageDigest.of(scan.blocks(scanned, buffer)) else PageDigest.of(buffer)
       case _ => 0L
     }
-    val compared = if (records > 0 && records <= request.size) listMarks.wanted(request, records) else Nil
-    Counted(records, said, content, digests.read(buffer, request.first, compared))
+    val compared = if (records > 0 && records <= request.size) listMarks.candidates(request, records) else Nil
+    Counted(records, totalCount, content, digests.read(buffer, request.first, compared))
   }
 
   private def total(request: PageRequest, from: TotalFrom, text: Option[String]): Option[Long] =

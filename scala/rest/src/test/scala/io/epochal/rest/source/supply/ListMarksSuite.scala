@@ -12,12 +12,12 @@ final class ListMarksSuite extends AnyFunSuite {
 
   /** The marks after a page whose records have these digests. */
   private def seen(marks: ListMarks, first: Long, digest: Long => String, records: Long = 10): ListMarks =
-    marks.next(Counted(records, digests = marks.wanted(page(first), records).map(n => n -> digest(n))))
+    marks.next(Counted(records, digests = marks.candidates(page(first), records).map(n => n -> digest(n))))
 
   test("a page's last record, those around the poll's bounds and those seen before are wanted, in order") {
-    assert(none.begin(0, 100, Nil).wanted(page(0), 10) == Seq(9))
+    assert(none.begin(0, 100, Nil).candidates(page(0), 10) == Seq(9))
     val marks = none.begin(5, 8, Seq(Mark(3, "c", ""), Mark(30, "x", ""), Mark(2, "b", "/id")))
-    assert(marks.wanted(page(0), 10) == Seq(3, 4, 7, 9) && marks.wanted(page(30), 4) == Seq(33))
+    assert(marks.candidates(page(0), 10) == Seq(3, 4, 7, 9) && marks.candidates(page(30), 4) == Seq(33))
   }
 
   test("a delivered record with another digest is a shift; the first one of a poll counts") {
