@@ -71,7 +71,10 @@ trait ChainedPagination extends Paging {
     }
   }
 
-  private def flagged(flag: MoreFlag, nextToken: ChainedPagination.Next, scanned: ScannedPage): ChainedPagination.Next = {
+  private def flagged(
+      flag: MoreFlag,
+      nextToken: ChainedPagination.Next,
+      scanned: ScannedPage): ChainedPagination.Next = {
     def mismatch(found: String) = Left(NoPage.Mismatch(found))
     val flagText = scanned.values.get(flag.pointer).flatten
     def value = flagText.fold("")(HttpFailure.shown)

@@ -68,7 +68,8 @@ final private[rest] case class TimeWindow(
     val windowEndpoint = endpointOf(response.endpoint, position.window)
     within.follows(response.copy(endpoint = windowEndpoint, token = position.page)).map { nextPage =>
       val paged = position.paged || nextPage.nonEmpty && within.hasNextName
-      val again = nextPage.exists(_ => within.page(windowEndpoint, nextPage) == within.page(windowEndpoint, position.page))
+      val again =
+        nextPage.exists(_ => within.page(windowEndpoint, nextPage) == within.page(windowEndpoint, position.page))
       val follows =
         if (nextPage.isEmpty || again && response.scanned.records == 0) {
           // Without the keys of its records, the next window cannot begin before its end.

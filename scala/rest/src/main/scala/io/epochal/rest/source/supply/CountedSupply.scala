@@ -23,7 +23,7 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
   private var fetching = false
   private var once = false
 
-  /** End of the records known to exist, some of which were not received when a budget was spent. */
+  /** End of the records known to exist; a spent budget left some of them unreceived. */
   private var waiting = 0L
 
   override def known: Option[Extent] = frontier.known
