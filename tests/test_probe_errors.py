@@ -31,7 +31,7 @@ PAGE = b"<!doctype html><html><head><title>Sign in</title></head><form><input ty
         (b"", 404, "application/json", "HTTP_STATUS", "Check the path"),
         (b"", 500, "application/json", "HTTP_STATUS", "The server failed"),
         (b"", 400, "application/json", "HTTP_STATUS", "documentation names parameters"),
-        (PAGE, 200, "text/html", "HTTP_BODY_INVALID", "page of HTML titled 'Sign in'.*page to log in"),
+        (PAGE, 200, "text/html", "HTTP_BODY_INVALID", "page of HTML titled 'Sign in'.*login page"),
         (b"<html><body>Hi</body></html>", 200, "text/html", "HTTP_BODY_INVALID", "address for browsers"),
         (b"<?xml version='1.0'?><a/>", 200, "application/xml", "HTTP_BODY_INVALID", "XML"),
         (b'[{"id": 1}, {"id"', 200, "application/json", "HTTP_BODY_INVALID", "it is no JSON"),
@@ -156,7 +156,7 @@ def test_a_redirection_on_the_same_server_is_followed() -> None:
     ("target", "said"),
     [
         ("https://other.invalid/x?token=s3cret", "https://other.invalid/x.*set url to that address"),
-        ("/login?next=/comments", "page to log in"),
+        ("/login?next=/comments", "login page"),
     ],
 )
 def test_a_redirection_to_another_server_is_refused(target: str, said: str) -> None:
