@@ -8,12 +8,12 @@ import org.apache.spark.SparkThrowable;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Our exception as one that Spark knows: with a condition (`EPOCHAL.DATA_LOSS`) and the values as message parameters, which reach
- * PySpark's `getCondition()` and `getMessageParameters()`, Spark Connect's error details and query events. The parameter `markup` is the
- * message with references to options, where it has some.
+ * An {@code EpochalException} that Spark recognises. Its condition ({@code EPOCHAL.DATA_LOSS}) and message parameters reach
+ * PySpark's {@code getCondition()} and {@code getMessageParameters()}, Spark Connect's error details and query events. The
+ * parameter {@code markup} is the message with its references to options, if it has any.
  *
- * In Java, because a Scala class would get a method for every default method of the interface, and with it a reference to classes
- * that older Sparks do not have.
+ * <p>Written in Java: a Scala class would get a forwarder for every default method of the interface, and so a reference to
+ * classes that older Spark versions lack.
  */
 public final class SparkEpochalException extends EpochalException implements SparkThrowable {
   private static final long serialVersionUID = 1L;
@@ -35,13 +35,13 @@ public final class SparkEpochalException extends EpochalException implements Spa
     return parameters;
   }
 
-  /** None; Spark would look for the condition among its own. */
+  /** None: Spark would look the condition up among its own. */
   @Override
   public String getSqlState() {
     return null;
   }
 
-  /** Found by name: `META-INF/services` of this jar. */
+  /** Service provider, registered in {@code META-INF/services} of this jar. */
   public static final class Maker implements EpochalException.Maker {
     @Override
     public EpochalException make(

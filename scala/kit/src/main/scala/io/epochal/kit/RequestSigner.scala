@@ -5,10 +5,10 @@ import java.util.{Map => JavaMap}
 
 import io.epochal.core.annotation.Stable
 
-/** Signs requests, where an API has a scheme of its own. Named by the option `signerClass`; to be found on the class path of
-  * driver and executors, with a public constructor that takes nothing.
+/** Signs requests for an API with a scheme of its own. The option `signerClass` names the implementation, which must be on the
+  * class path of driver and executors and have a public constructor without parameters.
   *
-  * There is an object for each stream on the driver, and for each task. Its threads may sign at the same time.
+  * The driver creates one object per stream, and one per task. Its threads may sign at the same time.
   */
 @Stable
 trait RequestSigner {
@@ -18,26 +18,26 @@ trait RequestSigner {
     * @param settings
     *   the options `signer.*`, without that prefix; secret
     * @throws IllegalArgumentException
-    *   what is wrong with them; its message is shown, and must not repeat them
+    *   what is wrong with them; its message is shown, and must not repeat their values
     */
   def configure(settings: JavaMap[String, String]): Unit
 
-  /** Called just before a request is sent, and anew for each try: a signature may hold the time.
+  /** Called just before a request is sent, and again for each retry: a signature may contain the time.
     *
     * @return
-    *   headers to add; they replace those of the same name
+    *   headers to add; they replace headers of the same name
     */
   def sign(request: UnsignedRequest): JavaMap[String, String]
 }
 
-/** A request as it will be sent, but for its signature.
+/** A request before it is signed, otherwise as it will be sent.
   *
   * @param uri
   *   with the query, encoded
   * @param headers
-  *   ours and the user's; the connection's own (Host, Content-Length) come later
+  *   Epochal's and the user's; the connection's own (Host, Content-Length) are added later
   * @param body
-  *   empty where there is none; not to be changed
+  *   empty if there is none; must not be modified
   */
 @Stable
 final class UnsignedRequest(

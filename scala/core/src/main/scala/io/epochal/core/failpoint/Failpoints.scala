@@ -6,7 +6,7 @@ import java.sql.SQLException
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
 
-/** A step of the sink at which a test can make something happen. */
+/** A step of the sink at which a test can inject a failure. */
 sealed abstract class Failpoint(val name: String)
 
 object Failpoint {
@@ -15,10 +15,10 @@ object Failpoint {
   case object BeforeTaskCommit extends Failpoint("task.before-commit")
   case object AfterTaskCommit extends Failpoint("task.after-commit")
 
-  /** An attempt's rows are in staging, its message is not sent. */
+  /** An attempt's rows are in staging; its commit message is not sent. */
   case object TaskStaged extends Failpoint("task.staged")
 
-  /** An attempt's transaction is prepared, its message is not sent. */
+  /** An attempt's transaction is prepared; its commit message is not sent. */
   case object TaskPrepared extends Failpoint("task.prepared")
   case object BeforeLedgerLock extends Failpoint("ledger.before-lock")
   case object AfterLoad extends Failpoint("rows.loaded")
@@ -30,11 +30,11 @@ object Failpoint {
   case object BeforeCommitPrepared extends Failpoint("prepared.before-commit")
   case object AfterCommitPrepared extends Failpoint("prepared.after-commit")
 
-  /** Before and after the COMMIT of rows that are stored in the middle of an epoch. */
+  /** Before and after the COMMIT of rows stored in the middle of an epoch. */
   case object BeforeFlushCommit extends Failpoint("flush.before-commit")
   case object AfterFlushCommit extends Failpoint("flush.after-commit")
 
-  /** Before what no epoch needs is removed. */
+  /** Before removing data that no epoch needs. */
   case object BeforeCleanup extends Failpoint("cleanup.before")
 
   val all: Seq[Failpoint] =
@@ -74,7 +74,7 @@ private[epochal] object Failpoints {
 
   @volatile private var armed: Seq[Armed] = parse(System.getProperty(Property))
 
-  /** For tests in this JVM: as if it had been started with the property. */
+  /** For tests in this JVM: arms failpoints as the system property does. */
   def arm(spec: String): Unit = {
     held.clear()
     armed = parse(spec)
@@ -119,7 +119,7 @@ private[epochal] object Failpoints {
       }
     }
 
-    /** Adds the thread's name to the file; false where the file is gone. */
+    /** Adds the thread's name to the file; false if the file no longer exists. */
     private def announce(file: Path): Boolean =
       try {
         Files.writeString(file, s"${Thread.currentThread.getName}\n", WRITE, APPEND): Unit
@@ -127,6 +127,6 @@ private[epochal] object Failpoints {
       } catch { case _: NoSuchFileException => false }
   }
 
-  /** Whether a thread waits, or has waited, at the point since it was armed. */
+  /** Whether a thread waits, or has waited, at the failpoint since it was armed. */
   def isHeld(point: Failpoint): Boolean = held.contains(point)
 }

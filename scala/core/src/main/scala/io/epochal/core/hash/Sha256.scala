@@ -7,12 +7,14 @@ import java.util.HexFormat
 /** SHA-256 (FIPS 180-4), as lower-case hexadecimal digits. */
 object Sha256 {
 
-  /** @param bytes
-    *   how many of the 32 bytes are wanted, from the first; each is two digits
+  /** The hash of bytes.
+    *
+    * @param bytes
+    *   how many of the 32 bytes to return, from the first; each is two digits
     */
   def hex(content: Array[Byte], bytes: Int): String =
     HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(content), 0, bytes)
 
-  /** The same of a text in UTF-8. */
+  /** The hash of a text in UTF-8. */
   def hex(text: String, bytes: Int): String = hex(text.getBytes(UTF_8), bytes)
 }

@@ -1,56 +1,57 @@
 package io.epochal.core.journal
 
-/** Files in one directory, each written once. What the journal needs of a file system, and no more: no rename, no append,
-  * no lock.
+/** Write-once files in one directory: all that the journal requires of a file system. No rename, no append, no lock.
   *
-  * All methods throw java.io.IOException where the store fails.
+  * All methods throw java.io.IOException if the store fails.
   */
 trait FileStore {
 
-  /** A new file. One that exists already is an error. It may be seen by others from now on, or only once it is closed. */
+  /** Creates a file; an existing one is an error. The file may be visible to others immediately, or only once it is closed. */
   def create(name: String): FileOutput
 
-  /** @throws java.nio.file.NoSuchFileException
-    *   where there is none
+  /** Opens a file for reading.
+    *
+    * @throws java.nio.file.NoSuchFileException
+    *   if it does not exist
     */
   def open(name: String): FileInput
 
-  /** Whether a file is there. */
+  /** Whether a file exists. */
   def exists(name: String): Boolean
 
-  /** The names of all files; none where there is no such directory. One that cannot be read is a failure. */
+  /** The names of all files; empty if the directory does not exist. Throws if the directory cannot be read. */
   def names(): Seq[String]
 
-  /** Removes a file, if it is there. */
+  /** Removes a file, if it exists. */
   def delete(name: String): Unit
 
-  /** Whether `FileOutput.sync` makes what was written readable and durable while the file is still open, so that more can follow.
-    * Where it does not, only `close` does.
+  /** Whether `FileOutput.sync` makes the bytes written so far readable and durable while the file stays open. If not, only
+    * `close` does.
     */
   def syncsOpenFiles: Boolean = false
 }
 
-/** A file that is being written, by one thread. */
+/** A file open for writing, by one thread. */
 trait FileOutput extends AutoCloseable {
   def write(bytes: Array[Byte], from: Int, length: Int): Unit
 
-  /** Makes what was written survive what the store can survive. A store that does so at `close` has nothing to do here. */
+  /** Makes the bytes written so far as durable as the store can. A store that does so at `close` has nothing to do here. */
   def sync(): Unit
 
-  /** Ends the file: it is whole if and only if this returns. Does nothing when called again. */
+  /** Ends the file, which is complete if and only if this returns. Later calls do nothing. */
   override def close(): Unit
 }
 
-/** A file that is being read, by one thread. */
+/** A file open for reading, by one thread. */
 trait FileInput extends AutoCloseable {
 
   /** In bytes. */
   def length: Long
 
-  /** Reads exactly so many bytes.
+  /** Reads exactly `length` bytes.
     *
     * @throws java.io.EOFException
-    *   where the file ends before
+    *   if the file ends before
     */
   def read(position: Long, into: Array[Byte], from: Int, length: Int): Unit
 }

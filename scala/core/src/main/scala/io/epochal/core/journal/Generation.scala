@@ -5,10 +5,10 @@ import java.util.Locale
 
 import scala.util.Try
 
-/** Which run may add to a journal: the one with the highest generation. A file for each run, in a directory of their own.
+/** Decides which run may add to a journal: the one with the highest generation. Each run has one file, in a separate directory.
   *
   * @param run
-  *   32 hexadecimal digits that no other run has
+  *   32 hexadecimal digits, unique to the run
   */
 final private[epochal] class Generation(store: FileStore, run: String, val number: Long) {
   private val name = Generation.name(number, run)
@@ -16,7 +16,7 @@ final private[epochal] class Generation(store: FileStore, run: String, val numbe
   /** Whether no other run has claimed this generation or a higher one.
     *
     * @throws java.io.IOException
-    *   where that cannot be found out
+    *   if that cannot be determined
     */
   def isOwn: Boolean = {
     val names = store.names()
@@ -26,7 +26,7 @@ final private[epochal] class Generation(store: FileStore, run: String, val numbe
     own
   }
 
-  /** Removes what earlier runs left. */
+  /** Removes the files of earlier runs. */
   private def sweep(): Unit =
     store.names().filter(Generation.number(_).exists(_ < number)).foreach(old => Try(store.delete(old)))
 }
@@ -34,8 +34,8 @@ final private[epochal] class Generation(store: FileStore, run: String, val numbe
 private[epochal] object Generation {
   private val Name = "(\\d{19})-[0-9a-f]{32}[.]run".r
 
-  /** Claims a generation above all that are there, and above `known`. Of two runs that claim at once, the later to look sees the
-    * other's file and goes higher: one of them stays the only highest.
+  /** Claims a generation above all existing ones and above `known`. If two runs claim at once, the later one to look sees the
+    * other's file and claims a higher generation: only one run stays the highest.
     */
   @scala.annotation.tailrec
   def claim(store: FileStore, run: String, known: Long): Generation = {
@@ -50,7 +50,7 @@ private[epochal] object Generation {
     } else claim(store, run, next)
   }
 
-  /** The highest that was ever claimed and not removed; 0: there is none. */
+  /** The highest generation whose file exists; 0 if there is none. */
   def highest(store: FileStore): Long = store.names().flatMap(number(_)).maxOption.getOrElse(0L)
 
   def name(number: Long, run: String): String = s"${"%019d".formatLocal(Locale.ROOT, number)}-$run.run"

@@ -7,27 +7,27 @@ import java.util.UUID
 import scala.collection.concurrent.TrieMap
 import scala.util.Using
 
-/** What a source has received and cannot ask for again, kept in the query's checkpoint until it is delivered.
+/** Keeps rows that a source has received and cannot request again in the query's checkpoint, until they are delivered.
   *
-  * The journal is a directory of segments, files that are written once. The offsets in Spark's own log alone decide which of
-  * them count. Rows are numbered from 0 in the order in which they were received.
+  * The journal is a directory of segments, files that are written once. Only the offsets in Spark's log decide which segments
+  * count. Rows are numbered from 0 in the order of receipt.
   *
-  *   - '''J1''' A segment's name is given once: it holds the run's random id. A file is never opened again for writing.
+  *   - '''J1''' A segment's name is unique: it contains the run's random id. A file is never reopened for writing.
   *   - '''J2''' A segment counts if and only if an offset in Spark's log names it. Any other file is garbage.
-  *   - '''J3''' An offset names a segment only after the segment was written to its end, synced and closed.
-  *   - '''J4''' What an offset says of a segment decides every byte that is read of it: position and checksum of the index, and the
-  *     index those of the frames. What does not fit is damage, never rows.
-  *   - '''J5''' The segments of an offset follow each other without a gap or an overlap, and hold all rows from the start of its
-  *     batch on: two offsets and the segments of the second give the rows of a batch, always the same.
-  *   - '''J6''' The offset that names a segment also says where the origin is to be asked next. Both are logged in one write: what
-  *     was received is neither asked for again nor passed over.
-  *   - '''J7''' A frame is what was received at once, or a part of it. It is journalled whole, and may be delivered in parts, by
-  *     batches that end within it.
-  *   - '''J8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs, and no offset
-  *     from there on names it. A run does not know the epochs of earlier ones: of what lies before its first committed epoch, the
-  *     last [[Journal.Kept]] segments stay.
-  *   - '''J9''' What a run received and did not log is garbage that the next run removes, once an offset of its own is logged: from
-  *     then on Spark lets no run before it log one.
+  *   - '''J3''' An offset names a segment only after the segment was completed, synced and closed.
+  *   - '''J4''' The offset determines every byte that is read of a segment: it holds position and checksum of the index, and
+  *     the index those of the frames. Any mismatch is damage, never rows.
+  *   - '''J5''' The segments of an offset are contiguous and hold all rows from the start of its batch: two offsets and the
+  *     segments of the second determine the rows of a batch.
+  *   - '''J6''' The offset that names a segment also holds the position from which the origin is read next. One write logs
+  *     both: received rows are neither requested twice nor skipped.
+  *   - '''J7''' A frame holds rows that were received together, or a part of them. It is journalled whole, and may be delivered
+  *     in parts, by batches that end within it.
+  *   - '''J8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs, and no later
+  *     offset names it. A run does not know the epochs of earlier runs: of the segments before its first committed epoch, the
+  *     last [[Journal.Kept]] stay.
+  *   - '''J9''' Rows that a run received and did not log are garbage. The next run removes them once it has logged an offset of
+  *     its own: from then on Spark lets no earlier run log one.
   *
   * {{{
   *   begin            append            seal               Spark logs the offset        release
@@ -36,12 +36,12 @@ import scala.util.Using
   *             └── a crash, or giveUp: garbage ◀──┘
   * }}}
   *
-  * One thread at a time writes; one at a time plans and releases, which may be another.
+  * One thread at a time writes; one thread at a time, possibly another, plans and releases.
   *
   * @param source
-  *   the identity of the source, which stands in every segment: a checkpoint knows sources by their place in the plan only
+  *   the identity of the source, written into every segment: a checkpoint knows sources only by their place in the plan
   * @param run
-  *   32 hexadecimal digits that no other run has
+  *   32 hexadecimal digits, unique to the run
   */
 final class Journal(
     store: FileStore,
@@ -53,21 +53,21 @@ final class Journal(
   private var committed = Vector.empty[Journal.Commit]
   private var swept = false
 
-  /** A new segment for the rows from `from` on. */
+  /** Begins a segment for the rows from `from` on. */
   def begin(from: Long): SegmentWriter = {
     written += 1
     new SegmentWriter(store, Segment.name(from, run, written), source, from)
   }
 
-  /** Ends a segment, and remembers its frames. */
+  /** Seals a segment, and remembers its frames. */
   def seal(writer: SegmentWriter): Segment = {
     val (segment, frames) = writer.seal()
     known += segment.name -> frames
     segment
   }
 
-  /** What is to be read for the rows `from` to `until`, and which of them are gone. Each segment was seen when this returns: who
-    * does not find it afterwards looks elsewhere.
+  /** Plans the read of the rows `from` to `until`, with gaps for missing rows. Each segment existed when this returns: a task
+    * that does not find one runs on a host that does not share the directory.
     *
     * @param segments
     *   of the offset that ends the batch
@@ -82,7 +82,7 @@ final class Journal(
     JournalPlan(parts.flatMap(_.getOrElse(Nil)), (holes ++ parts.flatMap(_.left.toOption)).sortBy(_.from))
   }
 
-  /** Marks an epoch as done, and removes what no replay can need any more (J8). Idempotent.
+  /** Commits an epoch, and removes segments that no replay can need any more (J8). Idempotent.
     *
     * @param until
     *   the row after the epoch's last
@@ -99,14 +99,14 @@ final class Journal(
       if (committed.size > Journal.Kept && (left || !swept)) sweep(committed.head.until, named)
     }
 
-  /** Removes the segments that other runs began at a row or behind it (J9).
+  /** Removes the segments that other runs began at or after a row (J9).
     *
     * @param behind
-    *   the row after the last one that any run before this one has logged
+    *   the row after the last one that any earlier run has logged
     * @param segments
-    *   of an offset of this run that is logged
+    *   of an offset that this run has logged
     * @param isLast
-    *   asked when the files are known: whether no later run has begun, whose files would be among them
+    *   whether no later run has begun, whose files would be among those found; evaluated after the files are listed
     */
   def sweepOrphans(behind: Long, segments: Seq[Segment], isLast: => Boolean = true): Unit = {
     val named = segments.map(_.name).toSet
@@ -117,7 +117,7 @@ final class Journal(
 
   private def sweep(floor: Long, named: Set[String]): Unit = {
     val below = store.names().flatMap(name => Segment.from(name).filter(_ < floor).map(_ -> name))
-    // The last of them may have rows on both sides.
+    // The last segment may hold rows on both sides.
     val last = below.map(_._1).maxOption
     val garbage = below.collect { case (from, name) if !named(name) && !last.contains(from) => name }
     garbage.foreach(store.delete)
@@ -125,7 +125,7 @@ final class Journal(
     swept = true
   }
 
-  /** Of files that begin at the same row one may be a segment, and the others what runs left that were killed. */
+  /** Of the files that begin at the same row, one may be a segment, and the others the remains of killed runs. */
   private def sweepEarlier(floor: Long): Unit = {
     val earlier = store.names().flatMap(name => Segment.from(name).filter(_ < floor).map(_ -> name))
     val kept = earlier.map(_._1).distinct.sorted.takeRight(Journal.Kept).toSet
@@ -165,14 +165,14 @@ object Journal {
 
   final private case class Commit(until: Long, named: Set[String])
 
-  /** Reads the payload of a frame, and checks it.
+  /** Reads and checks the payload of a frame.
     *
     * @param into
-    *   gives an array with room for so many bytes
+    *   returns an array with room for the given number of bytes
     * @throws JournalDamage
-    *   where the file is not the one that was written
+    *   if the file is not the one that was written
     * @throws java.io.IOException
-    *   where it cannot be read now
+    *   if it cannot be read now
     */
   def read(file: FileInput, slice: Slice)(into: Int => Array[Byte]): Unit = {
     val frame = slice.frame
@@ -186,11 +186,11 @@ object Journal {
   }
 }
 
-/** What is to be read for the rows of a batch, in order, and which of them are gone. */
+/** The slices to read for the rows of a batch, in order, and the gaps for missing rows. */
 final case class JournalPlan(slices: Seq[Slice], gaps: Seq[Gap]) {
 
-  /** At most `parts` groups of slices that follow each other, of about as many rows each. How many groups there are tells which:
-    * asked for as many, or for more, it gives the same.
+  /** At most `parts` groups of consecutive slices with about equal numbers of rows. Stable in the number of groups: if it
+    * returned n groups, any `parts` of at least n gives the same groups.
     */
   @scala.annotation.tailrec
   def split(parts: Int): Seq[Seq[Slice]] = {
@@ -210,12 +210,12 @@ final case class JournalPlan(slices: Seq[Slice], gaps: Seq[Gap]) {
   }
 }
 
-/** Rows of a frame: `take` of them, after the first `skip`. */
+/** A part of a frame: `take` rows, after the first `skip`. */
 final case class Slice(segment: String, frame: Frame, skip: Int, take: Int) {
 
-  /** The number of its first row. */
+  /** The number of the first row. */
   def first: Long = frame.first + skip
 }
 
-/** Rows that the journal should have and has not. */
+/** Rows that are missing from the journal. */
 final case class Gap(from: Long, until: Long, reason: String)

@@ -10,16 +10,16 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-/** A sealed file of the journal, as an offset names it: enough to tell whether what is in the file is what was written.
+/** A sealed file of the journal, as an offset describes it: enough to verify the content of the file.
   *
   * @param name
   *   of the file, in the journal's directory
   * @param from
-  *   its first row, counted from 0
+  *   the first row, counted from 0
   * @param until
-  *   the row after its last
+  *   the row after the last
   * @param index
-  *   where in the file its index begins
+  *   position of the index in the file
   * @param bytes
   *   length of the file
   * @param crc
@@ -34,7 +34,7 @@ final case class Segment(name: String, from: Long, until: Long, index: Long, byt
 object Segment {
   private val Name = "(\\d{19})-[0-9a-f]{32}-\\d{1,9}[.]seg".r
 
-  /** A name that no other run gives: rows from `from` on, written by `run` as its `number`th.
+  /** A unique name for the segment with the rows from `from` on, the `number`th of `run`.
     *
     * @param run
     *   32 hexadecimal digits
@@ -43,16 +43,16 @@ object Segment {
 
   def isName(text: String): Boolean = Name.matches(text)
 
-  /** The first row of the segment with that name; None where it is no segment's. */
+  /** The first row of the segment with that name; None if it is not a segment's name. */
   def from(name: String): Option[Long] = name match {
     case Name(row) => row.toLongOption
     case _         => None
   }
 
-  /** Whether a run gave the name. */
+  /** Whether the segment with that name belongs to a run. */
   def isOf(name: String, run: String): Boolean = name.contains(s"-$run-")
 
-  /** Adds the fields of a segment, always in the same order. */
+  /** Writes the fields of a segment, always in the same order. */
   def write(segment: Segment, fields: ObjectNode): Unit = {
     fields.put("name", segment.name)
     fields.put("from", segment.from).put("until", segment.until)
@@ -61,14 +61,16 @@ object Segment {
     ()
   }
 
-  /** Adds the field of all segments of an offset. */
+  /** Writes the field for all segments of an offset. */
   def writeAll(segments: Seq[Segment], fields: ObjectNode): Unit = {
     val array = fields.putArray("segments")
     segments.foreach(write(_, array.addObject()))
   }
 
-  /** @throws IllegalArgumentException
-    *   where these are no segments that follow each other (J5), with the reason
+  /** Reads the segments of an offset.
+    *
+    * @throws IllegalArgumentException
+    *   with the reason, if they are not contiguous segments (J5)
     */
   def readAll(fields: ObjectNode): Seq[Segment] = {
     require(fields.path("segments").isArray, "\"segments\" is not an array")
@@ -79,8 +81,10 @@ object Segment {
     segments
   }
 
-  /** @throws IllegalArgumentException
-    *   where it is no segment, with the reason
+  /** Reads a segment.
+    *
+    * @throws IllegalArgumentException
+    *   with the reason, if it is not one
     */
   def read(node: JsonNode): Segment = {
     def number(field: String): Long = {
@@ -102,14 +106,14 @@ object Segment {
   }
 }
 
-/** Some of a segment's rows, as they came: they are read together or not at all.
+/** Rows of a segment that are read together or not at all, in order of receipt.
   *
   * @param position
   *   of its payload in the file
   * @param length
   *   bytes of the payload
   * @param first
-  *   the number of its first row
+  *   the number of the first row
   * @param crc
   *   of the number of rows and the payload
   */
@@ -181,10 +185,10 @@ private[journal] object SegmentFormat {
   /** The last four bytes of an index. */
   def crcIn(index: Array[Byte]): Int = ByteBuffer.wrap(index).getInt(index.length - 4)
 
-  /** The frames of a segment, read from its file and checked against what the offset says.
+  /** The frames of a segment, read from its file and checked against the offset.
     *
     * @throws JournalDamage
-    *   where the file is not the one that was written
+    *   if the file is not the one that was written
     */
   def frames(file: FileInput, segment: Segment, source: String): IndexedSeq[Frame] = {
     def damaged(reason: String) = new JournalDamage(segment.name, reason)
@@ -244,6 +248,6 @@ private[journal] object SegmentFormat {
   }
 }
 
-/** A segment's file is not what the offset says of it: it is missing, cut off, damaged, or another's. */
+/** A segment's file does not match the offset: it is missing, truncated, damaged, or belongs to another source. */
 final class JournalDamage(val segment: String, val reason: String)
     extends Exception(s"The journal's segment $segment cannot be read: $reason")

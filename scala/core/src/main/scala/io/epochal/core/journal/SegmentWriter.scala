@@ -2,7 +2,7 @@ package io.epochal.core.journal
 
 import scala.util.control.NonFatal
 
-/** A segment while it is written, by one thread: frames are added, and then it is sealed, or given up. */
+/** Writes a segment, in one thread: frames are appended, then the segment is sealed or discarded. */
 final class SegmentWriter private[journal] (store: FileStore, val name: String, source: String, val from: Long) {
   import SegmentWriter._
 
@@ -14,20 +14,20 @@ final class SegmentWriter private[journal] (store: FileStore, val name: String, 
   private val file = store.create(name)
   write(header, 0, header.length)
 
-  /** The row after the last one added. */
+  /** The row after the last appended one. */
   def until: Long = row
 
   /** So far. */
   def bytes: Long = position
 
-  /** Adds rows that belong together.
+  /** Appends a frame.
     *
     * @param rows
-    *   how many, at least 1
+    *   the number of rows, at least 1
     * @param bytes
-    *   holds them, from `offset` on
+    *   holds the payload, from `offset` on
     * @throws java.io.IOException
-    *   the segment is given up then
+    *   if the store fails; the segment is then discarded
     */
   def append(rows: Int, bytes: Array[Byte], offset: Int, length: Int): Unit = {
     require(state == Open, s"the segment $name is $state")
@@ -44,7 +44,7 @@ final class SegmentWriter private[journal] (store: FileStore, val name: String, 
     * @return
     *   the segment with its frames
     * @throws java.io.IOException
-    *   the segment is given up then
+    *   if the store fails; the segment is then discarded
     */
   def seal(): (Segment, IndexedSeq[Frame]) = {
     require(state == Open && row > from, s"the segment $name is $state, with ${row - from} rows")
@@ -60,7 +60,7 @@ final class SegmentWriter private[journal] (store: FileStore, val name: String, 
     (Segment(name, from, row, at, position, SegmentFormat.crcIn(index)), all)
   }
 
-  /** Removes what is there of it. A sealed one stays. */
+  /** Discards an unsealed segment. A sealed one stays. */
   def giveUp(): Unit = if (state == Open) {
     state = GivenUp
     quietly(file.close())
@@ -83,13 +83,13 @@ final class SegmentWriter private[journal] (store: FileStore, val name: String, 
 
 private object SegmentWriter {
 
-  /** Open → Sealed, or Open → GivenUp; nothing leads back. */
+  /** Open → Sealed, or Open → GivenUp; both are final. */
   sealed trait State
   case object Open extends State
   case object Sealed extends State
   case object GivenUp extends State
 
-  /** For what is left of a segment that no offset will name: a file that cannot be removed is garbage (J2). */
+  /** Cleans up a segment that no offset will name: a file that cannot be removed is garbage (J2). */
   private def quietly(body: => Unit): Unit =
     try body
     catch { case NonFatal(_) => () }

@@ -3,17 +3,17 @@ package io.epochal.core.ledger
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.NameList
 
-/** What the ledger may find changed. An id that was accepted is no longer what the ledger holds after the claim: so the
-  * same option, left in a job, accepts nothing more.
+/** Changes that the user accepts in the ledger. After the claim the ledger no longer holds an accepted id, so the same option,
+  * left in a job, accepts nothing more.
   *
   * @param accepted
-  *   ids of queries that this one may take over from, of targets that it may leave, of sinks that it may write beside
+  *   ids of queries to take over from, of targets to leave, of sinks to write beside
   * @param replaces
-  *   whether the first epoch of a query empties the target: whatever is there gives way to what the query sends
+  *   whether the first epoch of a query empties the target first
   */
 final case class OnNewQuery(accepted: Set[String], replaces: Boolean = false) {
 
-  /** Of the ids that must be accepted all, when some are not. */
+  /** The ids, if some of them are not accepted. */
   private[ledger] def missing(ids: Seq[String]): Option[Seq[String]] = Option.when(!ids.forall(accepted))(ids)
 }
 
@@ -25,7 +25,7 @@ object OnNewQuery {
 /** A run that wants to write.
   *
   * @param known
-  *   what the ledger has of this very query id from before another query took the sink over; None when it never had it
+  *   the ledger's row of this query from before another query took the sink over; None if there is none
   */
 final case class Claim(
     sinkId: String,
@@ -37,7 +37,7 @@ final case class Claim(
     known: Option[LedgerRow] = None
 )
 
-/** How a run becomes the one that may write (K4, K5). Values in, values out; the sink reads and writes the ledger.
+/** Decides whether a run becomes the one that may write (K4, K5). Pure: the sink reads and writes the ledger.
   *
   * {{{
   *             claim (no row)                       claim (newer run: generation + 1)
@@ -48,16 +48,16 @@ final case class Claim(
   * }}}
   *
   * A query that replaces another one only raises the generation. The row stays the other's, with its last epoch, until the
-  * first epoch of the new query commits ([[EpochDecision.Replace]]): if that never happens, the other goes on where it was.
+  * first epoch of the new query commits ([[EpochDecision.Replace]]): if that never happens, the other resumes where it was.
   */
 object Claim {
 
-  /** What the ledger must hold after the claim.
+  /** The ledger's row after the claim.
     *
     * @param current
-    *   the sink's row, locked; None when there is none
+    *   the sink's row, locked; None if there is none
     * @param others
-    *   the rows of other sinks whose target is this one
+    *   the rows of other sinks with this target
     */
   def decide(claim: Claim, current: Option[LedgerRow], others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] =
     current match {
@@ -65,8 +65,8 @@ object Claim {
       case Some(row) => again(claim, row, others)
     }
 
-  /** This very query under another sink id is the same sink with a new name: it would write its last epoch twice, so it is
-    * refused even where a second sink is welcome.
+  /** The same query under another sink id is the same sink with a new name. It would write its last epoch twice, so it is
+    * rejected even if a second sink is accepted.
     */
   private def fresh(claim: Claim, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] =
     others
@@ -108,15 +108,15 @@ object Claim {
       }
   }
 
-  /** A claim that is tried again after a lost response is the same claim.
+  /** The next generation. A claim that is retried after a lost response keeps its generation.
     *
     * @param isAgain
-    *   whether a row with the run's id is what its claim has left
+    *   whether a row with the run's id is the result of its claim
     */
   private def next(claim: Claim, row: LedgerRow, isAgain: Boolean): Long =
     if (isAgain && row.runId == claim.runId) row.generation else row.generation + 1
 
-  /** A query that was replaced itself does not send its first rows again. */
+  /** A query that was itself replaced does not send its first rows again. */
   private def incomplete(claim: Claim, row: LedgerRow): Option[EpochalException] =
     claim.known
       .flatMap(_.last)

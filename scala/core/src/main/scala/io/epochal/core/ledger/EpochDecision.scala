@@ -2,7 +2,7 @@ package io.epochal.core.ledger
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** What to do when an epoch comes again and its offsets cannot be read. */
+/** The policy for a replayed epoch whose offsets cannot be read. */
 sealed abstract class OnEpochMismatch(val name: String)
 
 object OnEpochMismatch {
@@ -12,18 +12,18 @@ object OnEpochMismatch {
   val all: Seq[OnEpochMismatch] = Seq(Fail, Keep)
 }
 
-/** What to do when the ledger has no epoch of a query that is behind its first one. The answer is for one epoch: it says
-  * nothing of the epoch at which a ledger may be lost again.
+/** The policy for a ledger that lacks an epoch although the query is past its first one. It applies to one epoch, not to a
+  * later loss of the ledger.
   */
 sealed trait OnLedgerEmpty
 
 object OnLedgerEmpty {
   case object Fail extends OnLedgerEmpty
 
-  /** The epoch's rows are not in the table: it is written, and the ledger begins with it. */
+  /** The epoch's rows are not in the table: the epoch is written, and the ledger begins with it. */
   final case class Write(epoch: Long) extends OnLedgerEmpty
 
-  /** The epoch's rows are in the table: the ledger begins with it, and nothing is written. */
+  /** The epoch's rows are in the table: the ledger begins with the epoch, and no rows are written. */
   final case class Skip(epoch: Long) extends OnLedgerEmpty
 }
 
@@ -32,11 +32,11 @@ object OnLedgerEmpty {
   * @param queryId
   *   of the run's query
   * @param generation
-  *   what the run's claim got
+  *   from the run's claim
   * @param runId
-  *   the run: a ledger that was set back can give the same generation again, but not to the same run
+  *   the run: a ledger restored from a backup can assign the same generation again, but not to the same run
   * @param offsetsHash
-  *   hash of the offsets that Spark's checkpoint holds for the epoch; None when they cannot be read
+  *   hash of the epoch's offsets in Spark's checkpoint; None if they cannot be read
   */
 final case class EpochAttempt(
     queryId: String,
@@ -50,30 +50,32 @@ final case class EpochAttempt(
   def applied: AppliedEpoch = AppliedEpoch(epoch, trigger, offsetsHash, digest)
 }
 
-/** What becomes of an epoch (K3, K5). */
+/** The decision about an epoch (K3, K5). */
 sealed trait EpochDecision
 
 object EpochDecision {
 
-  /** Its rows and `row` are to be committed in one transaction. */
+  /** Commit its rows and `row` in one transaction. */
   final case class Apply(row: LedgerRow) extends EpochDecision
 
-  /** Its rows and `row` are to be committed in one transaction that empties the target first. Where `row` is of another query
-    * than the ledger's, the ledger is to keep what that one had.
+  /** Empty the target, and commit the epoch's rows and `row`, in one transaction. If the ledger's row belongs to another query,
+    * the ledger keeps it as that query's past.
     */
   final case class Replace(row: LedgerRow) extends EpochDecision
 
-  /** Its rows are there, as the user says: `row` alone is to be committed. */
+  /** The user states that its rows are in the table: commit `row` alone. */
   final case class Adopt(row: LedgerRow) extends EpochDecision
 
-  /** It was applied before: nothing to do, and a success.
+  /** The epoch was applied before: nothing to do, and a success.
     *
     * @param contentDiffers
-    *   the same offsets gave other rows this time: the plan is not repeatable, and the first application stands
+    *   the same offsets produced other rows this time: the plan is not repeatable, and the first application stands
     */
   final case class AlreadyApplied(contentDiffers: Boolean) extends EpochDecision
 
-  /** @param row
+  /** Decides about an epoch.
+    *
+    * @param row
     *   the sink's row, read under its lock
     * @param replaces
     *   whether the query's first epoch empties the target ([[OnNewQuery]])
@@ -112,13 +114,13 @@ object EpochDecision {
   /** After a connection was lost during COMMIT: whether that commit landed (K7).
     *
     * @param row
-    *   the sink's row, read under its lock on a new connection, so that the lost one has ended
+    *   the sink's row, read under its lock on a new connection, which proves that the lost one has ended
     */
   def landed(attempt: EpochAttempt, row: LedgerRow): Either[EpochalException, Boolean] =
     if (fences(attempt, row)) Left(fenced(attempt, row))
     else Right(row.queryId == attempt.queryId && row.last.contains(attempt.applied))
 
-  /** A query that would leave rows out if it replaced another. */
+  /** The error for a query that would omit rows if it replaced another. */
   private[ledger] def incomplete(queryId: String, row: LedgerRow, reason: String): EpochalException =
     Conditions.ReplacementIncomplete(
       "queryId" -> queryId,
@@ -126,7 +128,7 @@ object EpochDecision {
       "sinkId" -> row.sinkId,
       "reason" -> reason)
 
-  /** The claim left the row to the query that was there before. */
+  /** The claim left the row to the previous query. */
   private def replace(
       attempt: EpochAttempt,
       row: LedgerRow,

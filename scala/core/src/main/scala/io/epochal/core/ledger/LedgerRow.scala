@@ -20,39 +20,39 @@ object TriggerMode {
   * @param name
   *   as the database spells it, with its schema
   * @param oid
-  *   the database's own number for it, where there is one: it differs when a table was dropped and made again
+  *   the database's number for it, if there is one: it differs after a table was dropped and recreated
   */
 final case class Target(name: String, oid: Option[Long]) {
 
   /** Distinguishes it from a table that was recreated under its name, where the database can. */
   def id: String = oid.fold(name)(_.toString)
 
-  /** Whether it is the other's table: the same one under another name, or one made anew under the same name. */
+  /** Whether it is the other's table, renamed or not, or a recreated table of the same name. */
   def isTableOf(other: Target): Boolean = name == other.name || oid.exists(other.oid.contains(_))
 
-  /** Whether the rows of this one are not in the other: it is not the same table, renamed or not. */
+  /** Whether this table's rows are not in the other: it is a different table, renamed or not. */
   def isAnotherTable(other: Target): Boolean =
     if (oid.isDefined && other.oid.isDefined) oid != other.oid else name != other.name
 
   override def toString: String = oid.fold(name)(o => s"$name (oid $o)")
 }
 
-/** The database server, to see that a ledger moved: PostgreSQL's system identifier and timeline. */
+/** Identifies the database server, to detect a moved ledger: PostgreSQL's system identifier and timeline. */
 final case class ServerIdentity(id: String, timeline: Option[Long])
 
-/** The last epoch that was applied.
+/** The last applied epoch.
   *
   * @param offsetsHash
-  *   hash of the source offsets that Spark logged for it; None where they could not be read
+  *   hash of the source offsets that Spark logged for it; None if they could not be read
   */
 final case class AppliedEpoch(epoch: Long, trigger: TriggerMode, offsetsHash: Option[String], digest: ContentDigest)
 
-/** One sink's line in the ledger. It commits in the same transaction as the rows of the epoch.
+/** A sink's row in the ledger. It commits in the same transaction as the rows of the epoch.
   *
   * @param last
   *   None until the first epoch is applied
   * @param generation
-  *   grows with every run that claims the sink; only the newest may write
+  *   increases with every run that claims the sink; only the newest may write
   * @param runId
   *   Spark's run id of that run
   */
@@ -68,8 +68,7 @@ final case class LedgerRow(
 
 /** The content of an epoch, independent of order and partitions: the number of rows and the sum of their 64-bit hashes.
   *
-  * Sums do not depend on the order, so a replay with other partitions gives the same digest; and unlike an exclusive or,
-  * a row that comes twice does not vanish.
+  * A replay with other partitions gives the same digest. Unlike with an exclusive or, a duplicated row does not cancel out.
   */
 final case class ContentDigest(rows: Long, sum: Long) {
 

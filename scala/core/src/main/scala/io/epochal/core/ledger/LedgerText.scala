@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** A row of the ledger as one text, for systems whose ledger has a column for texts and no more:
+/** Encodes a row of the ledger as one text, for ledgers with a single text column:
   *
   * {{{
   * {"v":1,"sink":"…","query":"…","run":"…","generation":2,"target":"t","targetId":7,
@@ -15,7 +15,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
   *  "epoch":3,"trigger":"micro-batch","offsets":"…","rows":10,"digest":"…"}
   * }}}
   *
-  * `targetId`, `timeline` and `offsets` are left out where they are not known, the last line before the first epoch.
+  * `targetId`, `timeline` and `offsets` are omitted if unknown, and the last line before the first epoch.
   */
 object LedgerText {
   private val Version = 1
@@ -36,7 +36,9 @@ object LedgerText {
     mapper.writeValueAsString(fields)
   }
 
-  /** @param place
+  /** Decodes a row.
+    *
+    * @param place
     *   of the ledger, for messages
     * @return
     *   Left: LEDGER_VERSION_UNSUPPORTED, LEDGER_DAMAGED

@@ -5,19 +5,19 @@ import java.util.concurrent.ThreadLocalRandom
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** Where the task partitions were at the end of an epoch: rows delivered, whether they were stored then or before.
+/** The positions of the task partitions at the end of an epoch: rows delivered, whether they were stored then or before.
   *
   * @param trigger
   *   under which the rows after it are stored
   * @param offsetsHash
-  *   of the offsets that Spark logged for the epoch; None where they were not logged yet
+  *   of the offsets that Spark logged for the epoch; None if they were not logged yet
   */
 final case class Boundary(epoch: Long, trigger: TriggerMode, offsetsHash: Option[String], ends: Map[Int, Position]) {
 
   def rows: Long = ends.valuesIterator.map(_.rows).sum
 }
 
-/** What the ledger holds of a query that stores rows in the middle of its epochs (K12).
+/** The progress, in the ledger, of a query that stores rows in the middle of its epochs (K12).
   *
   * {{{
   *   rows of a partition, as the source has them
@@ -35,11 +35,11 @@ final case class Progress(boundaries: Seq[Boundary], applied: Map[Int, Position]
 
   def boundary(epoch: Long): Option[Boundary] = boundaries.find(_.epoch == epoch)
 
-  /** Rows that are stored beyond a boundary. */
+  /** The number of rows stored beyond a boundary. */
   def owed(boundary: Boundary): Long =
     boundary.ends.iterator.map { case (partition, end) => applied.get(partition).fold(0L)(_.rows - end.rows) }.sum
 
-  /** Why the positions cannot be those of one query that went on from the boundary. */
+  /** The reason why the positions cannot be those of one query that resumed from the boundary. */
   private[ledger] def contradiction(boundary: Boundary): Option[String] = {
     val partitions = boundary.ends.keySet
     if (partitions != (0 until partitions.size).toSet || partitions != applied.keySet)
@@ -58,21 +58,23 @@ object Progress {
   val Empty: Progress = Progress(Nil, Map.empty)
 }
 
-/** What the end of an epoch of a continuous or real-time query adds to the ledger (K12). Its rows are stored.
+/** The ledger's update at the end of an epoch of a continuous or real-time query (K12). Its rows are stored.
   *
   * @param row
   *   names the epoch in `last`
   * @param boundary
-  *   takes the place of one that an earlier run left of this epoch
+  *   replaces the boundary that an earlier run left for this epoch
   * @param added
-  *   rows by which the query is further than the ledger knew; negative where a shorter run of the epoch follows a longer one
+  *   rows that the ledger did not know of; negative if a shorter run of the epoch follows a longer one
   */
 final case class ProgressCommit(row: LedgerRow, boundary: Boundary, added: Long)
 
 object ProgressCommit {
 
-  /** @param ends
-    *   where each task partition was when its task ended the epoch
+  /** Decides the commit of an epoch.
+    *
+    * @param ends
+    *   the positions of the task partitions when their tasks ended the epoch
     * @param row
     *   the sink's row, read under its lock
     */
@@ -112,7 +114,7 @@ object ProgressCommit {
         .orElse(progress.contradiction(begin.copy(ends = ends)))
 }
 
-/** Which epoch may follow the last one of the ledger. */
+/** Checks which epoch may follow the last one of the ledger. */
 private[ledger] object ProgressOrder {
 
   def refusal(sinkId: String, epoch: Long, trigger: TriggerMode, last: AppliedEpoch): Option[EpochalException] =
@@ -131,11 +133,11 @@ private[ledger] object ProgressOrder {
 /** A job of a continuous or real-time query that is about to start.
   *
   * @param epoch
-  *   its first one: the one after the last that Spark has committed
+  *   its first epoch: the one after the last that Spark has committed
   * @param partitions
   *   its tasks
   * @param offsetsHash
-  *   of what the checkpoint has for the epoch before; None when there is none
+  *   of the offsets in the checkpoint for the epoch before; None if there are none
   */
 final case class ProgressStart(
     queryId: String,
@@ -148,20 +150,22 @@ final case class ProgressStart(
   private[ledger] def before: Long = epoch - 1
 }
 
-/** What the task partitions begin with (K12). */
+/** The positions from which the task partitions start (K12). */
 sealed trait StartDecision {
   def boundary: Boundary
 }
 
 object StartDecision {
 
-  /** They go on from the end of the epoch before. What is stored beyond it is skipped. */
+  /** They resume from the end of the epoch before. Rows stored beyond it are skipped. */
   final case class Resume(boundary: Boundary) extends StartDecision
 
-  /** Nothing is stored beyond the epoch before: counts begin here, and what was kept of earlier ones is dropped. */
+  /** No rows are stored beyond the epoch before: counts begin here, and earlier progress is dropped. */
   final case class Anchor(boundary: Boundary) extends StartDecision
 
-  /** @param row
+  /** Decides the start of a job.
+    *
+    * @param row
     *   the sink's row, read under its lock
     */
   def decide(
@@ -192,7 +196,7 @@ object StartDecision {
       }
   }
 
-  /** Why a query in micro-batches may not go on, from which epoch it says: rows of it are stored already. */
+  /** Why the query may not run in micro-batches from this epoch: some of its rows are stored already. */
   def refusesMicroBatches(epoch: Long, row: LedgerRow, progress: Progress): Option[EpochalException] = {
     def owed: Option[EpochalException] = progress.boundary(epoch - 1).flatMap { boundary =>
       val rows = progress.owed(boundary)
@@ -253,10 +257,10 @@ object StartDecision {
     Conditions.ProgressLost("sinkId" -> row.sinkId, "epoch" -> start.epoch, "reason" -> reason)
 }
 
-/** How far the rows of a task partition go, counted from where its count began.
+/** The position in a task partition's rows, counted from the start of its count.
   *
   * @param digest
-  *   of where the count began, and of all of these rows, in their order
+  *   of the start of the count and all rows since then, in order
   */
 final case class Position(rows: Long, digest: Long) {
 
@@ -266,15 +270,15 @@ final case class Position(rows: Long, digest: Long) {
 
 object Position {
 
-  /** Where a count begins. Its digest is drawn: no position of one count is one of another, however few rows they have. */
+  /** The start of a count. Its digest is random: positions of different counts never match, however few rows they have. */
   def newCount(): Position = Position(0L, ThreadLocalRandom.current.nextLong())
 
   def parse(rows: Long, hex: String): Position = Position(rows, java.lang.Long.parseUnsignedLong(hex, 16))
 
-  /** The digest after one more row. Unlike the sum of [[ContentDigest]] it changes with the rows' order.
+  /** The digest after one more row. Unlike the sum of [[ContentDigest]] it depends on the order of rows.
     *
-    * Each step is a bijection in the digest and in the row's hash (Murmur3's 64-bit finalizer over a linear step): two rows that
-    * change places, or one that differs, go unseen with a probability of 1 in 2^64.
+    * Each step is a bijection in the digest and in the row's hash (Murmur3's 64-bit finalizer over a linear step): two swapped
+    * rows, or a different row, go undetected with a probability of 1 in 2^64.
     */
   def digest(before: Long, hash: Long): Long = {
     val step = before * Multiplier + hash
@@ -286,26 +290,26 @@ object Position {
   private val Multiplier = 0x9e3779b97f4a7c15L
 }
 
-/** Follows the rows of a task partition as they are delivered, and decides which are stored already (K12).
+/** Follows the rows of a task partition as they are delivered, and decides which are already stored (K12).
   *
   * @param from
-  *   where the epoch begins: the end of the one before
+  *   the start of the epoch, which is the end of the one before
   * @param applied
   *   up to where the partition's rows are stored; never before `from`
   * @param diverged
-  *   is called where the rows delivered up to `applied` are not the rows that were stored
+  *   called if the rows delivered up to `applied` differ from the stored rows
   */
 final class PartitionCursor(from: Position, applied: Position, diverged: Position => Nothing) {
   private var count = from.rows
   private var rolling = from.digest
   if (count == applied.rows && rolling != applied.digest) diverged(from)
 
-  /** Goes past a row.
+  /** Advances past a row.
     *
     * @param hash
     *   of the row
     * @return
-    *   whether it is to be stored
+    *   whether to store it
     */
   def advance(hash: Long): Boolean = {
     count += 1
@@ -314,6 +318,6 @@ final class PartitionCursor(from: Position, applied: Position, diverged: Positio
     count > applied.rows
   }
 
-  /** After the last row. */
+  /** The position after the last row. */
   def position: Position = Position(count, rolling)
 }

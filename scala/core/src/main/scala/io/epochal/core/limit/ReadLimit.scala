@@ -2,24 +2,24 @@ package io.epochal.core.limit
 
 import java.time.{Duration, Instant}
 
-/** How much of a backlog one micro-batch may take. */
+/** A limit on the part of a backlog that one micro-batch takes. */
 sealed trait ReadLimit
 
 object ReadLimit {
 
-  /** All there is. */
+  /** All available rows. */
   case object Unlimited extends ReadLimit
 
   /** At most this many rows. */
   final case class MaxRows(rows: Long) extends ReadLimit
 
-  /** Nothing until this many rows wait, or the last batch is `maxDelay` ago. */
+  /** No rows until this many are available, or `maxDelay` has passed since the last batch. */
   final case class MinRows(rows: Long, maxDelay: Duration) extends ReadLimit
 
-  /** Whole rows of at most this many bytes, but one row at least: a limit never starves a query. */
+  /** Whole rows of at most this many bytes, but at least one row: a limit never blocks a query. */
   final case class MaxBytes(bytes: Long) extends ReadLimit
 
-  /** All of them at once: the smallest amount, and nothing while one of them waits. */
+  /** All of them at once: the smallest amount, and no rows while one of them waits. */
   final case class Composite(limits: Seq[ReadLimit]) extends ReadLimit
 
   def all(limits: Seq[ReadLimit]): ReadLimit = limits.filter(_ != Unlimited) match {
@@ -29,12 +29,13 @@ object ReadLimit {
   }
 }
 
-/** What waits in a source.
+/** The rows available in a source.
   *
   * @param rows
   *   rows after the last offset
   * @param rowsWithin
-  *   how many whole rows from the start of the backlog fit into so many bytes; sources whose rows have no size say all
+  *   the number of whole rows from the start of the backlog that fit into so many bytes; all rows, for sources whose rows
+  *   have no size
   */
 final case class Backlog(rows: Long, rowsWithin: Long => Long) {
   require(rows >= 0, s"a backlog has no negative rows: $rows")
@@ -46,17 +47,17 @@ object Backlog {
 
 object Admission {
 
-  /** The maximum of rows that a limit can admit. A source that sends requests asks for no more. */
+  /** The maximum number of rows that a limit can admit. A source that sends requests requests no more. */
   def ceiling(limit: ReadLimit): Long = limit match {
     case ReadLimit.MaxRows(rows)     => rows
     case ReadLimit.Composite(limits) => limits.map(ceiling).minOption.getOrElse(Long.MaxValue)
     case _                           => Long.MaxValue
   }
 
-  /** Rows to take now: 0 when there are none, or while a minimum waits.
+  /** The number of rows to take now: 0 if there are none, or while a minimum waits.
     *
     * @param lastBatch
-    *   when the last batch that took rows was planned; before the first one, when the query started
+    *   when the last batch with rows was planned; before the first one, when the query started
     */
   def admit(limit: ReadLimit, backlog: Backlog, lastBatch: Instant, now: Instant): Long = limit match {
     case ReadLimit.Unlimited      => backlog.rows

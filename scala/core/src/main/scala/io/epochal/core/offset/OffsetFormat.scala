@@ -10,9 +10,9 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 
 /** The JSON of a source's offsets: `{"v":1,"format":"epochal-random","source":"…",<fields of the position>}`.
   *
-  * An offset is exclusive: the position after the last row delivered. It names its format version and the source it
-  * belongs to; a newer version and another source are refused, older versions are read for ever. The text is a pure
-  * function of the position: Spark compares offsets as text.
+  * An offset is exclusive: the position after the last row delivered. It holds its format version and the source's identity;
+  * newer versions and other sources are rejected, older versions stay readable. The text is a pure function of the position:
+  * Spark compares offsets as text.
   *
   * @tparam P
   *   the position, an immutable value
@@ -21,17 +21,19 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
   */
 abstract class OffsetFormat[P](val format: String, val version: Int) extends Serializable {
 
-  /** The version in which a position is written: the oldest that can hold it keeps the text that older releases wrote. */
+  /** The version for writing a position: the oldest that can hold it, so that its text equals that of older releases. */
   protected def versionOf: P => Int = _ => version
 
-  /** Adds the position's fields, always in the same order. */
+  /** Writes the position's fields, always in the same order. */
   protected def write(position: P, fields: ObjectNode): Unit
 
-  /** Reads the fields of any version up to the present one; throws what is wrong, with the reason as message. */
+  /** Reads the fields of any version up to the present one; throws with the reason as message. */
   protected def read(version: Int, fields: ObjectNode): P
 
-  /** @param source
-    *   the identity of the source: the options that decide which rows it gives, without secrets
+  /** Encodes a position.
+    *
+    * @param source
+    *   the identity of the source: the options that select its rows, without secrets
     */
   final def toJson(source: String, position: P): String = {
     val node = OffsetFormat.mapper.createObjectNode()

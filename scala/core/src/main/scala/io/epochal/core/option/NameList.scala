@@ -1,7 +1,7 @@
 package io.epochal.core.option
 
-/** Names with commas between them, and pairs of names with a colon between the two. A name in double quotes counts exactly
-  * as written, quotes in it doubled: so every name can be written.
+/** Lists of names separated by commas, and of pairs with a colon between two names. A name in double quotes is taken literally,
+  * with quotes in it doubled, so any name can be written.
   */
 object NameList {
 
@@ -9,13 +9,13 @@ object NameList {
   def names(text: String): Option[Seq[String]] =
     Some(tokens(text, ',').collect { case Name(name) => name }).filter(_.nonEmpty)
 
-  /** The text that reads as these names. */
+  /** The text that parses into these names. */
   def render(names: Seq[String]): String = names
     .map(name =>
       if (name.exists(c => c == ',' || c == '"') || name != name.trim) s""""${name.replace("\"", "\"\"")}"""" else name)
     .mkString(",")
 
-  /** The first of many names, for a message. */
+  /** The first few of many names, for a message. */
   def shown(names: Seq[String]): String =
     names.take(MaxShown).mkString(", ") + (if (names.sizeIs > MaxShown) ", …" else "")
 

@@ -2,10 +2,10 @@ package io.epochal.core.option
 
 import java.util.Locale
 
-/** Finds the word that was probably meant. */
+/** Finds the nearest word, for suggestions. */
 object Nearest {
 
-  /** The candidate with the smallest edit distance, if it is near enough to be a slip of the pen. */
+  /** The candidate with the smallest edit distance, if it is small enough for a typing error. */
   def of(word: String, candidates: Seq[String]): Option[String] = {
     val lower = normal(word)
     candidates

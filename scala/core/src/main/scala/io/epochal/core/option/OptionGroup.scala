@@ -10,8 +10,8 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
   private val families = specs.filter(_.isFamily)
   private val byName = specs.filterNot(_.isFamily).map(spec => spec.name.toLowerCase(Locale.ROOT) -> spec).toMap
 
-  /** Reads what the user gave; names are matched whatever their case. Refuses unknown names, all of them at once (with the
-    * nearest right ones), values of the wrong type, and required options left out.
+  /** Parses the user's options; names match in any case. Rejects unknown names, all at once and with the nearest known ones,
+    * values of the wrong type, and missing required options.
     */
   def parse(raw: Map[String, String]): Either[EpochalException, OptionValues] = {
     val ours = raw.filterNot { case (name, _) =>
@@ -33,7 +33,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     } yield new OptionValues(this, named)
   }
 
-  /** Whether an option of this name is one of the format's. */
+  /** Whether the format has an option of this name. */
   def knows(name: String): Boolean = specOf(name).isDefined
 
   private def specOf(name: String): Option[OptionSpec[_]] =
@@ -41,7 +41,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
       .get(name.toLowerCase(Locale.ROOT))
       .orElse(families.find(family => startsWith(name, family.prefix)))
 
-  /** The name under which the value is kept, and the value. */
+  /** The option's canonical name, and its value. */
   private def parseOne(spec: OptionSpec[_], name: String, text: String): Either[EpochalException, (String, Any)] =
     if (spec.isFamily)
       parseValue(spec, name, text).map(value => (spec.prefix + name.substring(spec.prefix.length)) -> value)
@@ -56,7 +56,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
       OptionGroup.invalid(format, name, shown, spec.kind.expected, spec.example, spec.kind.allowed)
     }
 
-  /** All of them at once. */
+  /** One error for all of them. */
   private def unknown(names: Seq[String]): Option[EpochalException] = Option.when(names.nonEmpty) {
     val meant = names.flatMap(Nearest.of(_, specs.map(_.name))).distinct
     Conditions.OptionUnknown(
@@ -67,7 +67,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     )
   }
 
-  /** Spark makes a table of its catalog, and does not say with which options. */
+  /** Spark creates a table in its catalog, without passing its options. */
   private def withoutOptions: EpochalException = Conditions.ModeUnsupported(
     "format" -> format,
     "mode" -> "make a table of Spark's catalog without its options",
@@ -76,7 +76,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
       s"Use start() in place of toTable(…), save() in place of saveAsTable(…); or first CREATE TABLE name (columns) USING `$format` OPTIONS (…)."
   )
 
-  /** What is wrong with an option's value, as [[OptionGroup.invalid]]. */
+  /** The error for an option's value, as [[OptionGroup.invalid]]. */
   def invalid(
       spec: OptionSpec[_],
       value: String,
@@ -85,7 +85,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
       whole: String => String = identity): EpochalException =
     OptionGroup.invalid(format, spec.name, value, expected, spec.example, allowed, whole)
 
-  /** What is wrong with options that were given together. */
+  /** The error for options that exclude each other. */
   def conflict(options: String, suggestion: String): EpochalException =
     Conditions.OptionConflict("format" -> format, "options" -> options, "suggestion" -> suggestion)
 
@@ -100,23 +100,23 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
 object OptionGroup {
   private type Parsed = Either[EpochalException, Map[String, Any]]
 
-  /** Options that Spark reads itself and hands on to every source and sink. */
+  /** Options that Spark itself reads and passes to every source and sink. */
   private val sparkOwn =
     Set("path", "paths", "checkpointlocation", "queryname", "recoverstatefuloperators", "withwatermark", "name")
 
-  /** A value that is nearly one of those that are allowed. */
+  /** The hint for a value that is close to an allowed one. */
   private lazy val Misspelt = Conditions.OptionInvalid.withHint("Did you mean {option:<example>}?")
 
-  /** What is wrong with an option's value; where that is nearly an allowed one, the allowed one is offered.
+  /** The error for an option's value; suggests the nearest allowed value, if it is close.
     *
     * @param value
     *   as it may be shown
     * @param expected
     *   completes "which is not …"
     * @param allowed
-    *   all values that are right, where they are known
+    *   all allowed values, if they are known
     * @param whole
-    *   the option's text for an allowed value, where `value` is a part of it
+    *   the option's text for an allowed value, if `value` is a part of it
     */
   def invalid(
       format: String,
@@ -136,7 +136,7 @@ object OptionGroup {
     )
   }
 
-  /** What a table of a catalog has besides its options, which it repeats as `option.<name>`. */
+  /** Whether the key is a property of a catalog's table, which also repeats its options as `option.<name>`. */
   private def isCatalogs(name: String, raw: Map[String, String]): Boolean = {
     val lower = name.toLowerCase(Locale.ROOT)
     isCatalogTable(raw) && (catalogOwn(lower) || lower.startsWith("option."))

@@ -3,12 +3,12 @@ package io.epochal.core.option
 import io.epochal.core.annotation.Stable
 import io.epochal.core.error.Reference
 
-/** One option, declared once: parsing, errors, `docs/OPTIONS.md` and the Python signatures all come from here.
+/** An option, declared once: parsing, errors, `docs/OPTIONS.md` and the Python signatures all derive from it.
   *
   * @param name
   *   as the user writes it; a family of options ends in `.*` (`headers.*`)
   * @param default
-  *   what holds when it is absent; None means that absence itself has a meaning, described in `doc`
+  *   the value if it is not set; None means that its absence has a meaning of its own, described in `doc`
   * @param secret
   *   its value appears in no message, plan or log
   */
@@ -28,24 +28,24 @@ final case class OptionSpec[A](
   /** `headers.` for `headers.*`. */
   def prefix: String = name.stripSuffix("*")
 
-  /** Its name in the text of an error. */
+  /** Its reference in the text of an error. */
   private[epochal] def reference: String = Reference.option(name)
 
   def example: String = s"$name=${sample.getOrElse(kind.example)}"
 
   def defaultText: Option[String] = default.map(kind.render)
 
-  // The same declaration with one thing changed, for those that write no Scala.
+  // Copies with one field changed, for authors who write Java.
 
-  /** With what holds when it is absent. */
+  /** With a default. */
   def withDefault(value: A): OptionSpec[A] = copy(default = Some(value))
 
-  /** One that must be given. */
+  /** A required option. */
   def asRequired: OptionSpec[A] = copy(required = true)
 
-  /** One whose value appears in no message, plan or log. */
+  /** A secret option, whose value appears in no message, plan or log. */
   def asSecret: OptionSpec[A] = copy(secret = true)
 
-  /** With a value that the documentation shows. */
+  /** With an example for the documentation. */
   def withExample(value: String): OptionSpec[A] = copy(sample = Some(value))
 }

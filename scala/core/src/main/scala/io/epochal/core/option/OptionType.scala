@@ -5,7 +5,7 @@ import java.util.Locale
 
 import scala.util.Try
 
-/** How an option's text is read.
+/** Parses an option's text.
   *
   * @param name
   *   shown in the documentation
@@ -45,17 +45,17 @@ object OptionType {
       _.toString
     )
 
-  /** How often a second: a number above 0, with a fraction or without. */
+  /** A rate per second: a number above 0, with or without a fraction. */
   val rate: OptionType[Double] =
     new OptionType[Double]("number", "a number above 0", "5")(
       s => s.trim.toDoubleOption.filter(n => n > 0 && !n.isInfinite),
       _.toString
     )
 
-  /** One of a few words, whatever their case; the value is spelled as in `words`. */
+  /** One of a few words, in any case; the value is spelled as in `words`. */
   def oneOf(words: String*): OptionType[String] = choice(words)(identity)
 
-  /** One of a few values, by its name, whatever the name's case. */
+  /** One of a few values, by its name in any case. */
   def choice[A](values: Seq[A])(name: A => String): OptionType[A] = {
     val names = values.map(name)
     new OptionType[A]("string", s"one of ${names.mkString(", ")}", names.head, names)(
@@ -64,27 +64,27 @@ object OptionType {
     )
   }
 
-  /** A length of time: a number with ms, s, m, h or d (`500ms`, `30s`); also Spark's spelling, `10 seconds`. */
+  /** A duration: a number with ms, s, m, h or d (`500ms`, `30s`); also Spark's spelling, `10 seconds`. */
   val duration: OptionType[Duration] =
     new OptionType[Duration]("duration", "a length of time with its unit (ms, s, m, h or d)", "30s")(
       Quantity.duration,
       Quantity.render)
 
-  /** A size in bytes: a number, alone or with k, m or g (powers of 1024). */
+  /** A size in bytes: a number, plain or with k, m or g (powers of 1024). */
   val bytes: OptionType[Long] =
     new OptionType[Long]("bytes", "a size in bytes, alone or with k, m or g", "64m")(
       Quantity.bytes,
       Quantity.renderBytes
     )
 
-  /** Names with commas between them, in double quotes where they need it. */
+  /** Names separated by commas, in double quotes if necessary. */
   val names: OptionType[Seq[String]] =
     new OptionType[Seq[String]]("names", "one or more names with commas between them", "id,name")(
       NameList.names,
       NameList.render
     )
 
-  /** Pairs of names, as `from:to`, with commas between them. */
+  /** Pairs of names, as `from:to`, separated by commas. */
   val pairs: OptionType[Seq[(String, String)]] =
     new OptionType[Seq[(String, String)]](
       "pairs of names",
@@ -113,7 +113,7 @@ object OptionType {
     else "a whole number"
 }
 
-/** Times and sizes as people write them. */
+/** Parses durations and sizes. */
 private object Quantity {
 
   private val Amount = """\s*(\d+)\s*([a-zA-Z]*)\s*""".r

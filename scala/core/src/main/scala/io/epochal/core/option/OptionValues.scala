@@ -2,36 +2,36 @@ package io.epochal.core.option
 
 import io.epochal.core.error.{EpochalException, Redaction}
 
-/** Options that were read and found good. Prints without secrets. */
+/** Options that were parsed and validated. Prints without secrets. */
 final class OptionValues private[option] (val group: OptionGroup, values: Map[String, Any]) extends Serializable {
 
-  /** The value given, else the default. An option with neither is a mistake of ours: use `get`. */
+  /** The given value, else the default. An option with neither is a bug: use `get`. */
   def apply[A](spec: OptionSpec[A]): A =
     get(spec).getOrElse(throw new NoSuchElementException(s"the option ${spec.name} has no value and no default"))
 
   def get[A](spec: OptionSpec[A]): Option[A] = values.get(spec.name).map(_.asInstanceOf[A]).orElse(spec.default)
 
-  /** The same, for an option that is needed because of another. */
+  /** The value of an option that another option requires. */
   def required[A](spec: OptionSpec[A]): Either[EpochalException, A] = get(spec).toRight(group.missing(spec))
 
-  /** Whether the user gave it. */
+  /** Whether the user has set it. */
   def isSet(spec: OptionSpec[_]): Boolean = values.contains(spec.name)
 
-  /** The members of a family, by what follows the prefix. */
+  /** The members of a family, by their names without the prefix. */
   def family[A](spec: OptionSpec[A]): Map[String, A] = values.collect {
     case (name, value) if name.startsWith(spec.prefix) => name.substring(spec.prefix.length) -> value.asInstanceOf[A]
   }
 
-  /** An error when more than one of them was given. */
+  /** An error if more than one of them is set. */
   def exclusive(suggestion: String)(specs: OptionSpec[_]*): Either[EpochalException, Unit] = {
     val set = specs.filter(isSet(_)).map(_.reference)
     consistent(set.size <= 1)(set.mkString(", "), suggestion)
   }
 
-  /** An error when an option was given without the one that it belongs to.
+  /** An error if an option is set without the one that it belongs to.
     *
     * @param lacking
-    *   whether it was
+    *   whether that is so
     * @param option
     *   as the user wrote its name
     */
@@ -40,10 +40,10 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
       s"{option:$option} without {option:$needed}",
       s"Set {option:$needed} too, or leave {option:$option} out.")
 
-  /** An error when an option was given that says nothing without another.
+  /** An error if an option is set that has no effect without another.
     *
     * @param holds
-    *   whether the other one is there
+    *   whether the other one is set
     * @param other
     *   a reference to it, with its value
     */
@@ -52,11 +52,11 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
       s"${spec.reference} without $other",
       s"Set $other, or leave ${spec.reference} out.")
 
-  /** An error unless options may be given together. */
+  /** An error unless `holds`, which states whether options may be combined. */
   def consistent(holds: Boolean)(options: => String, suggestion: => String): Either[EpochalException, Unit] =
     Either.cond(holds, (), conflict(options, suggestion))
 
-  /** What is wrong with options that were given together. */
+  /** The error for options that exclude each other. */
   def conflict(options: String, suggestion: String): EpochalException = group.conflict(options, suggestion)
 
   override def toString: String = {

@@ -4,7 +4,7 @@ import java.time.Duration
 
 import io.epochal.core.retry.RetrySettings
 
-/** The options of everything that talks to a server. */
+/** The retry options of every format that connects to a server. */
 object RetryOptions {
 
   val MaxAttempts: OptionSpec[Int] =

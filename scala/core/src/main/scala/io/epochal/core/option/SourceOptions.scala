@@ -43,7 +43,7 @@ object SourceOptions {
   val all: Seq[OptionSpec[_]] =
     Seq(MaxRowsPerBatch, MinRowsPerBatch, MaxBatchDelay, FailOnDataLoss, SourceId, EventTimeColumn)
 
-  /** The read limit that the options ask for. */
+  /** The read limit from the options. */
   def limit(values: OptionValues): ReadLimit = ReadLimit.all(
     values.get(MaxRowsPerBatch).map(ReadLimit.MaxRows).toSeq ++
       values.get(MinRowsPerBatch).map(ReadLimit.MinRows(_, values(MaxBatchDelay)))

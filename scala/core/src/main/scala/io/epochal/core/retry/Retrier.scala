@@ -6,13 +6,13 @@ import java.util.concurrent.ThreadLocalRandom
 import dev.failsafe.function.{CheckedPredicate, ContextualSupplier}
 import dev.failsafe.{Failsafe, FailsafeException, RetryPolicy}
 
-/** Tries again: capped exponential backoff with full jitter and an overall deadline.
+/** Retries with capped exponential backoff, full jitter and an overall deadline.
   *
-  * The delay after the n-th failure is drawn evenly from 0 to `settings.bound(n)` ("full jitter", from Brooker,
-  * "Exponential Backoff And Jitter", 2015), so that clients that failed together do not come back together.
+  * The delay after the n-th failure is drawn uniformly from 0 to `settings.bound(n)` ("full jitter", Brooker, "Exponential
+  * Backoff And Jitter", 2015), so that clients that failed together do not retry together.
   *
   * @param classify
-  *   what a failure means; it decides alone
+  *   decides whether a failure is retried
   * @param onRetry
   *   called once for each failure that is retried
   * @param jitter
@@ -28,9 +28,9 @@ final class Retrier(
   /** Runs `body` until it succeeds.
     *
     * @param body
-    *   gets the number of failures so far
+    *   takes the number of failures so far
     * @throws Throwable
-    *   what the last try threw
+    *   from the last attempt
     */
   def run[A](body: Int => A): A = {
     val policy = RetryPolicy
@@ -57,20 +57,20 @@ final class Retrier(
   }
 }
 
-/** How long to go on after failures.
+/** Limits of retries.
   *
   * @param maxAttempts
-  *   tries in all, the first one included
+  *   attempts in all, the first included
   * @param initialDelay
   *   bound of the first delay; bounds double with every failure
   * @param maxDelay
-  *   bound of any delay that is drawn
+  *   upper limit of all bounds
   * @param deadline
-  *   time for everything together
+  *   time for all attempts together
   */
 final case class RetrySettings(maxAttempts: Int, initialDelay: Duration, maxDelay: Duration, deadline: Duration) {
 
-  /** The bound of the delay after this many failures (1 is the first). */
+  /** The bound of the delay after this many failures, counted from 1. */
   def bound(failures: Int): Duration = {
     val factor = 1L << math.min(failures - 1, 40)
     val nanos = initialDelay.toNanos
@@ -78,26 +78,26 @@ final case class RetrySettings(maxAttempts: Int, initialDelay: Duration, maxDela
   }
 }
 
-/** What a failure means for the next try. */
+/** Whether and when a failure is retried. */
 sealed trait Verdict
 
 object Verdict {
 
-  /** It can succeed if tried again. */
+  /** May succeed on retry. */
   case object Retry extends Verdict
 
-  /** The other side said how long to wait. The drawn delay is added to it, so that clients with the same answer do not return
+  /** The server set a minimum delay. The random delay is added to it, so that clients with the same response do not retry
     * together.
     */
   final case class RetryAfter(atLeast: Duration) extends Verdict
 
-  /** It cannot succeed. */
+  /** Cannot succeed. */
   case object GiveUp extends Verdict
 }
 
-/** A failure that will be tried again.
+/** A failure that will be retried.
   *
   * @param failures
-  *   how many there have been, this one included
+  *   the number of failures so far, this one included
   */
 final case class RetryEvent(failures: Int, delay: Duration, cause: Throwable)

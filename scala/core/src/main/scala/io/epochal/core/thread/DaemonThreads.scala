@@ -2,7 +2,7 @@ package io.epochal.core.thread
 
 import java.util.concurrent.ThreadFactory
 
-/** Threads of one name that keep no JVM alive. */
+/** Creates daemon threads, which do not keep the JVM alive, with a common name. */
 final private[epochal] class DaemonThreads(name: String) extends ThreadFactory {
   override def newThread(run: Runnable): Thread = {
     val thread = new Thread(run, name)

@@ -5,13 +5,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The rows of one task: those after {@code start}, up to and including the last one before {@code end}. Both are positions, and so
- * exclusive: a position lies after the last row that was delivered.
+ * The rows of one task: those after {@code start}, up to and including the last one before {@code end}. Both positions are
+ * exclusive: a position lies after the last row delivered.
  */
 @Stable
 public record PositionRange<P>(P start, P end) {
 
-  /** Equal shares of a range of numbers; at most {@code parts}, and none that is empty. Depends on nothing but its arguments. */
+  /** Divides a range of numbers into at most {@code parts} equal, non-empty ranges. Depends on its arguments only. */
   public static List<PositionRange<Long>> split(long start, long end, int parts) {
     List<PositionRange<Long>> shares = new ArrayList<>();
     long rows = end - start;

@@ -4,11 +4,11 @@ import io.epochal.core.annotation.Experimental;
 import java.util.List;
 
 /**
- * What a receiver has received.
+ * Records that a receiver has received.
  *
  * @param records their bytes, as the decoder reads them
- * @param cursor where the origin is asked next
- * @param atEnd whether it has no more now
+ * @param cursor where the origin continues
+ * @param atEnd whether the origin has no more records now
  */
 @Experimental
 public record Received<C>(List<byte[]> records, C cursor, boolean atEnd) {}

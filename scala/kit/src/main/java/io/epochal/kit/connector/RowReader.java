@@ -7,7 +7,7 @@ import java.util.concurrent.Callable;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
-/** The rows of one task, one after the other. Closed at the end, also after a failure. */
+/** The rows of one task, in order. Closed at the end, also after a failure. */
 @Stable
 @SuppressWarnings("try")
 public interface RowReader extends AutoCloseable {
@@ -15,17 +15,17 @@ public interface RowReader extends AutoCloseable {
   /** Moves to the next row; false after the last. */
   boolean next() throws Exception;
 
-  /** The row that {@link #next} has moved to. It may be reused for the next one. */
+  /** The current row. The object may be reused for the next row. */
   InternalRow get();
 
   @Override
   default void close() throws Exception {}
 
   /**
-   * Rows of values, which are what {@code org.apache.spark.sql.Row} holds for each type: {@code String}, {@code Long}, {@code
-   * java.time.Instant}, {@code BigDecimal}, {@code byte[]}, lists and maps of them, null.
+   * A reader of rows given as values: the types that {@code org.apache.spark.sql.Row} holds, such as {@code String}, {@code
+   * Long}, {@code java.time.Instant}, {@code BigDecimal}, {@code byte[]}, lists and maps of them, and null.
    *
-   * @param rows gives the values of the next row each time that it is called, and null after the last
+   * @param rows returns the values of the next row on each call, and null after the last
    * @param resource closed with the reader
    */
   static RowReader of(StructType schema, Callable<Object[]> rows, AutoCloseable resource) {
@@ -52,7 +52,7 @@ public interface RowReader extends AutoCloseable {
     };
   }
 
-  /** The same of rows in memory. */
+  /** A reader of rows in memory. */
   static RowReader of(StructType schema, Iterator<Object[]> rows) {
     return of(schema, () -> rows.hasNext() ? rows.next() : null, () -> {});
   }

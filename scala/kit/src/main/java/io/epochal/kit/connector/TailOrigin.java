@@ -5,15 +5,15 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * An origin whose rows can be followed: its connector says {@link SourceConnector#tails}, and then also runs in continuous and
- * real-time queries. They have the same positions, and go on from each other's as far as Spark allows it.
+ * An origin whose rows can be followed, for connectors with {@link SourceConnector#tails}: it also runs in continuous and
+ * real-time queries. All triggers share the same positions, so a query can change its trigger as far as Spark allows it.
  */
 @Experimental
 @SuppressWarnings("try")
 public interface TailOrigin<P> extends Origin<P> {
 
   /**
-   * Where tasks begin to follow the rows after a position: one position for each task. The default is one task.
+   * The positions from which tasks follow the rows after {@code start}, one for each task. The default is one task.
    *
    * @param parts how many tasks run at the same time; no more may be returned
    */
@@ -25,8 +25,9 @@ public interface TailOrigin<P> extends Origin<P> {
   TailReader<P> tail(P start) throws Exception;
 
   /**
-   * The position after all that the tasks have delivered: one {@link TailReader#position} of each, in the order of {@link #tails}.
-   * To be written wherever there is more than one task.
+   * The position after everything that the tasks have delivered. Override it if there is more than one task.
+   *
+   * @param ends one {@link TailReader#position} of each task, in the order of {@link #tails}
    */
   default P merge(List<P> ends) {
     if (ends.size() != 1) throw new IllegalStateException("merge must be written for more than one task");
@@ -34,15 +35,17 @@ public interface TailOrigin<P> extends Origin<P> {
   }
 
   /**
-   * Whether {@link #tails} would share the rows out in another way than it did: the origin has more parts than before, say. A continuous
-   * query then plans its tasks anew at the end of an epoch; a real-time query does so at each of its epochs. Asked often, by any thread:
-   * a look at a field.
+   * Whether {@link #tails} would now divide the rows differently, for example because the origin has more partitions than
+   * before. A continuous query then plans its tasks again at the end of an epoch; a real-time query does so at every epoch.
+   * Called often and by any thread, so it should only read a field.
    */
   default boolean tailsChanged() {
     return false;
   }
 
-  /** What lies after a position, for the lag in the progress of an epoch that ended there. To be left empty where looking is slow. */
+  /**
+   * The rows after a position, for the lag in the progress of the epoch that ended there. Leave it empty if looking is slow.
+   */
   default Optional<Available<P>> lookAhead(P end) throws Exception {
     return Optional.empty();
   }

@@ -3,23 +3,23 @@ package io.epochal.kit.connector;
 import io.epochal.core.annotation.Experimental;
 import org.apache.spark.sql.catalyst.InternalRow;
 
-/** Rows of one task that has no end. A wait ends with an InterruptedException when its thread is interrupted. */
+/** The rows of one task that has no end. Interrupting its thread ends a wait with an InterruptedException. */
 @Experimental
 @SuppressWarnings("try")
 public interface TailReader<P> extends AutoCloseable {
 
   /**
-   * Moves to the next row, and waits for it where it is not there yet.
+   * Moves to the next row, and waits for it if necessary.
    *
-   * @param timeoutMillis waits at most so long; 0: not at all; {@code Long.MAX_VALUE}: until there is one
-   * @return false where none came in time: the reader stands where it stood
+   * @param timeoutMillis the maximum wait; 0 does not wait, {@code Long.MAX_VALUE} waits until there is a row
+   * @return false if no row arrived in time; the reader has not moved
    */
   boolean next(long timeoutMillis) throws Exception;
 
-  /** The row that {@link #next} has moved to. It may be reused for the next one. */
+  /** The current row. The object may be reused for the next row. */
   InternalRow get();
 
-  /** The position after that row; before the first, the one where the reader began. */
+  /** The position after the current row; before the first row, the position where the reader began. */
   P position();
 
   @Override

@@ -4,17 +4,17 @@ import com.codahale.metrics.MetricRegistry;
 import org.apache.spark.SparkEnv;
 
 /**
- * Metrics as Spark's metrics system takes them.
+ * Publishes metrics through Spark's metrics system.
  *
- * <p>In Java, and only within a method, because to Scala Spark's interface is private.
+ * <p>Written in Java, and only within a method: Spark's interface is private to Scala code.
  */
 final class GaugeSource {
   private GaugeSource() {}
 
   /**
-   * Puts metrics into the metrics system under a name.
+   * Registers metrics under a name.
    *
-   * @return removes them, and every other one whose name begins with that name
+   * @return removes them, and all other metrics whose name begins with that name
    */
   static Runnable register(SparkEnv env, String name, MetricRegistry metrics) {
     var source =

@@ -9,23 +9,22 @@ import scala.util.Try
 import io.epochal.core.error.{Conditions, EpochalException, Reference}
 import io.epochal.kit.spark.DriverConf
 
-/** What options may make this driver read or run (S16).
+/** Decides which files, classes and properties options may use on this driver (S16).
   *
-  * On a driver of one user everything: the user who sets the options can read the file anyway. On a driver that serves
-  * several, only what its owner lists in the configuration that the driver is started with ([[DriverConf]]). A list that is
-  * set counts on any driver.
+  * A driver with one user allows everything: that user can read the files anyway. A driver with several users allows only what
+  * its owner lists in the configuration that it is started with ([[DriverConf]]). A list that is set applies on any driver.
   *
-  * What is refused is refused in the same words whether it exists or not.
+  * A refusal has the same text whether the file or class exists or not.
   *
   * @param setting
   *   of the driver's owner
   * @param server
-  *   what makes others' statements run here, if anything does
+  *   the server that runs other users' statements here, if any
   */
 final class DriverAccess(setting: String => Option[String], server: => Option[String]) {
   import DriverAccess._
 
-  /** Why options are restricted here; None where they are not. */
+  /** Why options are restricted on this driver; None if they are not. */
   private lazy val shared: Option[String] = setting(SharedDriver).map(_.trim) match {
     case Some(text) if text.equalsIgnoreCase("false") => None
     case Some(_)                                      => Some(s"$SharedDriver is set")
@@ -34,10 +33,12 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
 
   def isShared: Boolean = shared.isDefined
 
-  /** @return
-    *   the file to open in place of `path`: where files are restricted it has no symbolic links
+  /** Checks a file.
+    *
+    * @return
+    *   the file to open in place of `path`: if files are restricted, it has no symbolic links
     * @throws InvalidPathException
-    *   when it is no path
+    *   if `path` is not a path
     */
   def file(option: String, path: String): Path = {
     val asked = Paths.get(path)
@@ -49,7 +50,7 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
     }
   }
 
-  /** A directory to write into, on any file system: a path, or a URI. */
+  /** Checks a directory for writing, on any file system: a path or a URI. */
   def directory(option: String, location: String): Unit =
     restriction(AllowedFiles).foreach { reason =>
       if (isUri(location)) {
@@ -66,7 +67,7 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
 
   def environment(option: String, name: String): Unit = listed(Reference.option(option), name, AllowedEnvironment)
 
-  /** A class, by its full name.
+  /** Checks a class, by its full name.
     *
     * @param option
     *   as a reference
@@ -77,17 +78,15 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
   def allowsProperty(name: String, value: String): Boolean =
     entries(AllowedProperties).exists(entry => entry.equalsIgnoreCase(name) || entry.equalsIgnoreCase(s"$name=$value"))
 
-  /** What a property is refused with.
+  /** The error for a refused property.
     *
     * @param danger
-    *   what it can do, where it is refused on every driver
+    *   what the property can do, if it is refused on every driver
     */
   def refusedProperty(name: String, danger: Option[String]): EpochalException =
     refused(name, danger.orElse(shared).getOrElse(""), AllowedProperties, name)
 
-  /** Where classes that options name are looked for. What a session has brought with it is not looked at where several
-    * share the driver.
-    */
+  /** The class loaders for classes that options name. A shared driver excludes classes that a session has brought. */
   def loaders: Seq[ClassLoader] =
     (if (isShared) Seq(getClass.getClassLoader)
      else Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader)).filter(_ != null).distinct
@@ -112,10 +111,10 @@ object DriverAccess {
   val AllowedClasses = "spark.epochal.allowedClasses"
   val AllowedProperties = "spark.epochal.allowedDriverProperties"
 
-  /** Of the driver that this is. */
+  /** Access rules of the current driver. */
   def current: DriverAccess = new DriverAccess(DriverConf.get, DriverConf.server)
 
-  /** What `body` finds allowed here, or OPTION_NOT_ALLOWED. */
+  /** The result of `body` under the current rules, or OPTION_NOT_ALLOWED. */
   def checked[A](body: DriverAccess => A): Either[EpochalException, A] =
     try Right(body(current))
     catch { case refused: EpochalException => Left(refused) }
@@ -125,7 +124,7 @@ object DriverAccess {
 
   private def parent(path: String): String = Option(Paths.get(path).getParent).fold(path)(_.toString)
 
-  /** Without symbolic links, also where the end of the path does not exist: then of the part that does. */
+  /** Resolves symbolic links; if the end of the path does not exist, in the part that does. */
   private def realPath(path: Path): Path = {
     val absolute = path.toAbsolutePath
     try absolute.toRealPath()

@@ -14,12 +14,12 @@ import io.epochal.kit.spark.DriverConf
 
 /** Keeps secret options out of Spark's plans, events and pages.
   *
-  * Plans print the options of every source and sink. Spark masks those whose name matches `spark.sql.redaction.options.regex`: by
-  * default url, password and a few more, but no HTTP header. So that pattern is widened by the names it lacks ([[hide]]); what it
-  * masked before, it still masks.
+  * Plans print the options of every source and sink. Spark masks those whose name matches `spark.sql.redaction.options.regex`:
+  * by default url, password and a few more, but no HTTP header. [[hide]] adds the missing names to the pattern; what it masked
+  * before, it still masks.
   *
-  * That is too late for a statement of SQL: its text is in events before any source is asked for. An extension of the
-  * session masks those; where it is missing, a warning says so.
+  * That is too late for a SQL statement: its text is in events before any source is loaded. A session extension masks
+  * statements; without it, a warning is logged.
   */
 private[epochal] object PlanRedaction {
 
@@ -35,7 +35,7 @@ private[epochal] object PlanRedaction {
   private val log = LoggerFactory.getLogger("io.epochal.kit.access.PlanRedaction")
   private val warned = new AtomicBoolean
 
-  /** To be called before a plan with such options exists: when a table is made.
+  /** Call it before a plan with such options exists: when a table is created.
     *
     * @param options
     *   of the table
@@ -50,11 +50,11 @@ private[epochal] object PlanRedaction {
         Extensions)
   }
 
-  /** The same for single options of a session. */
+  /** Hides single options of a session. */
   def hide(options: Set[String]): Unit =
     widen(options.toSeq.sorted)(identity, names => s"(?:${keys(names)}$$)")
 
-  /** Adds to what the session masks the names that it lacks.
+  /** Adds missing names to the session's pattern.
     *
     * @param example
     *   an option of the name
@@ -69,7 +69,7 @@ private[epochal] object PlanRedaction {
     if (lacking.nonEmpty) conf.set(Options, s"(?:$before)|${pattern(lacking)}")
   }
 
-  /** Widens the pattern that every later session begins with, and notes that statements are masked. */
+  /** Widens the initial pattern of every later session, and records that statements are masked. */
   def install(groups: Seq[OptionGroup]): Unit = {
     DriverConf.set(Options, s"(?:${DriverConf.get(Options).getOrElse(DefaultOptions)})|${keys(secrets(groups))}")
     DriverConf.set(Installed, "true")
@@ -77,11 +77,11 @@ private[epochal] object PlanRedaction {
 
   def isInstalled: Boolean = DriverConf.get(Installed).contains("true")
 
-  /** Names, or beginnings of names, of options with secrets. */
+  /** Names, or prefixes of names, of secret options. */
   def secrets(groups: Seq[OptionGroup]): Seq[String] =
     groups.flatMap(_.specs).filter(_.secret).map(_.prefix).distinct
 
-  /** A table's properties have its options under names of their own. */
+  /** Pattern of option keys with these names; a table's properties carry them with the prefix `option.`. */
   private def keys(names: Seq[String]): String =
     s"(?i:^(?:option\\.)?(?:${names.map(Pattern.quote).mkString("|")}))"
 
@@ -91,7 +91,7 @@ private[epochal] object PlanRedaction {
   private def cameBySql(options: java.util.Map[String, String]): Boolean =
     options.containsKey("provider") && options.containsKey("owner") || isViewOrTableStatement
 
-  /** Whether the calling thread runs a statement of SQL that creates a view or table over a source. */
+  /** Whether the calling thread runs a SQL statement that creates a view or table over a source. */
   private def isViewOrTableStatement: Boolean =
     StackWalker.getInstance.walk[Boolean]((frames: Stream[StackWalker.StackFrame]) =>
       frames.anyMatch(frame => Commands.exists(frame.getClassName.startsWith(_))))

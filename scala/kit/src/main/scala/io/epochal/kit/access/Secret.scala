@@ -10,17 +10,19 @@ import scala.util.Using
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
-/** A password, token or key, and where it comes from. It is read on the driver whenever it is needed, so that one that was
-  * changed counts from then on. Prints without it, and travels to the executors as it was read when it left.
+/** A password, token or key, and its origin. It is read on the driver each time it is needed, so a rotated secret takes effect.
+  * Prints without it, and is serialized to the executors with the value at that moment.
   */
 sealed trait Secret extends Serializable {
 
-  /** @throws EpochalException
-    *   SECRET_UNREADABLE, when it is not there; OPTION_NOT_ALLOWED, when this driver's users may not name it
+  /** Reads the secret.
+    *
+    * @throws EpochalException
+    *   SECRET_UNREADABLE if it is missing; OPTION_NOT_ALLOWED if the users of this driver may not name it
     */
   def read(): String
 
-  /** The same, with the error as a value. */
+  /** Reads the secret, with the error as a value. */
   final def readable: Either[EpochalException, String] =
     try Right(read())
     catch { case unreadable: EpochalException => Left(unreadable) }
@@ -33,7 +35,7 @@ object Secret {
     override def toString: String = Redaction.Mask
   }
 
-  /** The one line of a file.
+  /** The only line of a file.
     *
     * @param option
     *   that names the file
@@ -53,7 +55,7 @@ object Secret {
     private def writeReplace(): AnyRef = Given(read())
   }
 
-  /** A variable of the driver's environment.
+  /** An environment variable of the driver.
     *
     * @param option
     *   that names the variable
@@ -72,7 +74,7 @@ object Secret {
   }
 }
 
-/** A secret that is given by value, in a file or in a variable of the environment: three options, of which one may be set.
+/** A secret given by value, in a file or in an environment variable: three mutually exclusive options.
   *
   * @param what
   *   begins each option's description
@@ -97,7 +99,7 @@ final case class SecretOption(name: String, what: String) {
 
   def isSet(values: OptionValues): Boolean = all.exists(values.isSet(_))
 
-  /** The one that is set, as the user wrote its name. */
+  /** The option that is set, as the user wrote its name. */
   def setName(values: OptionValues): String = all.find(values.isSet(_)).fold(name)(_.name)
 
   def of(values: OptionValues): Either[EpochalException, Option[Secret]] =
@@ -109,24 +111,26 @@ final case class SecretOption(name: String, what: String) {
         .orElse(values.get(environment).map(Secret.InEnvironment(environment.name, _)))
     }
 
-  /** What it is now. */
+  /** Reads its current value. */
   def read(values: OptionValues): Either[EpochalException, Option[String]] = of(values).flatMap {
     case Some(secret) => secret.readable.map(Some(_))
     case None         => Right(None)
   }
 }
 
-/** A small file that an option names: a secret, certificates. Read on the driver. */
+/** Reads a small file that an option names, such as a secret or certificates, on the driver. */
 private[epochal] object DriverFile {
 
-  /** The longest secret. */
+  /** The maximum size of a secret. */
   val SecretBytes: Int = 64 << 10
 
-  /** The longest file of certificates. */
+  /** The maximum size of a file of certificates. */
   val CertificateBytes: Int = 1 << 20
 
-  /** @return
-    *   its text, or why it cannot be had
+  /** Reads a text file.
+    *
+    * @return
+    *   its text, or the reason that it cannot be read
     * @throws EpochalException
     *   OPTION_NOT_ALLOWED
     */
@@ -136,11 +140,11 @@ private[epochal] object DriverFile {
       catch { case _: CharacterCodingException => Left("it is not valid UTF-8") }
     }
 
-  /** The same of a file that is no text. */
+  /** Reads a binary file. */
   def readBytes(option: String, path: String, maxBytes: Int): Either[String, Array[Byte]] =
     try {
       val file = DriverAccess.current.file(option, path)
-      // To open a pipe or a device may wait for ever.
+      // Opening a pipe or a device may block for ever.
       if (Files.exists(file) && !Files.isRegularFile(file)) Left("it is not a regular file")
       else {
         val bytes = Using.resource(Files.newInputStream(file))(_.readNBytes(maxBytes + 1))

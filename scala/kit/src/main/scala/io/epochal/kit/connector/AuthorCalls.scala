@@ -14,11 +14,11 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, RetrySettings, Verdict}
 import io.epochal.kit.spark.QueryStop
 
-/** Calls of an author's code: repeated where their failure is transient (K8), and what they throw becomes an error that says what
-  * was done. An interruption stays one.
+/** Calls of an author's code: retried after transient failures (K8); exceptions become errors that name the step. Interruptions
+  * pass through unchanged.
   *
   * @param isTransient
-  *   of what was thrown, and is no error of the kit and no interruption
+  *   of an exception that is neither an error of the kit nor an interruption
   */
 final private[connector] class AuthorCalls(format: String, retry: RetrySettings, isTransient: Exception => Boolean) {
   private val retries = new AtomicLong
@@ -33,7 +33,7 @@ final private[connector] class AuthorCalls(format: String, retry: RetrySettings,
     catch { case error: Exception if isAuthors(error) => throw failed(step, attempts, error) }
   }
 
-  /** Calls once, in a task: Spark repeats the task. */
+  /** Calls once, in a task: Spark retries the task. */
   def once[A](step: String)(body: => A): A =
     try body
     catch { case error: Exception if isAuthors(error) => throw failed(step, 1, error) }
@@ -67,14 +67,14 @@ private object AuthorCalls {
   private val log = LoggerFactory.getLogger("io.epochal.kit.connector")
 }
 
-/** An origin that is open, and the calls of it. */
+/** An open origin, and calls of it. */
 final private[connector] class OriginCalls[P](val origin: Origin[P], author: AuthorCalls) extends AutoCloseable {
 
   def apply[A](step: String)(body: Origin[P] => A): A = author(step)(body(origin))
 
   def once[A](step: String)(body: => A): A = author.once(step)(body)
 
-  /** The origin of a connector that says that it can be followed. */
+  /** The origin of a connector with `tails`. */
   def tail: TailOrigin[P] = origin match {
     case tail: TailOrigin[P] => tail
     case _                   => throw invalid("open", "its tails() is true, and its origin is no TailOrigin")
@@ -96,10 +96,10 @@ private[connector] object OriginCalls {
   }
 }
 
-/** Which failures can pass, where an author does not say. */
+/** The default classification of transient failures. */
 private[connector] object Transient {
 
-  /** A failure of input or output that is none of a file: that of a network. */
+  /** An I/O failure that is not of a file: that of a network. */
   def ofNetwork(error: Throwable): Boolean = error match {
     case _: FileSystemException | _: FileNotFoundException => false
     case _: IOException                                    => !QueryStop.isInterruption(error)

@@ -10,15 +10,15 @@ import scala.jdk.CollectionConverters._
 import io.epochal.core.annotation.Stable
 import io.epochal.core.option.{NameList, OptionSpec, OptionType}
 
-/** Declares the options of a connector: each once, with its name, its type and a sentence for its users. From the declaration come
-  * the checks, the errors (with the option that was probably meant) and the documentation.
+/** Declares the options of a connector, each once: its name, its type and a sentence of documentation. Checks, errors (with the
+  * nearest option name) and documentation come from the declaration.
   *
-  * A declaration is changed by its own methods: `Options.text("url", "Address of the server.").asRequired`.
+  * Methods of the declaration modify it: `Options.text("url", "Address of the server.").asRequired`.
   */
 @Stable
 object Options {
 
-  /** A text that is not empty. */
+  /** A non-empty text. */
   def text(name: String, doc: String): OptionSpec[String] = OptionSpec(name, OptionType.string, doc)
 
   /** A whole number. */
@@ -29,18 +29,18 @@ object Options {
   def flag(name: String, doc: String, default: Boolean): OptionSpec[JavaBoolean] =
     OptionSpec(name, boxed(OptionType.boolean), doc, Some(JavaBoolean.valueOf(default)))
 
-  /** A length of time with its unit: `500ms`, `30s`, `2 hours`. */
+  /** A duration with its unit: `500ms`, `30s`, `2 hours`. */
   def duration(name: String, doc: String): OptionSpec[Duration] = OptionSpec(name, OptionType.duration, doc)
 
-  /** A size in bytes, alone or with k, m or g: `64m`. */
+  /** A size in bytes, plain or with k, m or g: `64m`. */
   def bytes(name: String, doc: String): OptionSpec[JavaLong] = OptionSpec(name, boxed(OptionType.bytes), doc)
 
-  /** One of a few words, whatever their case. */
+  /** One of a few words, in any case. */
   @varargs
   def choice(name: String, doc: String, words: String*): OptionSpec[String] =
     OptionSpec(name, OptionType.oneOf(words: _*), doc)
 
-  /** One or more names with commas between them. */
+  /** One or more names, separated by commas. */
   def names(name: String, doc: String): OptionSpec[util.List[String]] = {
     val kind = new OptionType[util.List[String]]("names", OptionType.names.expected, OptionType.names.example)(
       NameList.names(_).map(_.asJava),
@@ -48,6 +48,6 @@ object Options {
     OptionSpec(name, kind, doc)
   }
 
-  /** The same objects by the types of Java: values of a generic type are boxed in any case. */
+  /** The same values under Java's types: values of a generic type are boxed in any case. */
   private def boxed[A, B](kind: OptionType[A]): OptionType[B] = kind.asInstanceOf[OptionType[B]]
 }

@@ -6,19 +6,21 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 
 import io.epochal.kit.source.{EndlessReader, EndlessReaderFactory}
 
-/** The rows of one task, by their positions as they are written. */
+/** The rows of one task, between two encoded positions. */
 final private[connector] case class OriginPartition(start: String, end: String) extends InputPartition
 
 /** A task that follows an origin.
   *
   * @param rows
-  *   before the position that the query went on from
+  *   before the position from which the query continued
   * @param start
-  *   where this task begins, as it is written
+  *   where this task begins, encoded
   */
 final private[connector] case class TailPartition(index: Int, rows: Long, start: String) extends InputPartition
 
-/** @param count
+/** The end of a task in an epoch.
+  *
+  * @param count
   *   rows that the task has delivered
   */
 final private[connector] case class TailOffset(from: TailPartition, position: String, count: Long)
@@ -43,7 +45,7 @@ private object OriginReaderFactory {
   }
 }
 
-/** Closes the rows, and then the origin that they come from. */
+/** Closes the rows, and then their origin. */
 final private class OriginReader[P](calls: OriginCalls[P], range: PositionRange[P])
     extends PartitionReader[InternalRow] {
 

@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
 
-/** The batch read: what the origin has when it is planned. */
+/** A batch read: the rows that the origin has when the batch is planned. */
 final private[connector] class OriginBatch[P](
     connector: SourceConnector[P],
     settings: Settings,
@@ -54,7 +54,7 @@ private[connector] class OriginSource[P](
   final protected def task: ConnectorInTask[SourceConnector[P]] = ConnectorInTask(connector, settings, schema)
 }
 
-/** A connector's source in continuous and real-time queries as well. */
+/** A connector's source for continuous and real-time queries. */
 final private[connector] class TailSource[P](
     connector: SourceConnector[P],
     settings: Settings,
@@ -78,7 +78,7 @@ final private[connector] class TailSource[P](
   override def lookAhead(end: ConnectorPosition[P]): Unit =
     quietly("looked ahead")(_.lookAhead(end.position)).flatMap(_.toScala).foreach(supply.saw(end, _))
 
-  /** Spark asks in passing, and cannot do with a failure. */
+  /** Spark's call must not fail: failures are logged. */
   private def quietly[A](step: String)(body: TailOrigin[P] => A): Option[A] =
     try Some(calls.once(step)(body(calls.tail)))
     catch {
@@ -99,8 +99,8 @@ private object TailSource {
   private val log = LoggerFactory.getLogger("io.epochal.kit.connector")
 }
 
-/** The rows of an origin, with how many there are before each position: counted from where the query began, so that limits and lag
-  * are in rows whatever a position is.
+/** The rows of an origin, with the number of rows before each position, counted from where the query began: limits and lag are
+  * in rows for any type of position.
   */
 final private[connector] class OriginSupply[P](calls: OriginCalls[P], positions: PositionFormat[P], parts: Int)
     extends Supply[ConnectorPosition[P]] {
@@ -112,7 +112,7 @@ final private[connector] class OriginSupply[P](calls: OriginCalls[P], positions:
   def first: ConnectorPosition[P] = ConnectorPosition(0L, calls("read its first position")(_.first()))
 
   override def available(start: ConnectorPosition[P], most: Long): Long = {
-    // The end that a run under AvailableNow goes to is searched at its start, whatever a batch may take.
+    // AvailableNow finds its end when the run starts, regardless of the limits of a batch.
     val found = ask(start, if (toEnd) Long.MaxValue else most)
     saw(start, found)
     last = Some(start -> found)
@@ -120,7 +120,7 @@ final private[connector] class OriginSupply[P](calls: OriginCalls[P], positions:
     math.min(found.rows, most)
   }
 
-  /** What lies after a position, for the lag. */
+  /** Records the rows after a position, for the lag. */
   def saw(start: ConnectorPosition[P], found: Available[P]): Unit = {
     val until = start.rows + found.rows
     seen = Some(ConnectorPosition(until, found.end) -> Extent(until, if (found.atEnd) until else Long.MaxValue))
@@ -145,7 +145,7 @@ final private[connector] class OriginSupply[P](calls: OriginCalls[P], positions:
 
   override def latest: Option[ConnectorPosition[P]] = seen.map(_._1)
 
-  /** An origin may pass what holds no rows. */
+  /** An origin may skip positions that hold no rows. */
   override def paused: Boolean =
     last.exists { case (start, found) => found.rows == 0 && found.end != start.position }
 

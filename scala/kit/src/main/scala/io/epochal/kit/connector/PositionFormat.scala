@@ -13,8 +13,8 @@ import io.epochal.core.annotation.Stable
 import io.epochal.core.journal.Segment
 import io.epochal.core.offset.OffsetFormat
 
-/** How a position is written into Spark's checkpoint. What was written once is read for ever: a position that gets another form
-  * gets a new version, and the old ones are still read.
+/** The format of a position in Spark's checkpoint. Old checkpoints must stay readable: a position that changes its form gets a
+  * new version, and the old versions are still read.
   *
   * @tparam P
   *   the position
@@ -41,14 +41,14 @@ object PositionFormat {
     override private[connector] def read(version: Int, json: JsonNode): JavaLong = whole(json)
   }
 
-  /** A text: a cursor, the name of a file, a moment. */
+  /** A text: a cursor, a file name, a timestamp. */
   def text(): PositionFormat[String] = new PositionFormat[String](1) {
     override private[connector] def write(position: String): JsonNode = nodes.textNode(position)
     override private[connector] def read(version: Int, json: JsonNode): String = string(json)
   }
 
-  /** A number for each of several names: bytes of files, offsets of partitions. Read as a map that cannot be changed, in the order
-    * of the names.
+  /** A number for each of several names: bytes of files, offsets of partitions. Read as an immutable map, in the order of the
+    * names.
     */
   def numbers(): PositionFormat[util.SortedMap[String, JavaLong]] =
     new PositionFormat[util.SortedMap[String, JavaLong]](1) {
@@ -61,11 +61,11 @@ object PositionFormat {
   /** A position of several fields.
     *
     * @param version
-    *   of the form that `write` gives
+    *   of the form that `write` produces
     * @param write
     *   the fields of a position
     * @param read
-    *   the position with such fields, of any version up to the present one; throws what is wrong with them, as message
+    *   the position with these fields, of any version up to the present one; throws with the problem as message
     */
   def fields[P](
       version: Int,
@@ -107,11 +107,11 @@ object PositionFormat {
 /** A position with the number of rows before it, counted from where the query began.
   *
   * @param journal
-  *   the segments that hold rows before it; None where nothing was received, as from an origin that is read again
+  *   the segments that hold rows before it; None if nothing was received, as from an origin that can be read again
   */
 final private[connector] case class ConnectorPosition[P](rows: Long, position: P, journal: Option[Seq[Segment]] = None)
 
-/** The offset of a connector: `{"v":1,"format":"logs","source":"/var/log","rows":12,"position":…,"segments":[…]}`. */
+/** A connector's offset: `{"v":1,"format":"logs","source":"/var/log","rows":12,"position":…,"segments":[…]}`. */
 final private[connector] class ConnectorOffset[P](format: String, positions: PositionFormat[P])
     extends OffsetFormat[ConnectorPosition[P]](format, positions.version) {
 

@@ -34,7 +34,7 @@ final private[connector] case class ReceivedReaderFactory[C](
     task.connector.settings(task.raw).lostRows(from, until, reason)
 }
 
-/** The records of one task, from the journal. */
+/** Reads the records of one task from the journal. */
 final private[connector] class ReceivedReader(
     frames: JournalFrames,
     values: ValueRows,
@@ -67,7 +67,7 @@ final private[connector] class ReceivedReader(
 
   override def close(): Unit = frames.close()
 
-  /** Whether there is another frame. */
+  /** Opens the next frame; false if there is none. */
   private def open(): Boolean = {
     val slice = frames.next { size =>
       frame = ByteBuffer.wrap(new Array[Byte](size))

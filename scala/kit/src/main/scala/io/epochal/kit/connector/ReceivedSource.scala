@@ -14,7 +14,7 @@ import io.epochal.core.journal.Segment
 import io.epochal.kit.source.journal._
 import io.epochal.kit.source.{Extent, InitialOffset, PollBounds, PollBudget, PollBudgets}
 
-/** The driver's part of a connector that receives. */
+/** The driver's part of a receiving connector. */
 final private[connector] class ReceivedSource[C](
     connector: ReceivingConnector[C],
     settings: Settings,
@@ -50,10 +50,10 @@ final private[connector] class ReceivedSource[C](
 
 private object ReceivedSource {
 
-  /** Of one poll. */
+  /** The limits of one poll. */
   val Bounds: PollBounds = PollBounds(Duration.ofSeconds(30), 64L << 20)
 
-  /** Between two calls in a continuous or real-time query, after one that returned nothing. */
+  /** The delay between two calls in a continuous or real-time query, after an empty one. */
   val Pause: Duration = Duration.ofMillis(50)
 }
 
@@ -68,7 +68,7 @@ final private[connector] class ReceivedPositions[C] extends JournalPositions[Con
   override def at(like: ConnectorPosition[C], row: Long): ConnectorPosition[C] = like.copy(rows = row, journal = None)
 }
 
-/** What a receiver gives goes into the journal: a frame for each call, in which a record is int32 length, bytes. */
+/** Writes received records to the journal: one frame per call, with int32 length and bytes for each record. */
 final private[connector] class ReceivedSupply[C](
     receiver: Receiver[C],
     calls: AuthorCalls,
@@ -80,7 +80,7 @@ final private[connector] class ReceivedSupply[C](
 
   @volatile private var seen = Option.empty[Extent]
 
-  /** The end of an epoch that the receiver has yet to release. */
+  /** The end of an epoch that is not yet released to the receiver. */
   private val delivered = new AtomicReference[ConnectorPosition[C]]
 
   override def known: Option[Extent] = seen
@@ -114,7 +114,7 @@ final private[connector] class ReceivedSupply[C](
 
   override def release(end: ConnectorPosition[C]): Unit = {
     super.release(end)
-    // A receiver is asked by one thread at a time: that of a feed does it before it receives again.
+    // One thread at a time calls the receiver: with a feed, the feed's own thread releases before it receives again.
     if (isFed) delivered.set(end) else released(end)
   }
 
@@ -137,9 +137,9 @@ final private[connector] class ReceivedSupply[C](
 
 private object ReceivedSupply {
 
-  /** Of one call. */
+  /** Per call. */
   val MaxRecords = 10000
 
-  /** Of one call, with what a frame adds to each record. */
+  /** Per call, with the frame's overhead for each record. */
   val MaxBytes: Long = 1L << 30
 }

@@ -10,13 +10,13 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.option.OptionSpec
 import io.epochal.kit.source.{InitialOffset, Source}
 
-/** A source of another team whose origin cannot be asked twice. Its author says how records are received ([[Receiver]]) and how a row
-  * is made of one; what is a [[SourceConnector]]'s from the kit is here, too, and the journal.
+/** A source connector whose origin cannot repeat its records. Its author implements how records are received ([[Receiver]]) and
+  * decoded. The kit provides the same as for a [[SourceConnector]], and the journal.
   *
-  * Not guaranteed: more than the journal is told; see [[Receiver]]. There are no batch reads.
+  * Not guaranteed: anything beyond what the journal holds; see [[Receiver]]. There are no batch reads.
   *
   * @tparam C
-  *   a cursor, as in [[Receiver]]; `positions` says how it is written
+  *   a cursor, as in [[Receiver]]; `positions` defines its format
   */
 @Experimental
 abstract class ReceivingConnector[C](format: String, description: String, specs: util.List[OptionSpec[_]])
@@ -25,7 +25,7 @@ abstract class ReceivingConnector[C](format: String, description: String, specs:
   /** Connects to the origin, on the driver. */
   def open(settings: Settings, schema: StructType): Receiver[C]
 
-  /** Reads records, in each task. */
+  /** Opens the decoder of records, in each task. */
   def decoder(settings: Settings, schema: StructType): RecordDecoder
 
   final override private[connector] def isContinuous: Boolean = true

@@ -13,10 +13,11 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType}
 import io.epochal.kit.record._
 
-/** Records of JSON or CSV as rows, by the options, the rules and the code of Epochal's own sources. A connector whose origin gives
-  * bytes declares [[options]] beside its own, answers `schema` with [[schema]], and gives [[rows]] in `Origin.read`.
+/** Parses JSON or CSV records into rows, with the options, rules and code of Epochal's own sources. A connector whose origin
+  * delivers bytes declares [[options]] beside its own, implements `schema` with [[schema]], and returns [[rows]] from
+  * `Origin.read`.
   *
-  * A record stands alone: a line without its line break, or a message. What does not fit goes where `parseMode` says.
+  * Each record stands alone: a line without its line break, or a message. `parseMode` decides about records that do not fit.
   */
 @Experimental
 object RecordParser {
@@ -49,9 +50,9 @@ object RecordParser {
   /** Rows of records, in a task.
     *
     * @param schema
-    *   what `open` was given
+    *   as passed to `open`
     * @param records
-    *   gives the bytes of the next record each time that it is called, and null after the last
+    *   returns the bytes of the next record on each call, and null after the last
     * @param resource
     *   closed with the reader
     */
@@ -75,7 +76,7 @@ object RecordParser {
     LoneRecordOptions.read(settings.values, settings.values(Kind))
 }
 
-/** Records from a callback, one after the other. */
+/** Pages of one record each, from a callback. */
 final private class LonePages(format: RecordFormat, place: String, supply: Callable[Array[Byte]]) extends Pages {
   private val record = new LoneRecord(
     format match {

@@ -13,26 +13,26 @@ import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionValues, RetryOptions, SourceOptions}
 import io.epochal.core.retry.RetrySettings
 
-/** The options of one query, checked. Prints without secrets. */
+/** The checked options of one query. Prints without secrets. */
 @Stable
 final class Settings private[connector] (
     private[connector] val raw: Map[String, String],
     private[connector] val values: OptionValues) {
 
-  /** The value given, else the default.
+  /** The given value, else the default.
     *
     * @throws NoSuchElementException
     *   for an option with neither: use `find`
     */
   def get[A](option: OptionSpec[A]): A = values(option)
 
-  /** The value given, else the default; empty where there is neither. */
+  /** The given value, else the default; empty if there is neither. */
   def find[A](option: OptionSpec[A]): Optional[A] = values.get(option).toJava
 
-  /** Whether the user gave it. */
+  /** Whether the user has set it. */
   def isSet(option: OptionSpec[_]): Boolean = values.isSet(option)
 
-  /** The members of a family of options (`headers.*`), by what follows the prefix. */
+  /** The members of a family of options (`headers.*`), by their names without the prefix. */
   def family[A](option: OptionSpec[A]): util.Map[String, A] = values.family(option).asJava
 
   /** The error for an option whose value is wrong: `throw settings.invalid(URL, url, "an address that begins with https")`.
@@ -52,7 +52,7 @@ final class Settings private[connector] (
     */
   def conflict(options: String, advice: String): EpochalException = values.conflict(options, advice)
 
-  /** An error of the connector's own, which users can recognise by its name.
+  /** The connector's own error, with a name by which users can recognise it.
     *
     * @param name
     *   in upper case, like LOG_FILE_TRUNCATED
@@ -64,7 +64,7 @@ final class Settings private[connector] (
   def failure(name: String, problem: String, hint: String): EpochalException =
     Condition(name, "<problem>", "<hint>")("problem" -> problem, "hint" -> hint)
 
-  /** Reports rows of a source that are gone: throws DATA_LOSS, or with failOnDataLoss=false logs a warning and returns.
+  /** Reports lost rows of a source: throws DATA_LOSS, or logs a warning and returns with failOnDataLoss=false.
     *
     * @param from
     *   the position before the first of them
@@ -79,7 +79,7 @@ final class Settings private[connector] (
     SettingsReader.log.warn(error.problem)
   }
 
-  /** The warning of rows that are gone from the journal; throws where that fails the query. */
+  /** The warning about rows that are missing from the journal; throws DATA_LOSS with failOnDataLoss=true. */
   private[connector] def lostRows(from: Long, until: Long, reason: String): String = {
     val error = loss(from, until, reason)
     if (values(SourceOptions.FailOnDataLoss)) throw error
@@ -98,7 +98,7 @@ final class Settings private[connector] (
   override def toString: String = values.toString
 }
 
-/** No companion: MiMa takes a class for internal whose companion is. */
+/** Not a companion of [[Settings]]: MiMa takes a class for internal if its companion is. */
 private[connector] object SettingsReader {
   val log: Logger = LoggerFactory.getLogger(classOf[Settings])
 

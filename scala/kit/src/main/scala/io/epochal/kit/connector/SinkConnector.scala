@@ -18,17 +18,17 @@ import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkProvider, SinkSettings}
 import io.epochal.kit.spark.SinkEngine
 
-/** A sink of another team: `format("…")` for streams, each row written exactly once, and for batch writes, each in one transaction.
-  * Its author says how the system's transactions work ([[StoreTransaction]]); whether an epoch is new, who may write, fencing,
-  * digests, a COMMIT whose response is lost, retries and metrics are the kit's.
+/** A sink connector: `format("…")` for streams, with each row written exactly once, and for batch writes, each in one
+  * transaction. Its author implements the system's transactions ([[StoreTransaction]]). The kit decides whether an epoch is new
+  * and who may write, and provides fencing, digests, recovery from a lost COMMIT response, retries and metrics.
   *
-  * A class of the author's extends this one, has a public constructor without parameters, and is named in the resource
-  * `META-INF/services/org.apache.spark.sql.sources.DataSourceRegister`. It must have no state.
+  * The author's class extends this one, has a public constructor without parameters, and is named in the resource
+  * `META-INF/services/org.apache.spark.sql.sources.DataSourceRegister`. It must be stateless.
   *
-  * Rows travel from the tasks to the driver in commit messages, or in files where they are many; the driver alone writes.
+  * Rows travel from the tasks to the driver in commit messages, or in files if there are many; only the driver writes.
   *
-  * Not guaranteed: a target that was dropped and made again under its name is not noticed; update mode is append; continuous and
-  * real-time triggers are refused.
+  * Not guaranteed: a target that was dropped and recreated under its name is not detected; update mode is append; continuous
+  * and real-time triggers are rejected.
   *
   * @param format
   *   the short name for `format`
@@ -42,33 +42,33 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
     extends SinkProvider[Settings](OptionGroup(format, description, specs.asScala.toSeq ++ SinkOptions.all))
     with DataSourceRegister {
 
-  /** The system, for messages: an address without secrets. Two addresses with one ledger must give the same text. */
+  /** The system, for messages: an address without secrets. Two addresses that share a ledger must return the same text. */
   def place(settings: Settings): String
 
-  /** What is written in it, by a name that is unique there: a table, a collection. Two sinks with the same target are refused. */
+  /** The name of the target, unique in the system: a table, a collection. Two sinks with the same target are rejected. */
   def target(settings: Settings): String
 
-  /** Refuses options and columns that cannot work, before a query starts: throws what `Settings` makes. */
+  /** Rejects options and columns that cannot work, before a query starts: throws an exception that `Settings` creates. */
   def check(@unused settings: Settings, @unused schema: StructType): Unit = ()
 
-  /** Makes ready what is missing: the table of the ledger, the target. Called before a run's first transaction. */
+  /** Creates the ledger's table and the target if they are missing. Called before a run's first transaction. */
   def prepare(@unused settings: Settings, @unused schema: StructType): Unit = ()
 
-  /** Connects, and opens a transaction; on the driver. */
+  /** Connects and opens a transaction, on the driver. */
   def begin(settings: Settings, schema: StructType): StoreTransaction
 
-  /** Looks at each row in its task. The default: all rows can be written. */
+  /** Checks each row in its task. The default: all rows can be written. */
   def rowCheck(@unused settings: Settings, @unused schema: StructType): Optional[RowCheck] = Optional.empty()
 
-  /** Whether what failed so can succeed when the whole transaction is repeated. The default: failures of a network. */
+  /** Whether the whole transaction may succeed on retry after this failure. The default: network failures. */
   def isTransient(error: Exception): Boolean = Transient.ofNetwork(error)
 
-  /** Whether a `commit` that failed so may have taken effect. The default: failures of a network. */
+  /** Whether a `commit` that failed with this error may have taken effect. The default: network failures. */
   def losesConnection(error: Exception): Boolean = Transient.ofNetwork(error)
 
   final override def shortName(): String = format
 
-  /** Asked for when somebody reads. */
+  /** Called only by a read, which a sink rejects. */
   final override def inferSchema(options: CaseInsensitiveStringMap): StructType =
     throw unsupported("read", "it is a sink", "Read with a format that is a source.")
 
@@ -101,7 +101,7 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
     Conditions.ModeUnsupported("format" -> format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
 }
 
-/** The options that every sink of a connector has. */
+/** The options of every sink connector. */
 private[connector] object SinkOptions {
 
   val InlineMaxBytes: OptionSpec[Long] = OptionSpec(

@@ -9,11 +9,11 @@ import io.epochal.core.annotation.Stable
 import io.epochal.core.option.OptionSpec
 import io.epochal.kit.source.{InitialOffset, Source}
 
-/** A source of another team: `format("…")` for batch reads and streams. Its author says what the origin has and how it is read
-  * ([[Origin]]); offsets in the checkpoint, their versions and their owner, limits, AvailableNow, the first offset, lag, metrics and
-  * retries are the kit's.
+/** A source connector: `format("…")` for batch reads and streams. Its author implements how rows are found and read
+  * ([[Origin]]). The kit provides checkpoint offsets with version and owner, limits, AvailableNow, the first offset, lag,
+  * metrics and retries.
   *
-  * Not guaranteed: columns are not pruned and filters not pushed down; a task that fails while it reads is begun anew by Spark.
+  * Not guaranteed: columns are not pruned and filters are not pushed down; Spark restarts a task that fails while it reads.
   *
   * @tparam P
   *   a position in the source, as in [[Origin]]
@@ -25,7 +25,7 @@ abstract class SourceConnector[P](format: String, description: String, specs: ut
   /** Connects to the origin; on the driver and in each task. */
   def open(settings: Settings, schema: StructType): Origin[P]
 
-  /** Whether its origin is a [[TailOrigin]], which continuous and real-time queries follow. */
+  /** Whether the origin is a [[TailOrigin]], for continuous and real-time queries. */
   def tails: Boolean = false
 
   final override private[connector] def isContinuous: Boolean = tails

@@ -14,17 +14,17 @@ import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, RetryOptions, SourceOptions}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
-/** What every source of another team says of itself, wherever its rows come from: a [[SourceConnector]] reads them, and reads them
-  * again where it must; a [[ReceivingConnector]] receives them once.
+/** Declares a source connector: name, options, columns and identity. A [[SourceConnector]] reads its rows and can read them
+  * again; a [[ReceivingConnector]] receives them once.
   *
-  * A class of the author's extends one of the two, has a public constructor without parameters, and is named in the resource
-  * `META-INF/services/org.apache.spark.sql.sources.DataSourceRegister`. It must have no state: Spark makes it wherever it needs it,
-  * also in tasks.
+  * The author's class extends one of the two, has a public constructor without parameters, and is named in the resource
+  * `META-INF/services/org.apache.spark.sql.sources.DataSourceRegister`. It must be stateless: Spark creates instances wherever
+  * it needs them, also in tasks.
   *
   * The options of every source ([[io.epochal.core.option.SourceOptions]]) and of retries are added to the connector's own.
   *
   * @tparam P
-  *   where the source stands: an immutable value
+  *   the position of the source: an immutable value
   * @param format
   *   the short name for `format`
   * @param description
@@ -43,21 +43,21 @@ abstract class SourceDefinition[P] private[connector] (
   /** The columns. */
   override def schema(settings: Settings): StructType
 
-  /** What decides which rows the source gives, without secrets: an address, a directory, a filter. An offset carries it, and is
-    * refused where another identity reads it. The option `sourceId` replaces it.
+  /** Identifies the rows that the source reads, without secrets: an address, a directory, a filter. Offsets carry it, and a
+    * query with another identity rejects them. The option `sourceId` replaces it.
     */
   def identity(settings: Settings): String
 
-  /** How positions are written. */
+  /** The format of positions in the checkpoint. */
   def positions: PositionFormat[P]
 
-  /** Refuses options that cannot work, before a query starts: throws what `Settings` makes. */
+  /** Rejects options that cannot work, before a query starts: throws an exception that `Settings` creates. */
   def check(settings: Settings): Unit = ()
 
-  /** Whether a call that failed so can succeed when it is repeated. The default: failures of a network, not of files. */
+  /** Whether a call that failed with this error may succeed on retry. The default: network failures, not file failures. */
   def isTransient(error: Exception): Boolean = Transient.ofNetwork(error)
 
-  /** Whether a reader may ask for these columns (`.schema(…)`). The default: only the connector's own. */
+  /** Whether a reader may request these columns (`.schema(…)`). The default: only the connector's own. */
   def accepts(schema: StructType, settings: Settings): Boolean = schema == this.schema(settings)
 
   private[connector] def isContinuous: Boolean
@@ -88,10 +88,10 @@ abstract class SourceDefinition[P] private[connector] (
   final private[connector] def sourceId(settings: Settings): String =
     settings.values.get(SourceOptions.SourceId).getOrElse(identity(settings))
 
-  /** In plans and in Spark's progress. */
+  /** The name in plans and in Spark's progress. */
   final private[connector] def nameOf(settings: Settings): String = s"$format[${sourceId(settings)}]"
 
-  /** In a task, from what travelled there: it was checked on the driver. */
+  /** The settings in a task, from options that the driver has checked. */
   final private[connector] def settings(raw: Map[String, String]): Settings =
     SettingsReader.read(group, raw).fold(throw _, found => found)
 
@@ -108,7 +108,7 @@ final private class ConnectorScan[P](connector: SourceDefinition[P], settings: S
     connector.source(settings, schema, checkpoint, spark.defaultParallelism)
 }
 
-/** The driver's part of a connector, as the kit's stream asks for it. */
+/** The driver's part of a connector, as the kit's stream uses it. */
 abstract private[connector] class ConnectorSource[P](connector: SourceDefinition[P], settings: Settings)
     extends Source[ConnectorPosition[P]] {
 
@@ -124,7 +124,7 @@ abstract private[connector] class ConnectorSource[P](connector: SourceDefinition
     offsets.fromJson(identity, json)
 }
 
-/** Travels to the tasks, where the connector is made anew: an author's class need not be serializable. */
+/** Serialized to the tasks, where the connector is created again: an author's class need not be serializable. */
 final private[connector] case class ConnectorInTask[C <: SourceDefinition[_]](
     kind: Class[C],
     raw: Map[String, String],

@@ -19,7 +19,7 @@ import io.epochal.kit.sink.transport.Shipment
 import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.kit.spark.{SinkEngine, ValueRows}
 
-/** The target of one query into a connector's system. */
+/** The target of one query in a connector's system. */
 final private[connector] class StoreTable(
     connector: SinkConnector,
     settings: Settings,
@@ -31,8 +31,8 @@ final private[connector] class StoreTable(
   override protected val sink = new StoreSink(connector, settings)
 }
 
-/** A connector's system as a transactional sink: the ledger's rows are entries `sink:<id>`, and what a query had before another one
-  * took over, `retired:<id>:<query>`. The entry `claims` is a lock.
+/** A connector's system as a transactional sink. The ledger's rows are the entries `sink:<id>`, and `retired:<id>:<query>` for
+  * a query that another one has replaced. The entry `claims` is a lock.
   */
 final private[connector] class StoreSink(connector: SinkConnector, options: Settings) extends TransactionalSink {
   import StoreSink._
@@ -46,8 +46,8 @@ final private[connector] class StoreSink(connector: SinkConnector, options: Sett
 
   private val author = new AuthorCalls(format, options.retry, connector.isTransient)
 
-  /** Locks the sink's own row first: that can take as long as somebody else's transaction. Only then it takes the lock that other
-    * sinks' claims need too (K15).
+  /** Locks the sink's own row first, which can wait for another transaction. Only then takes the lock that claims of other
+    * sinks need too (K15).
     */
   override def claim(run: Run, schema: StructType)(
       decide: LedgerState => Either[EpochalException, LedgerRow]): Claimed = {
@@ -119,7 +119,7 @@ private[connector] object StoreSink {
   private def retired(sinkId: String, queryId: String): String = s"retired:$sinkId:$queryId"
 }
 
-/** What a run writes to, in a connector's system. */
+/** The target of one run. */
 final private[connector] class StoreTarget(
     sink: StoreSink,
     override val name: String,
@@ -173,7 +173,7 @@ final private[connector] class StoreTarget(
   }
 }
 
-/** Rows in Spark's own binary form on their way to the driver: int64 number of bytes, big-endian, then the bytes. */
+/** Rows in Spark's binary form on their way to the driver: int64 number of bytes, big-endian, then the bytes. */
 final private[connector] case class BinaryRows(schema: StructType, check: Option[RowCheck]) extends RowFormat {
 
   override def encoder(out: ChunkedBytes): RowEncoder = new RowEncoder {
@@ -187,7 +187,7 @@ final private[connector] case class BinaryRows(schema: StructType, check: Option
     }
   }
 
-  /** The rows, as values. Each chunk has whole rows. */
+  /** Decodes the rows. Each chunk holds whole rows. */
   def decode(rows: EncodedRows): Iterator[Row] = {
     val values = new ValueRows(schema)
     val shown = BinaryRow.empty(schema.length)

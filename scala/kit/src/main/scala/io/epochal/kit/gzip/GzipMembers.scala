@@ -3,16 +3,16 @@ package io.epochal.kit.gzip
 import java.io.{EOFException, IOException, InputStream}
 import java.util.zip.{CRC32, DataFormatException, Inflater, ZipException}
 
-/** Decompresses gzip (RFC 1952), one member after another, in bounded memory and without recursion: the JDK's decoder calls
-  * itself for each empty member.
+/** Decompresses gzip (RFC 1952), one member after another, in bounded memory and without recursion: the JDK's decoder recurses
+  * for each empty member.
   *
-  * The end of the input within a member is a cut. What follows the last member and does not begin like another one is
-  * ignored, be it zero padding or anything else, as gzip(1) and browsers ignore it. The input is always read to its end.
+  * If the input ends within a member, it is truncated. Bytes after the last member that do not begin another one are ignored,
+  * zero padding or not, as gzip(1) and browsers do. The input is always read to its end.
   *
   * @param maxCompressed
-  *   the most bytes that the input may have
+  *   the maximum number of input bytes
   * @throws EOFException
-  *   from `read`: the input is cut
+  *   from `read`: the input is truncated
   * @throws ZipException
   *   from `read`: the input is damaged, or is not gzip
   * @throws GzipMembers.TooManyMembers
@@ -132,7 +132,7 @@ final private[epochal] class GzipMembers(
     value
   }
 
-  /** Four bytes, the lowest first. */
+  /** A little-endian int32. */
   private def number(): Long = required() | required() << 8 | required() << 16 | required().toLong << 24
 
   private def required(): Int = {
@@ -150,7 +150,9 @@ final private[epochal] class GzipMembers(
       value
     }
 
-  /** @return
+  /** Fills the buffer.
+    *
+    * @return
     *   false at the end of the input
     */
   private def fill(): Boolean = {
@@ -166,13 +168,13 @@ final private[epochal] class GzipMembers(
 
 private[epochal] object GzipMembers {
 
-  /** Many times what files have that were put together of blocks, or of records that were compressed one by one. */
+  /** Many times the members of files that were concatenated from blocks or from records compressed one by one. */
   val MaxMembers = 1000000
 
-  /** The input has more bytes than it may have. */
+  /** The input exceeds `maxCompressed`. */
   final class TooLong extends ZipException
 
-  /** It is put together of more parts than any sound file. */
+  /** The input has more members than any sound file. */
   final class TooManyMembers(limit: Int) extends IOException(s"its gzip has more than $limit members")
 
   private val BufferSize = 16 << 10

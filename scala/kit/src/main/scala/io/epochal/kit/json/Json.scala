@@ -3,13 +3,13 @@ package io.epochal.kit.json
 import com.fasterxml.jackson.core._
 import com.fasterxml.jackson.core.json.JsonReadFeature
 
-/** The JSON factories: they remember the field names that they have met. */
+/** The JSON factories, which cache field names. */
 private[epochal] object Json {
 
-  // The size of a response is limited where it is received; the source in locations is what JacksonParser reads strings by.
+  // The size of a response is limited where it is received; JacksonParser reads strings through the source in locations.
   val factory: JsonFactory = limited(identity)
 
-  /** For what becomes a tree: it takes many times the memory of its text. */
+  /** For values that become trees, which take many times the memory of their text. */
   val trees: JsonFactory = limited(_.maxTokenCount(MaxTokens))
 
   private def limited(more: StreamReadConstraints.Builder => StreamReadConstraints.Builder): JsonFactory =
@@ -27,13 +27,13 @@ private[epochal] object Json {
             .maxNestingDepth(MaxDepth)).build())
       .build()
 
-  // Jackson's own of today: a server must not get more when those change.
+  // Jackson's current defaults: a server must not be allowed more when those change.
   final private val MaxNameLength = 50000
   final private val MaxDigits = 1000
   final private val MaxDepth = 1000
   final private val MaxTokens = 2000000L
 
-  /** What a value is. */
+  /** Names the kind of a value. */
   def describe(token: JsonToken): String = token match {
     case JsonToken.START_OBJECT                       => "an object"
     case JsonToken.START_ARRAY                        => "an array"
@@ -43,11 +43,11 @@ private[epochal] object Json {
     case _                                            => "a number"
   }
 
-  /** Whether a text ends within a value. Jackson says so by exceptions of two classes. */
+  /** Whether a text ends within a value. Jackson reports that with exceptions of two classes. */
   def endsEarly(error: JsonProcessingException): Boolean =
     String.valueOf(error.getOriginalMessage).startsWith("Unexpected end-of-input")
 
-  /** What is wrong, without the text around it. */
+  /** The problem, without the surrounding text. */
   def problem(error: JsonProcessingException): String =
     error.getOriginalMessage + Option(error.getLocation).fold("")(place => s", at byte ${place.getByteOffset}")
 }

@@ -6,16 +6,16 @@ import java.util.Arrays
 
 import io.epochal.kit.spark.memory.Memory
 
-/** Steps through JSON in UTF-8 without making anything of it, up to eight bytes at a time.
+/** Scans JSON in UTF-8 without building values, up to eight bytes at a time.
   *
-  * It takes plain JSON only. What is not plain it doubts, be it wrong (a missing comma, bytes that are no UTF-8) or rare (a
-  * lone surrogate, deep nesting): then the text has to be read by Jackson, which says what it is. Whatever is taken here
-  * is JSON, and means the same to Jackson.
+  * It accepts plain JSON only. Text that is not plain is "in doubt": it may be invalid (a missing comma, bytes that are not
+  * UTF-8) or rare (a lone surrogate, deep nesting), and Jackson must then parse it and decide. Any text accepted here is valid
+  * JSON, and means the same to Jackson.
   *
-  * Each step begins at `at` and leaves it behind what was taken; where that is doubted, `at` stands anywhere.
+  * Each step begins at `at` and moves it past the accepted text; in doubt, `at` is undefined.
   *
   * @param bytes
-  *   of which nothing from `until` on is looked at
+  *   are not read from `until` on
   */
 final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val until: Int) {
   import JsonScan._
@@ -27,13 +27,13 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
 
   def at_=(to: Int): Unit = position = to
 
-  /** The byte that stands here; -1 at the end. */
+  /** The current byte; -1 at the end. */
   def here: Int = byteAt(position)
 
-  /** Passes over white space.
+  /** Skips white space.
     *
     * @return
-    *   the byte that stands there then; -1 at the end
+    *   the byte after it; -1 at the end
     */
   def next(): Int = {
     var i = position
@@ -42,17 +42,17 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     if (i < until) bytes(i).toInt else -1
   }
 
-  /** Passes over the byte that stands here, and over white space.
+  /** Skips the current byte, and white space.
     *
     * @return
-    *   the byte that stands there then; -1 at the end
+    *   the byte after it; -1 at the end
     */
   def pass(): Int = {
     position += 1
     next()
   }
 
-  /** Passes over these bytes, if they stand here. */
+  /** Skips these bytes, if they come next. */
   def take(expected: Array[Byte]): Boolean = {
     val end = position + expected.length
     val found = end <= until && Arrays.equals(bytes, position, end, expected, 0, expected.length)
@@ -60,7 +60,7 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     found
   }
 
-  /** Passes over a string.
+  /** Skips a string.
     *
     * @return
     *   false: in doubt
@@ -89,10 +89,10 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     plain
   }
 
-  /** Whether the string that was just passed over has escapes. */
+  /** Whether the last skipped string has escapes. */
   def escaped: Boolean = escapes
 
-  /** Passes over a number.
+  /** Skips a number.
     *
     * @return
     *   false: in doubt
@@ -123,14 +123,14 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     plain
   }
 
-  /** Passes over a value of any kind.
+  /** Skips a value of any kind.
     *
     * @return
     *   false: in doubt
     */
   def value(): Boolean = {
     var depth = 0
-    var objects = 0L // A bit for each container around here: whether it is an object.
+    var objects = 0L // A bit for each enclosing container: whether it is an object.
     var plain = true
     var done = false
     while (plain && !done) {
@@ -177,7 +177,7 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     plain
   }
 
-  /** Passes over a name and its colon. */
+  /** Skips a name and its colon. */
   private def name(): Boolean = {
     val from = position
     string() && position - from <= LongestName && next() == ':' && {
@@ -186,10 +186,10 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     }
   }
 
-  /** Passes over characters of any kind, to the end.
+  /** Skips all characters to the end.
     *
     * @return
-    *   false: what stands at `at` is no UTF-8
+    *   false: the bytes at `at` are not UTF-8
     */
   def text(): Boolean = {
     var i = position
@@ -212,7 +212,7 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     i
   }
 
-  /** The first byte from here on that is not an ASCII character which stands for itself. */
+  /** The first byte from here on that is not an ordinary ASCII character. */
   private def ordinary(from: Int): Int = {
     val all = bytes
     val last = until - 8
@@ -231,7 +231,7 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     }
   }
 
-  /** The length of the escape here, of two where it needs another; in doubt so small that a sum with it is negative. */
+  /** The length of this escape, or of two if it needs another; in doubt, so small that a sum with it is negative. */
   private def escape(i: Int): Int = byteAt(i + 1) match {
     case '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' => 2
     case 'u' =>
@@ -245,7 +245,7 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     case _ => Doubt
   }
 
-  /** Four hexadecimal digits; -1 where they are something else. */
+  /** Four hexadecimal digits; -1 if they are something else. */
   def hex(from: Int): Int = {
     var unit = 0
     var i = from
@@ -257,7 +257,7 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     math.max(unit, -1)
   }
 
-  /** The number of bytes of the character here, which is not ASCII; in doubt so small that a sum with it is negative. */
+  /** The number of bytes of this non-ASCII character; in doubt, so small that a sum with it is negative. */
   private def character(i: Int): Int = {
     val lead = bytes(i) & 0xff
     val second = byteAt(i + 1) & 0xff
@@ -277,9 +277,9 @@ private[epochal] object JsonScan {
   val False: Array[Byte] = "false".getBytes(UTF_8)
   val Null: Array[Byte] = "null".getBytes(UTF_8)
 
-  // Constants of the compiler: they stand in the loops themselves.
+  // Compile-time constants, inlined into the loops.
 
-  /** Jackson has limits of its own, which are larger. */
+  /** Below Jackson's own limits. */
   final private val Deepest = 64
   final private val LongestNumber = 300
   final private val LongestName = 10000
@@ -299,8 +299,8 @@ private[epochal] object JsonScan {
 
   private def isOrdinary(byte: Byte): Boolean = byte >= ' ' && byte != '"' && byte != '\\'
 
-  /** The high bit of each byte that is a quote, a backslash, below a space or no ASCII. Only the lowest of them is sure: what
-    * is borrowed there may mark a byte above it.
+  /** The high bit of each byte that is a quote, a backslash, below a space or not ASCII. Only the lowest bit is reliable: a
+    * borrow from it may mark a byte above it.
     */
   private def specialBytes(word: Long): Long = {
     val quote = word ^ Quotes

@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import java.time.{LocalDate, Month, Year}
 import java.util.Arrays
 
-/** Numbers as they are mostly written. */
+/** Parses numbers in their usual form. */
 private[epochal] object PlainNumber {
 
   /** Sentinel: no whole number in fast-path form. */
@@ -14,10 +14,10 @@ private[epochal] object PlainNumber {
   final private val ExactMantissa = 1L << 53
   private val ExactPowers = Array.iterate(1.0, 23)(_ * 10)
 
-  /** Reads a whole number of at most 18 digits that has neither fraction nor exponent.
+  /** Parses a whole number of at most 18 digits without fraction or exponent.
     *
     * @return
-    *   `NotWhole`: something else stands here, and `scan` anywhere
+    *   `NotWhole`: it is something else, and the position of `scan` is undefined
     */
   def whole(scan: JsonScan): Long = {
     val bytes = scan.bytes
@@ -30,7 +30,7 @@ private[epochal] object PlainNumber {
       value = value * 10 + (bytes(i) - '0')
       i += 1
     }
-    // Nothing that ends a record is left out: where the bytes end here, they are in doubt.
+    // A record's terminator is always included: if the bytes end here, the number is in doubt.
     val plain = i > first && i < end && !continuesNumber(bytes(i)) && (bytes(first) != '0' || i == first + 1)
     scan.at = i
     if (!plain) NotWhole else if (negative) -value else value
@@ -39,10 +39,10 @@ private[epochal] object PlainNumber {
   /** Whether a number has more than the digits before this byte. */
   private def continuesNumber(byte: Byte): Boolean = byte == '.' || byte == 'e' || byte == 'E'
 
-  /** Reads a number, rounded as [[java.lang.Double#parseDouble]] rounds it.
+  /** Parses a number, rounded as [[java.lang.Double#parseDouble]] rounds it.
     *
     * @return
-    *   NaN: something else stands here, or a negative zero, or more than a double can be; `scan` stands anywhere
+    *   NaN: it is something else, a negative zero, or outside the range of a double; the position of `scan` is undefined
     */
   def double(scan: JsonScan): Double = {
     val from = scan.at
@@ -77,13 +77,13 @@ private[epochal] object PlainNumber {
   }
 }
 
-/** Strings that are written with escapes. */
+/** Decodes strings with escapes. */
 private[epochal] object PlainText {
 
-  /** The string between two bytes, which `scan` has passed over, in UTF-8. */
+  /** Decodes the string between two bytes, which `scan` has skipped, into UTF-8. */
   def unescaped(scan: JsonScan, from: Int, until: Int): Array[Byte] = {
     val bytes = scan.bytes
-    val text = new Array[Byte](until - from) // An escape is longer than what it stands for.
+    val text = new Array[Byte](until - from) // An escape is longer than its character.
     var length = 0
     var i = from
     while (i < until)
@@ -115,10 +115,10 @@ private[epochal] object PlainText {
   }
 }
 
-/** Dates and moments as ISO 8601 mostly writes them, years 1 to 9999. */
+/** Parses dates and timestamps in their usual ISO 8601 form, years 1 to 9999. */
 private[epochal] object PlainTime {
 
-  /** Sentinels: no date, and no timestamp, in fast-path form. */
+  /** Sentinels: not a date, and not a timestamp, in fast-path form. */
   final val NoDay = Int.MinValue
   final val NoMoment = Long.MinValue
 
@@ -129,7 +129,7 @@ private[epochal] object PlainTime {
   final private val MaxDecimals = 6
   final private val NoNumber = -1000000
 
-  /** The days since 1970-01-01 of the day that begins at `from`. */
+  /** The days since 1970-01-01 of the date that begins at `from`. */
   def day(bytes: Array[Byte], from: Int): Int = {
     val year = number(bytes, from, 4)
     val month = number(bytes, from + 5, 2)
@@ -142,8 +142,8 @@ private[epochal] object PlainTime {
     else NoDay
   }
 
-  /** The microseconds since 1970-01-01T00:00:00Z of a moment in UTC, as 2026-01-31T23:59:59.999999Z, of which the decimals may
-    * lack from the right.
+  /** The microseconds since 1970-01-01T00:00:00Z of a UTC timestamp such as 2026-01-31T23:59:59.999999Z, whose decimals may be
+    * omitted from the right.
     */
   def micros(bytes: Array[Byte], from: Int, until: Int): Long = {
     val decimals = until - from - SecondLength - 2
@@ -170,7 +170,7 @@ private[epochal] object PlainTime {
     }
   }
 
-  /** Negative where a byte is no digit. */
+  /** Negative if a byte is not a digit. */
   private def number(bytes: Array[Byte], from: Int, digits: Int): Int = {
     var value = 0
     var i = from

@@ -2,7 +2,7 @@ package io.epochal.kit.metric
 
 import java.time.Duration
 
-/** A line of a log once in a minute, instead of one for each batch: the first is due a minute after the start.
+/** Limits a log line to once a minute; the first is due a minute after the start.
   *
   * @param nanos
   *   a clock
@@ -10,7 +10,7 @@ import java.time.Duration
 final private[kit] class LogPace(nanos: () => Long = () => System.nanoTime()) {
   private var last = nanos()
 
-  /** Whether a minute has passed since it was due. */
+  /** Whether a minute has passed since the last line. */
   def isDue(): Boolean = synchronized {
     val now = nanos()
     val due = now - last >= LogPace.Every.toNanos

@@ -12,17 +12,17 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.hash.Sha256
 
-/** What Spark's checkpoint says of an epoch's offsets (K3).
+/** Reads the offsets of an epoch from Spark's checkpoint (K3).
   *
-  * `offsets/<epoch>` holds a version, a line of settings and watermarks, and a line for each source. Only the sources'
-  * lines tell which rows the epoch has, so only they count. Version 2 names the sources, in any order.
+  * `offsets/<epoch>` holds a version, a line of settings and watermarks, and a line for each source. Only the sources' lines
+  * determine the epoch's rows, so only they count. Version 2 names the sources, in any order.
   */
 object CheckpointOffsets {
 
-  /** 32 hexadecimal digits of SHA-256; None when the file is not there or not understood.
+  /** 32 hexadecimal digits of SHA-256; None if the file does not exist or has an unknown format.
     *
     * @throws IOException
-    *   when it may be there and cannot be read: the epoch must not be recorded as one without offsets
+    *   if the file may exist and cannot be read: the epoch must not be recorded as one without offsets
     */
   def hash(checkpoint: String, epoch: Long, hadoop: Configuration): Option[String] =
     try hash(read(new Path(new Path(checkpoint, "offsets"), epoch.toString), hadoop))
@@ -42,16 +42,19 @@ object CheckpointOffsets {
 
 /** Lets a query start again that was killed while Spark logged the offsets, or the commit, of its very first batch.
   *
-  * Spark writes them to `offsets/.0.<uuid>.tmp` or `commits/.0.<uuid>.tmp` and renames that file. Left behind, it makes Spark 4.3
-  * take the checkpoint for one that is in use, and refuse every later start (`STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`): where
-  * no offsets are logged, and under a real-time trigger, which first deletes those that were not committed. Nothing was
-  * planned from such a file, and Spark reads it nowhere: it is deleted where nothing was committed and `state` is empty.
+  * Spark writes them to `offsets/.0.<uuid>.tmp` or `commits/.0.<uuid>.tmp` and renames that file. If the file is left behind,
+  * Spark 4.3 assumes that the checkpoint is in use, and rejects every later start
+  * (`STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`): if no offsets are logged, and under a real-time trigger, which first deletes
+  * uncommitted ones. Spark planned nothing from such a file, and never reads it: it is deleted if nothing was committed and
+  * `state` is empty.
   */
 private[epochal] object TornFirstBatch {
   private val log = LoggerFactory.getLogger(getClass.getName.stripSuffix("$"))
   private val Temporary = """\.0\.[0-9a-f-]{36}\.tmp""".r
 
-  /** @param options
+  /** Deletes the file.
+    *
+    * @param options
     *   of a streaming write; without `checkpointLocation` there is nothing to do
     */
   def sweep(options: Map[String, String], hadoop: => Configuration): Unit =

@@ -18,7 +18,7 @@ object EpochOutcome {
   /** Its rows and its ledger row were committed now. */
   final case class Applied(loadNanos: Long, commitNanos: Long) extends EpochOutcome
 
-  /** They had been committed before. */
+  /** They were committed before. */
   final case class Repeated(contentDiffers: Boolean) extends EpochOutcome
 }
 
@@ -30,15 +30,15 @@ object EpochOutcome {
   *                  │                  ▼ Apply (Replace: the target is emptied first; Adopt: without the rows)
   *                  │               rows and ledger row ── COMMIT ──► success
   *                  │                                        │
-  *                  └── a new connection asks what landed ◄──┘ response lost
+  *                  └── a new connection checks it ◄──┘ response lost
   * }}}
   *
   * @param sinkId
-  *   whose row in the ledger it is
+  *   the sink's id in the ledger
   * @param whole
   *   the epoch holds all rows of the target
   * @param endsProgress
-  *   the query has stored rows in the middle of epochs before, and does so no more
+  *   the query stored rows in the middle of epochs before, and no longer does
   */
 final private[sink] class EpochCommit(
     target: SinkTarget,
@@ -76,7 +76,7 @@ final private[sink] class EpochCommit(
                 sinkId,
                 row.queryId)
               applied
-            // What tasks have brought of it to the system does not count.
+            // Rows that tasks have brought to the system are ignored.
             case EpochDecision.Adopt(next) =>
               transaction.adopt(next)
               Failpoints.reach(Failpoint.LedgerWritten)
@@ -127,10 +127,10 @@ private object EpochCommit {
   private val log = LoggerFactory.getLogger(classOf[EpochCommit])
 }
 
-/** A step that ends in a COMMIT. Remembers that the response to a COMMIT was lost, until it is known whether it took effect (K7).
+/** A step that ends in a COMMIT. Remembers a lost COMMIT response until the outcome is known (K7).
   *
   * @param inLedger
-  *   the ledger shows whether it took effect. For a batch only the transaction's id does, so the server that assigned it is
+  *   whether the ledger shows the outcome. For a batch only the transaction's id does, so the server that assigned it is
   *   remembered
   */
 final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedger: Boolean) {
@@ -167,16 +167,17 @@ final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedge
     }
   }
 
-  /** Whether the server that responds now is the one that the lost transaction was open on, with no fail-over between. One
-    * that was promoted gives the same ids to transactions of its own.
+  /** Whether the current server is the one of the lost transaction, without a fail-over in between. A promoted server assigns
+    * the same ids to transactions of its own.
     */
   def isSameServer(transaction: SinkTransaction): Boolean =
     server.exists(before => before.timeline.isDefined && before == transaction.server)
 
-  /** Whether the lost transaction was committed, as far as the system knows; a transient error while it is still under way. */
+  /** Whether the lost transaction was committed, as far as the system knows; throws a transient error while it is in progress.
+    */
   def landed(transaction: SinkTransaction): Option[Boolean] = lost.flatMap(transaction.isCommitted)
 
-  /** It is known that nothing was committed: what follows is a transaction like the first. */
+  /** Nothing was committed: the next transaction is like the first. */
   def settle(): Unit = open = false
 
   def unknown(reason: String, cause: Throwable): EpochalException =
@@ -185,9 +186,9 @@ final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedge
 
 /** Commits a batch write: all of its rows in one transaction, without the ledger.
   *
-  * A batch has no epoch by which it could be known again, so a call that is repeated writes again. Within one call, a
-  * response lost during COMMIT is settled by the transaction's id, on the same server and timeline; where the system does
-  * not know it any more, or has none, the call fails with COMMIT_UNKNOWN rather than writing twice.
+  * A batch has no epoch by which it could be recognised, so a repeated call writes again. Within one call, a response lost
+  * during COMMIT is resolved by the transaction's id, on the same server and timeline. If the system no longer knows the
+  * transaction, or has no ids, the call fails with COMMIT_UNKNOWN rather than writing twice.
   */
 final private[sink] class BatchCommit(target: SinkTarget, settings: SinkSettings, whole: Boolean) {
 
@@ -220,6 +221,6 @@ private[epochal] object BatchCommit {
   /** Stands for the epoch in messages. */
   val Epoch: String = Condition.BatchWrite
 
-  /** Begins the id of each batch write, where a stream has its sink id. */
+  /** Prefix of the id of each batch write, in place of a stream's sink id. */
   val IdPrefix = "batch:"
 }

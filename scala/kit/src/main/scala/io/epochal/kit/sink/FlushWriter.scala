@@ -14,9 +14,10 @@ import io.epochal.kit.sink.flush.{FlushMessage, FlushSettings, Flusher, RowFlush
 import io.epochal.kit.sink.row.{BadRows, BadValue, RowFormat}
 import io.epochal.kit.spark.memory.BinaryRow
 
-/** Travels to the tasks of a continuous or real-time query.
+/** Serialized to the tasks of a continuous or real-time query.
   *
-  * A task has a copy of its own, and a continuous task one for all of its epochs: where an epoch ended, the next one begins.
+  * Each task has its own copy, and a continuous task keeps it for all of its epochs: each epoch begins where the previous one
+  * ended.
   *
   * @param starts
   *   where the first epoch begins, by partition
@@ -44,14 +45,14 @@ final private[sink] class FlushWriterFactory(
   }
 }
 
-/** Where an epoch of a partition has ended.
+/** The end of a partition's epoch.
   *
   * @param stored
-  *   further than `end` where rows are owed that were stored before
+  *   beyond `end` if rows are owed that were stored before
   */
 final private[sink] case class Ended(end: Position, stored: Position)
 
-/** One attempt of one task, in one epoch: skips the rows that are stored already, and stores the others as they come. */
+/** One task attempt in one epoch: skips rows that are already stored, and stores the others as they arrive. */
 final private class FlushWriter(
     partition: Int,
     epoch: Long,

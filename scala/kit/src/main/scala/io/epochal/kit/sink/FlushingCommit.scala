@@ -25,16 +25,16 @@ import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.spark.{EndlessQuery, QueryStop}
 
-/** The driver's part under a continuous or real-time trigger (K12): tasks store rows themselves, in the middle of an epoch; here
-  * the ledger learns where each of them was when it ended.
+/** The driver's part under a continuous or real-time trigger (K12): tasks themselves store rows in the middle of an epoch; at
+  * its end the driver records their positions in the ledger.
   *
   * {{{
   *   factory: refuse ── claim ── begin (what is stored, what is owed) ── tasks: skip what is owed, flush, flush, … ── message
   *   commit:  lock the ledger row ── decide ── boundary and ledger row ── COMMIT
   * }}}
   *
-  * Real-time makes one for each epoch, continuous one for a run, and calls `commit` in a thread of its own, where no session is
-  * active: what that needs is asked for when the run begins.
+  * Real-time creates one for each epoch. Continuous creates one for a run, and calls `commit` in a thread of its own without an
+  * active session: values of the session are read when the run begins.
   */
 final private[sink] class FlushingCommit(write: TransactionalWrite) extends CommitStrategy {
   import FlushingCommit._
@@ -112,11 +112,11 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
   private def loggedHash(epoch: Long): Option[String] =
     if (epoch < 0) None else CheckpointOffsets.hash(query.checkpoint, epoch, hadoop)
 
-  /** There Spark would go on, and never commit an epoch again. */
+  /** Stops the query: Spark would continue, and never commit an epoch again. */
   private def stop(error: Throwable): Unit = {
     try claimed.target.failed(String.valueOf(error.getMessage))
     catch {
-      case NonFatal(second) => log.warn("{}: the ledger was not told of the failure: {}", sink.format, second: Any)
+      case NonFatal(second) => log.warn("{}: the failure could not be recorded in the ledger: {}", sink.format, second: Any)
     }
     try steering.fail(error)
     catch {
@@ -131,7 +131,7 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     "suggestion" -> "Keep to one source, columns computed from its own, and filters; or use {trigger:processingTime=1 second}."
   )
 
-  /** What tasks have stored stays, and the ledger tells of it. */
+  /** Rows that tasks have stored stay, and the ledger has their positions. */
   override def abort(epoch: Long): Unit = ()
 }
 
@@ -139,18 +139,18 @@ private object FlushingCommit {
   private val log = LoggerFactory.getLogger(classOf[FlushingCommit])
 }
 
-/** What a job of a continuous or real-time query begins with.
+/** The start of a job of a continuous or real-time query.
   *
   * @param owed
-  *   rows that are stored beyond it, and are skipped when they come
+  *   rows that are stored beyond it, and skipped when they arrive
   */
 final private[sink] case class Begin(boundary: Boundary, owed: Long)
 
 /** The driver's transactions of a continuous or real-time query (K12). */
 final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, settings: SinkSettings) {
 
-  /** Before the tasks of a job: finds where they begin, or begins there with new counts. Tasks of the job before may still be
-    * at work, in the same run: what they are storing is waited for, and after new counts they store nothing more.
+  /** Before the tasks of a job: finds where they begin, or begins new counts there. Tasks of the previous job may still be
+    * running, in the same run: waits for what they are storing; after new counts they store nothing more.
     */
   def begin(start: ProgressStart): Begin =
     target.inTransaction(s"the start of epoch ${start.epoch}") { transaction =>
@@ -172,7 +172,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
       Begin(decision.boundary, owed)
     }
 
-  /** After the tasks have ended an epoch. Should the response to the COMMIT be lost, it is found in the ledger (K7). */
+  /** After the tasks have ended an epoch. A lost COMMIT response is resolved through the ledger (K7). */
   def end(attempt: EpochAttempt, ends: Map[Int, Position]): Unit =
     new CommitDoubt(target, attempt.epoch.toString, inLedger = true)
       .inTransaction(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
@@ -191,14 +191,15 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     EpochDecision.landed(attempt, row).fold(throw _, identity) &&
       known.boundary(attempt.epoch).exists(_.ends == ends)
 
-  /** Before micro-batches: whether the ledger tells of rows of a continuous or real-time run. Left where that must run first: it
-    * has committed this epoch, or rows are owed. No micro-batch has committed it then, which would have ended what is told of them.
+  /** Before micro-batches: whether the ledger has rows of a continuous or real-time run. Left if that trigger must run first:
+    * it has committed this epoch, or rows are owed. No micro-batch has then committed the epoch, which would have removed those
+    * entries.
     */
   def endsWithMicroBatches(queryId: String, epoch: Option[Long]): Either[EpochalException, Boolean] =
     target.inTransaction("the look at what is stored already") { transaction =>
       transaction.progress.fold[Either[EpochalException, Boolean]](Right(false)) { progress =>
         val found = transaction.ledgerRow().getOrElse(throw lost(epoch.getOrElse(0L)))
-        // What another query had, which this one replaces, is nothing that it has to go on with.
+        // This query replaces the other one, and does not resume its progress.
         val row = if (found.queryId == queryId) found else found.copy(last = None)
         val known = progress.read(queryId)
         val first = epoch.getOrElse(row.last.fold(0L)(_.epoch + 1))

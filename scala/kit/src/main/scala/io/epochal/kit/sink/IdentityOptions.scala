@@ -3,8 +3,9 @@ package io.epochal.kit.sink
 import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
 import io.epochal.core.option.{NameList, OptionSpec, OptionType}
 
-/** A sink's name in the ledger, and what is accepted that the ledger refuses. Each option names what it accepts: left in a job,
-  * it accepts nothing else later. `replace` is the exception: it says of the job that it sends all rows whenever it begins.
+/** A sink's name in the ledger, and exceptions to what the ledger rejects. Each option names the accepted ids or epoch, so if
+  * it stays in a job it accepts nothing else later. Only `replace` does: it declares that the job sends all rows whenever it
+  * begins.
   */
 private[epochal] object IdentityOptions {
 

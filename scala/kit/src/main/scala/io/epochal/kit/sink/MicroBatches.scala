@@ -3,7 +3,7 @@ package io.epochal.kit.sink
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
 
-/** The triggers that an exactly-once sink can work with: those whose epochs have their end before they run. */
+/** The triggers of exactly-once sinks: those that fix an epoch's end before it runs. */
 private[epochal] object MicroBatches {
 
   def refused(format: String, trigger: TriggerMode): Option[EpochalException] =
@@ -16,14 +16,14 @@ private[epochal] object MicroBatches {
       ))
 }
 
-/** Spark's asynchronous progress tracking, as a query's options ask for it: an epoch's offsets may then be logged after its rows were
-  * written. No sink of this kit can work so.
+/** Spark's asynchronous progress tracking, as a query's options set it: an epoch's offsets may then be logged after its rows
+  * were written. No sink of this kit supports it.
   */
 object AsynchronousProgress {
 
   def isEnabled(options: Map[String, String]): Boolean = isTrue(options, "asyncProgressTrackingEnabled")
 
-  /** Whether Spark is not to look whether the sink supports it; in real time Spark 4.3 tracks so unless it is told not to. */
+  /** Whether Spark is to skip its check that the sink supports it; in real time Spark 4.3 uses it unless it is disabled. */
   def isForced(options: Map[String, String]): Boolean =
     isTrue(options, "_asyncProgressTrackingOverrideSinkSupportCheck")
 

@@ -20,7 +20,7 @@ final private[epochal] class SinkMetrics(format: String) {
   private val pace = new LogPace
   @volatile private var last: Map[String, String] = Map.empty
 
-  /** In Spark's metrics system, too; called by every epoch.
+  /** Publishes them in Spark's metrics system, too; called in every epoch.
     *
     * @param sinkId
     *   None: the query's id
@@ -65,7 +65,7 @@ final private[epochal] class SinkMetrics(format: String) {
       gauges.totalRows,
       gauges.totalEpochs)
 
-  /** An epoch whose rows the tasks have stored while it went on. */
+  /** An epoch whose rows the tasks have stored while it ran. */
   def flushed(sinkId: String, attempt: EpochAttempt, messages: Seq[FlushMessage], commitNanos: Long): Unit = {
     val written = messages.map(_.written).sum
     val sent = messages.map(_.bytes).sum
@@ -111,10 +111,10 @@ final private[epochal] class SinkMetrics(format: String) {
   private def millis(nanos: Long): String = (nanos / 1000000).toString
 }
 
-/** What a sink shows in Spark's metrics system: the same for every sink, and what is peculiar to one. One for each start of a query.
+/** A sink's metrics in Spark's metrics system: common ones, and the sink's own. One object for each start of a query.
   *
   * @param more
-  *   asked by any thread; the names are always the same, NaN where a value is not known
+  *   called by any thread; always returns the same names, with NaN for unknown values
   */
 final private[epochal] class SinkGauges(more: => Map[String, Double], nanos: () => Long = () => System.nanoTime()) {
   private val shown = new AtomicBoolean
@@ -125,7 +125,7 @@ final private[epochal] class SinkGauges(more: => Map[String, Double], nanos: () 
   private val lastEnd = new AtomicLong(nanos())
   @volatile private var epoch = Double.NaN
 
-  /** Shows them for the query of this thread, the first time that it is called.
+  /** Publishes them for the query of this thread, at the first call.
     *
     * @param sink
     *   its `sinkId`, else the name of its format
@@ -133,7 +133,7 @@ final private[epochal] class SinkGauges(more: => Map[String, Double], nanos: () 
   def show(sink: String): Unit = if (shown.compareAndSet(false, true))
     QueryMetrics.show(Seq("sink", sink), values.keys)(name => values(name))
 
-  /** An epoch has written `rows`, and put `badRows` aside. */
+  /** An epoch has written `rows`, and `badRows` dead letters. */
   def written(epoch: Long, rows: Long, badRows: Long): Unit = {
     this.rows.addAndGet(rows): Unit
     this.badRows.addAndGet(badRows): Unit
@@ -141,7 +141,7 @@ final private[epochal] class SinkGauges(more: => Map[String, Double], nanos: () 
     ended(epoch)
   }
 
-  /** An epoch is there that was begun before: by a replay. */
+  /** An epoch was recognised as a replay. */
   def replayed(): Unit = repeated.incrementAndGet(): Unit
 
   def ended(epoch: Long): Unit = {

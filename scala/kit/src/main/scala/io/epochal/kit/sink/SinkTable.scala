@@ -21,8 +21,8 @@ import io.epochal.kit.access.PlanRedaction
 import io.epochal.kit.sink.transport.RowFiles
 import io.epochal.kit.spark.SinkEngine
 
-/** What Spark finds by the name of a sink's format: reads the options once, checked before a query starts, and hides the secret
-  * ones.
+/** The entry point that Spark finds by a sink's format: parses and checks the options before a query starts, and hides the
+  * secret ones.
   *
   * @tparam O
   *   the options, checked
@@ -31,13 +31,13 @@ abstract class SinkProvider[O](val group: OptionGroup) extends TableProvider {
 
   protected def options(raw: Map[String, String]): Either[EpochalException, O]
 
-  /** The target for rows of these columns; what cannot work is refused now. */
+  /** The target for rows with these columns; rejects what cannot work. */
   protected def table(schema: StructType, options: O): Table
 
-  /** Why rows cannot be partitioned, and what to do instead. */
+  /** Why rows cannot be partitioned, and the alternative. */
   protected def unpartitioned: (String, String)
 
-  /** Makes Spark hand the query's columns to `getTable`. */
+  /** Makes Spark pass the query's columns to `getTable`. */
   final override def supportsExternalMetadata(): Boolean = true
 
   /** Called once when a query starts, and once for a batch write. Nothing has been written yet. */
@@ -95,7 +95,7 @@ abstract class TransactionalTable(querySchema: StructType, engine: SinkEngine) e
 
 private[epochal] object Messages {
 
-  /** What the tasks of a sink told its driver. */
+  /** The messages of a sink's tasks. */
   def of[M <: WriterCommitMessage: ClassTag](messages: Array[WriterCommitMessage]): Seq[M] = messages.toSeq.map {
     case message: M => message
     case other      => throw new IllegalStateException(s"not a message of this sink: $other")
@@ -104,8 +104,8 @@ private[epochal] object Messages {
 
 /** Claims the ledger once for every run (K5).
   *
-  * Spark makes a sink's write objects anew for each micro-batch, and its table once for each start: so what a run has
-  * claimed is remembered here, with the table. A run that was fenced finds its old generation and never claims again.
+  * Spark creates a sink's write objects for each micro-batch, and its table once for each start: so the table holds what a run
+  * has claimed. A fenced run finds its old generation and never claims again.
   */
 final private[sink] class Claims(sink: TransactionalSink, engine: SinkEngine) {
   import Claims._
@@ -142,11 +142,13 @@ private object Claims {
   private val log = LoggerFactory.getLogger(classOf[Claims])
 }
 
-/** @param files
+/** A run with its claim.
+  *
+  * @param files
   *   where its tasks may put rows that are too many for their messages
   */
 final private[sink] case class ClaimedRun(row: LedgerRow, target: SinkTarget, files: Option[RowFiles]) {
 
-  /** Micro-batches: whether the ledger still tells of rows that were stored in the middle of epochs; None: nobody has looked. */
+  /** Micro-batches: whether the ledger still has rows stored in the middle of epochs; None: not yet checked. */
   @volatile var hasProgress: Option[Boolean] = None
 }

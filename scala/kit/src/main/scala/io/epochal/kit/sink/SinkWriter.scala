@@ -13,10 +13,10 @@ import io.epochal.kit.sink.row.{BadRows, BadValue, RowFormat, TaskBadRows}
 import io.epochal.kit.sink.transport.{TaskAttempt, TaskReport, Transport}
 import io.epochal.kit.spark.memory.BinaryRow
 
-/** Travels to the tasks.
+/** Serialized to the tasks.
   *
   * @param badRows
-  *   what becomes of rows that cannot be stored
+  *   the policy for rows that cannot be stored
   */
 final private[epochal] class SinkWriterFactory(
     transport: Transport,
@@ -36,7 +36,7 @@ final private[epochal] class SinkWriterFactory(
     new SinkWriter(TaskAttempt(epoch, partition, taskId), transport, format, schema, badRows.ofTask(partition, epoch))
 }
 
-/** One attempt of one task: encodes rows and adds up their hashes. Allocates nothing for a row. */
+/** One task attempt: encodes rows and sums their hashes. Allocates nothing per row. */
 final private class SinkWriter(
     attempt: TaskAttempt,
     transport: Transport,
@@ -95,7 +95,7 @@ final class BytesEncoded extends SumMetric("epochalBytes", "bytes encoded for th
 /** Estimated from a sample of the rows. */
 final class EncodeMillis extends SumMetric("epochalEncodeMillis", "milliseconds spent encoding (estimate)")
 
-/** What one task counts; Spark adds the tasks up and shows the sums with the plan. */
+/** The counts of one task; Spark sums them and shows them with the plan. */
 final private[epochal] class TaskMetrics(clock: () => Long = () => System.nanoTime()) {
   import TaskMetrics._
 
@@ -103,16 +103,16 @@ final private[epochal] class TaskMetrics(clock: () => Long = () => System.nanoTi
   private var nanos = 0L
   private var samples = 0L
 
-  /** Whether to measure the row that comes after so many: one in `Every`, and not the first, which loads classes. */
+  /** Whether to measure the row after this many: one in `Every`, and not the first, which loads classes. */
   def isSampled(rowsBefore: Long): Boolean = (rowsBefore & (Every - 1)) == First
 
-  /** The time that the encoding of one such row took. */
+  /** Adds the time that encoding a sampled row took. */
   def sample(nanos: Long): Unit = {
     this.nanos += nanos
     samples += 1
   }
 
-  /** Of all rows, estimated: never more than the task's own time, though a pause may have fallen on a row that was measured. */
+  /** The estimate for all rows: never more than the task's own time, though a pause may have hit a sampled row. */
   def encodeNanos(rows: Long): Long =
     if (samples == 0) 0L else math.min((nanos.toDouble / samples.toDouble * rows.toDouble).toLong, clock() - start)
 

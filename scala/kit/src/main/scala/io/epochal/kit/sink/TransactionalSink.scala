@@ -19,11 +19,12 @@ import io.epochal.core.ledger.{
 }
 import io.epochal.kit.sink.flush.FlushSettings
 
-/** A sink into a system with transactions: what a connector supplies to have rows written exactly once. It keeps the rows and,
-  * committed with them, a ledger of one row for each sink. On the driver; one serves a query from its start to its end.
+/** A sink into a transactional system: what a connector implements to have rows written exactly once. It keeps the rows and,
+  * committed with them, a ledger with one row for each sink. On the driver; one object serves a query from its start to its
+  * end.
   *
-  * It stores and locks; who may write and whether an epoch is new is decided from the ledger's rows, by `core.ledger`, and by
-  * [[Claims]] and [[EpochCommit]], which call it. The `MemorySink` of the tests is the smallest.
+  * It stores and locks. `core.ledger` decides from the ledger's rows who may write and whether an epoch is new; [[Claims]] and
+  * [[EpochCommit]] call it. The smallest implementation is the tests' `MemorySink`.
   */
 trait TransactionalSink {
 
@@ -33,45 +34,45 @@ trait TransactionalSink {
   /** The system, for messages: no secrets. */
   def place: String
 
-  /** What is written and where, for plans and progress. */
+  /** The target and its system, for plans and progress. */
   def description: String
 
   def settings: SinkSettings
 
-  /** Why rows that are all the target is to hold cannot be written; asked before the query is planned. */
+  /** Why the rows cannot replace the whole target; called before the query is planned. */
   def refusesWhole: Option[EpochalException] = None
 
-  /** Why rows cannot be written in this way; asked before the first task. */
+  /** Why rows cannot be written in this way; called before the first task. */
   def refuses(@unused how: WriteKind): Option[EpochalException] = None
 
-  /** Why a continuous or real-time query cannot be written; asked before the first task. Such a sink stores rows in the middle of
-    * an epoch ([[SinkTarget.flush]]).
+  /** Why a continuous or real-time query cannot be written; called before the first task. Such a sink stores rows in the middle
+    * of an epoch ([[SinkTarget.flush]]).
     */
   def refusesEndless(how: WriteKind): Option[EpochalException] = MicroBatches.refused(format, how.trigger)
 
   /** Whether tasks may put rows that are too many for their messages into files. */
   def usesFiles: Boolean = true
 
-  /** Claims the sink for a run, in one transaction: makes the target ready, locks the sink's row, and writes what `decide` makes
-    * of the ledger (K5). Two claims of a sink wait for each other; so do claims of two sinks for one target.
+  /** Claims the sink for a run, in one transaction: prepares the target, locks the sink's row, and writes the result of
+    * `decide` (K5). Two claims of a sink wait for each other, and so do claims of two sinks for one target.
     *
     * @param decide
-    *   the row that the ledger is to hold, or why the run may not write; asked anew whenever the transaction is tried again
+    *   the new ledger row, or why the run may not write; called again whenever the transaction is retried
     */
   def claim(run: Run, schema: StructType)(decide: LedgerState => Either[EpochalException, LedgerRow]): Claimed
 
-  /** Makes the target of a batch write ready. It has no row in the ledger.
+  /** Prepares the target of a batch write, which has no row in the ledger.
     *
     * @param id
-    *   of this write alone
+    *   unique to this write
     */
   def prepare(id: String, schema: StructType): SinkTarget
 
-  /** The query, or the batch write, has ended, whatever it ended with: what is kept open for it can be closed. */
+  /** The query, or the batch write, has ended, successfully or not: closes resources kept open for it. */
   def ended(): Unit = ()
 }
 
-/** What the query asked of any transactional sink.
+/** Settings that all transactional sinks share.
   *
   * @param sinkId
   *   None: the query's id
@@ -94,10 +95,10 @@ final case class SinkSettings(
     badRowLimit: Option[Int],
     flush: FlushSettings = FlushSettings(Duration.ofMillis(10), 10000))
 
-/** How rows are to be written.
+/** How rows are written.
   *
   * @param whole
-  *   they are all that the target is to hold
+  *   they replace all rows of the target
   * @param outputMode
   *   of the query; None: a batch
   * @param trigger
@@ -108,7 +109,7 @@ final case class WriteKind(
     outputMode: Option[OutputMode],
     trigger: TriggerMode = TriggerMode.MicroBatch)
 
-/** Who claims.
+/** A run that claims a sink.
   *
   * @param queryId
   *   stable over restarts
@@ -117,14 +118,14 @@ final case class WriteKind(
   */
 final case class Run(sinkId: String, queryId: String, runId: String)
 
-/** What the ledger holds when a run claims a sink.
+/** The ledger's state when a run claims a sink.
   *
   * @param target
-  *   what the run is going to write
+  *   the target of the run
   * @param current
   *   the sink's row, locked; None: there is none
   * @param known
-  *   what this very query had when another took the sink over from it
+  *   this query's row from before another query took the sink over
   * @param others
   *   the rows of other sinks with the same target
   */
@@ -135,5 +136,5 @@ final case class LedgerState(
     known: Option[LedgerRow] = None,
     others: Seq[LedgerRow] = Nil)
 
-/** What a run may write: its row in the ledger, with its generation, and the target. */
+/** The result of a claim: the run's row in the ledger, with its generation, and the target. */
 final case class Claimed(row: LedgerRow, target: SinkTarget)

@@ -26,7 +26,7 @@ import io.epochal.kit.sink.transport.{RowFiles, TaskMessage, Transport}
 import io.epochal.kit.spark.{EveryOutputMode, QueryStop, RunningQuery, SinkEngine}
 import io.epochal.kit.store.{HadoopFileStore, LoggedEpochs}
 
-/** What the writes of one query or batch share. */
+/** The state that the writes of one query or batch share. */
 final private[sink] case class WriteRequest(
     sink: TransactionalSink,
     claims: Claims,
@@ -38,7 +38,7 @@ final private[sink] case class WriteRequest(
   def chosen(target: SinkTarget, tasks: Int, files: => Option[RowFiles]): Transport =
     target.transport(tasks, maxInlineBytes, files)
 
-  /** Task results also count against Spark's own limit, whose error would not say what to do. */
+  /** Task results also count against Spark's own limit, whose error gives no advice. */
   private def maxInlineBytes: Long = {
     val asked = sink.settings.inlineMaxBytes
     engine.maxResultBytes.fold(asked)(max => math.min(asked, max / 10 * 9))
@@ -51,11 +51,11 @@ final private[sink] case class WriteRequest(
     new HadoopFileStore(directory, engine.hadoop).below(RowFiles.Directory)
 }
 
-/** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
+/** Spark creates one for every micro-batch, so nothing may happen here that should happen once. */
 final private[epochal] class TransactionalWriteBuilder(request: WriteRequest) extends EveryOutputMode {
   private var whole = false
 
-  /** Complete mode, or a batch write in overwrite mode: the rows are all that the target is to hold. */
+  /** Complete mode, or a batch write in overwrite mode: the rows replace all rows of the target. */
   override def truncate(): WriteBuilder = {
     whole = true
     this
@@ -72,20 +72,20 @@ final private[epochal] class TransactionalWriteBuilder(request: WriteRequest) ex
   }
 }
 
-/** The driver's part of a query's epochs. How they are committed depends on the trigger, which is known once the query runs. */
+/** The driver's part of a query's epochs. The trigger decides how they are committed, and is known once the query runs. */
 final private[sink] class TransactionalWrite(val request: WriteRequest, val whole: Boolean) extends StreamingWrite {
   import request._
 
   val sinkId: String = sink.settings.sinkId.getOrElse(queryId)
   lazy val query: RunningQuery = engine.runningQuery(queryId).fold(throw _, identity)
 
-  /** Made by the first epoch of the run. */
+  /** Claimed by the first epoch of the run. */
   lazy val claimed: ClaimedRun = claims.of(schema, Run(sinkId, queryId, query.runId), rowFiles)
 
   @volatile private var strategy: CommitStrategy = _
 
-  /** Beside the checkpoint, or in a directory that users name. A copied checkpoint has the query's id, and may write under
-    * another sink id: their files are kept apart.
+  /** Beside the checkpoint, or in a user's directory. A copied checkpoint has the query's id, and may write under another sink
+    * id: the files of both are separate.
     */
   private def rowFiles: Option[RowFiles] = Option.when(sink.usesFiles) {
     val runs = rowsBelow(sink.settings.spillDirectory.getOrElse(query.checkpoint))
@@ -98,7 +98,7 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
     strategy.begin(info.numPartitions)
   }
 
-  /** Task attempts race without a referee: only those named in the messages count. */
+  /** Task attempts race without a coordinator: only those named in the messages count. */
   override def useCommitCoordinator(): Boolean = false
 
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
@@ -110,16 +110,16 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
   override def toString: String = sink.description
 }
 
-/** How the epochs of a trigger are committed. */
+/** Commits the epochs of a trigger. */
 private[sink] trait CommitStrategy {
 
-  /** Before the tasks of an epoch, or of a continuous run: what travels to them. */
+  /** The factory for the tasks of an epoch, or of a continuous run, before they start. */
   def begin(tasks: Int): StreamingDataWriterFactory
 
   def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit
 
-  /** Called also after a commit that failed, before all tasks have ended: so only the ledger decides what is undone (K6). A
-    * failure here would hide the reason; the next run settles what remains.
+  /** Also called after a failed commit, before all tasks have ended: so only the ledger decides what is undone (K6). A failure
+    * here would hide the reason; the next run cleans up the rest.
     */
   def abort(epoch: Long): Unit
 }
@@ -146,7 +146,7 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
       .fold(refusal => { epoch.foreach(takeBack); throw refusal }, identity)
   }
 
-  /** So that the trigger that must run first can. */
+  /** Lets the trigger run that must run first. */
   private def takeBack(epoch: Long): Unit =
     try { val _ = new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).takeBack(epoch) }
     catch {
@@ -168,7 +168,7 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
     val outcome = new EpochCommit(claimed.target, sinkId, sink.settings, whole, endsProgress).commit(attempt, shipment)
     outcome match {
       case EpochOutcome.Applied(_, _) => claimed.hasProgress = Some(false)
-      // Rows may be stored beyond it: the next one looks again.
+      // Rows may be stored beyond it: the next epoch checks again.
       case EpochOutcome.Repeated(_) => claimed.hasProgress = None
     }
     if (shipment.files.nonEmpty) claimed.files.foreach(_.removeUpTo(epoch))
@@ -193,8 +193,8 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
   private lazy val target = sink.prepare(id, schema)
   private var transport: Transport = _
 
-  /** A batch has no checkpoint: its files are in a directory that users name, or, where driver and executors are one
-    * process, in a temporary one.
+  /** A batch has no checkpoint: its files are in a user's directory, or, if driver and executors are one process, in a
+    * temporary one.
     */
   private lazy val rowFiles: Option[RowFiles] = Option
     .when(sink.usesFiles)(sink.settings.spillDirectory.orElse(engine.temporaryDirectory()))

@@ -7,15 +7,15 @@ import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset, S
 
 import io.epochal.kit.spark.{QueryMetrics, QueryStop}
 
-/** What Spark holds of a position: compared, logged and handed back as its JSON. */
+/** A position as Spark handles it: compared, logged and returned as its JSON. */
 final case class SourceOffset[P](position: P, override val json: String) extends Offset
 
-/** The part of a stream that is the same in all modes: offsets with their event time, readers, gauges, lag and release.
+/** The part of a stream that all modes share: offsets with their event time, readers, gauges, lag and release.
   *
-  * A query that stops interrupts its wait for an origin or the checkpoint: see [[QueryStop]].
+  * A query that stops interrupts a wait for the origin or the checkpoint: see [[QueryStop]].
   *
   * @param eventTime
-  *   None: the user named no column
+  *   None: the user set no event time column
   */
 abstract class CheckpointedStream[P] private[source] (
     source: Source[P],
@@ -28,7 +28,7 @@ abstract class CheckpointedStream[P] private[source] (
   private var gauged = false
   private lazy val first = deserializeOffset(initial.orElse(source.toJson(source.first)))
 
-  /** Spark asks at the first start, and again when batch 0 is replayed. */
+  /** Spark calls it at the first start, and again when batch 0 is replayed. */
   final override def initialOffset(): Offset = QueryStop.guard(first)
 
   final override def deserializeOffset(json: String): SourceOffset[P] = {
@@ -37,7 +37,7 @@ abstract class CheckpointedStream[P] private[source] (
     SourceOffset(position, eventTime.fold(own)(_ => EventTime.write(own, EventTime.read(json))))
   }
 
-  /** May come twice, and before the batch that ends there can no longer be replayed. */
+  /** Spark may call it twice for a position, and while the batch that ends there can still be replayed. */
   override def commit(end: Offset): Unit = QueryStop.guard(source.supply.release(position(end)))
 
   final override def stop(): Unit =
@@ -46,19 +46,19 @@ abstract class CheckpointedStream[P] private[source] (
 
   final override def toString: String = source.name
 
-  /** With the event time of what was delivered by now. */
+  /** The offset of a position, with the event time delivered so far. */
   final protected def offset(position: P): SourceOffset[P] = {
     val json = source.toJson(position)
     SourceOffset(position, eventTime.fold(json)(_.mark(json)))
   }
 
-  /** Spark hands back our own offsets, or, after a restart, what it read from its log. */
+  /** The position of an offset: one of this stream, or, after a restart, one from Spark's log. */
   final protected def position(offset: Offset): P = offset match {
     case ours: SourceOffset[P @unchecked] => ours.position
     case logged                           => deserializeOffset(logged.json).position
   }
 
-  /** The position of an offset that was logged: its event time counts. */
+  /** The position of a logged offset, whose event time counts. */
   final protected def reached(offset: Offset): P = {
     eventTime.foreach(_.reached(offset.json))
     position(offset)
@@ -73,8 +73,8 @@ abstract class CheckpointedStream[P] private[source] (
   final protected def merged(endless: ContinuousSource[P], offsets: Array[PartitionOffset]): P =
     endless.merge(eventTime.fold(offsets.toSeq)(_.merged(offsets.toSeq)))
 
-  /** A batch of this run begins after `start`. From the first one on, in the query's thread, Spark's metrics system has the numbers of a
-    * progress at any time.
+  /** Begins a batch after `start`. From the first batch on, in the query's thread, Spark's metrics system always has the
+    * numbers of a progress.
     */
   final protected def begin(start: P): Unit = {
     lag.begin(start)
@@ -87,7 +87,7 @@ abstract class CheckpointedStream[P] private[source] (
     }
   }
 
-  /** Entries of the progress, beside those of the lag. */
+  /** Entries of the progress besides those of the lag. */
   final protected def ownMetrics(rowsBehind: Option[Long]): Map[String, String] =
     source.metrics(rowsBehind) ++ eventTime.fold(Map.empty[String, String])(_.metrics)
 
@@ -102,22 +102,22 @@ abstract class CheckpointedStream[P] private[source] (
     ) ++ ownMetrics(behind).flatMap { case (name, text) => number(text).map(name -> _) }
   }
 
-  /** `true` is 1, `false` is 0; other texts are no metrics. */
+  /** `true` is 1, `false` is 0; other texts are not metrics. */
   private def number(text: String): Option[Double] =
     text.toDoubleOption.orElse(text.toBooleanOption.map(if (_) 1.0 else 0.0))
 }
 
-/** How far a stream has come, and how far it is behind the end. The query's thread writes it, any thread reads it. */
+/** The progress of a stream and its lag behind the end. The query's thread writes it, any thread reads it. */
 final private[source] class StreamLag[P](supply: Supply[P], clock: Clock) {
   @volatile private var lastPoll = clock.instant()
   @volatile private var lastAtEnd = Option.empty[Instant]
 
-  /** Before the position from which the last poll went on, or which was delivered since. */
+  /** The rows before the position where the last poll began, or before a later delivered one. */
   @volatile private var rowsBefore = Option.empty[Long]
   @volatile private var total = 0L
   private var counted = Option.empty[P]
 
-  /** A batch of this run begins after `start`; the first one may be a replay. */
+  /** Begins a batch after `start`; the first one may be a replay. */
   def begin(start: P): Unit = if (counted.isEmpty) counted = Some(start)
 
   /** A poll for rows after `start` has ended. */
@@ -128,7 +128,7 @@ final private[source] class StreamLag[P](supply: Supply[P], clock: Clock) {
     if (supply.known.exists(extent => extent.exact && extent.ends <= rows)) lastAtEnd = Some(now)
   }
 
-  /** All rows before a position were delivered. */
+  /** All rows before a position are delivered. */
   def reached(end: P): Unit = {
     val rows = supply.rowsBefore(end)
     rowsBefore = Some(rows)
@@ -153,11 +153,13 @@ final private[source] class StreamLag[P](supply: Supply[P], clock: Clock) {
   }
 }
 
-/** @param rows
-  *   up to the last row that was seen; None: not one is known
+/** The lag of a stream.
+  *
+  * @param rows
+  *   up to the last row seen; None if none is known
   * @param exact
   *   whether that row is the last one
   * @param seconds
-  *   since this run last stood at the end: an upper bound; None: it never did
+  *   since this run was last at the end: an upper bound; None if it never was
   */
 final private[source] case class Lag(rows: Option[Long], exact: Boolean, seconds: Option[Long])

@@ -8,16 +8,17 @@ import org.apache.spark.sql.connector.read.streaming._
 
 import io.epochal.kit.spark.QueryStop
 
-/** The driver's part of a source in a continuous query. Spark asks for partitions once; the readers run on, and at every epoch
-  * their partition offsets come to `mergeOffsets`, whose result Spark logs before the sink commits and `commit` after.
+/** The driver's part of a source in a continuous query. Spark plans partitions once; the readers run continuously, and at every
+  * epoch `mergeOffsets` receives their partition offsets. Spark logs its result before the sink commits, and calls `commit`
+  * after.
   *
-  * When partitions are planned anew, Spark ends the job in the middle of an epoch and runs that epoch again, to another end. An end
-  * that it had logged already would stay (see `kit.store.LoggedEpochs`): so the job is ended only when none waits for its commit, and
-  * none is given from then on.
+  * When partitions are planned again, Spark ends the job in the middle of an epoch and reruns that epoch, to another end. An
+  * end that it had logged already would stay (see `kit.store.LoggedEpochs`): so the job is ended only when no end waits for its
+  * commit, and no end is returned from then on.
   *
   * @param forgetUncommitted
-  *   removes the ends of epochs that an earlier run logged and did not commit. When Spark plans for the first time, no earlier run of
-  *   the query runs in this process any more, and this one has logged nothing
+  *   removes the ends of epochs that an earlier run logged and did not commit. When Spark plans for the first time, no
+  *   earlier run of the query is left in this process, and this run has logged nothing
   */
 final class ContinuousSourceStream[P](
     source: ContinuousSource[P],
@@ -28,7 +29,7 @@ final class ContinuousSourceStream[P](
     extends CheckpointedStream(source, initial, clock, eventTime)
     with ContinuousStream {
 
-  /** Ends that were logged and not committed. */
+  /** Ends that are logged but not committed. */
   private var waiting = 0
   private var reconfiguring = false
   private var planned = false
@@ -73,8 +74,8 @@ final private class ContinuousReaders(readers: EndlessReaderFactory) extends Con
     new ContinuousReader(readers.createReader(partition))
 }
 
-/** Runs for as long as the query does: `next` waits for a row and never returns false. Spark reads the offset with every row, and
-  * the last one in an epoch is where the next begins.
+/** Runs as long as the query: `next` waits for a row and never returns false. Spark reads the offset with every row, and the
+  * last one in an epoch is where the next epoch begins.
   */
 final private class ContinuousReader(reader: EndlessReader) extends ContinuousPartitionReader[InternalRow] {
 

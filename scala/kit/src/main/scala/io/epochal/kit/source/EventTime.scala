@@ -22,19 +22,19 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.FileStore
 import io.epochal.core.option.{OptionGroup, SourceOptions}
 
-/** How far a stream has come in event time (S9): its mark is the highest event time of the rows that it has delivered. Offsets carry it
-  * beside the source's own fields, `"eventTime":"2026-01-01T00:00:00Z"`, and so does the progress, with its lag.
+/** The event time of a stream (S9): its mark is the highest event time of the delivered rows. Offsets carry it beside the
+  * source's own fields, `"eventTime":"2026-01-01T00:00:00Z"`, and the progress reports it with its lag.
   *
-  * A micro-batch's offset is logged before its rows are read: it has the mark of the rows before that batch. Its progress has the mark
-  * with them. An epoch of a continuous or real-time query ends with the mark of its rows: their readers report it with their
-  * offsets. The mark never goes back, and NULLs do not count. A run that ends leaves its mark to the next one ([[KeptMark]]).
+  * A micro-batch's offset is logged before its rows are read: it has the mark before that batch. Its progress has the mark with
+  * the batch's rows. An epoch of a continuous or real-time query ends with the mark of its rows: their readers report it with
+  * their offsets. The mark never decreases, and NULLs do not count. A run that ends leaves its mark to the next one
+  * ([[KeptMark]]).
   *
-  * Not guaranteed: that the mark is Spark's watermark, which the plan computes with the delay that a query names; that a run
-  * knows the mark of the last micro-batch of one before it that was killed. A row that is wrongly dated in
-  * the future stays the mark.
+  * Not guaranteed: that the mark is Spark's watermark, which the plan computes with the query's delay; that a run knows the
+  * mark of the last micro-batch of a killed run. A row with a wrong date in the future stays the mark.
   *
   * @param highest
-  *   registered with Spark, where tasks run in other processes
+  *   registered with Spark, if tasks run in other processes
   */
 final private[source] class EventTime(
     column: EventTimeColumn,
@@ -47,7 +47,7 @@ final private[source] class EventTime(
   /** The JSON of an offset, with the mark. */
   def mark(json: String): String = EventTime.write(json, highest.known)
 
-  /** Goes on from the mark that an offset carries. */
+  /** Resumes from the mark of an offset. */
   def reached(json: String): Unit = EventTime.read(json).foreach(highest.add(_))
 
   def metrics: Map[String, String] = highest.known.map(EventTime.instant).fold(Map.empty[String, String]) { mark =>
@@ -55,13 +55,13 @@ final private[source] class EventTime(
     Map("eventTime" -> mark.toString, EventTime.Lag -> "%.3f".formatLocal(Locale.ROOT, seconds))
   }
 
-  /** Readers that observe the event time of each row that they deliver. */
+  /** Readers that observe the event time of each delivered row. */
   def readers(factory: PartitionReaderFactory): PartitionReaderFactory =
     new EventTimeReaders(factory, column, highest)
 
   def readers(factory: EndlessReaderFactory): EndlessReaderFactory = new EndlessEventTimeReaders(factory, column)
 
-  /** The source's own offsets of those that endless readers have reported. */
+  /** The source's own offsets within those that endless readers have reported. */
   def merged(offsets: Seq[PartitionOffset]): Seq[PartitionOffset] = offsets.map {
     case marked: MarkedPartitionOffset =>
       highest.add(marked.highest)
@@ -76,13 +76,15 @@ final private[source] class EventTime(
 private[epochal] object EventTime {
   private val Field = "eventTime"
 
-  /** Seconds between the mark and now; below 0 where the mark is ahead of the clock. */
+  /** Seconds between the mark and now; negative if the mark is ahead of the clock. */
   private[source] val Lag = "eventTimeLag"
 
   private val mapper = new ObjectMapper
   private val PerSecond = 1000000L
 
-  /** @param micros
+  /** Adds the mark to an offset.
+    *
+    * @param micros
     *   since 1970; None: no row with an event time was delivered, and the text stays as it is
     */
   def write(json: String, micros: Option[Long]): String = micros.fold(json) { mark =>
@@ -92,7 +94,7 @@ private[epochal] object EventTime {
     }
   }
 
-  /** None also where the field is no event time. */
+  /** The mark of an offset; None also if the field is not an event time. */
   def read(json: String): Option[Long] =
     if (!json.contains(Field)) None
     else
@@ -109,16 +111,16 @@ private[epochal] object EventTime {
     Math.addExact(Math.multiplyExact(at.getEpochSecond, PerSecond), at.getNano / 1000L)
 }
 
-/** The highest event time of the rows that were delivered, in microseconds since 1970. An accumulator: what a task has seen reaches
-  * the driver when it ends; what a failed attempt has seen does not.
+/** The highest event time of the delivered rows, in microseconds since 1970. An accumulator: the driver receives a task's value
+  * when the task ends, and ignores that of a failed attempt.
   */
 final private[source] class HighestEventTime extends AccumulatorV2[JavaLong, JavaLong] {
   private val highest = new AtomicLong(EventTimeColumn.Absent)
 
-  /** One thread sees rows, others read. */
+  /** One thread writes, others read. */
   def see(micros: Long): Unit = if (micros > highest.get) highest.setOpaque(micros)
 
-  /** None: no row had one. */
+  /** None: no row had an event time. */
   def known: Option[Long] = Some(highest.get).filter(_ != EventTimeColumn.Absent)
 
   override def add(micros: JavaLong): Unit = highest.accumulateAndGet(micros, math.max(_, _)): Unit
@@ -138,16 +140,17 @@ final private[source] class HighestEventTime extends AccumulatorV2[JavaLong, Jav
   }
 }
 
-/** The mark at the end of a run, which no offset has: the offset of its last batch was logged before the rows of that batch were read.
+/** The mark at the end of a run. No offset has it: the offset of the last batch was logged before the rows of that batch were
+  * read.
   *
-  * An empty file in the stream's part of the checkpoint, `event-time/<microseconds since 1970>`, of which the highest counts. It decides
-  * no rows: a run that is killed leaves none, and one that cannot be written or read is logged.
+  * It is an empty file in the stream's part of the checkpoint, `event-time/<microseconds since 1970>`; the highest one counts.
+  * It never affects which rows are read: a killed run leaves none, and a failure to write or read it is only logged.
   */
 final private[source] class KeptMark(store: FileStore) {
 
   def read(): Option[Long] = quietly(Option.empty[Long])(KeptMark.highest(store.names()))
 
-  /** Keeps a mark in place of lower ones. */
+  /** Writes a mark, and removes lower ones. */
   def write(mark: Long): Unit = quietly(()) {
     val before = store.names()
     if (!KeptMark.highest(before).exists(_ >= mark)) {
@@ -160,7 +163,7 @@ final private[source] class KeptMark(store: FileStore) {
     try body
     catch {
       case NonFatal(error) =>
-        KeptMark.log.warn(s"The event time of the run's last batch is not kept in $store: $error")
+        KeptMark.log.warn(s"The event time of the run's last batch could not be written to $store: $error")
         otherwise
     }
 }
@@ -171,7 +174,7 @@ private[epochal] object KeptMark {
   /** In the stream's part of the checkpoint. */
   val Directory = "event-time"
 
-  /** Of the names in it. */
+  /** The highest mark among file names. */
   def highest(names: Seq[String]): Option[Long] = names.flatMap(_.toLongOption).maxOption
 }
 
@@ -205,7 +208,7 @@ final private class EventTimeReader(
   override def close(): Unit = reader.close()
 }
 
-/** The offset of an endless reader, with the highest event time of the rows that it has delivered.
+/** The offset of an endless reader, with the highest event time of its delivered rows.
   *
   * @param highest
   *   microseconds since 1970, or `EventTimeColumn.Absent`
@@ -219,7 +222,7 @@ final private class EndlessEventTimeReaders(readers: EndlessReaderFactory, colum
     new EndlessEventTimeReader(readers.createReader(partition), column)
 }
 
-/** A row counts when it is delivered: Spark asks for the offset after it has taken the row. */
+/** A row counts once it is delivered: Spark calls `offset` after it has taken the row. */
 final private class EndlessEventTimeReader(reader: EndlessReader, column: EventTimeColumn) extends EndlessReader {
   private var highest = EventTimeColumn.Absent
 
@@ -236,11 +239,11 @@ final private class EndlessEventTimeReader(reader: EndlessReader, column: EventT
   override def close(): Unit = reader.close()
 }
 
-/** Where a row says when its event was: a column with a time, by its place. Travels to the executors. */
+/** The column with a row's event time, by its index. Serialized to the executors. */
 final private[source] case class EventTimeColumn(ordinal: Int, isDate: Boolean) {
 
-  /** Microseconds since 1970; `EventTimeColumn.Absent` where the value is NULL. A DATE is its midnight in UTC, and a
-    * TIMESTAMP_NTZ is taken as UTC.
+  /** Microseconds since 1970; `EventTimeColumn.Absent` for NULL. A DATE is its midnight in UTC, and a TIMESTAMP_NTZ is taken as
+    * UTC.
     */
   def of(row: InternalRow): Long =
     if (row.isNullAt(ordinal)) EventTimeColumn.Absent
@@ -255,7 +258,7 @@ private[source] object EventTimeColumn {
 
   private val MicrosPerDay = 86400000000L
 
-  /** The column with this name: in this spelling, else the only one that is spelled so but for its case. */
+  /** The column with this name: in this spelling, else the only one that differs by case alone. */
   def of(name: String, schema: StructType): Option[EventTimeColumn] = {
     def only(same: String => Boolean) = schema.fields.indices.filter(i => same(schema(i).name)) match {
       case Seq(one) => Some(one)
@@ -267,7 +270,7 @@ private[source] object EventTimeColumn {
       .map(i => EventTimeColumn(i, schema(i).dataType == DateType))
   }
 
-  /** What is wrong with the option of a source that has these columns. */
+  /** The error for an event time column that a source with these columns lacks, if it does. */
   def refused(group: OptionGroup, raw: Map[String, String], schema: StructType): Option[EpochalException] =
     for {
       values <- group.parse(raw).toOption

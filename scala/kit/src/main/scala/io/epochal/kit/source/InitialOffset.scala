@@ -12,41 +12,41 @@ import org.apache.hadoop.fs.{ChecksumException, ChecksumFileSystem, FileSystem, 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.store.{HadoopFileStore, RealTimeRuns}
 
-/** Remembers a stream's first offset in its part of the checkpoint (S11).
+/** Stores a stream's first offset in its part of the checkpoint (S11).
   *
-  * Spark does not log where batch 0 starts: it asks `initialOffset` again when it replays that batch. The file is written
-  * before the offset is first used, so that both answers are the same. It is valid if and only if it stands under its
-  * final name; a crash before that leaves a file that is never read.
+  * Spark does not log where batch 0 starts: it calls `initialOffset` again when it replays that batch. The file is written
+  * before the offset is first used, so that both calls return the same. It is valid if and only if it has its final name; a
+  * crash before that leaves a file that is never read.
   *
   * @param checkpoint
-  *   the directory that Spark hands the stream
+  *   the stream's directory, from Spark
   * @param name
-  *   of the file: what else must be the same at every start is kept in a file of its own
+  *   of the file: other values that must be the same at every start have files of their own
   */
 final class InitialOffset(checkpoint: String, hadoop: Configuration, name: String = InitialOffset.FileName) {
 
   private val directory = new Path(checkpoint)
   private val file = new Path(directory, name)
 
-  /** The stream's number among the sources of its query, or the name that it was given there. */
+  /** The stream's number among the sources of its query, or its name there. */
   def source: String = directory.getName
 
-  /** Another directory in the stream's part of the checkpoint, for its owner only. */
+  /** Another directory in the stream's part of the checkpoint, for one owner. */
   def beside(name: String): HadoopFileStore = {
     val other = new Path(directory, name).toString
     new HadoopFileStore(other, hadoop, guarded = Some(other))
   }
 
-  /** Of the stream. */
+  /** The real-time runs of the stream. */
   def realTimeRuns: RealTimeRuns = RealTimeRuns.of(checkpoint, hadoop)
 
-  /** What else must be the same at every start, in a file of this name. */
+  /** Another value that must be the same at every start, in a file of this name. */
   def named(name: String): InitialOffset = new InitialOffset(checkpoint, hadoop, name)
 
-  /** The offset remembered, else `first`, which is remembered from now on.
+  /** The stored offset, else `first`, which is then stored.
     *
     * @throws io.epochal.core.error.EpochalException
-    *   OFFSET_INVALID, when the file is damaged
+    *   OFFSET_INVALID, if the file is damaged
     */
   def orElse(first: => String): String = {
     val fs = file.getFileSystem(hadoop)
@@ -62,7 +62,7 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     catch { case _: ChecksumException => throw damaged }
   }
 
-  /** Hadoop takes as much memory as the file of checksums says that one of them covers. */
+  /** Hadoop allocates as much memory as the checksum file claims for one chunk. */
   private def checkChecksums(fs: FileSystem): Unit = fs match {
     case checked: ChecksumFileSystem =>
       val (raw, sums) = (checked.getRawFileSystem, checked.getChecksumFile(file))
@@ -84,7 +84,7 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
 object InitialOffset {
   private val FileName = "initial-offset"
 
-  /** A version, and the number of bytes for each checksum. */
+  /** The version, and the number of bytes per checksum. */
   private val ChecksumsHead = 8
   private val MaxChecked = 1 << 20
 }

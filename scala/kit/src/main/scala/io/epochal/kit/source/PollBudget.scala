@@ -8,10 +8,10 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.spark.RunningQuery
 
-/** How long a poll may take, and how many bytes of records it may receive. The page that passes a bound is received whole. */
+/** The limits of a poll: its duration, and the bytes of records. The page that exceeds a limit is received completely. */
 final case class PollBounds(time: Duration, bytes: Long)
 
-/** What is left of the bounds of one poll (S13). Threads may share it.
+/** What is left of the limits of one poll (S13). Threads may share it.
   *
   * @param nanos
   *   a clock
@@ -20,7 +20,7 @@ final class PollBudget(bounds: PollBounds, nanos: () => Long = () => System.nano
   private var begun = nanos()
   private var left = bounds.bytes
 
-  /** A poll begins. */
+  /** Begins a poll. */
   def begin(): Unit = synchronized {
     begun = nanos()
     left = bounds.bytes
@@ -33,12 +33,12 @@ final class PollBudget(bounds: PollBounds, nanos: () => Long = () => System.nano
   }
 }
 
-/** Of one stream.
+/** The budgets of one stream.
   *
   * @param poll
   *   of the poll that Spark waits for
   * @param ahead
-  *   of what is received while a batch runs
+  *   of the receive while a batch runs
   */
 final class PollBudgets(bounds: PollBounds, nanos: () => Long = () => System.nanoTime()) {
   val poll = new PollBudget(bounds, nanos)
@@ -47,14 +47,14 @@ final class PollBudgets(bounds: PollBounds, nanos: () => Long = () => System.nan
 
 object PollBudgets {
 
-  /** Of a stream whose polls only look for the end. */
+  /** For a stream whose polls only look for the end. */
   val Unbounded = new PollBudgets(PollBounds(Duration.ofSeconds(Long.MaxValue), Long.MaxValue))
 }
 
-/** Says what a poll has received while it runs: every second in the message of its query's `status`, every half minute in the log.
+/** Reports what a running poll has received: every second in the message of the query's `status`, every half minute in the log.
   *
-  * A poll may take minutes, and a query has no progress before the end of its first batch. `status` is all that a client sees
-  * until then, on Spark Connect too.
+  * A poll may take minutes, and a query has no progress before the end of its first batch. Until then `status` is all that a
+  * client sees, on Spark Connect too.
   */
 private[source] object PollReport {
   private val log = LoggerFactory.getLogger("io.epochal.kit.source.PollReport")
@@ -66,7 +66,7 @@ private[source] object PollReport {
     one
   }
 
-  /** Runs a poll of a source that counts what it receives with reports, any other one without. */
+  /** Runs a poll, with reports if the source counts what it receives. */
   def during[A](source: Source[_])(poll: => A): A = source.received.fold(poll) { _ =>
     val report = new PollReport(source, RunningQuery.messageOfThisThread())
     val task = timer.scheduleAtFixedRate(() => report.say(), 1, 1, TimeUnit.SECONDS)
@@ -78,7 +78,9 @@ private[source] object PollReport {
   }
 }
 
-/** @param message
+/** Reports one poll.
+  *
+  * @param message
   *   sets the message of the query
   */
 final private class PollReport(source: Source[_], message: String => Unit) {
@@ -91,11 +93,11 @@ final private class PollReport(source: Source[_], message: String => Unit) {
     seconds += 1
     source.received.filterNot(_ => ended).foreach { received =>
       message(s"Getting offsets from ${source.name}: $received so far, $seconds s")
-      if (seconds % SecondsPerLine == 0) log.info(s"${source.name} is polled since $seconds s: $received so far")
+      if (seconds % SecondsPerLine == 0) log.info(s"${source.name} has been polled for $seconds s: $received so far")
     }
   }
 
-  /** Spark says from here on what the query is doing. */
+  /** Spark sets the query's message from here on. */
   def end(): Unit = synchronized {
     ended = true
   }

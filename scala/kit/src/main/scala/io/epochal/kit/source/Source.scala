@@ -7,158 +7,160 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
 
-/** What a connector says of a source, on the driver, to have a [[SourceStream]] of it: who it is, how its positions are written,
-  * and its [[Supply]]. Everything else is the stream's.
+/** A connector's source on the driver, as a [[SourceStream]] uses it: its identity, the format of its positions, and its
+  * [[Supply]]. The stream does the rest.
   */
 trait Source[P] extends PositionCodec[P] {
 
-  /** Spark's progress calls the source by this. */
+  /** The name in Spark's progress. */
   def name: String
 
-  /** How much one batch takes, unless Spark says otherwise. */
+  /** The limit of one batch, unless Spark sets another. */
   def limit: ReadLimit
 
-  /** The column that says when a row's event was, where the user named one: its highest value is kept in the offsets. */
+  /** The column with a row's event time, if the user set one: its highest value is kept in the offsets. */
   def eventTimeColumn: Option[String] = None
 
-  /** The position before the first row. Asked once in the life of a query. */
+  /** The position before the first row. Called once in the life of a query. */
   def first: P
 
-  /** One for the life of the stream. */
+  /** The supply, for the life of the stream. */
   def supply: Supply[P]
 
-  /** Reads any partition that the supply plans. Spark asks for it before or after it has a batch planned. */
+  /** Reads any partition that the supply plans. Spark calls it before or after it has a batch planned. */
   def readerFactory: PartitionReaderFactory
 
-  /** What bounds a poll, for supplies that receive rows. */
+  /** The limits of a poll, for supplies that receive rows. */
   def polls: PollBudgets = PollBudgets.Unbounded
 
-  /** What was received since the start of the run, for people who wait for a poll; None where polls are quick. */
+  /** The amount received since the start of the run, for people who wait for a poll; None if polls are quick. */
   def received: Option[String] = None
 
-  /** The source's own entries in every progress, beside the lag or in place of it; those that are numbers are in Spark's metrics
-    * system, too. Asked by any thread.
+  /** The source's own entries in every progress, beside or in place of the lag; numbers are in Spark's metrics system, too.
+    * Called by any thread.
     */
   def metrics(rowsBehind: Option[Long]): Map[String, String]
 
-  /** Names of numbers in `metrics` that are not there yet when the first batch begins. */
+  /** Names of numbers in `metrics` that do not exist yet when the first batch begins. */
   def laterMetrics: Set[String] = Set.empty
 }
 
-/** What is known of an origin's end, in rows counted from 0: it has those below `exists`, and none at `ends` or above.
+/** The known end of an origin, in rows counted from 0: rows below `exists` exist, rows from `ends` on do not.
   *
   * @param ends
-  *   Long.MaxValue while nothing is known
+  *   Long.MaxValue while the end is unknown
   */
 final case class Extent(exists: Long, ends: Long = Long.MaxValue) {
   def exact: Boolean = exists == ends
 }
 
-/** Where the rows of a stream come from, on the driver: finds the end, and splits what lies before it.
+/** Supplies the rows of a stream, on the driver: finds the end, and splits the rows before it.
   *
-  * One thread at a time, but `known` and `latest`, which are for all.
+  * One thread at a time, except `known` and `latest`, which any thread may call.
   *
   * @tparam P
   *   a position in the stream, an immutable value; exclusive, as offsets are
   */
 trait Supply[P] extends AutoCloseable {
 
-  /** How many rows after a position can be delivered, and no more than `most`. Never below 0.
+  /** The number of rows after a position that can be delivered, at most `most`. Never negative.
     *
     * @throws io.epochal.core.error.EpochalException
-    *   DATA_LOSS where the origin has lost rows that it had, and the errors of a request
+    *   DATA_LOSS if the origin has lost rows, and the errors of a request
     */
   def available(start: P, most: Long): Long
 
-  /** How many rows after a position come to so many bytes together, for limits of bytes; of rows that have no size, all. */
+  /** The number of rows after a position that fit into so many bytes, for byte limits; all rows, if they have no size. */
   def rowsWithin(start: P, bytes: Long): Long = Long.MaxValue
 
-  /** The position after `rows` of those that are available after `start`. What lies before it can be read again from now on. */
+  /** The position after `rows` of the rows available after `start`. From now on the rows before it can be read again. */
   def take(start: P, rows: Long): P
 
-  /** The rows between two positions, shared out. Depends on nothing but the two: the same rows whenever it is asked. */
+  /** Divides the rows between two positions among tasks. Depends on the two positions only: every call yields the same rows. */
   def partitions(start: P, end: P): Array[InputPartition]
 
-  /** How many rows lie before a position, as `known` counts them. */
+  /** The number of rows before a position, as `known` counts them. */
   def rowsBefore(position: P): Long
 
-  /** What the last poll found; None before the first. */
+  /** The result of the last poll; None before the first. */
   def known: Option[Extent]
 
-  /** The position at the end of what is known. */
+  /** The position at the known end. */
   def latest: Option[P]
 
-  /** Whether the last poll found no row and is to be logged all the same, so that what it passed is not passed again. */
+  /** Whether the last poll found no row but must be logged, so that the positions it skipped are not skipped again. */
   def paused: Boolean = false
 
-  /** Trigger.AvailableNow: the run ends where a poll first sees the end, so that is looked for at once where it can be. */
+  /** Trigger.AvailableNow: the run ends where a poll first sees the end; a supply that can, looks for it at once. */
   def freezeEnd(): Unit = ()
 
-  /** Says that what lies before a position was delivered. It may be said twice, and Spark may still replay the last batch. */
+  /** Reports that the rows before a position are delivered. Calls may repeat a position, and Spark may still replay the last
+    * batch.
+    */
   def release(end: P): Unit
 
   override def close(): Unit = ()
 }
 
-/** How a source's positions are logged. */
+/** The format of a source's positions in Spark's log. */
 trait PositionCodec[P] {
 
   /** An offset of this source, as `core.offset.OffsetFormat` writes it. */
   def toJson(position: P): String
 
-  /** Left where it is no offset of this source: OFFSET_INVALID, OFFSET_VERSION_UNSUPPORTED, SOURCE_CHANGED. */
+  /** Left if it is not an offset of this source: OFFSET_INVALID, OFFSET_VERSION_UNSUPPORTED, SOURCE_CHANGED. */
   def fromJson(json: String): Either[EpochalException, P]
 }
 
-/** A source that can be read by continuous and real-time queries as well. Its partitions have no end; Spark decides while they are
-  * read where an epoch ends, and merges the offsets at which their readers stand then.
+/** A source for continuous and real-time queries too. Its partitions have no end; while they are read, Spark decides where an
+  * epoch ends, and merges the offsets of their readers at that point.
   *
-  * Not guaranteed: that an epoch which is run again ends where it did before. Neither mode replays a range: a restart begins at the
+  * Not guaranteed: that an epoch which is rerun ends where it did before. Neither mode replays a range: a restart begins at the
   * end of the last epoch that Spark logged as committed.
   */
 trait ContinuousSource[P] extends Source[P] {
 
-  /** The partitions after a position, each without an end. A continuous query asks once in a run, and again where
+  /** The partitions after a position, each without an end. A continuous query calls it once in a run, and again after
     * [[needsReconfiguration]]; a real-time query at every epoch.
     */
   def endlessPartitions(start: P): Array[InputPartition]
 
   def endlessReaders: EndlessReaderFactory
 
-  /** One position of all partitions' offsets at the end of an epoch, which come in any order. */
+  /** Merges all partitions' offsets at the end of an epoch, in any order, into one position. */
   def merge(offsets: Seq[PartitionOffset]): P
 
-  /** Whether the partitions must be planned anew, from the end of an epoch that was merged. Asked often, by any thread. */
+  /** Whether the partitions must be planned again, from the end of a merged epoch. Called often, by any thread. */
   def needsReconfiguration: Boolean = false
 
-  /** Finds the origin's end, for the lag of an epoch that ended at a position: `supply.known` and `latest` report it from then on.
-    * Must be quick, and throw nothing; to be left as it is where looking costs more than that.
+  /** Finds the origin's end, for the lag of an epoch that ended at a position: `supply.known` and `latest` report it from then
+    * on. Must be quick, and throw nothing; leave it empty if looking is slow.
     */
   def lookAhead(end: P): Unit = ()
 }
 
-/** Travels to the executors. */
+/** Serialized to the executors. */
 trait EndlessReaderFactory extends Serializable {
 
   /** A reader of one of the source's endless partitions; reads in one thread. */
   def createReader(partition: InputPartition): EndlessReader
 }
 
-/** Rows of a partition that has no end. An interrupt ends a wait as an InterruptedException. */
+/** Rows of a partition without an end. An interrupt ends a wait with an InterruptedException. */
 trait EndlessReader extends AutoCloseable {
 
-  /** Goes to the next row, and waits for it where it is not there yet.
+  /** Moves to the next row, and waits for it if necessary.
     *
     * @param timeoutMillis
-    *   waits at most so long; 0: not at all; Long.MaxValue: until there is one
+    *   the maximum wait; 0 does not wait, Long.MaxValue waits until there is a row
     * @return
-    *   false where none came in time: the reader stands where it stood
+    *   false if no row arrived in time; the reader has not moved
     */
   def next(timeoutMillis: Long): Boolean
 
-  /** The row that `next` went to; valid until it is called again. */
+  /** The current row; valid until `next` is called again. */
   def get(): InternalRow
 
-  /** The position after the row of `get`, or where the partition began: exclusive, as every offset. */
+  /** The position after the row of `get`, or the partition's start: exclusive, as every offset. */
   def offset: PartitionOffset
 }

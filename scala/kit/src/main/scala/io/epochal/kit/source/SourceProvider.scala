@@ -15,7 +15,8 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
 
-/** What Spark finds by the name of a format: reads the options once, checked before a query starts, and hides the secret ones.
+/** The entry point that Spark finds by a format's name: parses and checks the options before a query starts, and hides the
+  * secret ones.
   *
   * @tparam O
   *   the options, checked
@@ -24,21 +25,21 @@ abstract class SourceProvider[O](val group: OptionGroup) extends TableProvider w
 
   protected def options(raw: Map[String, String]): Either[EpochalException, O]
 
-  /** The columns, where the reader was given none. */
+  /** The columns, if the reader sets none. */
   protected def schema(options: O): StructType
 
-  /** The table with these columns, which the reader was given or `schema` has said. */
+  /** The table with these columns, which the reader or `schema` has set. */
   protected def table(schema: StructType, options: O): Table
 
   final override def shortName(): String = group.format
 
-  /** Makes Spark hand a schema of the user's to `getTable`, where it can be refused in words of ours. */
+  /** Makes Spark pass the user's schema to `getTable`, which can reject it with an error of ours. */
   final override def supportsExternalMetadata(): Boolean = true
 
   final override def inferSchema(options: CaseInsensitiveStringMap): StructType =
     schema(read(options.asCaseSensitiveMap))
 
-  /** Called once when the DataFrame is built: the place to refuse bad options. */
+  /** Called once when the DataFrame is built: the place to reject bad options. */
   final override def getTable(
       schema: StructType,
       partitioning: Array[Transform],
@@ -56,12 +57,12 @@ abstract class SourceProvider[O](val group: OptionGroup) extends TableProvider w
   }
 }
 
-/** What can be read, and in which modes.
+/** A readable table, with its modes.
   *
   * @param columns
   *   that a query may select
   * @param scans
-  *   gives a [[SourceScan]] of those that it does
+  *   creates the [[SourceScan]] of the selected columns
   */
 final class SourceTable(
     override val name: String,

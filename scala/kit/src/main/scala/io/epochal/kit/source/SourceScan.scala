@@ -17,31 +17,31 @@ import io.epochal.core.ledger.TriggerMode
 import io.epochal.kit.spark.{QueryStop, RunningQuery, SessionHadoop}
 import io.epochal.kit.store.LoggedEpochs
 
-/** One reading of a table: Spark asks it for the stream (or batch) of the mode that the query runs in.
+/** A scan of a table: Spark calls it for the stream (or batch) of the query's mode.
   *
   * @param name
   *   shown in plans
   */
 abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Clock.systemUTC()) extends Scan {
 
-  /** The batch read: what the origin has when it is planned. */
+  /** A batch read: the rows that the origin has when the batch is planned. */
   protected def batch: Batch
 
-  /** A source that can be read in all modes of its table.
+  /** The source, for all modes of its table.
     *
     * @param checkpoint
-    *   keeps the stream's first offset, and what else the source keeps beside it
+    *   keeps the stream's first offset, and other values that the source keeps beside it
     */
   protected def source(checkpoint: InitialOffset): Source[P]
 
-  /** Of the session in which the query is planned; streams are used in threads of their own. */
+  /** Of the session in which the query is planned; streams run in threads of their own. */
   protected lazy val spark: SparkContext = SparkSession.active.sparkContext
 
   final override def readSchema(): StructType = schema
 
   final override def description(): String = name
 
-  /** Spark asks for it each time that it plans the scan: the origin is asked once. */
+  /** Spark calls it each time that it plans the scan: the origin is queried once. */
   final override lazy val toBatch: Batch = batch
 
   final override def toMicroBatchStream(checkpoint: String): MicroBatchStream = QueryStop.guard {
@@ -57,7 +57,8 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     }
   }
 
-  /** Spark asks for it while an earlier run of the query may still run; what that has logged is removed later. */
+  /** Spark calls it while an earlier run of the query may still run; entries that the earlier run has logged are removed later.
+    */
   final override def toContinuousStream(checkpoint: String): ContinuousStream = QueryStop.guard {
     val epochs = logged(checkpoint)
     epochs.foreach(refuseUnfinished(_, TriggerMode.Continuous))
@@ -75,10 +76,10 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     val _ = epochs.removeUncommitted()
   }
 
-  /** A sink may have the rows of such an epoch: it must run again as it was.
+  /** Rejects a new trigger while an epoch is unfinished: a sink may have its rows, so it must run again unchanged.
     *
     * @param but
-    *   the trigger began it itself
+    *   whether the new trigger began the epoch itself
     */
   private def refuseUnfinished(epochs: LoggedEpochs, trigger: TriggerMode, but: Long => Boolean = _ => false): Unit =
     epochs.unfinished.filterNot(but).foreach { epoch =>
@@ -97,7 +98,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
       new EventTime(column, new KeptMark(checkpoint.beside(KeptMark.Directory)), clock, highest)
     }
 
-  /** Of the query, whose checkpoint has a directory for each source. */
+  /** The epochs logged by the query, whose checkpoint has a directory for each source. */
   private def logged(checkpoint: String): Option[LoggedEpochs] =
     LoggedEpochs.of(new Path(checkpoint), SessionHadoop.configuration)
 
@@ -112,7 +113,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     refused(TriggerMode.RealTime, reason, instead)
   }
 
-  /** Why the source cannot be read in real time, and what to do instead; only called for one that cannot. */
+  /** Why the source cannot be read in real time, and the alternative; only called for a source that cannot. */
   protected def whyNoRealTime: (String, String) =
     ("this source finds the end of a batch before the batch runs", "{trigger:processingTime=1 second}")
 
@@ -126,8 +127,8 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
   private def initialOffset(checkpoint: String) = new InitialOffset(checkpoint, SessionHadoop.configuration)
 }
 
-/** Real-time mode is there from Spark 4.1 on. What names its interfaces is in `kit.source.realtime`, and is loaded only where they
-  * exist: this is the one place that knows.
+/** The seam for real-time mode, which Spark has from 4.1 on. Classes that name its interfaces are in `kit.source.realtime`, and
+  * are loaded only if they exist; only this object knows.
   */
 private[source] object RealTime {
   private val Interface = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode"
@@ -138,7 +139,7 @@ private[source] object RealTime {
     Try(Class.forName(Interface, false, loader)).toOption.map(_ => Class.forName(Stream, true, loader))
   }
 
-  /** The stream of a source in micro-batches and, where Spark has it, in real-time mode. */
+  /** The stream of a source in micro-batches and, if Spark has it, in real-time mode. */
   def stream[P](
       source: ContinuousSource[P],
       initial: InitialOffset,

@@ -22,12 +22,12 @@ import io.epochal.kit.spark.QueryStop
   *   1. `initialOffset` at the first start and again when batch 0 is replayed: the same both times
   *   1. `latestOffset(start, limit)`: the end of the next batch; null or `start` when there is nothing, and Spark waits
   *   1. Spark writes the end to its offset log: from here on a crash replays the batch up to this very end
-  *   1. `commit(end of the batch before)`: those rows will never be asked for again
-  *   1. `planInputPartitions(start, end)` and `createReaderFactory`, in either order, on whatever run has to replay the batch
+  *   1. `commit(end of the batch before)`: those rows will never be read again
+  *   1. `planInputPartitions(start, end)` and `createReaderFactory`, in either order, in any run that replays the batch
   *   1. the executors read; then Spark commits the sink and writes its commit log
   *
-  * Under Trigger.AvailableNow a run ends where a poll first sees the end; until then, and up to there, limits hold. A source that
-  * can be read in real time has a stream that does that as well: see [[RealTime]].
+  * Under Trigger.AvailableNow a run ends where a poll first sees the end; until then, and up to there, limits apply. A source
+  * that can be read in real time has a stream that does so as well: see [[RealTime]].
   */
 class SourceStream[P](
     source: Source[P],
@@ -44,7 +44,7 @@ class SourceStream[P](
   private var lastBatch = clock.instant()
   private var availableNow = false
 
-  /** Under AvailableNow: the rows before the end of the run, once that was seen. */
+  /** Under AvailableNow: the number of rows before the end of the run, once it was seen. */
   private var target = Option.empty[Long]
 
   override def prepareForTriggerAvailableNow(): Unit = {
@@ -54,7 +54,7 @@ class SourceStream[P](
 
   override def getDefaultReadLimit: SparkReadLimit = ReadLimits.toSpark(source.limit)
 
-  /** What Spark logs from here on is planned. */
+  /** Offsets that Spark logs from here on are planned. */
   private lazy val planning: Unit = initial.realTimeRuns.end()
 
   override def latestOffset(start: Offset, sparkLimit: SparkReadLimit): Offset = QueryStop.guard {
@@ -70,14 +70,14 @@ class SourceStream[P](
     val waiting = available(from, Admission.ceiling(limit))
     val now = clock.instant()
     lag.polled(from, now)
-    // A minimum would hold the last rows back for ever under AvailableNow.
+    // Under AvailableNow a minimum would block the last rows for ever.
     val since = if (availableNow) Instant.EPOCH else lastBatch
     val rows = Admission.admit(limit, Backlog(waiting, supply.rowsWithin(from, _)), since, now)
     if (rows > 0) {
       lastBatch = now
       offset(supply.take(from, rows))
     } else if (supply.paused) offset(supply.take(from, 0))
-    // Spark runs an empty batch 0 for an offset that is the first one; for none it waits.
+    // Spark runs an empty batch 0 if the offset equals the first one; for null it waits.
     else if (start == initialOffset()) null
     else start
   }
@@ -88,9 +88,9 @@ class SourceStream[P](
   /** For the progress: the end of the source, regardless of limits. */
   override def reportLatestOffset(): Offset = supply.latest.map(at => SourceOffset(at, source.toJson(at))).orNull
 
-  /** `rowsBehind` counts to the last row seen; while batches are cut by a limit a supply may look no further, and
-    * `rowsBehindExact` is false: there are that many rows at the least, and where not one is known the number is left out.
-    * `secondsBehind` is an upper bound: the time since this run last stood at the end.
+  /** `rowsBehind` counts to the last row seen. While a limit cuts batches, a supply may look no further: `rowsBehindExact` is
+    * then false, and the number is a lower bound, or missing if no row is known. `secondsBehind` is an upper bound: the time
+    * since this run was last at the end.
     */
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] = {
     val consumed = latestConsumed.toScala.map(position)
@@ -110,7 +110,7 @@ class SourceStream[P](
 
   override def createReaderFactory(): PartitionReaderFactory = QueryStop.guard(readers)
 
-  /** A real-time batch has ended at this position, and the origin was asked for its end. */
+  /** A real-time batch has ended at this position, and the origin's end was queried. */
   final protected def looked(end: P): Unit = lag.polled(end, clock.instant())
 
   private def entries(known: Lag): Map[String, String] = Map("rowsBehindExact" -> known.exact.toString) ++
@@ -129,7 +129,7 @@ private object SourceStream {
   private val log = LoggerFactory.getLogger(classOf[SourceStream[_]])
 }
 
-/** Between Spark's read limits and ours. */
+/** Converts Spark's read limits. */
 private object ReadLimits {
 
   def toSpark(limit: ReadLimit): SparkReadLimit = limit match {
@@ -140,7 +140,7 @@ private object ReadLimits {
     case ReadLimit.Composite(limits)    => SparkReadLimit.compositeLimit(limits.map(toSpark).toArray)
   }
 
-  /** A kind of limit that counts something else (files) lets everything in. */
+  /** A limit that counts something else (files) admits everything. */
   def fromSpark(limit: SparkReadLimit): ReadLimit = limit match {
     case _: ReadAllAvailable           => ReadLimit.Unlimited
     case max: ReadMaxRows              => ReadLimit.MaxRows(max.maxRows)

@@ -14,12 +14,12 @@ import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
 
 import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
 
-/** A directory in any file system that Hadoop knows: that of the query's checkpoint. Travels to the executors.
+/** A directory in any file system that Hadoop supports: that of the query's checkpoint. Serialized to the executors.
   *
   * @param directory
-  *   made when the first file is
+  *   created with its first file
   * @param guarded
-  *   this directory, or one above it, that only its owner may look into, where the file system can have that
+  *   this directory, or a parent, that only its owner may read, if the file system supports permissions
   */
 final class HadoopFileStore(
     directory: String,
@@ -30,26 +30,28 @@ final class HadoopFileStore(
 
   @transient private lazy val path = new Path(directory)
 
-  // What is written here has checksums of its own: Hadoop's second file for each of them is not wanted.
+  // Files here have their own checksums, and do without Hadoop's checksum files.
   @transient private lazy val files: FileSystem = path.getFileSystem(hadoop) match {
     case local: LocalFileSystem => local.getRaw
     case other                  => other
   }
 
-  /** On a local disk, which Hadoop writes to without making the directory's entries durable. */
+  /** A local disk, on which Hadoop does not make directory entries durable. */
   @transient private lazy val local: Option[LocalFiles] = files match {
     case raw: RawLocalFileSystem if raw.getClass == classOf[RawLocalFileSystem] =>
       Some(new LocalFiles(raw.pathToFile(path).toPath))
     case _ => None
   }
 
-  /** It has no permission of its own: to set one starts a program on a local disk, which takes longer than to write a segment. */
+  /** Sets no permissions: on a local disk that starts a program, which takes longer than writing a segment. */
   override def create(name: String): FileOutput = {
     guard
     local.fold(createThere(name))(_.create(name))
   }
 
-  /** A store that cannot sync open files makes a file durable when it is closed; HDFS shows the length of an open file to no reader. */
+  /** A store that cannot sync open files makes a file durable when it is closed; HDFS shows no reader the length of an open
+    * file.
+    */
   override def syncsOpenFiles: Boolean = local.nonEmpty
 
   private def createThere(name: String): FileOutput = {
@@ -58,7 +60,7 @@ final class HadoopFileStore(
     new HadoopOutput(files.create(file, null, false, HadoopFileStore.BufferSize, replication, block, null))
   }
 
-  /** Made once, before the first file is written. */
+  /** Created once, before the first file is written. */
   @transient private lazy val guard: Unit = guarded.map(new Path(_)).filterNot(files.exists).foreach { directory =>
     files.mkdirs(directory, new FsPermission(FsAction.ALL, FsAction.NONE, FsAction.NONE))
   }
@@ -69,7 +71,7 @@ final class HadoopFileStore(
       val length = files.getFileStatus(file).getLen
       new HadoopInput(files.open(file, HadoopFileStore.BufferSize), length)
     } catch {
-      // Java says so too of a file that it may not open, or has no descriptor for.
+      // Java also throws this for a file that it may not open, or lacks a descriptor for.
       case e: FileNotFoundException if files.exists(file) => throw new IOException(e.getMessage, e)
       case _: FileNotFoundException                       => throw new NoSuchFileException(s"$directory/$name")
     }
@@ -87,13 +89,13 @@ final class HadoopFileStore(
     val _ = files.delete(new Path(path, name), false)
   }
 
-  /** A directory in this one. */
+  /** A subdirectory. */
   def below(name: String): HadoopFileStore = new HadoopFileStore(new Path(path, name).toString, hadoop, guarded)
 
   /** The directory. */
   override def toString: String = directory
 
-  // Written once, though it travels with every batch.
+  // Serialized once, though it travels with every batch.
   @transient private lazy val settings: Array[Byte] = {
     val bytes = new ByteArrayOutputStream
     hadoop.write(new DataOutputStream(bytes))
@@ -117,7 +119,7 @@ final class HadoopFileStore(
 private object HadoopFileStore {
   val BufferSize: Int = 256 << 10
 
-  /** Streams whose settings a JVM remembers: to read them takes longer than many a task does. */
+  /** The maximum number of streams whose settings a JVM caches: reading them takes longer than many tasks do. */
   private val Remembered = 16
 
   private val known = new java.util.LinkedHashMap[ByteBuffer, Configuration](Remembered, 0.75f, true) {
@@ -162,14 +164,16 @@ final private class HadoopInput(in: FSDataInputStream, override val length: Long
     catch { case _: IOException => () }
 }
 
-/** Files in a directory of a local disk, durable: `sync` makes a file's bytes survive a loss of power, and its name too.
+/** Durable files in a directory of a local disk: `sync` makes a file's bytes survive a power loss, and its name too.
   *
-  * Not guaranteed where the disk or its driver lies about a sync.
+  * Not guaranteed if the disk or its driver lies about a sync.
   */
 final private[store] class LocalFiles(directory: LocalPath) {
 
-  /** @throws java.nio.file.FileAlreadyExistsException
-    *   where there is one: of two that create it at once, one does
+  /** Creates a file.
+    *
+    * @throws java.nio.file.FileAlreadyExistsException
+    *   if it exists: of two concurrent calls, one creates it
     */
   def create(name: String): FileOutput = {
     Files.createDirectories(directory)
@@ -178,8 +182,10 @@ final private[store] class LocalFiles(directory: LocalPath) {
     new LocalOutput(file)
   }
 
-  /** @throws java.io.IOException
-    *   where the directory is there and cannot be read
+  /** The names of all files.
+    *
+    * @throws java.io.IOException
+    *   if the directory exists and cannot be read
     */
   def names(): Seq[String] = Option(directory.toFile.list()) match {
     case Some(names)                        => names.toSeq
@@ -187,7 +193,7 @@ final private[store] class LocalFiles(directory: LocalPath) {
     case None                               => throw new IOException(s"the files in $directory cannot be listed")
   }
 
-  /** The first of this directory makes those above it durable as well, which may have been made for it: as far as they can be
+  /** The first call also makes the parent directories durable, which may have been created for this one, as far as they can be
     * read.
     */
   private lazy val above: Unit = {
@@ -195,7 +201,7 @@ final private[store] class LocalFiles(directory: LocalPath) {
     parents.take(LocalFiles.Above).foreach(parent => Try(LocalFiles.forceDirectory(parent)))
   }
 
-  // A stream, and no channel: an interruption of the thread does not close it.
+  // A stream, not a channel: an interruption of the thread does not close it.
   final private class LocalOutput(file: File) extends FileOutput {
     private val out = new FileOutputStream(file)
     private var named = false
@@ -217,7 +223,7 @@ final private[store] class LocalFiles(directory: LocalPath) {
 
 private object LocalFiles {
 
-  /** From a journal's directory up to that of the checkpoint. */
+  /** From a journal's directory up to the checkpoint's. */
   private val Above = 4
 
   /** Windows cannot sync a directory; its file system does so itself. */

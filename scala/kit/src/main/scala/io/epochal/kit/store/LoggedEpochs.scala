@@ -20,58 +20,58 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
   private val offsets = new Path(checkpoint, "offsets")
   private val commits = new Path(checkpoint, "commits")
 
-  /** The last one that Spark logged as committed. */
+  /** The last epoch that Spark logged as committed. */
   def lastCommitted: Option[Long] = epochs(commits).maxOption
 
   def lastLogged: Option[Long] = epochs(offsets).maxOption
 
-  /** Whether the last epoch was logged under a continuous trigger. Such an entry has no line of settings, without which no other
-    * trigger goes on.
+  /** Whether the last epoch was logged under a continuous trigger. Such an entry has no line of settings, which other triggers
+    * need to resume.
     */
   def isContinuous: Boolean = lastLogged.exists(epoch => settings(epoch).exists(_.isEmpty))
 
-  /** The first epoch that was logged under another trigger than a continuous one and is not committed. To run it again as it was
-    * takes its entry.
+  /** The first uncommitted epoch that was logged under a trigger other than continuous. Its entry is needed to rerun it
+    * unchanged.
     */
   def unfinished: Option[Long] = uncommitted.find(epoch => settings(epoch).exists(_.nonEmpty))
 
-  /** Removes from the offset log what lies behind the last commit, for a continuous run that has not begun.
+  /** Removes the entries after the last commit from the offset log, for a continuous run that has not begun.
     *
-    * Under a continuous trigger Spark runs those epochs again, to other ends, but keeps the entries that it finds: the epoch is then
-    * committed at the end that the earlier run had, and rows between the two ends are lost at the next restart.
+    * Under a continuous trigger Spark reruns those epochs, to other ends, but keeps existing entries: the epoch would be
+    * committed at the end of the earlier run, and rows between the two ends lost at the next restart.
     *
     * @return
     *   the epochs that were removed
     */
   def removeUncommitted(): Seq[Long] = {
     val stale = uncommitted
-    // The last one first: whenever this ends, no gap is left.
+    // The last one first: an interruption leaves no gap.
     stale.reverse.foreach { epoch =>
       val _ = fs.delete(new Path(offsets, epoch.toString), false)
     }
     if (stale.nonEmpty)
       LoggedEpochs.log.info(
-        s"Removed the ends of ${stale.size} uncommitted epochs from $offsets, from epoch ${stale.head} on: they run again")
+        s"Removed the ends of ${stale.size} uncommitted epochs from $offsets, from epoch ${stale.head} on: they are rerun")
     stale
   }
 
-  /** Removes an epoch that micro-batches have planned, after their sink has found rows of another trigger there and refused to begin
-    * it. Left there, it would be refused by that trigger too, which must run first.
+  /** Removes an epoch that micro-batches have planned, after their sink found rows of another trigger and rejected it. That
+    * other trigger, which must run first, would reject it too.
     *
-    * One of real-time runs stays: they remove it themselves, and one of them may be about to commit it.
+    * An epoch of real-time runs stays: they remove it themselves, and one of them may be about to commit it.
     *
     * @return
-    *   whether it was there, and is no more
+    *   whether it existed and is removed
     */
   def takeBack(epoch: Long): Boolean =
     unfinished.contains(epoch) && !streams.exists(RealTimeRuns.of(_, hadoop).began(epoch)) && {
       val removed = fs.delete(new Path(offsets, epoch.toString), false)
       if (removed)
-        LoggedEpochs.log.info(s"Removed epoch $epoch from $offsets: the sink refused it and has nothing of it")
+        LoggedEpochs.log.info(s"Removed epoch $epoch from $offsets: the sink rejected it and has none of its rows")
       removed
     }
 
-  /** Their parts of the checkpoint. */
+  /** The directories of the streams in the checkpoint. */
   private def streams: Seq[String] =
     try fs.listStatus(new Path(checkpoint, "sources")).toSeq.filter(_.isDirectory).map(_.getPath.toString)
     catch { case _: FileNotFoundException => Nil }
@@ -99,8 +99,10 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
 
 object LoggedEpochs {
 
-  /** @param part
-    *   of a query's checkpoint: the directory that Spark hands a stream
+  /** The epochs of the query of a stream.
+    *
+    * @param part
+    *   of a query's checkpoint: the stream's directory, from Spark
     */
   def of(part: Path, hadoop: Configuration): Option[LoggedEpochs] =
     Option(part.getParent).filter(_.getName == "sources").map(sources => new LoggedEpochs(sources.getParent, hadoop))
@@ -108,14 +110,14 @@ object LoggedEpochs {
   private val log = LoggerFactory.getLogger(classOf[LoggedEpochs])
 }
 
-/** Remembers from which epoch on those in a checkpoint are of real-time runs.
+/** Records from which epoch on the epochs in a checkpoint are of real-time runs.
   *
-  * A real-time run forgets what Spark has logged and not committed and begins there again, as it has only logged what the sink had
-  * committed. Of an epoch that a micro-batch run has planned a sink may have the rows: forgotten, it cannot run again as it was.
-  * Spark's log does not tell the two apart.
+  * A real-time run removes the epochs that Spark has logged and not committed, and begins there again: its own entries were
+  * only logged after the sink had committed. But if a micro-batch run has planned an epoch, the sink may have its rows, and
+  * without the entry the epoch cannot be rerun unchanged. Spark's log does not distinguish the two.
   *
-  * An empty file in a stream's part of the checkpoint, `real-time-from-<epoch>`: made before a real-time run begins, removed before a
-  * micro-batch run plans an epoch of its own. Without it epochs count as planned.
+  * The record is an empty file in a stream's part of the checkpoint, `real-time-from-<epoch>`: created before a real-time run
+  * begins, removed before a micro-batch run plans an epoch of its own. Without it epochs count as planned.
   *
   * @param next
   *   the epoch after the last committed one
@@ -126,7 +128,7 @@ final class RealTimeRuns(part: FileStore, next: => Long) {
   /** Whether a real-time run began the epoch, if it is not committed. */
   def began(epoch: Long): Boolean = files.exists(_.stripPrefix(Prefix).toLongOption.exists(_ <= epoch))
 
-  /** Where a checkpoint was rewound, from an earlier epoch on than was known. */
+  /** Records the start of a run; if the checkpoint was rewound, from an earlier epoch than before. */
   def begin(): Unit = {
     val first = next
     if (!began(first)) part.create(s"$Prefix$first").close()
@@ -143,8 +145,10 @@ final class RealTimeRuns(part: FileStore, next: => Long) {
 object RealTimeRuns {
   private val Prefix = "real-time-from-"
 
-  /** @param part
-    *   of the checkpoint: the directory that Spark hands the stream
+  /** The record of a stream.
+    *
+    * @param part
+    *   of the checkpoint: the stream's directory, from Spark
     */
   def of(part: String, hadoop: Configuration): RealTimeRuns = {
     def next = LoggedEpochs.of(new Path(part), hadoop).flatMap(_.lastCommitted).fold(0L)(_ + 1)

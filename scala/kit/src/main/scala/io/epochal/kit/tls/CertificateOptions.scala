@@ -4,12 +4,13 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{DriverFile, SecretOption}
 
-/** The options that say who one end of TLS connections is: a certificate with its key, in PEM. Files are read on the driver.
+/** The options for a certificate with its key, in PEM, with which one end of TLS connections identifies itself. Files are read
+  * on the driver.
   *
   * @param owner
   *   whose certificate it is, in the documentation
   * @param file
-  *   how its files are called in examples
+  *   the file name in examples
   */
 final private[epochal] class CertificateOptions(owner: String, file: String) {
 
@@ -27,7 +28,7 @@ final private[epochal] class CertificateOptions(owner: String, file: String) {
 
   val all: Seq[OptionSpec[_]] = Seq(CertFile, KeyFile) ++ KeyPassword.all
 
-  /** The texts of certificate and key, not yet looked at; None: there is no certificate.
+  /** The texts of certificate and key, not yet parsed; None without a certificate.
     *
     * @return
     *   Left: one is set without the other, or cannot be read
@@ -44,7 +45,7 @@ final private[epochal] class CertificateOptions(owner: String, file: String) {
       password <- KeyPassword.read(values)
     } yield chain.map(text => PemCertificate(text, key.getOrElse(text), password))
 
-  /** Where the key stands. */
+  /** The option whose file holds the key. */
   def keySpec(values: OptionValues): OptionSpec[String] = if (values.isSet(KeyFile)) KeyFile else CertFile
 }
 
@@ -58,7 +59,7 @@ private[epochal] object CertificateOptions {
   /** The content of the file that an option names.
     *
     * @param read
-    *   as those of [[DriverFile]]
+    *   one of [[DriverFile]]'s
     */
   def file[A](values: OptionValues, spec: OptionSpec[String])(
       read: (String, String, Int) => Either[String, A]): Either[EpochalException, Option[A]] =

@@ -12,7 +12,7 @@ import javax.net.ssl.KeyManagerFactory
 
 import scala.util.Try
 
-/** Says what is wrong with a text in PEM, and nothing of the text. */
+/** Describes what is wrong with a PEM text, without quoting it. */
 final private[epochal] class PemException(reason: String) extends Exception(reason)
 
 /** Certificates and keys in PEM (RFC 7468). */
@@ -20,7 +20,7 @@ private[epochal] object Pem {
 
   private val Block = "-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \\1-----".r
 
-  /** All certificates, in their order; there is one at least. */
+  /** All certificates, in order; at least one. */
   def certificates(text: String): Seq[X509Certificate] = {
     val factory = CertificateFactory.getInstance("X.509")
     val found = blocks(text).collect { case ("CERTIFICATE", der) =>
@@ -55,7 +55,7 @@ private[epochal] object Pem {
       password.getOrElse(throw new PemException("its PRIVATE KEY is encrypted: set tls.keyPassword")).toCharArray
     try {
       val encrypted = new EncryptedPrivateKeyInfo(der)
-      // PBES2 names its algorithm in the parameters only.
+      // PBES2 names its algorithm only in the parameters.
       val algorithm =
         Option(encrypted.getAlgParameters).map(_.toString).filter(_.startsWith("PBE")).getOrElse(encrypted.getAlgName)
       val secret = SecretKeyFactory.getInstance(algorithm).generateSecret(new PBEKeySpec(characters))
@@ -80,10 +80,12 @@ private[epochal] object Pem {
       .toVector
 }
 
-/** A private key with its certificate, and those that lead to its authority: who one end of a TLS connection is. */
+/** A private key with its certificate chain: the identity of one end of a TLS connection. */
 private[epochal] object CertifiedKey {
 
-  /** @param chain
+  /** Parses key and chain.
+    *
+    * @param chain
     *   certificates in PEM, the key's own first
     * @param key
     *   PKCS#8 in PEM
@@ -101,8 +103,10 @@ private[epochal] object CertifiedKey {
     managers(store, Array.emptyCharArray)
   }
 
-  /** @param store
-    *   whose keys are all under one password
+  /** Key managers of a key store.
+    *
+    * @param store
+    *   whose keys share one password
     */
   def managers(store: KeyStore, password: Array[Char]): KeyManagerFactory = {
     val factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm)
@@ -116,7 +120,7 @@ private[epochal] object CertifiedKey {
     store
   }
 
-  /** Whether what one signs the other verifies. */
+  /** Whether the certificate verifies the key's signature. */
   private def belong(key: PrivateKey, certificate: X509Certificate): Boolean = {
     val algorithm = key.getAlgorithm match {
       case "RSA"               => "SHA256withRSA"

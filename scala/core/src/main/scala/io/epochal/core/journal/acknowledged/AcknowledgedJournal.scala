@@ -7,46 +7,49 @@ import scala.util.{Try, Using}
 
 import io.epochal.core.journal._
 
-/** The journal of a source that acknowledges rows to its clients once they are durable. What was acknowledged counts, also where the run died
-  * before Spark logged any offset; in the [[io.epochal.core.journal.Journal]], by contrast, only what an offset names counts.
+/** The journal of a source that acknowledges rows to its clients once they are durable. Acknowledged rows count even if the run
+  * died before Spark logged any offset; in the [[io.epochal.core.journal.Journal]], by contrast, only rows that an offset names
+  * count.
   *
-  * A directory of segments, each a file to which frames are added. Rows are numbered from 0 over all segments. A frame is what one
-  * sync makes durable: all that waited when the writer was ready for more (group commit). Bytes: see [[FrameFormat]].
+  * The journal is a directory of segments, files to which frames are appended. Rows are numbered from 0 over all segments. A
+  * frame holds the rows that one sync makes durable: all that were waiting when the writer was ready for more (group commit).
+  * Bytes: see [[FrameFormat]].
   *
-  *   - '''A1''' A segment's name is given once. Its file is written by one run, in one piece from its creation on, and never again after
-  *     a write or a sync of it has failed.
-  *   - '''A2''' A frame is written only when the frame before it was synced. So a whole frame behind one that is not whole proves damage;
-  *     without one, the frame that is not whole is the torn tail of a run that died, and was never acknowledged.
-  *   - '''A3''' A row is acknowledged, and delivered, only after its frame was synced and the run has then seen its own generation to be
-  *     the highest, and the segment's file to be there.
-  *   - '''A4''' A new run reads all segments forward and takes over every whole frame: all that was acknowledged, and perhaps a last frame
-  *     that was written and not acknowledged, or not even synced. So it writes the last frame again, into a segment of its own, before
-  *     it delivers a row, knows a key or acknowledges anything.
-  *   - '''A5''' Segments are in the order of generation and number. A segment ends where a later one with rows begins: what stands behind
-  *     that in its file was never acknowledged, or is in the later one too.
-  *   - '''A6''' Rows follow each other without a gap. One that is missing was damaged or removed: it is reported, and never taken for the
-  *     end, but where it is the last one of all.
-  *   - '''A7''' A run claims a generation first, and reads the segments then.
-  *   - '''A8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs and a later segment holds the
-  *     carried state. A run does not know the epochs of earlier ones: of the segments before its first committed epoch the last
-  *     [[Journal.Kept]] stay.
-  *   - '''A9''' What must be known of rows longer than they are kept is carried over: the newest carried state and the frames from there on
-  *     give all of it.
-  *   - '''A10''' A run removes a file of its own, but for A8, only where no other run can have taken rows of it over: no whole frame was
-  *     ever written, or later rows from the same number on are acknowledged. One that is fenced removes nothing.
+  *   - '''A1''' A segment's name is unique. One run writes its file, from its creation on without reopening it, and never again
+  *     after a write or a sync has failed.
+  *   - '''A2''' A frame is written only after the frame before it was synced. So an intact frame after a broken one proves
+  *     damage; without one, the broken frame is the torn tail of a run that died, and was never acknowledged.
+  *   - '''A3''' A row is acknowledged, and delivered, only after its frame was synced and the run has then seen that its own
+  *     generation is the highest and that the segment's file exists.
+  *   - '''A4''' A new run reads all segments forward and takes over every intact frame: all acknowledged ones, and perhaps a
+  *     last frame that was written and not acknowledged, or not even synced. So it rewrites the last frame into a segment of
+  *     its own, before it delivers a row, knows a key or acknowledges anything.
+  *   - '''A5''' Segments are ordered by generation and number. A segment ends where a later one with rows begins: later rows in
+  *     its file were never acknowledged, or are in the later segment too.
+  *   - '''A6''' Rows are numbered without gaps. A missing row was damaged or removed: it is reported, and never taken for the
+  *     end, unless it is the very last one.
+  *   - '''A7''' A run first claims a generation, and then reads the segments.
+  *   - '''A8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs and a later
+  *     segment holds the carried state. A run does not know the epochs of earlier runs: of the segments before its first
+  *     committed epoch, the last [[Journal.Kept]] stay.
+  *   - '''A9''' State that must outlive the rows is carried over: the newest carried state and the frames from there on yield
+  *     all of it.
+  *   - '''A10''' Except for A8, a run removes a file of its own only if no other run can have taken over rows of it: no intact
+  *     frame was ever written, or later rows from the same number on are acknowledged. A fenced run removes nothing.
   *
-  * Why a predecessor that was frozen, and wakes up, loses nothing that it acknowledges (A3, A7): it syncs a frame at time s and looks
-  * at the generations at time g, s < g. The new run claims at time c, and reads the segments at time r, c < r. Either c < g: the
-  * predecessor sees the claim, and acknowledges nothing, now and ever. Or g < c: then s < g < c < r, and the new run reads the
-  * frame. What the predecessor begins after r begins behind all that it has acknowledged, thus no earlier than the last frame that
-  * the new run has read, and has in a segment of a higher generation (A4): it does not count (A5). This needs a store in which a
-  * file that was made is seen by every later listing, and what was synced by every later read:
+  * A predecessor that was frozen, and wakes up, loses no row that it acknowledges (A3, A7): it syncs a frame at time s and
+  * looks at the generations at time g, s < g. The new run claims at time c, and reads the segments at time r, c < r. Either c <
+  * g: the predecessor sees the claim, and acknowledges nothing from then on. Or g < c: then s < g < c < r, and the new run
+  * reads the frame. Segments that the predecessor begins after r begin after all rows that it has acknowledged, thus no earlier
+  * than the last frame that the new run has read, and has rewritten into a segment of a higher generation (A4): they do not
+  * count (A5). This requires a store in which every later listing sees a created file, and every later read the synced bytes:
   * local file systems, HDFS, S3.
   *
   * On a store that cannot sync open files every frame has a segment of its own, which closing makes durable.
   *
-  * Not guaranteed: that a row whose frame failed to sync is gone. It is not acknowledged, and this run does not deliver it; if the
-  * run then dies, or is fenced, before it acknowledges another row, the next run may find it whole, deliver it and know its key.
+  * Not guaranteed: that a row whose frame failed to sync is gone. It is not acknowledged, and this run does not deliver it; if
+  * the run then dies, or is fenced, before it acknowledges another row, the next run may find the row intact, deliver it and
+  * know its key.
   *
   * {{{
   *   begin            append              sync          see the generation
@@ -55,7 +58,7 @@ import io.epochal.core.journal._
   *             └── a failure ─────┴─────────────────┴──▶ abandoned; the next segment begins before these rows (A5, A10)
   * }}}
   *
-  * One thread at a time appends; one at a time plans and releases, which may be another. Any thread may read its state.
+  * One thread at a time appends; one thread at a time, possibly another, plans and releases. Any thread may read its state.
   */
 final class AcknowledgedJournal private (
     store: FileStore,
@@ -70,7 +73,7 @@ final class AcknowledgedJournal private (
   private var number = 0L
   private var sinceCarried = Long.MaxValue
 
-  /** Whether a failure may have left a whole frame that is not acknowledged, and the files that have nothing else. */
+  /** Whether a failure may have left an intact, unacknowledged frame, and the files that hold nothing else. */
   private var unsure = false
   private var doubtful = Vector.empty[String]
 
@@ -83,29 +86,29 @@ final class AcknowledgedJournal private (
   /** The row after the last acknowledged one. */
   def until: Long = math.max(skipped, segments.lastOption.fold(0L)(_.until))
 
-  /** The row at which what this run received begins. */
+  /** The row after the last recovered one, where the rows of this run begin. */
   val recoveredUntil: Long = until
 
   /** Whether another run has taken over. */
   def isFenced: Boolean = fenced
 
-  /** Of all segments. */
+  /** The size of all segments. */
   def bytes: Long = segments.map(_.bytes).sum
 
   /** Bytes of the frames with rows from `row` on. */
   def bytesFrom(row: Long): Long = segments.map(_.bytesFrom(row)).sum
 
-  /** Adds rows and makes them durable (A2, A3): they may be acknowledged when this returns. After a failure the next call goes on in a
-    * new segment.
+  /** Appends rows and makes them durable (A2, A3): they may be acknowledged when this returns. After a failure the next call
+    * begins a new segment.
     *
     * @param carry
-    *   the state of all that was acknowledged so far; asked for where a segment begins with it (A9)
+    *   the state of everything acknowledged so far; evaluated if a segment begins with it (A9)
     * @return
     *   the number of the first row
     * @throws java.io.IOException
-    *   where the store fails, or the file was deleted meanwhile; nothing may be acknowledged
+    *   if the store fails, or the file was deleted meanwhile; nothing may be acknowledged
     * @throws JournalFenced
-    *   where another run has taken over; so does every later call
+    *   if another run has taken over; every later call then throws it too
     */
   def append(rows: Int, bytes: Array[Byte], offset: Int, length: Int)(carry: => Array[Byte]): Long = {
     require(rows > 0 && length > 0, "a frame without rows")
@@ -114,7 +117,7 @@ final class AcknowledgedJournal private (
       val segment = open.getOrElse(begin(carry))
       val frame = segment.append(rows, bytes, offset, length)
       fence()
-      // A file that is deleted still takes frames that no reader can find.
+      // A deleted file still accepts frames that no reader can find.
       if (!store.exists(segment.name)) throw new NoSuchFileException(segment.name)
       synchronized {
         segments = segments.lastOption match {
@@ -136,13 +139,13 @@ final class AcknowledgedJournal private (
     }
   }
 
-  /** Says up to where rows were committed when this run began. Of the epochs before nothing more is known (A8). */
+  /** Sets the row up to which rows were committed when this run began. Earlier epochs are unknown (A8). */
   def startFrom(row: Long): Unit = if (committed.isEmpty) committed = Vector(row)
 
-  /** Numbers what is appended from now on from `row` on, where rows before it are gone. */
+  /** Numbers later rows from `row` on, if the rows before it are missing. */
   def skipTo(row: Long): Unit = if (row > until) {
     seal()
-    doubtful = Vector.empty // What is appended next does not begin before them.
+    doubtful = Vector.empty // Later rows do not begin before the doubtful ones.
     skipped = row
   }
 
@@ -161,7 +164,7 @@ final class AcknowledgedJournal private (
     until > row
   }
 
-  /** What is to be read for the rows `from` to `until`, and which of them are gone. Each segment was seen when this returns. */
+  /** Plans the read of the rows `from` to `until`, with gaps for missing rows. Each segment existed when this returns. */
   def plan(from: Long, until: Long): JournalPlan = {
     val reach = segments.filter(segment => segment.until > from && segment.from < until)
     val (there, gone) = reach.partition(segment => store.exists(segment.name))
@@ -180,7 +183,7 @@ final class AcknowledgedJournal private (
     JournalPlan(slices, gaps)
   }
 
-  /** How many rows from `from` on are in frames of so many bytes together; of a larger frame, a part of its rows. */
+  /** The number of rows from `from` on in frames of at most this many bytes together; of a larger frame, a part of its rows. */
   def rowsWithin(from: Long, bytes: Long): Long = {
     val frames = segments.iterator.flatMap(segment => segment.frames.iterator.drop(segment.framesBelow(from)))
     var (rows, left) = (0L, bytes)
@@ -194,7 +197,7 @@ final class AcknowledgedJournal private (
     rows
   }
 
-  /** Marks an epoch as done, and removes what no replay can need any more (A8). Idempotent.
+  /** Commits an epoch, and removes segments that no replay can need any more (A8). Idempotent.
     *
     * @param end
     *   the row after the epoch's last
@@ -209,13 +212,13 @@ final class AcknowledgedJournal private (
       segments = segments.drop(free.size)
       free.map(_.name)
     }
-    // What cannot be removed now is tried again after the next epoch.
+    // A segment that cannot be removed now is retried after the next epoch.
     val failures = garbage.flatMap(name => Try(store.delete(name)).failed.toOption.map(name -> _))
     garbage = failures.map(_._1)
     failures.headOption.foreach(failure => throw failure._2)
   }
 
-  /** Removes the files of earlier runs that hold no row. */
+  /** Removes the files of earlier runs that hold no rows. */
   def sweep(): Unit = {
     val known = segments.map(_.name).toSet
     store
@@ -224,11 +227,11 @@ final class AcknowledgedJournal private (
       .foreach(name => Try(store.delete(name)))
   }
 
-  /** Gives what is known of the rows that were kept or carried: the newest carried state, then the payloads of the frames behind it.
-    * To be called before the first `append`.
+  /** Passes on what is known of the rows that were kept or carried: the newest carried state, then the payloads of the frames
+    * after it. Must be called before the first `append`.
     *
     * @throws JournalDamage
-    *   where it cannot be read as it was written
+    *   if a frame cannot be read as it was written
     */
   def restore(carried: Array[Byte] => Unit)(payload: (Array[Byte], Int) => Unit): Unit = {
     val from = math.max(0, segments.lastIndexWhere(_.carried.nonEmpty))
@@ -245,11 +248,11 @@ final class AcknowledgedJournal private (
     }
   }
 
-  /** Ends the segment that is written. More can be appended. */
+  /** Ends the current segment. Later appends begin a new one. */
   override def close(): Unit = seal()
 
-  /** Writes the last frame again that an earlier run has written, with the state that its segment begins with if it is the first
-    * one there (A4).
+  /** Rewrites the last frame of an earlier run into this run's first segment, with the carried state if the frame is the first
+    * of its segment (A4).
     */
   private def takeOver(): Unit = recovered.lastOption.foreach { last =>
     val (rest, frame) = (last.before(last.frames.last.first), last.frames.last)
@@ -266,7 +269,7 @@ final class AcknowledgedJournal private (
     } finally segment.close()
   }
 
-  /** The payload of a frame; into the given array, where it has room. */
+  /** Reads the payload of a frame, into the given array if it is large enough. */
   private def read(file: FileInput, name: String, frame: Frame, into: Array[Byte]): Array[Byte] = {
     val bytes = if (into.length < frame.length) new Array[Byte](frame.length) else into
     Journal.read(file, Slice(name, frame, 0, frame.rows))(_ => bytes)
@@ -274,7 +277,7 @@ final class AcknowledgedJournal private (
   }
 
   private def begin(carry: => Array[Byte]): OpenSegment = {
-    // Another run may have taken over what failed: to begin before it would be wrong then.
+    // Another run may have taken the failed rows over: beginning before them would then be wrong.
     if (unsure) fence()
     val segment = newSegment(until, Option.when(sinceCarried >= segmentBytes || store.syncsOpenFiles)(carry))
     open = Some(segment)
@@ -286,7 +289,7 @@ final class AcknowledgedJournal private (
     new OpenSegment(store, SegmentIndex.name(generation.number, number, run), mark, source, from, state)
   }
 
-  /** Of the newest segment, when it has its first frame. */
+  /** The index of the newest segment, once it has its first frame. */
   private def indexOf(segment: OpenSegment, frame: Frame): SegmentIndex =
     SegmentIndex(segment.name, generation.number, number, frame.first, segment.carried, Vector.empty, 0L) + frame
 
@@ -307,7 +310,7 @@ final class AcknowledgedJournal private (
     open = None
   }
 
-  /** Later rows are acknowledged: a run that takes over from now on sees those first (A5, A7). */
+  /** Later rows are acknowledged: a run that takes over from now on reads those first (A5, A7). */
   private def settle(): Unit = {
     doubtful.foreach(name => Try(store.delete(name)))
     doubtful = Vector.empty
@@ -322,24 +325,27 @@ final class AcknowledgedJournal private (
 
 object AcknowledgedJournal {
 
-  /** In milliseconds: a waiting thread sees an interruption at once, and a spurious end of the journal's thread within a second. */
+  /** In milliseconds: a waiting thread notices an interruption at once, and the unexpected end of the journal's thread within a
+    * second.
+    */
   private val LongestWait = 1000L
 
-  /** What is delivered of a long backlog can be removed before all of it is. */
+  /** Small enough that delivered parts of a long backlog can be removed before all of it is delivered. */
   val SegmentBytes: Long = 64L << 20
 
-  /** Takes the journal over from the run that had it: claims a generation, reads what was acknowledged, and makes it its own (A4, A7).
+  /** Takes the journal over from the previous run: claims a generation, recovers the acknowledged rows, and rewrites the last
+    * frame (A4, A7).
     *
     * @param generations
-    *   another directory, for the generations alone
+    *   the separate directory of generations
     * @param source
-    *   the identity of the source, which stands in every segment
+    *   the identity of the source, written into every segment
     * @throws JournalDamage
-    *   where a segment is of another source or a later version
+    *   if a segment belongs to another source or has a newer version
     * @throws java.io.IOException
-    *   where the store fails
+    *   if the store fails
     * @throws JournalFenced
-    *   where yet another run has taken over meanwhile
+    *   if yet another run has taken over meanwhile
     */
   def take(
       store: FileStore,
@@ -357,6 +363,6 @@ object AcknowledgedJournal {
   }
 }
 
-/** Another run has taken the journal over: this one acknowledges nothing any more. */
+/** Another run has taken the journal over: this run acknowledges nothing any more. */
 final class JournalFenced(val generation: Long)
     extends Exception(s"A run with a higher generation than $generation has taken over")

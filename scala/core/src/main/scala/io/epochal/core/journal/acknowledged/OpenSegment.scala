@@ -8,11 +8,11 @@ import scala.util.Try
 
 import io.epochal.core.journal.{FileStore, Frame, SegmentFormat}
 
-/** A segment while it is written, by one thread. After any failure it must be abandoned: what a failed write or sync left is not
-  * known (A1).
+/** Writes a segment, in one thread. After any failure it must be abandoned: the result of a failed write or sync is unknown
+  * (A1).
   *
   * @param carry
-  *   the state that it begins with, if any
+  *   the state that the segment begins with, if any
   */
 final private[acknowledged] class OpenSegment(
     store: FileStore,
@@ -30,20 +30,20 @@ final private[acknowledged] class OpenSegment(
   private var headerWritten = false
   private var mayHold = false
 
-  /** Where the carried state is. */
+  /** The frame of the carried state. */
   val carried: Option[Frame] = carry.map { state =>
     frame(header.length.toLong, 0, state, 0, state.length)
   }
 
-  /** Whether a reader may find a whole frame with rows in it, synced or not. */
+  /** Whether a reader may find an intact frame with rows in it, synced or not. */
   def mayHoldRows: Boolean = mayHold
 
-  /** Adds rows and makes them durable; where the store syncs no open files, the segment is closed by that. */
+  /** Appends rows and makes them durable; if the store cannot sync open files, this closes the segment. */
   def append(rows: Int, bytes: Array[Byte], offset: Int, length: Int): Frame = {
     if (!headerWritten) writeHeader()
     val added = frame(position, rows, bytes, offset, length)
     put(FrameFormat.head(mark, added))
-    // The last byte apart: a frame of which the store never got it is not whole, whatever became of the others.
+    // The last byte is written separately: without it the frame is not intact, whichever other bytes the store has kept.
     file.write(bytes, offset, length - 1)
     mayHold = true
     file.write(bytes, offset + length - 1, 1)
@@ -54,7 +54,7 @@ final private[acknowledged] class OpenSegment(
     added
   }
 
-  /** Closes it. What was synced is durable, also where that fails. */
+  /** Closes the segment. Synced frames stay durable even if closing fails. */
   def close(): Unit = Try(file.close()): Unit
 
   private def frame(at: Long, rows: Int, bytes: Array[Byte], offset: Int, length: Int): Frame =
@@ -77,7 +77,7 @@ final private[acknowledged] class OpenSegment(
 
 private[acknowledged] object OpenSegment {
 
-  /** The mark of a run's frames: clients do not know it, so no payload of theirs looks like a frame. */
+  /** The mark of a run's frames: clients do not know it, so none of their payloads can look like a frame. */
   def mark(run: String): Long = ByteBuffer.wrap(java.util.HexFormat.of.parseHex(run.take(16))).getLong
 }
 
@@ -100,8 +100,8 @@ private[acknowledged] object OpenSegment {
   *          payload
   * }}}
   *
-  * A frame without rows is the state that the writer carries over from the segments before; it is the first of its segment, if it is
-  * there. A segment has no end mark: it goes on until a frame is not whole, or where the next segment begins.
+  * A frame without rows holds the state that the writer carries over from earlier segments; if present, it is the first of its
+  * segment. A segment has no end mark: it ends at the first broken frame, or where the next segment begins.
   */
 private[acknowledged] object FrameFormat {
   val Version = 1
@@ -137,7 +137,7 @@ private[acknowledged] object FrameFormat {
     bytes.putInt(crcOf(bytes.array, bytes.position())).array
   }
 
-  /** The frame whose head this is; None: it is no head of a frame with this mark.
+  /** Decodes a frame's head; None if it is not the head of a frame with this mark.
     *
     * @param position
     *   of its payload
@@ -149,12 +149,12 @@ private[acknowledged] object FrameFormat {
     Option.when(ours && fields.getInt() == crcOf(head, HeadLength - 4))(Frame(position, length, first, rows, crc))
   }
 
-  /** The header at the beginning of a file.
+  /** Reads the header at the beginning of a file.
     *
     * @param read
-    *   gives bytes of the file, from a position on; None where it ends before
+    *   returns bytes of the file, from a position on; None if it ends before
     * @return
-    *   None: it is not whole; Left: it is, and this release must not read on, with the reason
+    *   None: the header is incomplete; Left: it is complete, and the reason why this release must not read on
     */
   def readHeader(read: (Long, Int) => Option[Array[Byte]], source: String): Option[Either[String, Header]] =
     for {
@@ -181,7 +181,9 @@ private[acknowledged] object FrameFormat {
   }
 }
 
-/** @param length
+/** A segment's header.
+  *
+  * @param length
   *   in bytes: the first frame begins there
   */
 final private[acknowledged] case class Header(from: Long, mark: Long, length: Int)

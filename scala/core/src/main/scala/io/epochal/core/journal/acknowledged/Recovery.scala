@@ -9,25 +9,25 @@ import scala.util.Using
 
 import io.epochal.core.journal.{FileInput, FileStore, Frame, JournalDamage, SegmentFormat}
 
-/** Finds what earlier runs acknowledged: reads all segments forward, and checks every frame. */
+/** Recovers the rows that earlier runs acknowledged: reads all segments forward, and checks every frame. */
 private[acknowledged] object Recovery {
   private val Block = 1 << 20
 
-  /** The segments that hold rows, in the order of their rows. Their last frame may have been written and not synced. State that a
-    * segment without rows carries is that of the segments before it, which are all there.
+  /** The segments with rows, in row order. Their last frame may have been written but not synced. State that a segment without
+    * rows carries belongs to the segments before it, which all exist.
     *
     * @throws JournalDamage
-    *   where a segment is another source's, or of a later version
+    *   if a segment belongs to another source or has a newer version
     */
   def segments(store: FileStore, source: String): Vector[SegmentIndex] = {
     val names = store.names().flatMap(name => SegmentIndex.parse(name).map(_ -> name)).sorted.map(_._2).toVector
     val found = names.flatMap(segment(store, source, _)).filter(_.frames.nonEmpty)
-    // From behind: where does the next one begin (A5)?
+    // From the last segment: where does the next one begin (A5)?
     val limits = found.map(_.from).scanRight(Long.MaxValue)(math.min).drop(1)
     (found zip limits).map { case (segment, limit) => segment.before(limit) }.filter(_.frames.nonEmpty)
   }
 
-  /** Where a segment's whole frames are; None where it was removed meanwhile. */
+  /** The positions of a segment's intact frames; None if the segment was removed meanwhile. */
   private def segment(store: FileStore, source: String, name: String): Option[SegmentIndex] =
     try
       Using.resource(store.open(name)) { file =>
@@ -39,7 +39,7 @@ private[acknowledged] object Recovery {
       }
     catch { case _: NoSuchFileException => None }
 
-  /** Without a whole header there is no frame, or the header was damaged later. */
+  /** Without an intact header there is no frame, or the header was damaged later. */
   private def headless(index: SegmentIndex): Option[SegmentIndex] =
     index.frames.headOption.map(frame => index.copy(from = frame.first))
 
@@ -69,14 +69,14 @@ private[acknowledged] object Recovery {
           row = frame.until
           position = frame.position + frame.length
           end = position
-        // A whole frame behind one that is not: the one was synced before the other was written (A2), so it is damaged, and the
-        // rows between are a gap. None behind it: the tail of a run that died.
+        // An intact frame after a broken one: the broken frame was synced before the next was written (A2), so it is damaged,
+        // and the rows between are a gap. Without an intact frame after it, it is the tail of a run that died.
         case None => position = nextMark(position + 1, row)
       }
       SegmentIndex(name, generation, number, header.from, carried, frames.result(), end)
     }
 
-    /** The frame there, if it is whole and its rows do not come before `row`. */
+    /** The frame at a position, if it is intact and its rows do not come before `row`. */
     private def frameAt(position: Long, row: Long): Option[Frame] =
       bytesOf(file, position, FrameFormat.HeadLength)
         .flatMap(FrameFormat.readHead(_, header.mark, position + FrameFormat.HeadLength))
@@ -90,7 +90,7 @@ private[acknowledged] object Recovery {
       } catch { case _: EOFException => false }
     }
 
-    /** The next whole frame from a position on; -1: there is none. */
+    /** The next intact frame from a position on; -1 if there is none. */
     @scala.annotation.tailrec
     private def nextMark(from: Long, row: Long): Long = {
       val length = math.min(Block.toLong, file.length - from).toInt
@@ -111,18 +111,18 @@ private[acknowledged] object Recovery {
   }
 }
 
-/** What is known of a segment: where its whole frames are. An immutable value.
+/** The positions of a segment's intact frames. Immutable.
   *
   * @param generation
   *   of the run that wrote it
   * @param number
-  *   its place among that run's segments
+  *   its index among that run's segments
   * @param from
-  *   the row at which it begins
+  *   its first row
   * @param carried
-  *   the frame with the state that it carries over
+  *   the frame with the carried state
   * @param bytes
-  *   up to the end of its last whole frame
+  *   up to the end of its last intact frame
   */
 final private[acknowledged] case class SegmentIndex(
     name: String,
@@ -134,12 +134,12 @@ final private[acknowledged] case class SegmentIndex(
     bytes: Long
 ) {
 
-  /** The row after its last. */
+  /** The row after the last. */
   def until: Long = frames.lastOption.fold(from)(_.until)
 
   def +(frame: Frame): SegmentIndex = copy(frames = frames :+ frame, bytes = frame.position + frame.length)
 
-  /** Without the frames that reach beyond a row: the next segment begins there. */
+  /** Drops the frames that reach beyond a row, where the next segment begins. */
   def before(row: Long): SegmentIndex =
     if (until <= row) this
     else {
@@ -147,7 +147,7 @@ final private[acknowledged] case class SegmentIndex(
       copy(frames = kept, bytes = kept.lastOption.fold(0L)(last => last.position + last.length))
     }
 
-  /** How many of its frames lie wholly below a row. */
+  /** The number of frames that lie wholly below a row. */
   def framesBelow(row: Long): Int = {
     var (low, high) = (0, frames.length)
     while (low < high) {
@@ -170,7 +170,7 @@ private[acknowledged] object SegmentIndex {
   def name(generation: Long, number: Long, run: String): String =
     s"${"%019d-%09d".formatLocal(Locale.ROOT, generation, number)}-$run.ack"
 
-  /** Generation and number in a segment's name; None where it is no segment's. The order of segments is theirs. */
+  /** Generation and number in a segment's name, which define the order of segments; None if it is not a segment's name. */
   def parse(name: String): Option[(Long, Long)] = name match {
     case Name(generation, number, _) => generation.toLongOption.zip(number.toLongOption)
     case _                           => None

@@ -4,10 +4,10 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.array.ByteArrayMethods;
 
 /**
- * Reads and writes memory as Spark addresses it: a base object, or null outside the heap, and an address that is relative
- * to it. Numbers have the byte order of the machine. Nothing is checked: a wrong address ends the JVM.
+ * Reads and writes memory as Spark addresses it: a base object (null outside the heap) and an address relative to it. Numbers
+ * have the byte order of the machine. Nothing is checked: a wrong address crashes the JVM.
  *
- * <p>In Java, because only a static final field is a constant to the compiler on the row path.
+ * <p>Written in Java: on the row path, only a static final field is a constant to the JIT compiler.
  */
 public final class Memory {
 
@@ -56,12 +56,12 @@ public final class Memory {
     Platform.putLong(base, address, value);
   }
 
-  /** Copies bytes; the two places may overlap. */
+  /** Copies bytes; the two ranges may overlap. */
   public static void copy(Object from, long fromAddress, Object to, long toAddress, long bytes) {
     Platform.copyMemory(from, fromAddress, to, toAddress, bytes);
   }
 
-  /** Whether two places have the same bytes. */
+  /** Whether two ranges hold the same bytes. */
   public static boolean isEqual(Object left, long leftAddress, Object right, long rightAddress, long bytes) {
     return ByteArrayMethods.arrayEquals(left, leftAddress, right, rightAddress, bytes);
   }

@@ -9,54 +9,56 @@ import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
 import io.epochal.kit.spark.memory.BinaryRow
 
-/** Stores rows of a task partition in the middle of an epoch, together with how far the partition is (K12). Travels to the
-  * tasks of one run; holds no state.
+/** Stores rows of a task partition in the middle of an epoch, together with the partition's position (K12). Serialized to the
+  * tasks of one run; stateless.
   */
 trait RowFlush extends Serializable {
 
-  /** Up to where the rows of a partition are stored. A flush that is under way is waited for.
+  /** The position up to which a partition's rows are stored. Waits for a running flush.
     *
     * @throws io.epochal.core.error.EpochalException
     *   SINK_FENCED: a newer run has claimed the sink
     */
   def applied(partition: Int): Position
 
-  /** Stores rows and the partition's new position in one transaction, or neither. A lost connection is settled, and what
-    * is transient tried again, before it returns.
+  /** Stores rows and the partition's new position in one transaction, or neither. Before it returns, it resolves a lost
+    * connection and retries transient failures.
     *
     * @param from
-    *   where the partition is before
+    *   the partition's position before these rows
     * @param to
-    *   where it is with these rows, the last of which is the last that was delivered
+    *   the partition's position with these rows, the last of which is the last one delivered
     * @throws io.epochal.core.error.EpochalException
     *   SINK_FENCED; FLUSH_OVERTAKEN: the partition is not at `from`; RUN_FAILED; ROWS_DROPPED
     */
   def flush(partition: Int, epoch: Long, rows: EncodedRows, from: Position, to: Position): Unit
 
-  /** The rows delivered, up to a position that is stored, are not those that were stored.
+  /** Fails because the rows delivered up to a stored position differ from the stored rows.
     *
     * @param found
     *   the position of the same number of rows
     */
   def diverged(partition: Int, known: Position, found: Position): Nothing
 
-  /** Fewer rows are stored than the partition had delivered when the epoch before ended: the system went back. */
+  /** Fails because fewer rows are stored than the partition had delivered at the end of the previous epoch: the system was set
+    * back.
+    */
   def lost(partition: Int, epoch: Long, delivered: Position, stored: Position): Nothing
 }
 
-/** When a task stores the rows that it has.
+/** When a task stores its rows.
   *
   * @param interval
-  *   from one transaction of a task to the next, at the most
+  *   maximum time from one transaction of a task to the next
   * @param rows
-  *   as soon as there are so many
+  *   stores as soon as there are this many
   */
 final case class FlushSettings(interval: Duration, rows: Int)
 
-/** What a task tells the driver at the end of an epoch. All rows up to `end` are stored.
+/** A task's message at the end of an epoch. All rows up to `end` are stored.
   *
   * @param delivered
-  *   of this epoch, those too that were stored before
+  *   of this epoch, including those that were stored before
   * @param written
   *   rows of this epoch that this attempt has stored
   */
@@ -69,19 +71,19 @@ final case class FlushMessage(
     flushes: Long)
     extends WriterCommitMessage
 
-/** Stores the rows of a task attempt while more come in: a thread of its own takes what has gathered, in the order in which
-  * it came, one transaction after the other.
+/** Stores the rows of a task attempt while more arrive: a separate thread takes the buffered rows, in order, and stores
+  * them one transaction after the other.
   *
   * {{{
   *   write ──► gathering ── interval over, or full, or finish ──► being stored (one transaction) ──► stored
   * }}}
   *
-  * The interval runs from the beginning of one transaction to that of the next: a row that comes later than that is stored at once.
-  * Rows gather in one buffer while those of another are stored; where both are full, `write` waits. A failure of the thread
-  * is thrown by the next `write` or `finish`. What was not finished is stored or not: the ledger tells.
+  * The interval runs from the beginning of one transaction to that of the next: a row that arrives later is stored at once.
+  * Rows gather in one buffer while those of another are stored; when both are full, `write` waits. The next `write` or `finish`
+  * throws a failure of the thread. Whether unfinished rows are stored is known from the ledger.
   *
   * @param start
-  *   up to where the partition's rows are stored
+  *   the position up to which the partition's rows are stored
   */
 final private[sink] class Flusher(
     partition: Int,
@@ -115,7 +117,7 @@ final private[sink] class Flusher(
     * @param end
     *   the partition's position with it
     * @throws io.epochal.kit.sink.row.BadValue
-    *   it cannot be stored
+    *   if it cannot be stored
     */
   def write(row: BinaryRow, end: => Position): Unit = synchronized {
     while (failure == null && storing && isFull(gathering)) wait()
@@ -135,7 +137,7 @@ final private[sink] class Flusher(
     } else if (isFull(gathering)) notifyAll()
   }
 
-  /** Waits until all rows are stored, and says up to where. */
+  /** Waits until all rows are stored, and returns the position after them. */
   def finish(): Position = synchronized {
     finishing = true
     notifyAll()
@@ -145,13 +147,13 @@ final private[sink] class Flusher(
     stored
   }
 
-  /** Ends the thread after what it is storing now. */
+  /** Ends the thread after its current transaction. */
   def close(): Unit = synchronized {
     closed = true
     notifyAll()
   }
 
-  /** The earliest beginning of a transaction after one that begins now. */
+  /** The earliest beginning of the transaction after one that begins now. */
   private def next(): Long = System.nanoTime() + settings.interval.toNanos
 
   private def check(): Unit = if (failure != null) throw failure
@@ -172,7 +174,7 @@ final private[sink] class Flusher(
       }
     } catch { case error: Throwable => fail(error) }
 
-  /** The rows to be stored next; null: there will be none. */
+  /** The rows to store next; null at the end. */
   private def take(): Buffer = synchronized {
     while (!closed && !isDue)
       if (gathering.rows == 0) wait()

@@ -6,12 +6,12 @@ import scala.collection.mutable.ArrayBuffer
 
 import io.epochal.kit.spark.memory.Memory
 
-/** Bytes that grow by chunks: nothing is copied when it grows, and no array comes near 2 GiB.
+/** Bytes that grow by chunks: growing copies nothing, and no array comes near 2 GiB.
   *
-  * Chunks double from 8 KiB to 1 MiB. Whoever writes reserves first; what is reserved lies in one chunk.
+  * Chunks double from 8 KiB to 1 MiB. Writers must reserve first; reserved bytes lie in one chunk.
   *
   * @param limit
-  *   `onLimit` is called when the whole grows beyond it
+  *   `onLimit` is called if the total exceeds it
   */
 final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
   import ChunkedBytes._
@@ -24,13 +24,13 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
   private var markedChunks = 0
   private var markedPosition = 0
 
-  /** `reset` comes back to here. What lies before the mark is whole rows. */
+  /** Sets the mark to which `reset` returns. The bytes before it are whole rows. */
   def mark(): Unit = {
     markedChunks = full.size
     markedPosition = position
   }
 
-  /** Takes back what was written since the mark, however many chunks it has filled. */
+  /** Discards the bytes written since the mark, however many chunks they fill. */
   def reset(): Unit = {
     if (full.size > markedChunks) {
       chunk = full(markedChunks)
@@ -43,7 +43,7 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
 
   def size: Long = before + position
 
-  /** Makes room for so many bytes in one piece. */
+  /** Makes room for this many contiguous bytes. */
   def reserve(bytes: Int): Unit = if (chunk.length - position < bytes) grow(bytes)
 
   def putByte(value: Int): Unit = {
@@ -72,7 +72,7 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
     position += length
   }
 
-  /** Hands over what has been written, and starts again. The last chunk is used again: `write` must not keep it. */
+  /** Passes on the written bytes, and starts over. The last chunk is reused: `write` must not keep it. */
   def drain(write: (Array[Byte], Int) => Unit): Unit = {
     full.indices.foreach(i => write(full(i), lengths(i)))
     if (position > 0) write(chunk, position)
@@ -82,7 +82,7 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
     position = 0
   }
 
-  /** Empties it for other bytes. */
+  /** Empties the buffer for reuse. */
   def clear(): Unit = {
     full.clear()
     lengths.clear()
@@ -90,7 +90,7 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
     position = 0
   }
 
-  /** Adds all of it to another. */
+  /** Appends all bytes to another buffer. */
   def copyTo(out: ChunkedBytes): Unit = {
     var i = 0
     while (i < full.length) {
@@ -100,7 +100,7 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
     out.append(chunk, position)
   }
 
-  /** The chunks so far, each with how much of it counts. */
+  /** The chunks so far, each with its length in use. */
   def contents: (Array[Array[Byte]], Array[Int]) = ((full :+ chunk).toArray, (lengths :+ position).toArray)
 
   private def append(bytes: Array[Byte], length: Int): Unit = {
@@ -108,7 +108,7 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
     putBytes(bytes, Memory.ARRAY_START, length)
   }
 
-  /** The chunks, each with how much of it counts. Nothing may be written any more. */
+  /** The chunks, each with its length in use. Nothing may be written afterwards. */
   def result(): (Array[Array[Byte]], Array[Int]) = {
     if (size > limit) onLimit()
     if (position > 0) {
@@ -139,7 +139,7 @@ object ChunkedBytes {
   private val First = 8 << 10
   private val Largest = 1 << 20
 
-  /** CRC32C of the chunks' bytes, of each as many as `lengths` says. */
+  /** CRC32C of the chunks' bytes, up to the lengths in use. */
   def checksum(chunks: Array[Array[Byte]], lengths: Array[Int]): Long = {
     val crc = new CRC32C
     chunks.indices.foreach(i => crc.update(chunks(i), 0, lengths(i)))

@@ -15,7 +15,7 @@ import io.epochal.kit.spark.memory.BinaryRow
   */
 final case class DeadLetter(partition: Int, row: Long, column: String, reason: String, json: String)
 
-/** What becomes of bad rows (K9). Travels to the tasks.
+/** The policy for bad rows (K9). Serialized to the tasks.
   *
   * @param limit
   *   of an epoch; None: the first one fails it
@@ -29,8 +29,10 @@ final private[epochal] case class BadRows(limit: Option[Int], schema: StructType
 
 private[epochal] object BadRows {
 
-  /** @throws EpochalException
-    *   an epoch has more of them, in all its tasks together, than it may have
+  /** Checks the limit of an epoch.
+    *
+    * @throws EpochalException
+    *   if the epoch has more bad rows than the limit, in all its tasks together
     */
   def check(limit: Option[Int], letters: Seq[DeadLetter], epoch: String): Unit =
     limit.filter(letters.size > _).foreach(limit => throw tooMany(epoch, limitText(limit), letters.head))
@@ -47,7 +49,7 @@ private[epochal] object BadRows {
   private[row] def limitText(limit: Int): String = s"{option:maxBadRows=$limit}"
 }
 
-/** The bad rows of one attempt of one task; they wait in memory for its commit message. */
+/** The bad rows of one task attempt, in memory until its commit message. */
 final private[epochal] class TaskBadRows(policy: BadRows, partition: Int, epoch: String) {
   import TaskBadRows._
 
@@ -57,8 +59,10 @@ final private[epochal] class TaskBadRows(policy: BadRows, partition: Int, epoch:
   private var chars = 0L
   private lazy val json = new RowJson(policy.schema)
 
-  /** @throws EpochalException
-    *   the row fails its epoch
+  /** Adds a bad row.
+    *
+    * @throws EpochalException
+    *   if the row fails its epoch
     */
   def add(number: Long, row: BinaryRow, bad: BadValue): Unit = {
     val limit = policy.limit.getOrElse(throw refused(number, bad))
@@ -88,6 +92,6 @@ final private[epochal] class TaskBadRows(policy: BadRows, partition: Int, epoch:
 
 private[epochal] object TaskBadRows {
 
-  /** They are in the memory of the task, and all together in the driver's. */
+  /** The limit of a task: bad rows are in the memory of the task, and of all tasks in the driver's. */
   val MaxChars: Long = 16L << 20
 }

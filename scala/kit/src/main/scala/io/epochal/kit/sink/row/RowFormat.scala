@@ -5,24 +5,26 @@ import scala.util.control.NoStackTrace
 import io.epochal.core.annotation.Stable
 import io.epochal.kit.spark.memory.BinaryRow
 
-/** How a task turns rows into bytes for its system. Travels to the tasks. */
+/** Encodes rows for a sink's system. Serialized to the tasks. */
 trait RowFormat extends Serializable {
   def encoder(out: ChunkedBytes): RowEncoder
 }
 
-/** Writes rows one after the other. Belongs to one task. */
+/** Encodes rows, one after the other. Belongs to one task. */
 abstract class RowEncoder {
 
-  /** @throws BadValue
-    *   when a value cannot be stored; what was written of the row must then be thrown away with the task
+  /** Encodes a row.
+    *
+    * @throws BadValue
+    *   if a value cannot be stored; the bytes written of the row must then be discarded with the task
     */
   def encode(row: BinaryRow): Unit
 }
 
-/** A value that the column cannot hold. The writer adds which row it was.
+/** A value that the column cannot hold. The writer adds the row's number.
   *
   * @param column
-  *   place in the query's rows
+  *   index in the query's rows
   */
 @Stable
 final class BadValue(val column: Int, val reason: String) extends RuntimeException(reason) with NoStackTrace
@@ -34,7 +36,7 @@ object BadValue {
 /** The rows of an epoch as they reached the driver.
   *
   * @param chunks
-  *   bytes and how many of them count, in the order of the partitions; where a chunk ends depends on the format. They may be
-  *   read anew, and from files, by each iterator: use one at a time
+  *   bytes and their length in use, in the order of the partitions; chunk boundaries depend on the format. Each iterator may
+  *   read them again, from files too: use one at a time
   */
 final case class EncodedRows(rows: Long, bytes: Long, chunks: Iterable[(Array[Byte], Int)])

@@ -3,9 +3,8 @@ package io.epochal.kit.sink.transport
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.sink.row.{ChunkedBytes, RowEncoder, RowFormat}
 
-/** Rows travel in the commit messages, encoded by the tasks; the driver loads them. Where there is a place for files, a task
-  * that has more puts its rows into one, which the driver reads piece by piece within the one transaction: an epoch may then have
-  * any size.
+/** Rows travel in the commit messages, encoded by the tasks; the driver loads them. If there is a place for files, a task with
+  * more rows writes a file, which the driver reads in parts within the one transaction: an epoch may then have any size.
   *
   * @param maxBytes
   *   without files, of an epoch; else of one task's rows in its message
@@ -25,7 +24,7 @@ final private[epochal] case class DriverTransport(maxBytes: Long, files: Option[
 
 private[epochal] object DriverTransport {
 
-  /** Tasks share the bytes that may travel so evenly, that no skew makes the whole pass the limit. */
+  /** Divides the bytes that may travel evenly among the tasks, so that no skew makes the total exceed the limit. */
   def shared(tasks: Int, limit: Long, files: Option[RowFiles]): DriverTransport =
     DriverTransport(if (files.isEmpty) limit else limit / math.max(tasks, 1), files)
 }
@@ -39,7 +38,7 @@ final private class DriverOutput(transport: DriverTransport, format: RowFormat, 
 
   private var file: RowFile = _
 
-  // What may be held before it is written.
+  // The maximum of bytes held before they are written.
   private var limit = if (transport.files.isEmpty) Long.MaxValue else transport.maxBytes
 
   override def rowEnded(): Unit = if (holds > limit) {
@@ -67,10 +66,10 @@ private object DriverOutput {
   val HeldBytes: Long = 1L << 20
 }
 
-/** Holds encoded rows, until they are sent on or the task's message takes them.
+/** Holds encoded rows until they are sent, or the task's message takes them.
   *
   * @param maxBytes
-  *   `onLimit` is called when it would hold more
+  *   `onLimit` is called if it would hold more
   */
 abstract private[epochal] class BufferedOutput(
     format: RowFormat,
@@ -85,19 +84,19 @@ abstract private[epochal] class BufferedOutput(
   final override def bytes: Long = before + out.size
   final override def mark(): Unit = out.mark()
 
-  // What is held begins with a whole row, so a row that is taken back has not been sent.
+  // Held bytes begin with a whole row, so no part of a discarded row has been sent.
   final override def reset(): Unit = out.reset()
 
-  /** How many bytes it holds. */
+  /** The number of bytes held. */
   final protected def holds: Long = out.size
 
-  /** Hands over what it holds. */
+  /** Passes on the held bytes. */
   final protected def send(write: (Array[Byte], Int) => Unit): Unit = {
     before += out.size
     out.drain(write)
   }
 
-  /** A message with what it holds. */
+  /** A message with the held bytes. */
   final protected def held(report: TaskReport): TaskMessage = {
     val (chunks, lengths) = out.result()
     new InlineMessage(report, lengths.map(_.toLong).sum, ChunkedBytes.checksum(chunks, lengths), chunks, lengths)

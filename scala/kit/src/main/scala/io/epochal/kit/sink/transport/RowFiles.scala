@@ -14,11 +14,11 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileInput, FileOutput}
 import io.epochal.kit.store.HadoopFileStore
 
-/** Files with rows on their way from tasks to the driver, in a directory of one run (K6). Travels to the tasks.
+/** Files of rows on their way from tasks to the driver, in a directory of one run (K6). Serialized to the tasks.
   *
-  * A file is `int32 length, bytes` for each chunk, big-endian. It belongs to one attempt of one task: its name has a token
-  * that no other has. It counts if and only if a message names it, with its length and checksum. What no message names,
-  * and what was committed, is removed: at the end of each epoch that had files, and, of older runs, by the next claim.
+  * A file is `int32 length, bytes` for each chunk, big-endian. It belongs to one attempt of one task: its name has a unique
+  * token. It counts if and only if a message names it, with its length and checksum. Committed files, and files that no message
+  * names, are removed: at the end of each epoch with files, and, of older runs, by the next claim.
   *
   * @param runs
   *   the directory of all runs of this query
@@ -29,7 +29,7 @@ final case class RowFiles(runs: HadoopFileStore, run: String) {
 
   private def mine: HadoopFileStore = runs.below(run)
 
-  /** In a task. */
+  /** Creates a file, in a task. */
   def create(attempt: TaskAttempt): RowFile = {
     val name =
       s"${RowFiles.prefix(attempt.epoch)}${attempt.partition}-${attempt.taskId}-${UUID.randomUUID().toString.take(8)}"
@@ -38,9 +38,7 @@ final case class RowFiles(runs: HadoopFileStore, run: String) {
 
   def chunks(message: FileMessage): RowFileChunks = new RowFileChunks(mine, message)
 
-  /** Removes the files of an epoch, which is committed, or will be tried anew, and what tasks that ended late left of those
-    * before it.
-    */
+  /** Removes the files of an epoch that is committed or will be retried, and files that late tasks of earlier epochs left. */
   def removeUpTo(epoch: Long): Unit = attempting(
     mine.names().filter(_.takeWhile(_.isDigit).toLongOption.exists(_ <= epoch)).foreach(mine.delete))
 
@@ -56,7 +54,7 @@ final case class RowFiles(runs: HadoopFileStore, run: String) {
     runs.delete(name)
   }
 
-  /** What cannot be removed now is removed by a later start. */
+  /** A later start removes files that cannot be removed now. */
   private def attempting(body: => Unit): Unit =
     try body
     catch {
@@ -86,13 +84,13 @@ final private[epochal] class RowFile(val name: String, store: HadoopFileStore, o
     crc.update(bytes, 0, count)
   }
 
-  /** The file is whole from here on. Gives the checksum of the rows' bytes. */
+  /** Completes the file. Returns the checksum of the rows' bytes. */
   def finish(): Long = {
     out.close()
     crc.getValue
   }
 
-  /** Takes it back. */
+  /** Deletes the file. */
   def cancel(): Unit =
     try {
       out.close()
@@ -100,7 +98,7 @@ final private[epochal] class RowFile(val name: String, store: HadoopFileStore, o
     } catch { case NonFatal(_) => () }
 }
 
-/** The rows of one attempt, read anew from its file by each iterator, and compared with its message at the end (K13). */
+/** The rows of one attempt, read again from its file by each iterator, and checked against its message at the end (K13). */
 final private[epochal] class RowFileChunks(store: HadoopFileStore, message: FileMessage)
     extends Iterable[(Array[Byte], Int)]
     with AutoCloseable {

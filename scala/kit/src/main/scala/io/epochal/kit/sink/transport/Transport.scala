@@ -6,13 +6,13 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.kit.sink.row.{ChunkedBytes, DeadLetter, EncodedRows, RowEncoder, RowFormat}
 
-/** How rows come from the tasks into the committing transaction. What a task puts out stays invisible until then (K6). */
+/** Transports rows from the tasks into the committing transaction. Rows of a task stay invisible until then (K6). */
 trait Transport extends Serializable {
 
-  /** In a task: where it puts the rows of one attempt. */
+  /** In a task: opens the output of one attempt. */
   def open(format: RowFormat, attempt: TaskAttempt): TaskOutput
 
-  /** In the driver: what the attempts named in the messages put out, checked as far as it can be without the system. */
+  /** In the driver: the rows of the attempts named in the messages, checked as far as possible without the system. */
   def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] =
     Shipment.of(messages, epoch)
 }
@@ -22,38 +22,38 @@ trait Transport extends Serializable {
   * @param epoch
   *   its number, or `BatchCommit.Epoch`
   * @param taskId
-  *   Spark's number of the attempt; it starts at 0 again with every application
+  *   Spark's number of the attempt; restarts at 0 with every application
   */
 final case class TaskAttempt(epoch: String, partition: Int, taskId: Long)
 
-/** Where a task puts its rows. Closed when the task ends, whether it has finished or not. */
+/** The output of a task's rows. Closed when the task ends, finished or not. */
 trait TaskOutput extends AutoCloseable {
   def encoder: RowEncoder
 
   /** Bytes encoded so far. */
   def bytes: Long
 
-  /** A row begins. */
+  /** Begins a row. */
   def mark(): Unit
 
-  /** Takes back what was encoded of the row that has begun. */
+  /** Discards the bytes of the current row. */
   def reset(): Unit
 
-  /** A row is complete, or taken back: the output may send on what it holds. */
+  /** Ends a row, complete or discarded: the output may send its bytes. */
   def rowEnded(): Unit
 
-  /** The task has no more rows. */
+  /** Ends the task's rows. */
   def finish(report: TaskReport): TaskMessage
 }
 
-/** What the driver has of an epoch.
+/** The rows of an epoch on the driver.
   *
   * @param digest
   *   of all its rows
   * @param rows
-  *   that came in the messages themselves, or in files
+  *   from the messages themselves, or from files
   * @param elsewhere
-  *   that lie in the system
+  *   rows that tasks have brought to the system
   * @param deadLetters
   *   in the order of partitions and rows
   * @param encodeNanos
@@ -77,13 +77,13 @@ final case class Shipment(
 
   def bytes: Long = rows.bytes + elsewhere.map(_.bytes).sum
 
-  /** For the progress: how rows came through the driver. */
+  /** For the progress: how rows travelled through the driver. */
   def driverWay: String = if (files.isEmpty) "inline" else "inline+files"
 }
 
 object Shipment {
 
-  /** Puts the messages of an epoch together; a message that arrived with other bytes is an error.
+  /** Combines the messages of an epoch; a message whose bytes changed on the way is an error.
     *
     * @param read
     *   the rows of a file
@@ -122,18 +122,18 @@ object Shipment {
     }
   }
 
-  /** One after the other, each read when its turn comes. */
+  /** Concatenated parts, each read in turn. */
   final private class Chained(parts: Seq[Iterable[(Array[Byte], Int)]]) extends Iterable[(Array[Byte], Int)] {
     override def iterator: Iterator[(Array[Byte], Int)] = parts.iterator.flatMap(_.iterator)
   }
 }
 
-/** What a task knows when it has no more rows, whatever way they go.
+/** A task's totals after its last row, for any transport.
   *
   * @param digest
-  *   of all rows, those that cannot be stored too: by it an epoch is known again
+  *   of all rows, including bad ones: it recognises a replay
   * @param encodeNanos
-  *   spent encoding rows, estimated
+  *   time spent encoding rows, estimated
   */
 final case class TaskReport(
     attempt: TaskAttempt,
@@ -141,7 +141,7 @@ final case class TaskReport(
     deadLetters: Array[DeadLetter],
     encodeNanos: Long)
 
-/** What a task tells the driver. Only attempts that are named in a message count. */
+/** A task's message to the driver. Only attempts with a message count. */
 sealed trait TaskMessage extends WriterCommitMessage {
   def report: TaskReport
   final def attempt: TaskAttempt = report.attempt
@@ -151,14 +151,14 @@ sealed trait TaskMessage extends WriterCommitMessage {
   /** Rows for the table. */
   final def stored: Long = digest.rows - deadLetters.length
 
-  /** Of its rows, as encoded. */
+  /** The size of its rows, as encoded. */
   def bytes: Long
 }
 
 /** Rows in a message.
   *
   * @param lengths
-  *   how much of each chunk counts
+  *   the length in use of each chunk
   */
 final class InlineMessage(
     override val report: TaskReport,
@@ -168,7 +168,7 @@ final class InlineMessage(
     val lengths: Array[Int]
 ) extends TaskMessage {
 
-  /** Whether it came as it was sent. */
+  /** Whether it arrived unchanged. */
   def isWhole: Boolean = lengths.map(_.toLong).sum == bytes && ChunkedBytes.checksum(chunks, lengths) == crc
 }
 
@@ -187,9 +187,9 @@ final case class FileMessage(
 /** Rows that a task has brought to the system itself.
   *
   * @param place
-  *   where they are: a staging table, or the id of a prepared transaction
+  *   a staging table, or the id of a prepared transaction
   * @param token
-  *   of this attempt alone: no other has it, not even of another run
+  *   unique to this attempt, across all runs
   */
 final case class BulkMessage(
     override val report: TaskReport,

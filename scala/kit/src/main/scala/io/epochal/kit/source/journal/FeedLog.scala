@@ -15,28 +15,29 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileStore, Generation, Segment}
 import io.epochal.kit.store.HadoopFileStore
 
-/** What a feed has received.
+/** Rows that a feed has received.
   *
   * @param segments
   *   in order; the last of them ends at `end`
   * @param end
-  *   the position behind them as it is logged, which names none of them: where the origin is asked next
+  *   the logged position after them, which names no segments: the origin is read from there next
   * @param failure
   *   why nothing more is received
   */
 final case class Received(segments: Seq[Segment], end: String, failure: Option[String] = None)
 
-/** What a [[JournalFeed]] has received, in a file beside its segments. It counts before an offset names it: rows may have been
-  * delivered from it, so a restart delivers the same rows from the file instead of requesting them again.
+/** Logs what a [[JournalFeed]] has received, in a file beside its segments. The log counts before an offset names the segments:
+  * rows may have been delivered from them, so a restart delivers the same rows from the log instead of requesting them again.
   *
-  *   - '''F1''' A file is written once, whole or not at all, as its checksum proves. It names segments that were sealed before (J3).
-  *   - '''F2''' What a feed has received is delivered only after the file that says so was written, and its generation was then seen to
-  *     be the highest: by the run itself for tasks in its JVM, by each other task for itself. A position is given only of rows that
+  *   - '''F1''' A file is written once, and its checksum proves that it is complete. It names segments that were sealed before
+  *     (J3).
+  *   - '''F2''' Received rows are delivered only after the file that names them was written, and its generation was then seen
+  *     to be the highest: by the run itself for tasks in its JVM, by each other task for itself. Positions cover only rows that
   *     the run knows.
-  *   - '''F3''' A run claims a generation first, and reads the newest file then: of the highest generation the one with the highest
-  *     number. A run that begins a feed first writes a file of its own that says what it took over.
+  *   - '''F3''' A run first claims a generation, and then reads the newest file: of the highest generation, the one with the
+  *     highest number. A run that begins a feed first writes a file of its own with what it took over.
   *
-  * So what a frozen run delivers when it wakes up was known to its successor: the argument of
+  * So the successor of a frozen run knows all rows that the run delivers when it wakes up: the argument of
   * [[io.epochal.core.journal.acknowledged.AcknowledgedJournal]].
   *
   * @param store
@@ -51,7 +52,9 @@ final class FeedLog(store: HadoopFileStore, source: String) {
   private var number = 0
   private var written = Option.empty[String]
 
-  /** What the feed of an earlier run has received, which gets nothing more from now on; None where there never was one. */
+  /** Takes over what the feed of an earlier run has received; that feed receives nothing more from now on. None if there never
+    * was one.
+    */
   def takeOver(): Option[Received] = {
     if (generation.isEmpty && generations.names().nonEmpty) claim()
     generation.flatMap(_ => FeedLog.newest(store, source)).map(_._2)
@@ -60,13 +63,15 @@ final class FeedLog(store: HadoopFileStore, source: String) {
   /** Whether no other run has begun since. */
   def isOwn: Boolean = generation.fold(generations.names().isEmpty)(_.isOwn)
 
-  /** Before what was taken over is read, where a feed is begun. */
+  /** Claims a generation. A run that begins a feed calls it before it reads what it takes over. */
   def claim(): Unit = if (generation.isEmpty) {
     val known = store.names().flatMap(FeedLog.parse).map(_._1).maxOption.getOrElse(0L)
     generation = Some(Generation.claim(generations, run, known))
   }
 
-  /** @return
+  /** Writes a file with what was received.
+    *
+    * @return
     *   whether it may be delivered; false: another run has taken over
     */
   def write(received: Received): Boolean = generation.exists { own =>
@@ -97,15 +102,15 @@ private[journal] object FeedLog {
   private val Name = "(\\d{19})-(\\d{10})[.]feed".r
   private val CrcDigits = 8
 
-  /** In a store that names files for a while after they have gone, the older ones count at last. */
+  /** The number of listings after which older files count: some stores list deleted files for a while. */
   private val Listings = 10
   private val mapper = new ObjectMapper
 
-  /** Where the generations of a journal's feeds are: they alone. */
+  /** The directory of the generations of a journal's feeds, and of nothing else. */
   def generations(store: HadoopFileStore): FileStore = store.below("runs")
 
-  /** What the last of the files says that are whole, and its generation. A file that has gone since it was listed was replaced by a
-    * later one: the files are listed again.
+  /** The newest complete file, and its generation. A file that is missing after it was listed was replaced by a later one: the
+    * files are listed again.
     */
   @tailrec
   def newest(store: FileStore, source: String, listings: Int = Listings): Option[(Long, Received)] = {
@@ -145,7 +150,7 @@ private[journal] object FeedLog {
     s"$text${crc(text)}".getBytes(UTF_8)
   }
 
-  /** None where the file is not whole. */
+  /** None if the file is incomplete. */
   private def read(store: FileStore, name: String, source: String): Option[Received] = {
     val whole = Using.resource(store.open(name)) { file =>
       val bytes = new Array[Byte](file.length.toInt)

@@ -12,26 +12,26 @@ import io.epochal.core.journal.Segment
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.source.{PollBounds, PollBudget, PositionCodec}
 
-/** What was received behind a position, though no offset says so.
+/** Rows that were received after a position, though no offset names them.
   *
   * @param segments
   *   that the offsets after the position name
   * @param cursor
-  *   where the origin is asked next
+  *   where the origin is read next
   */
 final case class Ahead[C](segments: Seq[Segment], cursor: C)
 
-/** Receives what an origin has, poll after poll, without being asked: for queries in which tasks read on while Spark asks the driver for
-  * nothing. What a poll found is sealed, written to the [[FeedLog]], and only then visible to the tasks.
+/** Receives rows poll after poll, for queries in which tasks keep reading while Spark calls nothing on the driver. The rows of
+  * a poll are sealed, written to the [[FeedLog]], and only then visible to the tasks.
   *
-  * Each poll that found rows gives a segment. Small ones that no offset names are put together, so that offsets stay short.
+  * Each poll with rows creates a segment. Small segments that no offset names are merged, so that offsets stay short.
   *
-  * A failure ends it, and is thrown to every reader that waits for more.
+  * A failure ends the feed, and is thrown to every reader that waits for more.
   *
   * @param ahead
-  *   what is there behind `start` already
+  *   rows already received after `start`
   * @param receive
-  *   asks the origin once, from where a tail ends on
+  *   polls the origin once, from the end of a tail
   */
 final private[journal] class JournalFeed[P, C](
     journal: SourceJournal[P, C],
@@ -48,20 +48,20 @@ final private[journal] class JournalFeed[P, C](
   private var cursor = ahead.fold(positions.cursor(start))(_.cursor)
   private var last = JournalFeed.end(segments, positions.rows(start))
 
-  /** What the log may say by now. */
+  /** What the log may contain by now. */
   private var announced = segments -> cursor
   private var failure = Option.empty[Throwable]
 
-  /** Whether anything was heard of the origin behind `start`. */
+  /** Whether the origin has been polled after `start`. */
   private var asked = ahead.nonEmpty
 
-  /** Segments that begin before this row may be named by an offset that Spark has logged. */
+  /** An offset that Spark has logged may name segments that begin before this row. */
   private var namedFrom = JournalFeed.end(positions.needed(start), positions.rows(start))
   private var closed = false
   private val budget = new PollBudget(JournalFeed.Bounds)
   private val thread = new DaemonThreads("epochal-feed").newThread(() => run())
 
-  /** The row behind the last one that a run before this one may have delivered. */
+  /** The row after the last one that an earlier run may have delivered. */
   val begun: Long = last
 
   def begin(): Unit = {
@@ -75,9 +75,9 @@ final private[journal] class JournalFeed[P, C](
   /** Waits until there is a row at `row`.
     *
     * @return
-    *   the segments behind it; none where there is no such row yet
+    *   the segments from there on; empty if there is no such row yet
     * @throws Throwable
-    *   what ended the feed, where there is no such row and never will be
+    *   the failure that ended the feed, if there will never be such a row
     */
   private def received(row: Long, millis: Long): Seq[Segment] = synchronized {
     val end = System.nanoTime() + millis * 1000000L
@@ -90,11 +90,11 @@ final private[journal] class JournalFeed[P, C](
     segments.filter(_.until > row)
   }
 
-  /** The position at a row that a task has read, to be logged. It names all that was received behind `base`, and what follows that. A
-    * task in another process may know a row a moment before it is there.
+  /** The position at a row that a task has read, to be logged. It names all segments received after `base`, also later ones. A
+    * task in another process may know a row slightly before this feed announces it.
     *
     * @throws Throwable
-    *   what ended the feed
+    *   the failure that ended the feed
     */
   def end(row: Long): P = {
     if (!feeding.log.isOwn) fail(fenced)
@@ -106,18 +106,20 @@ final private[journal] class JournalFeed[P, C](
     }
   }
 
-  /** @throws Throwable
-    *   what ended the feed
+  /** Throws the failure that ended the feed.
+    *
+    * @throws Throwable
+    *   that failure
     */
   def check(): Unit = synchronized(failure.foreach(throw _))
 
-  /** Whether the query can go on from a position with this feed. */
+  /** Whether the query can resume from a position with this feed. */
   def holds(position: P): Boolean = synchronized {
     val row = positions.rows(position)
     failure.isEmpty && row >= positions.rows(base) && row <= last
   }
 
-  /** Says that an epoch has ended at a position: segments that lie before it are not named any more. */
+  /** Reports that an epoch has ended at a position: offsets stop naming segments before it. */
   def delivered(position: P): Unit = synchronized {
     if (holds(position)) {
       val needed = positions.needed(position).map(_.name).toSet
@@ -133,7 +135,7 @@ final private[journal] class JournalFeed[P, C](
       notifyAll()
     }
     thread.interrupt()
-    // It may wait for the origin, or for the store, and be interrupted there; its files are its own.
+    // The thread may be waiting for the origin or the store, and be interrupted there; its files are its own.
     thread.join(JournalFeed.LongestEnd)
   }
 
@@ -148,8 +150,8 @@ final private[journal] class JournalFeed[P, C](
         val isOver = synchronized(closed)
         fail(error)
         if (!isOver) {
-          JournalFeed.log.warn(s"Nothing more is received: $error")
-          // Tasks in other processes learn it from there.
+          JournalFeed.log.warn(s"The feed has stopped receiving: $error")
+          // Tasks in other processes read the failure from the log.
           val (known, next) = synchronized(announced)
           Try(announce(known, next, Some(String.valueOf(error.getMessage)))): Unit
         }
@@ -161,7 +163,9 @@ final private[journal] class JournalFeed[P, C](
     notifyAll()
   }
 
-  /** @return
+  /** Polls the origin once.
+    *
+    * @return
     *   whether the origin has more
     */
   private def poll(): Boolean = if (synchronized(segments.size) >= JournalFeed.MostSegments) false else receiveOnce()
@@ -182,7 +186,7 @@ final private[journal] class JournalFeed[P, C](
     } finally tail.discard()
   }
 
-  /** What was received is there for the tasks from now on. */
+  /** Makes received rows visible to the tasks. */
   private def add(end: P): Unit = {
     val found = positions.segments(end).getOrElse(Nil).filter(_.from >= last)
     val next = positions.cursor(end)
@@ -197,7 +201,9 @@ final private[journal] class JournalFeed[P, C](
     join()
   }
 
-  /** Puts the last segments together while they are many and small. Who has planned the old ones finds their files for three epochs. */
+  /** Merges the last segments while they are many and small. Readers that have planned the old segments find their files for
+    * three epochs.
+    */
   @scala.annotation.tailrec
   private def join(): Unit = {
     val small = synchronized(segments.filter(_.from >= namedFrom).takeRight(JournalFeed.Joined))
@@ -218,17 +224,17 @@ final private[journal] class JournalFeed[P, C](
     }
   }
 
-  /** What `start` names is there before the first poll has ended. */
+  /** Segments named by `start` are available before the first poll has ended. */
   private def at(row: Long): P = synchronized {
     if (asked || row > positions.rows(base)) positions.after(base, row - positions.rows(base), segments, cursor)
     else base
   }
 
-  /** Writes into the log; throws where another run has taken over, and nothing of it may be delivered. */
+  /** Writes the log; throws if another run has taken over, and nothing received may be delivered. */
   private def announce(segments: Seq[Segment], cursor: C, failure: Option[String] = None): Unit = {
     val end = JournalFeed.end(segments, positions.rows(base))
     val position = synchronized {
-      // Also where it fails: the file may be there, and tasks in other processes may have read it.
+      // Even if this fails: the file may exist, and tasks in other processes may have read it.
       announced = segments -> cursor
       positions.after(base, end - positions.rows(base), Nil, cursor)
     }
@@ -246,14 +252,14 @@ final private[journal] class JournalFeed[P, C](
 private[journal] object JournalFeed {
   private val log = LoggerFactory.getLogger(classOf[JournalFeed[_, _]])
 
-  /** Of a poll: what comes in a long list is there for the tasks while it is read. */
+  /** Of a poll: a long list becomes visible to the tasks while it is read. */
   private val Bounds = PollBounds(Duration.ofMillis(100), 16L << 20)
   private val Rows = 10000L
 
   private val Joined = 32
   private val SmallBytes = 2L << 20
 
-  /** More are not received before an epoch has ended: offsets name them all. */
+  /** Receives no more before an epoch has ended: offsets name all segments. */
   private val MostSegments = 4000
 
   /** In milliseconds. */
@@ -262,10 +268,10 @@ private[journal] object JournalFeed {
   private def end(segments: Seq[Segment], row: Long): Long =
     segments.lastOption.fold(row)(last => math.max(last.until, row))
 
-  /** What an earlier feed has received behind a position; None where it has nothing there.
+  /** Rows that an earlier feed has received after a position; None if there are none.
     *
     * @param received
-    *   what its log says
+    *   the content of its log
     */
   def ahead[P, C](
       positions: JournalPositions[P, C],
@@ -279,7 +285,7 @@ private[journal] object JournalFeed {
     val known = received.segments.map(_.name).toSet
     val follows = more.headOption.exists(_.from == from) && named.filter(_.until > row).forall(one => known(one.name))
     if (more.nonEmpty && !follows)
-      log.warn(s"What an earlier run received behind row $row does not follow what Spark has logged, and is left out.")
+      log.warn(s"Rows that an earlier run received after row $row do not continue what Spark has logged, and are ignored.")
     Option.when(follows)(codec.fromJson(received.end).fold(throw _, identity)).map { end =>
       Ahead(named ++ more, positions.cursor(end))
     }

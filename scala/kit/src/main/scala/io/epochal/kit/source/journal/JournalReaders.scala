@@ -19,19 +19,19 @@ import io.epochal.kit.source.{ContinuousSource, EndlessReader, EndlessReaderFact
 import io.epochal.kit.spark.QueryStop
 import io.epochal.kit.store.HadoopFileStore
 
-/** A source that receives its rows into a journal, in continuous and real-time queries as well: the driver receives on and on, and one
-  * task follows the end of the journal.
+/** A source that receives its rows into a journal, for continuous and real-time queries too: the driver receives continuously,
+  * and one task follows the end of the journal.
   */
 trait FedSource[P] extends ContinuousSource[P] {
 
-  /** Receives from now on without being asked, behind a position from which a task reads on.
+  /** Begins to receive continuously, after a position from which a task reads on.
     *
     * @return
     *   the row at which the task begins
     */
   protected def follow(start: P): Long
 
-  /** The position at a row that a task has read up to. */
+  /** The position at a row up to which a task has read. */
   protected def followedTo(row: Long): P
 
   protected def feedRows: FeedRows
@@ -44,24 +44,24 @@ trait FedSource[P] extends ContinuousSource[P] {
     followedTo(offsets.collect { case FeedOffset(row) => row }.max)
 }
 
-/** The rows of slices of a journal, in its order. After its end it reads on where there are more slices then. */
+/** The rows of journal slices, in order. After the end, reading continues if more slices have been added. */
 trait JournalRows extends AutoCloseable {
   def next(): Boolean
 
   /** Valid until `next` is called again. */
   def row: InternalRow
 
-  /** The number in the journal of the record that `row` was made of. */
+  /** The journal's number of the record behind `row`. */
   def number: Long
 }
 
-/** Makes rows of what a feed has received. Travels to the executors. */
+/** Creates rows from what a feed has received. Serialized to the executors. */
 trait FeedRows extends Serializable {
 
-  /** What an endless reader follows, on an executor. */
+  /** The feed that an endless reader follows, on an executor. */
   final def view(): FeedView = LiveFeeds.of(store).getOrElse(remoteView())
 
-  /** The same where the feed is in another process. */
+  /** The view of a feed in another process. */
   protected def remoteView(): FeedView = new LoggedFeed(this)
 
   /** The journal's directory. */
@@ -76,7 +76,7 @@ trait FeedRows extends Serializable {
   def lost(from: Long, until: Long, reason: String): String
 }
 
-/** All rows from one on, without an end: one partition, whose rows are in the order in which they were received. */
+/** All rows from one on, without an end: one partition, with the rows in order of receipt. */
 final private[journal] case class FeedPartition(row: Long) extends InputPartition
 
 final private[journal] case class FeedOffset(row: Long) extends PartitionOffset
@@ -89,30 +89,32 @@ final class FeedReaders(feed: FeedRows) extends EndlessReaderFactory {
   }
 }
 
-/** What a reader reads next.
+/** The slices that a reader reads next.
   *
   * @param until
-  *   the row behind it
+  *   the row after them
   */
 final case class FeedPlan(plan: JournalPlan, until: Long)
 
-/** What a feed has received. */
+/** A reader's view of a feed. */
 trait FeedView {
 
-  /** What is to be read from a row on, and waits for it no longer than so many milliseconds. None: nothing is there yet. */
+  /** The slices to read from a row on; waits at most `millis` for them. None: there are none yet. */
   def await(row: Long, millis: Long): Option[FeedPlan]
 }
 
 private object FeedView {
 
-  /** What segments have behind a row. Planned by a journal of its own: one remembers the frames of all that it has planned. */
+  /** Plans the rows of segments after a row, with a separate journal: a journal remembers the frames of all segments that it
+    * has planned.
+    */
   def plan(store: FileStore, source: String, segments: Seq[Segment], row: Long): Option[FeedPlan] =
     segments.lastOption.map { last =>
       FeedPlan(new Journal(store, source).plan(segments, row, last.until), last.until)
     }
 }
 
-/** The feeds of this JVM, by the directories of their journals: a reader in the same JVM is woken when there is more. */
+/** The feeds of this JVM, by the directories of their journals: wakes readers in the same JVM when there is more. */
 private[epochal] object LiveFeeds {
   private val feeds = new ConcurrentHashMap[String, FeedView]
 
@@ -123,13 +125,13 @@ private[epochal] object LiveFeeds {
   def of(store: FileStore): Option[FeedView] = Option(feeds.get(store.toString))
 }
 
-/** The feed of a driver in another process: what its log says, looked at again and again (F2). */
+/** A feed on a driver in another process, through its log, which is read repeatedly (F2). */
 final private class LoggedFeed(rows: FeedRows) extends FeedView {
 
   override def await(row: Long, millis: Long): Option[FeedPlan] = {
     val newest = FeedLog.newest(rows.store, rows.source)
     val found = newest.map { case (_, received) => received.segments.filter(_.until > row) }.filter(_.nonEmpty)
-    // Asked after the file was read.
+    // Checked after the file was read.
     def isLast = newest.exists { case (generation, _) =>
       Generation.highest(FeedLog.generations(rows.store)) <= generation
     }
@@ -148,7 +150,7 @@ private object LoggedFeed {
   val PauseMillis = 100L
 }
 
-/** Reads what a feed has received, and waits for more where there is nothing. */
+/** Reads received rows, and waits for more at the end. */
 final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) extends EndlessReader {
   private val slices = mutable.Queue.empty[Slice]
   private val rows = feed.rows(new Iterator[Slice] {
@@ -177,7 +179,7 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
 
   override def close(): Unit = rows.close()
 
-  /** What gives no row is passed with what comes before it. */
+  /** Skips records without rows, together with those before them. */
   private def step(): Boolean = {
     val found = rows.next()
     after = if (found) rows.number + 1 else planned
@@ -194,15 +196,15 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
 private object FeedReader {
   private val log = LoggerFactory.getLogger(classOf[FeedReader])
 
-  /** Of a wait, in milliseconds: a month. */
+  /** The longest wait, in milliseconds: a month. */
   private val Longest = 30L * 24 * 3600 * 1000
 }
 
-/** The frames of a task's slices, in order, on an executor. A frame that is not what was written is a loss of its rows. A segment
-  * that cannot be opened is none: the driver saw it when it planned the task.
+/** The frames of a task's slices, in order, on an executor. A damaged frame is a loss of its rows. A segment that cannot be
+  * opened is not: it existed when the driver planned the task.
   *
   * @param slices
-  *   may have more when it had none: what follows an end reads on then
+  *   may return more after it was empty: reading then continues
   * @param source
   *   the identity that offsets carry
   * @param lost
@@ -217,17 +219,17 @@ final class JournalFrames(
 
   private var file = Option.empty[(String, FileInput)]
 
-  /** Reads the next frame that is whole; None where there is none now.
+  /** Reads the next intact frame; None if there is none now.
     *
     * @param into
-    *   gives an array with room for so many bytes
+    *   returns an array with room for the given number of bytes
     * @return
-    *   which of its rows are wanted
+    *   which of its rows to deliver
     */
   @scala.annotation.tailrec
   def next(into: Int => Array[Byte]): Option[Slice] =
     if (!slices.hasNext) {
-      // One that is still written to is longer when it is opened again.
+      // A file that is still being written is longer when it is reopened.
       close()
       None
     } else {

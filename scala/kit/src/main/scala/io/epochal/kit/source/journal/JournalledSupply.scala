@@ -8,22 +8,23 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.{PollBudget, PositionCodec, Supply}
 
-/** The supply of an origin that cannot be asked twice: a connector says how to receive, and what it receives is journalled, planned
-  * and read from the journal.
+/** The supply of an origin that cannot repeat its rows: a connector implements how to receive them; they are journalled,
+  * planned and read from the journal.
   *
-  * Between two offsets that Spark logs, what was received waits in segments that no offset names yet: an offset with no new
-  * rows would start an empty batch. A poll ends at the limit of the batch, or at its own bounds of time and bytes (S13): a long
-  * list is delivered in pieces while it is read. Receiving then goes on while the batch runs, up to the same limit and bounds
-  * again: the next poll finds what came.
+  * Between two offsets that Spark logs, received rows wait in segments that no offset names yet: an offset without new rows
+  * would start an empty batch. A poll ends at the limit of the batch, or at its own bounds of time and bytes (S13): a long list
+  * is delivered in parts while it is read. Receiving then continues while the batch runs, up to the same limit and bounds
+  * again; the next poll finds the rows.
   *
-  * In continuous and real-time queries a [[JournalFeed]] receives instead, in a thread of its own. What it has received, and no offset
-  * names, a later run delivers before it asks the origin for more, in whatever mode. In micro-batches it is a batch of its own: a sink
-  * may refuse that epoch until the earlier trigger has run once more, and what had been received for it would be received twice.
+  * In continuous and real-time queries a [[JournalFeed]] receives instead, in its own thread. A later run, in any mode, first
+  * delivers rows that the feed has received and no offset names, before it requests more. In micro-batches they are a batch of
+  * their own: a sink may reject that epoch until the earlier trigger has run once more, and rows received for it would be
+  * received twice.
   *
   * @param feeding
-  *   None: there are no such queries
+  *   None: the source has no such queries
   * @tparam C
-  *   where the origin is asked next, and what else a position must say of it: see [[JournalPositions]]
+  *   where the origin is read next, and what else a position must hold of it: see [[JournalPositions]]
   */
 abstract class JournalledSupply[P, C](
     journal: SourceJournal[P, C],
@@ -32,17 +33,18 @@ abstract class JournalledSupply[P, C](
 ) extends Supply[P] {
   import journal.positions
 
-  /** Receives rows after the last one of `tail`, until there are `most` after its start, no more come, or the budget is spent.
+  /** Receives rows after the last one of `tail`, until there are `most` after its start, no more arrive, or the budget is
+    * spent.
     *
     * @return
     *   whether the budget ended it
     */
   protected def receive(tail: JournalTail[P, C], most: Long, budget: PollBudget): Boolean
 
-  /** Forgets where it stood: the next rows come after another position. */
+  /** Forgets its state: the next rows come after another position. */
   protected def reset(): Unit
 
-  /** Whether a failure may be over when the origin is asked again. */
+  /** Whether a request may succeed on retry after this failure. */
   protected def isTransient(error: EpochalException): Boolean
 
   private var tail = Option.empty[JournalTail[P, C]]
@@ -50,20 +52,20 @@ abstract class JournalledSupply[P, C](
   /** The start of the last poll, for all threads. */
   @volatile private var polled = Option.empty[P]
 
-  /** Where the last poll ended at its limit, and another will follow: that limit. */
+  /** The limit at which the last poll ended, if another poll follows. */
   private var cut = Option.empty[Long]
 
-  /** Whether what was received last ended at its budget. */
+  /** Whether the budget ended the last receive. */
   @volatile private var bounded = false
 
-  /** The row behind those that earlier runs logged; None before the first poll. */
+  /** The row after the last one that earlier runs logged; None before the first poll. */
   private var unswept = Option.empty[Long]
   private var swept = false
 
-  /** What is received while the batch before it runs. Nothing else is received meanwhile. */
+  /** The receive that runs ahead of the next batch. Nothing else is received meanwhile. */
   private var following = Option.empty[(JournalTail[P, C], WorkAhead)]
 
-  /** What receives in a continuous or real-time query. */
+  /** The feed of a continuous or real-time query. */
   private var feed = Option.empty[JournalFeed[P, C]]
 
   final override def available(start: P, most: Long): Long = {
@@ -105,7 +107,7 @@ abstract class JournalledSupply[P, C](
     journal.release(end)
   }
 
-  /** Receives from now on without being asked, behind a position from which a task reads on.
+  /** Begins to receive continuously, after a position from which a task reads on.
     *
     * @return
     *   the row at which the task begins
@@ -120,11 +122,11 @@ abstract class JournalledSupply[P, C](
     positions.rows(start)
   }
 
-  /** The position at a row that a task has read up to. */
+  /** The position at a row up to which a task has read. */
   def followedTo(row: Long): P =
     feed.getOrElse(throw new IllegalStateException("nothing is received for tasks without an end")).end(row)
 
-  /** Whether a feed receives, in a thread of its own. */
+  /** Whether a feed receives, in its own thread. */
   final protected def isFed: Boolean = feed.nonEmpty
 
   private def begin(start: P, feeding: Feeding[P]): JournalFeed[P, C] = {
@@ -136,7 +138,7 @@ abstract class JournalledSupply[P, C](
     begun
   }
 
-  /** What an earlier feed has received behind a position. */
+  /** Rows that an earlier feed has received after a position. */
   private def received(start: P): Option[Ahead[C]] =
     feeding.flatMap(given => given.log.takeOver().flatMap(JournalFeed.ahead(positions, given.codec, start, _)))
 
@@ -145,13 +147,13 @@ abstract class JournalledSupply[P, C](
     discard()
   }
 
-  /** Spark plans what it has logged: with an offset of this run in its log, no run before can log one any more. */
+  /** Spark plans offsets that it has logged: once its log has an offset of this run, no earlier run can log one. */
   private def sweep(end: P): Unit = if (!swept) {
     swept = true
     unswept.foreach(journal.sweep(_, end, feeding.forall(_.log.isOwn)))
   }
 
-  /** No further than to an end that was seen. */
+  /** Reads ahead, but not beyond an end that was seen. */
   private def readAhead(end: P): Unit =
     for {
       limit <- cut
@@ -160,11 +162,11 @@ abstract class JournalledSupply[P, C](
       if next.available < most
     } following = Some(next -> ahead.start { bounded = receive(next, most, ahead.polls.ahead) })
 
-  /** Waits for what is received after this position while the batch before it runs. A failure from that time may be over:
-    * the next poll continues, or reports it.
+  /** Waits for the receive that ran ahead after this position. Its failure may be transient: the next poll continues, or
+    * reports it.
     *
     * @return
-    *   whether something was
+    *   whether there was one
     */
   private def joined(start: P): Boolean =
     following.exists { case (next, work) =>
@@ -220,16 +222,16 @@ abstract class JournalledSupply[P, C](
   }
 }
 
-/** How a journalled supply may be read by tasks that have no end.
+/** Settings for tasks that read a journalled supply without an end.
   *
   * @param log
   *   of the feed
   * @param pause
-  *   between two polls, where the first left nothing
+  *   between two polls, after an empty one
   */
 final case class Feeding[P](log: FeedLog, codec: PositionCodec[P], pause: Duration)
 
-/** A [[FedSource]] that asks its origin. */
+/** A [[FedSource]] that polls its origin. */
 trait JournalledSource[P] extends FedSource[P] {
 
   /** The supply, which has a [[Feeding]]. */

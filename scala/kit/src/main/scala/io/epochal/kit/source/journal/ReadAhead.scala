@@ -5,8 +5,8 @@ import java.util.concurrent.{ExecutionException, FutureTask, LinkedBlockingQueue
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.source.PollBudgets
 
-/** The thread of one stream in which is received what comes after a batch, while the batch runs: one thing at a time, as in the
-  * stream's own thread. It ends when there is nothing to do.
+/** The thread in which a stream receives rows ahead while a batch runs: one task at a time, as in the stream's own thread. It
+  * ends when it is idle.
   *
   * @param polls
   *   begun by the stream, for all supplies that share the thread
@@ -30,7 +30,7 @@ final class ReadAhead(val polls: PollBudgets) extends AutoCloseable {
     work
   }
 
-  /** Breaks off what is done, and begins nothing more. Each [[WorkAhead]] must still be cancelled. */
+  /** Interrupts the running task, and begins no other. Each [[WorkAhead]] must still be cancelled. */
   override def close(): Unit = {
     val _ = thread.shutdownNow()
   }
@@ -40,21 +40,21 @@ private object ReadAhead {
   private val IdleSeconds = 10L
 }
 
-/** Work that one thread begins, and another one does. */
+/** A task that one thread submits, and another one runs. */
 final class WorkAhead private[journal] (body: () => Unit) {
   private[journal] val task: FutureTask[Unit] =
     new FutureTask[Unit](() => synchronized(if (!task.isCancelled) body()))
 
-  /** Waits for its end.
+  /** Waits for the end of the task.
     *
     * @throws Throwable
-    *   what it threw
+    *   what the task threw
     */
   def await(): Unit =
     try task.get()
     catch { case failed: ExecutionException => throw failed.getCause }
 
-  /** Breaks it off. When this returns it has ended, or never begins. */
+  /** Interrupts the task. When this returns, it has ended or will never begin. */
   def cancel(): Unit = {
     val _ = task.cancel(true)
     synchronized(())

@@ -11,21 +11,21 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileStore, Journal, JournalDamage, Segment, SegmentWriter, Slice}
 
-/** What a connector's position says of the journal (J6): which rows lie before it, which segments count, and where the origin is asked
-  * next. Pure.
+/** How a connector's position refers to the journal (J6): the rows before it, the segments that count, and where the origin is
+  * read next. Pure.
   *
   * @tparam C
-  *   the last of these
+  *   where the origin is read next
   */
 trait JournalPositions[P, C] {
 
-  /** How many rows lie before it. */
+  /** The number of rows before it. */
   def rows(position: P): Long
 
-  /** The segments that it names; None where its rows were never journalled. */
+  /** The segments that it names; None if its rows were never journalled. */
   def segments(position: P): Option[Seq[Segment]]
 
-  /** Those of them that the offsets after it must name. */
+  /** The segments that later offsets must also name. */
   def needed(position: P): Seq[Segment] = segments(position).getOrElse(Nil).filter(_.until > rows(position))
 
   def cursor(position: P): C
@@ -33,23 +33,23 @@ trait JournalPositions[P, C] {
   /** The position `rows` rows after `start`. */
   def after(start: P, rows: Long, segments: Seq[Segment], cursor: C): P
 
-  /** The position at a row, without what the journal has: for a report. */
+  /** The position at a row, without the journal's segments: for a report. */
   def at(like: P, row: Long): P
 }
 
 /** The rows of one task, in the journal. */
 final case class JournalPartition(slices: Seq[Slice]) extends InputPartition
 
-/** The stream's [[io.epochal.core.journal.Journal]], with what its failures mean for a query; threads as there.
+/** The stream's [[io.epochal.core.journal.Journal]], with its failures as errors of the query; the same threading rules.
   *
   * @param store
   *   its directory, in the source's part of the checkpoint
   * @param source
   *   the identity that offsets carry
   * @param lost
-  *   what is logged of rows that are gone, from one until another, and why; throws where that fails the query (DATA_LOSS)
+  *   the warning about missing rows, from one row until another, with the reason; throws DATA_LOSS if it fails the query
   * @param parts
-  *   partitions of a batch at the most
+  *   maximum number of partitions of a batch
   */
 final class SourceJournal[P, C](
     val store: FileStore,
@@ -60,8 +60,10 @@ final class SourceJournal[P, C](
 ) {
   private val journal = new Journal(store, source)
 
-  /** @throws io.epochal.core.error.EpochalException
-    *   JOURNAL_UNWRITABLE, as all that writes
+  /** Begins a segment.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   JOURNAL_UNWRITABLE, as every method that writes
     */
   def begin(from: Long): SegmentWriter = writing(journal.begin(from))
 
@@ -70,8 +72,10 @@ final class SourceJournal[P, C](
 
   def seal(writer: SegmentWriter): Segment = writing(journal.seal(writer))
 
-  /** @throws io.epochal.core.error.EpochalException
-    *   DATA_LOSS, where the journal does not have all rows; with failOnDataLoss=false those that it has are read
+  /** Plans a batch.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   DATA_LOSS, if the journal lacks rows; with failOnDataLoss=false the remaining rows are read
     */
   def partitions(start: P, end: P): Array[InputPartition] = {
     val plan = journal.plan(positions.segments(end).getOrElse(Nil), positions.rows(start), positions.rows(end))
@@ -82,9 +86,9 @@ final class SourceJournal[P, C](
   /** Reads rows that were delivered before, frame after frame, on the driver.
     *
     * @param purpose
-    *   what they are needed for, in the warning or error where the journal does not have all
+    *   what they are needed for, for the warning or error if the journal lacks some
     * @param into
-    *   gives an array with room for the bytes of a frame
+    *   returns an array with room for the bytes of a frame
     * @param each
     *   called with the slice after its frame was read
     */
@@ -106,7 +110,7 @@ final class SourceJournal[P, C](
     }
   }
 
-  /** One segment in place of several that follow each other, with the same frames; None where some are lost. */
+  /** Merges consecutive segments into one, with the same frames; None if some are lost. */
   def joined(segments: Seq[Segment]): Option[Segment] = {
     val writer = begin(segments.head.from)
     try {
@@ -130,13 +134,13 @@ final class SourceJournal[P, C](
   def release(end: P): Unit =
     try positions.segments(end).foreach(journal.release(positions.rows(end), _))
     catch {
-      // What could not be removed is removed by a later commit, or another run.
+      // A later commit, or another run, removes files that could not be removed now.
       case NonFatal(e) =>
         SourceJournal.log.warn(
-          s"Old segments of the journal in $store could not be removed, a later commit does it: $e")
+          s"Old segments of the journal in $store could not be removed; a later commit removes them: $e")
     }
 
-  /** Removes what earlier runs received behind a row and never logged. An offset of this run is in Spark's log already.
+  /** Removes segments that earlier runs received after a row and never logged. An offset of this run is in Spark's log already.
     *
     * @param isLast
     *   whether no later run has begun
@@ -145,12 +149,12 @@ final class SourceJournal[P, C](
     try journal.sweepOrphans(behind, positions.segments(logged).getOrElse(Nil), isLast)
     catch {
       case NonFatal(e) =>
-        SourceJournal.log.warn(s"What earlier runs left in $store could not be removed, a later run does it: $e")
+        SourceJournal.log.warn(s"Segments of earlier runs in $store could not be removed; a later run removes them: $e")
     }
 
   private def warn(from: Long, until: Long, reason: String): Unit = SourceJournal.log.warn(lost(from, until, reason))
 
-  /** Does what writes into the journal's directory. */
+  /** Runs a write to the journal's directory. */
   private[journal] def writing[A](body: => A): A =
     try body
     catch {
@@ -164,14 +168,14 @@ private object SourceJournal {
   private val log = LoggerFactory.getLogger(classOf[SourceJournal[_, _]])
 }
 
-/** What was received after a position: segments that its offset names already, and what came since, which no offset names yet.
+/** Rows received after a position: the segments that its offset names already, and later ones that no offset names yet.
   *
   * @param start
   *   the position
   * @param known
-  *   what a feed has received behind it, if one did
+  *   rows that a feed has received after it, if there was one
   * @param segmentBytes
-  *   a segment that is longer is ended
+  *   a segment that exceeds this size is ended
   */
 final class JournalTail[P, C](
     journal: SourceJournal[P, C],
@@ -187,25 +191,25 @@ final class JournalTail[P, C](
   private var at = known.fold(positions.cursor(start))(_.cursor)
   private var taken = Option.empty[P]
 
-  /** The row after the last one received. */
+  /** The row after the last received one. */
   def until: Long = open.fold(segments.lastOption.fold(startRow)(_.until))(_.until)
 
   /** Rows received after `start`. */
   def available: Long = until - startRow
 
-  /** Segments that were sealed, those of `start` included. */
+  /** The sealed segments, including those of `start`. */
   def received: Seq[Segment] = segments
 
-  /** Whether it begins with what a feed has received. */
+  /** Whether it begins with rows from a feed. */
   def wasFed: Boolean = known.nonEmpty
 
-  /** Where the origin is asked next. */
+  /** Where the origin is read next. */
   def cursor: C = at
 
-  /** Says where the origin is asked next, after the rows that were added. No position is taken between the two. */
+  /** Sets where the origin is read next, after the rows that were added. No position may be taken between the two calls. */
   def goOn(next: C): Unit = at = next
 
-  /** Adds rows that were received. Where that fails, the tail is of no use any more.
+  /** Adds received rows. After a failure the tail is unusable.
     *
     * @param bytes
     *   holds them, from `from` on
@@ -217,7 +221,7 @@ final class JournalTail[P, C](
     if (writer.bytes >= segmentBytes) seal()
   }
 
-  /** The position after so many rows. Whatever was received is sealed first: an offset may name it (J3). */
+  /** The position after this many rows. Seals received rows first: an offset may name the segment (J3). */
   def take(rows: Long): P = {
     if (open.nonEmpty) seal()
     val end = positions.after(start, rows, segments, at)
@@ -225,13 +229,13 @@ final class JournalTail[P, C](
     end
   }
 
-  /** The tail after the position where the next batch starts; None where that is not one that this tail gave. */
+  /** The tail after the position where the next batch starts; None if this tail has not produced that position. */
   def after(position: P): Option[JournalTail[P, C]] =
     if (position == start) Some(this)
     else if (taken.contains(position)) Some(new JournalTail(journal, position, segmentBytes = segmentBytes))
     else None
 
-  /** Removes what no offset was given for. Segments that an offset could name stay: who knows whether Spark has logged it. */
+  /** Removes segments that no offset names. Segments that an offset could name stay: Spark may have logged it. */
   def discard(): Unit = {
     open.foreach(_.giveUp())
     open = None
@@ -245,6 +249,6 @@ final class JournalTail[P, C](
 
 private object JournalTail {
 
-  /** What was delivered of a long backlog can be removed before all of it is. */
+  /** Small enough that delivered parts of a long backlog can be removed before all of it is delivered. */
   val SegmentBytes: Long = 128L << 20
 }

@@ -12,11 +12,11 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 import io.epochal.kit.source._
 import io.epochal.kit.spark.QueryStop
 
-/** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: at each it asks for
-  * partitions without an end, its tasks read them until the time of the batch is over, and their offsets are merged into the end
-  * of the batch, which Spark logs after the sink has committed.
+/** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: for each, it plans
+  * partitions without an end, its tasks read them until the time of the batch is over, and their offsets are merged into the
+  * end of the batch, which Spark logs after the sink has committed.
   *
-  * Names interfaces of Spark 4.1: only `kit.source.RealTime` makes it.
+  * Names interfaces of Spark 4.1: only `kit.source.RealTime` creates it.
   */
 final class RealTimeSourceStream[P] private[source] (
     source: ContinuousSource[P],
@@ -33,7 +33,7 @@ final class RealTimeSourceStream[P] private[source] (
     realTime = true
   }
 
-  /** A real-time batch has no end yet. Told that there is nothing (null), Spark would read nothing for the length of that batch. */
+  /** A real-time batch has no end yet. If this returned null, Spark would read nothing for the length of that batch. */
   override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset =
     if (realTime) start else super.latestOffset(start, sparkLimit)
 
@@ -49,12 +49,12 @@ final class RealTimeSourceStream[P] private[source] (
     offset(end)
   }
 
-  /** For both modes: a partition knows the one in which it was planned. */
+  /** For both modes: a partition knows the mode that planned it. */
   override def createReaderFactory(): PartitionReaderFactory =
     QueryStop.guard(new RealTimeReaders(readers, endlessReaders(source)))
 }
 
-/** A partition that a real-time batch reads. */
+/** A partition of a real-time batch. */
 final private class RealTimePartition(val endless: InputPartition) extends InputPartition {
   override def preferredLocations(): Array[String] = endless.preferredLocations()
 }
@@ -76,8 +76,8 @@ final private class RealTimeReaders(batch: PartitionReaderFactory, endless: Endl
     batch.createColumnarReader(partition)
 }
 
-/** Reads until the batch's time is over. Spark asks for a row in a way of its own in each version: 4.1 by one argument, later ones by
-  * two; neither has both, so one of them overrides nothing.
+/** Reads until the batch's time is over. Spark's method differs by version: 4.1 calls it with one argument, later versions with
+  * two; no version has both, so one of them overrides nothing.
   */
 final private class RealTimeReader(reader: EndlessReader)
     extends PartitionReader[InternalRow]
@@ -88,7 +88,7 @@ final private class RealTimeReader(reader: EndlessReader)
   /** Spark 4.1. */
   def nextWithTimeout(timeoutMillis: JavaLong): RecordStatus = status(reader.next(math.max(0L, timeoutMillis)))
 
-  /** Spark 4.2 and later, which say beside it when they asked: now. */
+  /** Spark 4.2 and later also pass the time of the call, which is now. */
   override def nextWithTimeout(startMillis: JavaLong, timeoutMillis: JavaLong): RecordStatus =
     nextWithTimeout(timeoutMillis)
 
