@@ -7,41 +7,41 @@ import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.kit.json.Json
 import io.epochal.kit.spark.Examined
 
-/** The records of a JSON array, and where they stand in its bytes. */
+/** The records of a JSON array, with their positions. */
 abstract private[epochal] class ArrayRecords extends Records {
 
-  /** The byte behind the opening bracket. */
+  /** The byte after the opening bracket. */
   def begin: Int
 
   /** The first byte of the record. */
   def start: Int
 
-  /** The byte of the closing bracket, once `next()` has given false. */
+  /** The byte of the closing bracket, once `next()` has returned false. */
   def end: Int
 
-  /** Reads what is around the array, itself left empty, once `next()` has given false. */
+  /** Reads the JSON around the array, with the array empty, once `next()` has returned false. */
   def around[A](read: JsonParser => A): A
 }
 
-/** Where consecutive records stand in a body.
+/** The position of consecutive records in a body.
   *
   * @param records
-  *   how many
+  *   their number
   * @param from
-  *   the byte at which the first of them begins, or white space before it
+  *   the first byte of the first record, or of white space before it
   * @param until
-  *   the byte after the last one, or after white space behind it
+  *   the byte after the last record, or after white space behind it
   */
 final private[epochal] case class RecordSpan(records: Int, from: Int, until: Int)
 
-/** Where the records of an array stand.
+/** The positions of an array's records.
   *
   * @param count
-  *   how many records there are, with those that no span has
+  *   the number of records, including those in no span
   * @param ends
   *   where the first record begins, and the last; None: there are no records
   * @param rest
-  *   where the record behind the last one of a span begins; None: it is the last of all
+  *   where the record after the last span begins; None: there is none
   */
 final private[record] case class ArraySpans(
     spans: Vector[RecordSpan],
@@ -52,14 +52,14 @@ final private[record] case class ArraySpans(
 
 private[record] object ArraySpans {
 
-  /** Passes over all records of an array.
+  /** Skips all records of an array.
     *
     * @param spanBytes
-    *   a span ends with the record that makes it at least so large
+    *   a span ends with the record that makes it at least this large
     * @param skip
-    *   records at the front that no span has
+    *   number of records at the front that are in no span
     * @param take
-    *   the maximum of records that the spans have
+    *   maximum number of records in the spans
     */
   def of(records: ArrayRecords, spanBytes: Int, skip: Long, take: Long): ArraySpans = {
     val spans = Vector.newBuilder[RecordSpan]
@@ -95,8 +95,8 @@ private[record] object ArraySpans {
     )
   }
 
-  /** Each span as an array of its own. Where brackets stand around it the bytes are those of the body, else a copy that is valid until
-    * the next one is taken.
+  /** Each span as a separate array. If brackets surround it, the bytes are the body's; otherwise a copy that is valid until the
+    * next one is taken.
     */
   def blocks(body: ByteSource, spans: Seq[RecordSpan]): Iterator[RecordBlock] = {
     var array = Array.emptyByteArray
@@ -116,16 +116,16 @@ private[record] object ArraySpans {
   }
 }
 
-/** Steps through the records of an array, read by Jackson.
+/** Iterates over the records of an array, parsed by Jackson.
   *
   * @param format
-  *   says where the array is, and whether it may be left out
+  *   the position of the array, and whether it may be missing
   * @param nullIsEmpty
-  *   whether null in its place is an array without records
+  *   whether null in its place is an empty array
   * @throws EpochalException
-  *   RECORDS_NOT_FOUND, where there is no array
+  *   RECORDS_NOT_FOUND, if there is no array
   * @throws com.fasterxml.jackson.core.JsonProcessingException
-  *   where the bytes are no JSON; any step may find that
+  *   from any step, if the bytes are not JSON
   */
 final private[epochal] class TokenRecords(
     body: ByteSource,
@@ -141,7 +141,7 @@ final private[epochal] class TokenRecords(
   descend(TokenRecords.segments(format.pointer))
   private val array = parser.getParsingContext
 
-  /** Whether the array was left out. */
+  /** Whether the array is missing. */
   val absent: Boolean = ended
 
   override val begin: Int = if (absent) 0 else offset()
@@ -250,5 +250,5 @@ private[record] object TokenRecords {
     else pointer.substring(1).split("/", -1).toList.map(_.replace("~1", "/").replace("~0", "~"))
 }
 
-/** A record that is something else than an object. */
+/** A record that is not an object. */
 final private[record] class NoObjectException extends RuntimeException(null, null, false, false)

@@ -14,12 +14,12 @@ import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 import io.epochal.core.error.Conditions
 import io.epochal.kit.json.Json
 
-/** The bytes of one response, message or file. Used again for the next one: it grows to the largest and stays there.
+/** The bytes of one response, message or file. Reused for the next one: it grows to the largest and keeps that size.
   *
   * @param inMemory
-  *   a larger body lies in a file, and memory has its beginning only
+  *   a larger body is in a file, with only its beginning in memory
   * @param partBytes
-  *   how much of such a file memory is to take at a time
+  *   how much of such a file is in memory at a time
   */
 final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int = Body.PartBytes) extends AutoCloseable {
   private var array = new Array[Byte](Body.FirstSize)
@@ -27,20 +27,22 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
   private var none = false
   private var large = Option.empty[BodyFile]
 
-  /** At least those of the body; where it lies in a file, its first 64 KiB, or all that memory was to have of it. */
+  /** At least the body's bytes; if it is in a file, its first 64 KiB, or all bytes that may be in memory. */
   def bytes: Array[Byte] = array
 
-  /** How many there are. */
+  /** The number of bytes. */
   def length: Int = used
 
-  /** Where the body is too large for memory. */
+  /** The file of a body that is too large for memory. */
   def file: Option[BodyFile] = large
 
-  /** Whether there is no body to speak of, and so no record. */
+  /** Whether there is no body, and so no record. */
   def absent: Boolean = none
 
-  /** @return
-    *   true: nothing is all there was
+  /** Empties it.
+    *
+    * @return
+    *   true, to mark the body as complete
     */
   def clear(): Boolean = {
     close()
@@ -52,7 +54,7 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
     none = true
   }
 
-  /** Makes it hold so many bytes, which are for the caller to fill in.
+  /** Makes room for this many bytes, which the caller fills in.
     *
     * @return
     *   an array of at least that length
@@ -69,7 +71,7 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
     * @param limit
     *   up to `MaxBytes`
     * @return
-    *   false when there are more than `limit` bytes; `in` was then read no further than one byte past them
+    *   false if there are more than `limit` bytes; `in` was then read at most one byte past them
     */
   def readFrom(in: InputStream, limit: Long): Boolean = {
     close()
@@ -90,7 +92,7 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
     used <= limit
   }
 
-  /** Lets go of the bytes. It can be used again. */
+  /** Releases the bytes. It can be reused. */
   override def close(): Unit = {
     used = 0
     none = false
@@ -98,7 +100,7 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
     large = None
   }
 
-  /** Calls `block` with all bytes: an array, where in it they begin, and how many they are. */
+  /** Calls `block` with all bytes: an array, the index of the first byte in it, and their number. */
   def foreachBlock(block: (Array[Byte], Int, Int) => Unit): Unit = large match {
     case None => block(array, 0, used)
     case Some(file) =>
@@ -110,7 +112,7 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
       }
   }
 
-  /** Whether it ends with a line break; so does an empty one. */
+  /** Whether it is empty or ends with a line break. */
   def endsLine: Boolean = used == 0 || {
     val last = large.fold(array(used - 1)) { file =>
       val byte = new Array[Byte](1)
@@ -120,16 +122,16 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
     last == '\n' || last == '\r'
   }
 
-  /** Makes line breaks of the first bytes, which no format minds: the records begin behind them then. */
+  /** Overwrites the first bytes with line breaks, which every format skips: the records begin after them. */
   def blank(count: Int): Unit = Arrays.fill(array, 0, count, '\n'.toByte)
 
   /** Whether the bytes are in UTF-8. */
   def isUtf8: Boolean = encoding.isEmpty
 
-  /** What memory has of it, in UTF-8: a copy, where it came in UTF-16 or UTF-32.
+  /** The part in memory, in UTF-8: a copy, if the body is in UTF-16 or UTF-32.
     *
     * @throws BodyProblem
-    *   where it lies in a file and would have to be translated
+    *   if the body is in a file and would have to be converted
     */
   def piece: Piece = encoding match {
     case None => new Piece(array, math.min(used, array.length))
@@ -140,7 +142,9 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
       new Piece(translated, translated.length)
   }
 
-  /** RFC 4627, section 3: the first characters are ASCII, or a byte order mark: the zeros among their bytes reveal the encoding. */
+  /** RFC 4627, section 3: the first characters are ASCII, or a byte order mark; the zeros among their bytes reveal the
+    * encoding.
+    */
   private def encoding: Option[Charset] = {
     def at(index: Int): Int = if (index < used) array(index) & 0xff else -1
     val name = (at(0), at(1), at(2), at(3)) match {
@@ -164,7 +168,7 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
   private def grow(limit: Long): Unit =
     array = Arrays.copyOf(array, math.min(array.length * 2L, limit + 1).toInt)
 
-  /** Into a file, behind what memory has. */
+  /** Writes the rest into a file, after the bytes in memory. */
   private def readOn(in: InputStream, limit: Long): Unit = {
     val file = BodyFile.create(partBytes)
     large = Some(file)
@@ -186,28 +190,27 @@ private[epochal] object Body {
   private val FirstSize = 64 << 10
   private val PartBytes = 1 << 20
 
-  /** What memory has of a page: many times what pages have. */
+  /** The maximum of a page in memory: many times the usual page. */
   private val PageInMemory = 8 << 20
 
-  /** For a page of records. */
+  /** A body for a page of records. */
   def ofPage(): Body = new Body(PageInMemory)
 
-  /** The largest array that every JVM can make, less the byte that shows that there is more. */
+  /** The largest array on any JVM, less the byte that shows that there is more. */
   val MaxBytes: Long = Int.MaxValue - 9L
 }
 
-/** A body that is not what its format says. It goes the way of bodies that are no JSON: another attempt may bring another one.
+/** A body that is not in its declared format. Handled like a body that is not JSON: another attempt may return a valid one.
   *
   * @param cut
-  *   whether it looks as if its end were missing
+  *   whether it appears to be truncated
   */
 final private[epochal] class BodyProblem(reason: String, val cut: Boolean = false)
     extends JsonProcessingException(reason)
 
 private[record] object BodyProblem {
 
-  /** Refuses a body that begins with a character that no record begins with: a page of a proxy or a login, or one JSON
-    * value in place of many.
+  /** Rejects a body whose first character begins no record: a page of a proxy or a login, or one JSON value in place of many.
     */
   def refuse(body: Piece, beginnings: String, expected: String): Unit = {
     val first = (0 until body.length).iterator.map(body.bytes(_)).find(byte => byte > ' ' || byte < 0)
@@ -217,22 +220,22 @@ private[record] object BodyProblem {
   }
 }
 
-/** Bytes that can be read from any place on. */
+/** Bytes with random access. */
 private[epochal] trait ByteSource {
 
-  /** How many there are. */
+  /** Their number. */
   def length: Int
 
-  /** Fills `into`, from its byte `at` on, with the bytes from `from` on. */
+  /** Fills `into`, from index `at` on, with the bytes from `from` on. */
   def read(from: Int, into: Array[Byte], at: Int, count: Int): Unit
 
-  /** The bytes before `until`, from `from` on. */
+  /** The bytes from `from` to before `until`. */
   def stream(from: Int, until: Int): InputStream
 
-  /** Reads JSON from that byte on. */
+  /** Parses JSON from that byte on. */
   def parser(from: Int): JsonParser
 
-  /** Reads JSON as if the bytes before `until`, from `from` on, were not there. */
+  /** Parses JSON as if the bytes from `from` to before `until` were missing. */
   final def parserWithout(from: Int, until: Int): JsonParser =
     Json.factory.createParser(new SequenceInputStream(stream(0, from), stream(until, length)))
 
@@ -255,11 +258,11 @@ final private[epochal] class Piece(val bytes: Array[Byte], override val length: 
 
 }
 
-/** A body that is too large for memory, in a file in `java.io.tmpdir` that its owner alone can read. Where the system allows
-  * that it has no name from the beginning, and so goes with the process. One thread at a time.
+/** A body that is too large for memory, in a file in `java.io.tmpdir` that only its owner can read. If the system allows it,
+  * the file has no name from the beginning, and so disappears with the process. One thread at a time.
   *
   * @param partBytes
-  *   how much of it memory is to take at a time
+  *   how much of it is in memory at a time
   * @throws EpochalException
   *   RESPONSE_FILE_FAILED, from each step
   */
@@ -282,7 +285,7 @@ final private[epochal] class BodyFile(channel: FileChannel, val partBytes: Int) 
       if (channel.read(bytes, (from + bytes.position() - at).toLong) < 0) throw new IOException("it has become shorter")
   }
 
-  /** It has a buffer of its own. */
+  /** It has its own buffer. */
   override def stream(from: Int, until: Int): InputStream = {
     val blocks = new InputStream {
       private var next = from
@@ -294,7 +297,7 @@ final private[epochal] class BodyFile(channel: FileChannel, val partBytes: Int) 
         if (some > 0 || count == 0) some else -1
       }
 
-      override def read(): Int = throw new UnsupportedOperationException // The buffer asks for many.
+      override def read(): Int = throw new UnsupportedOperationException // The buffer reads many bytes at once.
     }
     new BufferedInputStream(blocks, math.max(1, math.min(StreamBuffer, until - from)))
   }

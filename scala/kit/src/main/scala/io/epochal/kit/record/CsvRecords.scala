@@ -9,16 +9,16 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.epochal.core.error.Conditions
 import io.epochal.kit.spark.{CsvFields, CsvLayout, Examined}
 
-/** Steps through the lines of a piece in CSV.
+/** Iterates over the CSV lines of a piece.
   *
   * @throws EpochalException
-  *   CSV_HEADER_MISMATCH, once a row is asked for and the header lacks one of its columns
+  *   CSV_HEADER_MISMATCH from `row`, if the header lacks a column
   */
 final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, place: String) extends LineRecords {
 
   private val line = format.split(piece)
 
-  /** The names of the fields, where a header gives them. */
+  /** The field names, if there is a header. */
   val header: Option[Seq[String]] =
     Option.when(format.header && line.next())((0 until line.size).map(field => String.valueOf(line.text(field))))
   private var layout: CsvLayout = _
@@ -48,11 +48,11 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
   }
 }
 
-/** Splits CSV (RFC 4180) into lines and fields, where it lies. A field in double quotes may hold separators, line breaks,
-  * and quotes that are doubled; elsewhere a quote is a character like others. Empty lines are passed over.
+/** Splits CSV (RFC 4180) into lines and fields, in place. A field in double quotes may contain separators, line breaks and
+  * doubled quotes; in an unquoted field a quote is an ordinary character. Empty lines are skipped.
   *
   * @param nullText
-  *   what an unquoted field without a value has; an empty one has none in any case
+  *   an unquoted text that means NULL, as an empty one always does
   */
 final private[record] class CsvLine(body: Piece, separator: Byte, nullText: Option[String]) extends CsvFields {
   import CsvLine._
@@ -81,13 +81,13 @@ final private[record] class CsvLine(body: Piece, separator: Byte, nullText: Opti
     more
   }
 
-  /** The byte at which the line begins; that of the last line begun, where `next()` has failed. */
+  /** The byte at which the line begins; if `next()` has failed, that of the failed line. */
   def start: Int = begin
 
-  /** The line as it stands. */
+  /** The bytes of the line. */
   def bytes: Array[Byte] = Arrays.copyOfRange(body.bytes, begin, finish)
 
-  /** Number of its bytes. */
+  /** The number of its bytes. */
   def length: Int = finish - begin
 
   override def size: Int = count
@@ -111,7 +111,9 @@ final private[record] class CsvLine(body: Piece, separator: Byte, nullText: Opti
     length == 0 || (nulls != null && Arrays.equals(body.bytes, from(field), until(field), nulls, 0, nulls.length))
   }
 
-  /** @return
+  /** Splits the next field.
+    *
+    * @return
     *   whether there is another field in the line
     */
   private def field(): Boolean = {
@@ -171,10 +173,10 @@ private object CsvLine {
   private val Plain: Byte = 0
   private val Quoted: Byte = 1
 
-  /** With quotes in it, which stand doubled. */
+  /** Marks a field that contains doubled quotes. */
   private val Doubled: Byte = 2
 
-  /** The byte order mark of UTF-8. */
+  /** Whether it begins with a UTF-8 byte order mark. */
   private def hasMark(body: Piece): Boolean =
     body.length >= 3 && body.bytes(0) == 0xef.toByte && body.bytes(1) == 0xbb.toByte && body.bytes(2) == 0xbf.toByte
 }

@@ -9,14 +9,14 @@ import org.apache.spark.sql.catalyst.InternalRow
 import io.epochal.kit.json.JsonScan
 import io.epochal.kit.spark.Examined
 
-/** Steps through the records of an array in memory, by its bytes. From the first that is in doubt on they are read by Jackson.
+/** Iterates over the records of an array in memory, by its bytes. Jackson reads from the first record that is in doubt.
   *
   * The arguments are those of [[TokenRecords]].
   *
   * @throws io.epochal.core.error.EpochalException
-  *   RECORDS_NOT_FOUND, where there is no array
+  *   RECORDS_NOT_FOUND, if there is no array
   * @throws com.fasterxml.jackson.core.JsonProcessingException
-  *   where the bytes are no JSON; any step may find that
+  *   from any step, if the bytes are not JSON
   */
 final private[epochal] class JsonRecords(
     piece: Piece,
@@ -29,7 +29,7 @@ final private[epochal] class JsonRecords(
   private val scan = new JsonScan(piece.bytes, 0, piece.length)
   private var doubted = false
   private var ended = false
-  private var passed = -1 // The records before this one; there is none yet.
+  private var passed = -1 // The number of records before this one; -1 before the first.
   private var from = 0
   private var until = -1
 
@@ -72,18 +72,18 @@ final private[epochal] class JsonRecords(
     try read(piece.parserWithout(begin, end))
     catch {
       case e: JsonProcessingException =>
-        new TokenRecords(piece, format, place, nullIsEmpty).finish() // Throws, and names the right byte.
+        new TokenRecords(piece, format, place, nullIsEmpty).finish() // Throws an error that names the right byte.
         throw e
     }
 
-  /** To the array, where the way is plain. */
+  /** Moves to the array, if the path to it is plain JSON. */
   @scala.annotation.tailrec
   private def descend(segments: List[String]): Boolean = segments match {
     case Nil          => scan.next() == '['
     case name :: rest => scan.next() == '{' && field(name.getBytes(UTF_8)) && descend(rest)
   }
 
-  /** To the value of the field. */
+  /** Moves to the value of the field. */
   private def field(name: Array[Byte]): Boolean = {
     var sure = scan.pass() == '"'
     var found = false
@@ -98,7 +98,7 @@ final private[epochal] class JsonRecords(
     sure
   }
 
-  /** To the next record, or behind the array. */
+  /** Moves to the next record, or past the array. */
   private def step(): Unit =
     if (passed < 0 || measured()) {
       if (passed >= 0) scan.at = until
@@ -122,7 +122,7 @@ final private[epochal] class JsonRecords(
     row
   }
 
-  /** Whether it is known where the record ends; if not, Jackson stands at its beginning. */
+  /** Whether the end of the record is known; if not, Jackson is at its beginning. */
   private def measured(): Boolean = {
     if (!doubted && until < 0) {
       scan.at = from
@@ -131,13 +131,13 @@ final private[epochal] class JsonRecords(
     !doubted
   }
 
-  /** Has Jackson stand at this record. */
+  /** Moves Jackson to this record. */
   private def doubtThis(): Unit = {
     doubt()
     val _ = tokens.next()
   }
 
-  /** Has Jackson pass over all records before this one. */
+  /** Makes Jackson skip all records before this one. */
   private def doubt(): Unit = {
     doubted = true
     val _ = tokens.skip(passed.toLong)

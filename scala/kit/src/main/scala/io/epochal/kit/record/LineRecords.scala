@@ -11,17 +11,17 @@ import org.apache.spark.sql.catalyst.InternalRow
 import io.epochal.kit.json.{Json, JsonScan}
 import io.epochal.kit.spark.Examined
 
-/** Records that stand in lines. */
+/** Records of one line each. */
 private[epochal] trait LineRecords extends Records {
 
   /** The byte at which the record's line begins. */
   def start: Int
 }
 
-/** Steps through the lines of a piece, each of which holds one JSON value.
+/** Iterates over the lines of a piece, each with one JSON value.
   *
-  * A line that is not JSON is a fault of the body, or, where `tolerant`, a record that does not fit. A last line that lacks
-  * its end is a fault in any case: the body broke off.
+  * A line that is not JSON is an error of the body, or, if `tolerant`, a record that does not fit. An incomplete last line is
+  * always an error: the body is truncated.
   */
 final private[record] class NdjsonRecords(piece: Piece, tolerant: Boolean) extends LineRecords {
 
@@ -80,17 +80,17 @@ final private[record] class NdjsonRecords(piece: Piece, tolerant: Boolean) exten
     }
 }
 
-/** A line that holds one JSON value. */
+/** A line with one JSON value. */
 private[record] object JsonLine {
 
-  /** The row of the value; null where the bytes are in doubt. */
+  /** The row of the value; null if the bytes are in doubt. */
   def plain(bytes: Array[Byte], from: Int, until: Int, columns: RecordColumns): InternalRow = {
     val scan = new JsonScan(bytes, from, until)
     val row = columns.json.row(scan)
     if (row != null && scan.next() < 0) row else null
   }
 
-  /** As Jackson reads it. */
+  /** The row as Jackson parses it. */
   def parsed(line: Array[Byte], columns: RecordColumns): InternalRow =
     Using.resource(Json.factory.createParser(line)) { parser =>
       if (parser.nextToken() != JsonToken.START_OBJECT) throw new NoObjectException
@@ -99,12 +99,13 @@ private[record] object JsonLine {
       row
     }
 
-  /** Nothing may follow the value. */
+  /** Throws if anything follows the value. */
   def end(parser: JsonParser): Unit =
     if (parser.nextToken() != null) throw new JsonParseException(parser, "a line holds more than one value")
 }
 
-/** A record that was received on its own, as a line or a message. The caller passes its bytes to `set` in place of calling `next`.
+/** A record that was received on its own, as a line or a message. The caller passes its bytes to `set` instead of calling
+  * `next`.
   */
 final private[epochal] class LoneRecord(format: RecordFormat.OfLines, place: String) extends Records {
   private var array = Array.emptyByteArray

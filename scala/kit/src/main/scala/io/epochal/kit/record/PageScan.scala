@@ -8,37 +8,40 @@ import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 
 import io.epochal.core.error.EpochalException
 
-/** Reads a page once, from its first byte to its last: counts the records, and picks values around them. That proves the page to be
-  * of its format. The body is not changed.
+/** Reads a page once, from its first byte to its last: counts the records, extracts values around them, and so verifies the
+  * page's format. The body is not changed.
   */
 private[epochal] trait PageScan {
 
-  /** @param skip
-    *   records at the front that are not wanted
+  /** Scans a body.
+    *
+    * @param skip
+    *   number of records to skip at the front
     * @param take
-    *   the maximum of records that are wanted after these; all are counted
+    *   maximum number of records after these; all are counted
     * @throws EpochalException
     *   RECORDS_NOT_FOUND
     * @throws com.fasterxml.jackson.core.JsonProcessingException
-    *   where the body is not of its format
+    *   if the body is not in its format
     */
   def read(body: Body, skip: Long = 0, take: Long = Long.MaxValue): ScannedPage
 
-  /** The wanted records of the body that was read. A block is valid until the next one is taken, or the body is used again.
-    */
+  /** The selected records of the scanned body. A block is valid until the next one is taken, or the body is reused. */
   def blocks(scanned: ScannedPage, body: Body): Iterator[RecordBlock]
 }
 
 private[epochal] object PageScan {
 
-  /** @param place
+  /** A scan for a format.
+    *
+    * @param place
     *   says in errors where pages come from
     * @param pointers
-    *   JSON Pointers to values that are wanted
+    *   JSON Pointers to the values to extract
     * @param key
-    *   JSON Pointer within a record to what is wanted of the first and the last one
+    *   JSON Pointer within a record, to the value to extract from the first and the last one
     * @param nullIsEmpty
-    *   whether null in the place of an array of records is an array without records
+    *   whether null in place of an array of records is an empty array
     */
   def of(
       format: RecordFormat,
@@ -51,20 +54,20 @@ private[epochal] object PageScan {
   }
 }
 
-/** What a page holds.
+/** The result of a scan.
   *
   * @param records
-  *   how many there are
+  *   their number
   * @param spans
-  *   where the wanted ones stand
+  *   positions of the selected records
   * @param values
-  *   the values at the pointers asked for that are neither missing nor null; an object or array is None
+  *   the values at the given pointers that are neither missing nor null; None for an object or array
   * @param keys
-  *   of the first and the last record, if they are wanted and there are records; None: the record has no such value
+  *   of the first and the last record, if they are selected and there are records; None: the record has no such value
   * @param nulls
-  *   the pointers asked for with null at them, or on the way to them
+  *   the given pointers with null at them, or on the path to them
   * @param outline
-  *   the first fields around the records: their pointers, and the beginnings of the texts of those that are scalars
+  *   the first fields around the records: their pointers, and the beginnings of the scalars' texts
   */
 final private[epochal] case class ScannedPage(
     records: Int = 0,
@@ -82,12 +85,12 @@ private[epochal] object ScannedPage {
 /** Records that can be read without the rest of the page, as a JSON array or as lines: the bytes `from` to `until`.
   *
   * @param records
-  *   how many, at least 1
+  *   their number, at least 1
   */
 final private[epochal] case class RecordBlock(records: Int, bytes: Array[Byte], from: Int, until: Int) {
   def length: Int = until - from
 
-  /** The same with other bytes before it; they come into an array of their own then. */
+  /** The block with a prefix, in a new array unless the prefix is empty. */
   def behind(front: Array[Byte]): RecordBlock =
     if (front.isEmpty) this
     else {
@@ -97,10 +100,10 @@ final private[epochal] case class RecordBlock(records: Int, bytes: Array[Byte], 
     }
 }
 
-/** Scan of a page whose records stand in lines. */
+/** Scans a page with one record per line. */
 final private[record] class LineScan(format: RecordFormat.OfLines, place: String) extends PageScan {
 
-  /** Each piece of the body has a span, some without records. */
+  /** Each piece of the body has a span, possibly without records. */
   override def read(body: Body, skip: Long, take: Long): ScannedPage =
     if (body.absent) ScannedPage.nothing
     else {
@@ -132,7 +135,7 @@ final private[record] class LineScan(format: RecordFormat.OfLines, place: String
     }
 }
 
-/** Scan of a page whose records stand in a JSON array. The arguments are those of [[PageScan.of]]. */
+/** Scans a page whose records are in a JSON array. The arguments are those of [[PageScan.of]]. */
 final private[record] class ArrayScan(
     format: RecordFormat.Json,
     place: String,
@@ -152,7 +155,7 @@ final private[record] class ArrayScan(
       try body.file.fold(inMemory(piece, skip, take))(inFile(_, skip, take))
       catch {
         case missing: EpochalException =>
-          new FieldPass(around, body.file.getOrElse(piece).parser(0)).all(): Unit // Throws where the body broke off.
+          new FieldPass(around, body.file.getOrElse(piece).parser(0)).all(): Unit // Throws if the body is truncated.
           throw missing
       }
     }
@@ -192,7 +195,7 @@ final private[record] class ArrayScan(
   private def keys(body: ByteSource, first: Int, last: Int): Option[(Option[String], Option[String])] =
     inRecord.map(record => (keyOf(record, body, first), keyOf(record, body, last)))
 
-  /** Only of an object or array: for a number Jackson would read on into what follows the record. */
+  /** Only of an object or array: after a number Jackson would read past the record. */
   private def keyOf(record: FieldNode, body: ByteSource, from: Int): Option[String] = {
     val first = body.slice(from, from + 1)(0)
     if (first != '{' && first != '[') None
@@ -200,10 +203,10 @@ final private[record] class ArrayScan(
   }
 }
 
-/** Reads a JSON value once, and picks values from it.
+/** Reads a JSON value once, and extracts values from it.
   *
   * @param root
-  *   the places of the values that are wanted
+  *   the paths of the values to extract
   */
 final private[record] class FieldPass(root: FieldNode, parser: JsonParser) {
   import FieldPass._
@@ -212,14 +215,14 @@ final private[record] class FieldPass(root: FieldNode, parser: JsonParser) {
   private val nulls = mutable.Set.empty[String]
   private val outline = mutable.ArrayBuffer.empty[(String, Option[String])]
 
-  /** The wanted values of the JSON value that comes next. */
+  /** The selected values of the next JSON value. */
   def values(): Map[String, Option[String]] = {
     begin()
     walk(root)
     found.toMap
   }
 
-  /** The wanted values of a page, which is read to its end, and an outline of its fields. */
+  /** The selected values of a page, which is read to its end, and an outline of its fields. */
   def all(): ScannedPage = {
     begin()
     outlined(root, "", 0)
@@ -230,7 +233,7 @@ final private[record] class FieldPass(root: FieldNode, parser: JsonParser) {
   private def begin(): Unit =
     if (parser.nextToken() == null) throw new JsonParseException(parser, "the body is empty")
 
-  /** As `walk`, and remembers the first fields. */
+  /** Like `walk`, and records the first fields. */
   private def outlined(node: FieldNode, path: String, depth: Int): Unit =
     if (parser.currentToken != JsonToken.START_OBJECT || outline.size >= OutlineFields || depth == OutlineDepth) {
       if (depth > 0 && outline.size < OutlineFields) outline += path -> shown(parser.currentToken)
@@ -280,21 +283,21 @@ final private[record] class FieldPass(root: FieldNode, parser: JsonParser) {
 
 private object FieldPass {
 
-  /** What is remembered of the fields around the records, for a check of what they say, and for a message. */
+  /** The maximum number of outlined fields, which are checked for errors and shown in messages. */
   private val OutlineFields = 40
   private val OutlineDepth = 3
   private val OutlineText = 200
 
-  /** A place where nothing is wanted. */
+  /** A path with no selected values. */
   private val Nowhere = new FieldNode
 }
 
-/** A place in JSON: a value that is wanted, or on the way to one. */
+/** A node of the paths in JSON: a selected value, or a step towards one. */
 final private[record] class FieldNode {
   val below: mutable.Map[String, FieldNode] = mutable.Map.empty
   var pointer = Option.empty[String]
 
-  /** Those of this place and of all below it. */
+  /** The pointers of this node and of all nodes below it. */
   def pointers: Iterator[String] = pointer.iterator ++ below.valuesIterator.flatMap(_.pointers)
 
   private def at(path: List[String]): FieldNode = path match {
@@ -305,7 +308,7 @@ final private[record] class FieldNode {
 
 private[record] object FieldNode {
 
-  /** The root of the places that JSON Pointers name. */
+  /** The root of the tree of these JSON Pointers. */
   def of(pointers: Seq[String]): FieldNode = {
     val root = new FieldNode
     pointers.foreach(pointer => root.at(TokenRecords.segments(pointer)).pointer = Some(pointer))

@@ -1,9 +1,9 @@
 package io.epochal.kit.record
 
-/** How a body holds records. `place`, wherever it is an argument, names in errors where the body came from. */
+/** The format of records in a body. Arguments named `place` say in errors where the body came from. */
 sealed abstract class RecordFormat(val name: String) extends Serializable {
 
-  /** The records of a body, from before the first one. */
+  /** The records of a body, positioned before the first. */
   final private[epochal] def open(body: Body, place: String): Records =
     if (body.absent) NoRecords
     else {
@@ -12,7 +12,7 @@ sealed abstract class RecordFormat(val name: String) extends Serializable {
       body.file.fold(read(piece, place))(read(_, place))
     }
 
-  /** Refuses a body whose beginning shows that it is something else, such as a page of HTML. */
+  /** Rejects a body whose beginning shows that it is something else, such as an HTML page. */
   private[record] def refuse(body: Piece): Unit
 
   /** The records of a body in memory, or of a block. */
@@ -28,16 +28,16 @@ sealed abstract class RecordFormat(val name: String) extends Serializable {
     found
   }
 
-  /** The format of the blocks that a [[PageScan]] makes of such bodies. */
+  /** The format of the blocks that a [[PageScan]] creates from such bodies. */
   private[epochal] def ofBlocks: RecordFormat
 
-  /** Describes how lines are split, for those that read blocks later; None where records do not stand in lines. */
+  /** Describes how lines are split, for readers of blocks; None if records are not lines. */
   private[epochal] def lines: Option[String]
 }
 
 object RecordFormat {
 
-  /** Records that stand in lines. */
+  /** Formats with one record per line. */
   sealed abstract class OfLines(name: String) extends RecordFormat(name) {
 
     override private[epochal] def read(piece: Piece, place: String): LineRecords
@@ -45,23 +45,23 @@ object RecordFormat {
     final override private[record] def read(file: BodyFile, place: String): Records =
       new PiecedRecords(new LinePieces(file, this), read(_, place))
 
-    /** The body, in pieces that memory can hold. */
+    /** The body, in pieces that fit into memory. */
     final private[record] def pieces(body: Body): Iterator[Piece] =
       body.file.fold[Iterator[Piece]](Iterator.single(body.piece))(new LinePieces(_, this))
 
-    /** What a block needs before lines of this piece. */
+    /** The bytes that a block needs before lines of this piece. */
     private[record] def front(piece: Piece): Array[Byte]
 
-    /** How many bytes of a piece are whole lines for sure, where the body goes on behind it. */
+    /** The number of bytes of a piece that are certainly whole lines, when the body continues after it. */
     private[record] def whole(piece: Piece): Int
   }
 
-  /** One JSON value that holds an array of records.
+  /** A JSON value that contains an array of records.
     *
     * @param pointer
     *   JSON Pointer to the array
     * @param mayMiss
-    *   whether nothing, or null, in its place is an array without records
+    *   whether a missing array, or null in its place, is an empty array
     */
   final case class Json(pointer: String, mayMiss: Boolean = false) extends RecordFormat("JSON") {
 
@@ -82,10 +82,10 @@ object RecordFormat {
     override private[epochal] def lines: Option[String] = None
   }
 
-  /** JSON values, each on its line.
+  /** One JSON value per line.
     *
     * @param tolerant
-    *   whether a line that is no JSON is a record, and not a fault of the body
+    *   whether a line that is not JSON is a record that does not fit, rather than an error of the body
     */
   final case class Ndjson(tolerant: Boolean) extends OfLines("JSON") {
 
@@ -102,7 +102,7 @@ object RecordFormat {
       end
     }
 
-    /** A block has only lines that were taken for records. */
+    /** A block has only lines that were accepted as records. */
     override private[epochal] def ofBlocks: RecordFormat = Ndjson(tolerant = true)
 
     override private[epochal] def lines: Option[String] = Some("ndjson")
@@ -111,7 +111,7 @@ object RecordFormat {
   /** Lines of fields (RFC 4180).
     *
     * @param header
-    *   whether the first line of each body names the fields; without it they are the columns in their order
+    *   whether the first line of each body names the fields; without it they are the columns in order
     * @param separator
     *   an ASCII character
     * @param nullText
@@ -123,13 +123,13 @@ object RecordFormat {
 
     override private[epochal] def read(piece: Piece, place: String): LineRecords = new CsvRecords(piece, this, place)
 
-    /** The header; without one an empty line, so that what follows is not taken for a byte order mark. */
+    /** The header; without one an empty line, so that the next bytes are not taken for a byte order mark. */
     override private[record] def front(piece: Piece): Array[Byte] = {
       val line = split(piece)
       (if (header && line.next()) line.bytes else Array.emptyByteArray) :+ '\n'.toByte
     }
 
-    /** The last line may go on behind the piece, within quotes or not. So it does not count, even if it is the only one. */
+    /** The last line may continue after the piece, within quotes or not. So it does not count, even if it is the only one. */
     override private[record] def whole(piece: Piece): Int = {
       val line = split(piece)
       var first = -1
@@ -148,8 +148,8 @@ object RecordFormat {
   }
 }
 
-/** The lines of a body that lies in a file, in pieces that memory can hold. A piece has whole lines, and is valid until the next one
-  * is taken.
+/** The lines of a body in a file, in pieces that fit into memory. A piece has whole lines, and is valid until the next one is
+  * taken.
   */
 final private[record] class LinePieces(file: BodyFile, format: RecordFormat.OfLines) extends Iterator[Piece] {
   import LinePieces.MaxBytes
@@ -167,15 +167,17 @@ final private[record] class LinePieces(file: BodyFile, format: RecordFormat.OfLi
     piece
   }
 
-  /** @param most
-    *   bytes of the file
+  /** Reads the next piece.
+    *
+    * @param most
+    *   maximum number of the file's bytes
     */
   @scala.annotation.tailrec
   private def from(most: Int): Piece = {
     val count = math.min(most, file.length - at)
     val end = front.length + count
     if (bytes.length < end) {
-      bytes = Array.emptyByteArray // The two need not be there at the same time.
+      bytes = Array.emptyByteArray // Frees the old array before the new one is allocated.
       bytes = new Array[Byte](end)
     }
     System.arraycopy(front, 0, bytes, 0, front.length)
@@ -192,6 +194,6 @@ final private[record] class LinePieces(file: BodyFile, format: RecordFormat.OfLi
 
 private object LinePieces {
 
-  /** Of a line. A quote that is never closed would have memory take the rest of the response. */
+  /** The maximum size of a line. With a quote that is never closed, memory would take the rest of the response. */
   private val MaxBytes = 128 << 20
 }

@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.spark.{ArrayRow, CsvRowParser, JsonRowParser}
 
-/** The rows of one task: each record of its pages, and what the mode makes of one that does not fit. One thread at a time.
+/** The rows of one task: each record of its pages, with the mode's handling of records that do not fit. One thread at a time.
   *
   * @param place
   *   where the records come from, for an error
@@ -26,7 +26,7 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
   /** Moves to the next row, if there is one.
     *
     * @throws EpochalException
-    *   RECORD_INVALID, or what the pages throw
+    *   RECORD_INVALID, or any error of the pages
     */
   def next(): Boolean = {
     var found = false
@@ -36,10 +36,10 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
 
   def row: InternalRow = current
 
-  /** Records that did not fit. */
+  /** The number of records that did not fit. */
   def malformed: Long = misfits
 
-  /** Whether the record gives a row. */
+  /** Whether the record becomes a row. */
   private def take(): Boolean =
     if (columns.none) {
       pages.records.pass()
@@ -50,7 +50,7 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
       current != null
     }
 
-  /** The record as a row; null: it gives none. */
+  /** The record as a row; null if it becomes none. */
   @scala.annotation.tailrec
   private def made(): InternalRow = {
     var failure: Throwable = null
@@ -90,16 +90,16 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
 
   private def isTooLarge: Boolean = limited && pages.records.size > largest
 
-  /** Only the beginning of it is kept. */
+  /** Only the beginning of the record is kept. */
   private def tooLarge(): InternalRow = unfit(
     columns.empty,
     Arrays.copyOf(pages.records.bytes, largest.toInt),
     s"it has ${pages.records.size} bytes, and maxRecordBytes is $largest")
 
-  /** What the mode makes of a record; null: nothing.
+  /** Applies the mode to a record that does not fit; null: no row.
     *
     * @param row
-    *   what of it fits, NULL in the other columns
+    *   the columns that fit, NULL in the others
     * @param reason
     *   by names and types, without a value
     */
@@ -127,23 +127,23 @@ private object RecordRows {
 /** The columns that a query needs.
   *
   * @param schema
-  *   the columns asked for
+  *   the selected columns
   * @param timeZone
-  *   the session's: a text that names no zone is a time there
+  *   the session's, for texts without a zone
   */
 final private[epochal] case class RecordReading(schema: StructType, timeZone: String)
 
-/** Where the records of a page came from. */
+/** The origin of a page's records. */
 private[epochal] trait RecordOrigin {
 
-  /** The value of the column of that name, as Spark holds it in rows; null where it is not known. */
+  /** The value of a column, in Spark's internal form; null if it is unknown. */
   def value(column: String): Any
 }
 
-/** The columns of a task's rows: fields of records, and those that stand apart from them. Made in the task. One thread at a time.
+/** The columns of a task's rows: fields of records, and columns with other values. Created in the task. One thread at a time.
   *
   * @param ofTask
-  *   what is the same for all rows, by the names of columns
+  *   values that are the same for all rows, by column name
   */
 final private[epochal] class RecordColumns(
     reading: RecordReading,
@@ -160,21 +160,21 @@ final private[epochal] class RecordColumns(
   private var origin: RecordOrigin = _
   private var originValues = valuesOf(null)
 
-  /** Whether rows need nothing of a record. */
+  /** Whether rows need no value from the record. */
   val none: Boolean = schema.isEmpty && rules.prunable
 
   lazy val json: JsonRowParser = new JsonRowParser(schema, reading.timeZone, apart, unknown)
 
   lazy val csv: CsvRowParser = new CsvRowParser(schema, reading.timeZone, apart, unknown)
 
-  /** The first column that must have a value, and has none; -1: all have. */
+  /** The first NOT NULL column without a value; -1 if there is none. */
   def lacking(row: InternalRow): Int = {
     var i = 0
     while (i < required.length && !row.isNullAt(required(i))) i += 1
     if (i < required.length) required(i) else -1
   }
 
-  /** A row without any value. */
+  /** A row of NULLs. */
   def empty: InternalRow = ArrayRow(new Array[Any](schema.length))
 
   def name(column: Int): String = schema(column).name
@@ -182,7 +182,7 @@ final private[epochal] class RecordColumns(
   def setCorrupt(row: InternalRow, record: => Array[Byte]): Unit =
     if (corrupt >= 0) row.update(corrupt, UTF8String.fromBytes(record))
 
-  /** Fills in where the record came from. */
+  /** Fills in the columns of the record's origin. */
   def setOrigin(row: InternalRow, from: Option[RecordOrigin]): Unit = if (ofOrigin.length > 0) {
     val known = from.orNull
     if (known ne origin) {

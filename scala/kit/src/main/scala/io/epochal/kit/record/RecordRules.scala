@@ -6,7 +6,7 @@ import org.apache.spark.sql.types._
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 
-/** What becomes of a record that does not fit the schema. */
+/** The handling of records that do not fit the schema. */
 sealed trait RecordMode extends Serializable
 
 object RecordMode {
@@ -14,23 +14,23 @@ object RecordMode {
   /** The query fails. */
   case object FailFast extends RecordMode
 
-  /** It gives no row, and is counted. */
+  /** The record becomes no row, and is counted. */
   case object DropMalformed extends RecordMode
 
-  /** It gives a row with what fits, and with all of it, as it came, in a column.
+  /** The record becomes a row with the values that fit, and with the whole record, unchanged, in a column.
     *
     * @param column
-    *   its name
+    *   the column's name
     */
   final case class Permissive(column: String) extends RecordMode
 }
 
-/** How records become rows.
+/** The rules by which records become rows.
   *
   * @param unknown
-  *   the column that takes the fields without a column
+  *   the column for fields without a column
   * @param origin
-  *   columns that say where a record came from
+  *   columns for a record's origin
   * @param maxBytes
   *   the largest record; a larger one does not fit
   */
@@ -42,18 +42,16 @@ final case class RecordRules(
     maxBytes: Option[Long] = None
 ) {
 
-  /** The column that takes a record which does not fit. */
+  /** The column for a record that does not fit. */
   def corrupt: Option[String] = mode match {
     case RecordMode.Permissive(column) => Some(column)
     case _                             => None
   }
 
-  /** The columns that are no fields of a record, in the order in which they follow those that are. */
+  /** The columns that are not fields of a record, in the order in which they follow the fields. */
   def apart: Seq[StructField] = (corrupt ++ unknown).map(StructField(_, StringType)).toSeq ++ origin
 
-  /** Whether columns that a query does not use can be left out, and change neither which records give rows nor what is in
-    * the other columns.
-    */
+  /** Whether unused columns can be pruned without changing which records become rows or the values of the other columns. */
   def prunable: Boolean = mode == RecordMode.FailFast && unknown.isEmpty && !byPosition
 
   private def byPosition: Boolean = format match {
@@ -62,7 +60,7 @@ final case class RecordRules(
   }
 }
 
-/** Checks the columns that the user gave against what a format can hold.
+/** Checks the user's columns against a format's types.
   *
   * @param source
   *   the source's name, for errors
@@ -72,12 +70,14 @@ final private[epochal] class RecordSchema(source: String) {
   def parse(ddl: String): Either[EpochalException, StructType] =
     Try(StructType.fromDDL(ddl)).toEither.left.map(e => invalid(ddl, Redaction.text(e.getMessage.linesIterator.next())))
 
-  /** @param declared
-    *   from `.schema(...)`, or what the option was read as
+  /** Validates a schema.
+    *
+    * @param declared
+    *   from `.schema(...)`, or parsed from the option
     * @param option
     *   the option `schema`
     * @return
-    *   the columns of the records, and after them those that stand apart and are not among them
+    *   the columns of the records, and after them the other columns that are not among them
     */
   def of(declared: StructType, option: Option[String], rules: RecordRules): Either[EpochalException, StructType] = {
     val problem = option
@@ -112,7 +112,7 @@ final private[epochal] class RecordSchema(source: String) {
           s"under {option:mode=PERMISSIVE} the column '${field.name}' is NULL where it does not fit, and cannot be NOT NULL"))
   }
 
-  /** NOT NULL is kept, and checked in every record, for columns; inside of them a record can always lack a value. */
+  /** NOT NULL is kept, and checked in every record, for columns; nested fields are always nullable. */
   private def nullable[T <: DataType](kind: T): T = (kind match {
     case struct: StructType =>
       StructType(struct.map(f => StructField(f.name, nullable(f.dataType), nullable = true, f.metadata)))
@@ -136,7 +136,7 @@ final private[epochal] class RecordSchema(source: String) {
     case other                            => Some(place -> other)
   }
 
-  // By name, and not by class, what Spark 4.0 does not have yet.
+  // By name, not by class: Spark 4.0 lacks some of these.
   private def supported(kind: DataType): Boolean = kind match {
     case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType | BinaryType => true
     case DateType | TimestampType | TimestampNTZType | CalendarIntervalType | VariantType                  => true

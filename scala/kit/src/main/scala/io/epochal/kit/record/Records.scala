@@ -4,43 +4,43 @@ import org.apache.spark.sql.catalyst.InternalRow
 
 import io.epochal.kit.spark.Examined
 
-/** Steps through the records of a body, or of a piece of one. Each record is taken by one of `row`, `pass` and `examine`; `examine`
-  * may also follow `row`.
+/** Iterates over the records of a body, or of a part of one. Each record is taken by one of `row`, `pass` and `examine`;
+  * `examine` may also follow `row`.
   *
-  * Where the bytes are not what the format says, any step may throw a
-  * [[com.fasterxml.jackson.core.JsonProcessingException]]: the body broke off, or is something else altogether.
+  * If the bytes are not in the declared format, any step may throw a [[com.fasterxml.jackson.core.JsonProcessingException]]:
+  * the body is truncated, or is something else.
   */
 private[epochal] trait Records {
 
   /** Moves to the next record, if there is one. */
   def next(): Boolean
 
-  /** Passes over the record. */
+  /** Skips the record. */
   def pass(): Unit
 
   /** The record as a row.
     *
     * @throws Exception
-    *   of many classes, where it does not fit
+    *   of many classes, if it does not fit
     */
   def row(columns: RecordColumns): InternalRow
 
-  /** What of the record fits, and what does not. */
+  /** The values of the record that fit, and a description of those that do not. */
   def examine(columns: RecordColumns): Examined
 
-  /** The record's bytes, once it was taken. */
+  /** The record's bytes, after it was taken. */
   def bytes: Array[Byte]
 
-  /** Their number. */
+  /** The number of the record's bytes. */
   def size: Int
 
-  /** Reads on to the end of the body, as a check. */
+  /** Reads to the end of the body, as a check. */
   def finish(): Unit
 
-  /** Passes over at most `n` records.
+  /** Skips at most `n` records.
     *
     * @return
-    *   how many there were
+    *   the number of skipped records
     */
   final def skip(n: Long): Long = {
     var skipped = 0L
@@ -52,7 +52,7 @@ private[epochal] trait Records {
   }
 }
 
-/** The records of a body that is absent: there are none. */
+/** The records of an absent body: none. */
 private[epochal] object NoRecords extends Records {
   override def next(): Boolean = false
   override def pass(): Unit = ()
@@ -66,9 +66,9 @@ private[epochal] object NoRecords extends Records {
 /** The records of a body that is read piece by piece.
   *
   * @param pieces
-  *   each is of whole records, and of no use any more when the next is taken
+  *   of whole records; each is invalid once the next is taken
   * @param open
-  *   stands before the first record of a piece
+  *   returns a piece's records, positioned before the first
   */
 final private[record] class PiecedRecords(pieces: Iterator[Piece], open: Piece => Records) extends Records {
   private var current: Records = NoRecords
@@ -96,29 +96,29 @@ final private[record] class PiecedRecords(pieces: Iterator[Piece], open: Piece =
   }
 }
 
-/** What one task reads: records, page after page. Used by the task's own thread only. */
+/** The records that one task reads, page after page. Used by the task's own thread only. */
 private[epochal] trait Pages extends AutoCloseable {
 
   /** The records of the page. */
   def records: Records
 
-  /** Where the page came from; None: it is unknown, or no column holds it. */
+  /** The page's origin; None: it is unknown, or no column holds it. */
   def origin: Option[RecordOrigin]
 
-  /** The number of the record that `next` stopped at. */
+  /** The number of the current record. */
   def index: Long
 
-  /** How many pages were read. */
+  /** The number of pages read. */
   def count: Long
 
   /** Moves to the next record, if there is one. */
   def next(): Boolean
 
-  /** Whether the page was not what it should be, and has been replaced: it stands at the same record then. */
+  /** Whether the page was invalid and has been replaced: the new one is at the same record. */
   def replaced(): Boolean = false
 }
 
-/** Pages that a [[PageScan]] has read before, so that each is known to be whole. */
+/** Pages that a [[PageScan]] has read before, and so verified. */
 abstract private[epochal] class ScannedPages extends Pages {
   private var current: Records = NoRecords
   private var first = 0L
@@ -129,7 +129,7 @@ abstract private[epochal] class ScannedPages extends Pages {
   /** Opens the next page; false after the last. */
   protected def nextPage(): Boolean
 
-  /** Stands before `take` records of a page, after its first `skip`; `index` is the number of the first of them. */
+  /** Positions before `take` records of a page, after its first `skip`; `index` is the number of the first of them. */
   final protected def open(page: Records, index: Long, skip: Int, take: Int): Unit = {
     current = page
     first = index

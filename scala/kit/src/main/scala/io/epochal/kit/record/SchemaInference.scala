@@ -13,7 +13,7 @@ import io.epochal.kit.source.InitialOffset
 /** The schema that Spark's own readers infer from a page. */
 private[epochal] object SchemaInference {
 
-  /** Has Spark look at the first records of a page.
+  /** Runs Spark's inference over the first records of a page.
     *
     * @param place
     *   where the page came from, for errors
@@ -30,7 +30,7 @@ private[epochal] object SchemaInference {
       .toVector
     format match {
       case _ if texts.isEmpty => Left("it has no records")
-      // Spark makes numbers of texts of any length here.
+      // Here Spark parses numbers from texts of any length.
       case _: RecordFormat.Csv if texts.exists(hasLongNumber) =>
         Left(s"it has a number of more than $MaxDigits digits")
       case csv: RecordFormat.Csv =>
@@ -42,7 +42,7 @@ private[epochal] object SchemaInference {
   private def withFields(schema: StructType): Either[String, StructType] =
     Either.cond(schema.nonEmpty, schema, "its records have no fields")
 
-  /** Remembers the schema in the stream's part of the checkpoint; once it is there, another one is refused.
+  /** Stores the schema in the stream's part of the checkpoint; later runs reject a different one.
     *
     * @param source
     *   its name, for an error
@@ -84,7 +84,7 @@ private[epochal] object SchemaInference {
 
   private val FileName = "inferred-schema"
 
-  /** Records of the page that are looked at. */
+  /** The number of records that inference reads. */
   private val MaxRecords = 1000
   private val MaxDigits = 1000
 }

@@ -3,15 +3,14 @@ package io.epochal.kit.record
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
-/** The options of records that formats share: what becomes of one that does not fit the schema, and what separates the fields of
-  * CSV.
+/** The record options that formats share: the mode for records that do not fit the schema, and the field separator of CSV.
   *
   * @param modeName
-  *   what the format calls the mode
+  *   the format's name for the mode
   * @param standard
-  *   the mode where none is given
+  *   the default mode
   * @param csv
-  *   the option, with its value, that asks for CSV
+  *   the option, with its value, that selects CSV
   */
 final private[epochal] class SharedRecordOptions(modeName: String, standard: String, csv: String) {
 
@@ -48,7 +47,7 @@ final private[epochal] class SharedRecordOptions(modeName: String, standard: Str
   }
 }
 
-/** The options of records that stand alone, as lines and messages do, in JSON or CSV. */
+/** The options of standalone records, such as lines and messages, in JSON or CSV. */
 private[epochal] object LoneRecordOptions {
 
   val Schema: OptionSpec[String] = OptionSpec(
@@ -62,7 +61,9 @@ private[epochal] object LoneRecordOptions {
 
   val options: Seq[OptionSpec[_]] = Seq(Schema, shared.Mode, shared.CorruptColumn, shared.RescuedColumn, Separator)
 
-  /** @param kind
+  /** Parses the rules.
+    *
+    * @param kind
     *   json or csv
     */
   def read(values: OptionValues, kind: String): Either[EpochalException, RecordRules] =
@@ -75,7 +76,7 @@ private[epochal] object LoneRecordOptions {
       RecordRules(format, shared.mode(values), values.get(shared.RescuedColumn))
     }
 
-  /** Refuses all of them for records that are text. */
+  /** Rejects all of them for text records. */
   def unset(values: OptionValues): Either[EpochalException, Unit] = {
     val parsed = options.filterNot(_ == Separator)
     for {
@@ -86,7 +87,7 @@ private[epochal] object LoneRecordOptions {
     } yield ()
   }
 
-  /** OPTION_REQUIRED: there are no columns. */
+  /** OPTION_REQUIRED: no columns are given. */
   def lacksSchema(format: String): EpochalException = Conditions.OptionRequired(
     "format" -> format,
     "option" -> Schema.name,

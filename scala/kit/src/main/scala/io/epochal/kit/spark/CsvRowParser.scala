@@ -14,17 +14,17 @@ import io.epochal.core.error.Plural
 trait CsvFields {
   def size: Int
 
-  /** Whether the line could be split without doubt. */
+  /** Whether the line could be split unambiguously. */
   def isSplit: Boolean
 
-  /** Null: the field has no value. */
+  /** The text of a field; null if it has no value. */
   def text(field: Int): String
 
-  /** The same. */
+  /** The text of a field; null if it has no value. */
   def utf8(field: Int): UTF8String
 }
 
-/** Where the fields of a line go.
+/** The columns of a line's fields.
   *
   * @param columns
   *   for each field its column, or -1
@@ -33,20 +33,20 @@ trait CsvFields {
   */
 final class CsvLayout private[spark] (private[spark] val columns: Array[Int], private[spark] val names: Array[String])
 
-/** Rows from CSV. Texts are read by Spark's own converters, with the session's settings, as `spark.read.csv` does; a STRING
-  * column takes them as they stand.
+/** Parses CSV into rows. Spark's own converters parse the texts, with the session's settings, as `spark.read.csv` does; a
+  * STRING column takes them unchanged.
   *
-  * What is used of Spark exists from 4.0 to 4.3: the two constructors and `makeConverter`. Make one for each task, in the
+  * Uses only API that Spark has from 4.0 to 4.3: the two constructors and `makeConverter`. Create one for each task, in the
   * task.
   *
   * @param apart
-  *   columns that are no fields; they are left NULL
+  *   columns that are not fields; they stay NULL
   * @param unknown
-  *   the column of these that takes the fields without a column, as a JSON object of texts
+  *   which of these takes the fields without a column, as a JSON object of texts
   */
 final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String], unknown: Option[String]) {
 
-  /** Columns that are no fields may have types that CSV has no values for. */
+  /** Columns that are not fields may have types that CSV cannot represent. */
   private val readable = StructType(
     schema.map(field => if (apart(field.name)) field.copy(dataType = StringType) else field))
   private val spark = new UnivocityParser(readable, new CSVOptions(Map.empty[String, String], false, timeZone))
@@ -58,8 +58,10 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
   private val unknownFields = if (unknownColumn < 0) null else new UnknownFields
   private val fieldNames = schema.fieldNames.filterNot(apart)
 
-  /** @param header
-    *   the names of the fields; None: they are the columns in their order
+  /** The layout for a header.
+    *
+    * @param header
+    *   the names of the fields; None: they are the columns in order
     * @return
     *   what is wrong with the header, or the layout
     */
@@ -75,8 +77,10 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     }
   }
 
-  /** @throws Exception
-    *   of many classes, where the line does not fit
+  /** The line as a row.
+    *
+    * @throws Exception
+    *   of many classes, if the line does not fit
     */
   def row(line: CsvFields, layout: CsvLayout): InternalRow = {
     if (!line.isSplit || line.size != layout.columns.length) throw new IllegalArgumentException
@@ -91,7 +95,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     new GenericInternalRow(values)
   }
 
-  /** The line once more, with what is wrong with it. */
+  /** Parses the line again, to describe what does not fit. */
   def examine(line: CsvFields, layout: CsvLayout): Examined = {
     if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](converters.length)
@@ -119,7 +123,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     }
   }
 
-  /** The value, unless it is infinite because the number is beyond the range of its type. */
+  /** The value, unless it is infinite because the number exceeds the range of its type. */
   private def exact(text: String, value: Any): Any = value match {
     case double: Double if double.isInfinite && text.exists(ExactParser.isDigit) => throw new InexactValueException
     case float: Float if float.isInfinite && text.exists(ExactParser.isDigit)    => throw new InexactValueException

@@ -6,21 +6,21 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.{SparkSession, classic}
 import org.apache.spark.{SparkConf, SparkEnv}
 
-/** The configuration that the driver was started with. No session reads or changes it: neither a client of Spark Connect
-  * nor `SET` does. To be asked from any thread.
+/** The configuration that the driver was started with. No session can change it, neither a Spark Connect client nor `SET`. Any
+  * thread may call it.
   */
 private[epochal] object DriverConf {
 
-  /** None also where no Spark runs. */
+  /** None also if Spark is not running. */
   def get(name: String): Option[String] = conf.flatMap(_.getOption(name))
 
-  /** Sets what later sessions begin with. What they have set themselves stays. */
+  /** Sets the default of later sessions. Values that they have set themselves stay. */
   def set(name: String, value: String): Unit = conf.foreach(_.set(name, value))
 
-  /** The server that runs other users' statements on this driver; None on a driver of one user.
+  /** The server that runs other users' statements on this driver; None on a driver with one user.
     *
-    * A server that was started by its main class or by Spark's plugin is known by that; one that a program started is known
-    * by what its class holds.
+    * A server started by its main class or by Spark's plugin is recognised by those settings; one that a program started, by
+    * its class's state.
     */
   def server: Option[String] =
     servers.collectFirst {
@@ -50,10 +50,12 @@ private[epochal] object DriverConf {
     )
   )
 
-  /** @param holder
+  /** A kind of server.
+    *
+    * @param holder
     *   the Scala object that starts it
     * @param field
-    *   of the holder; null until it was started
+    *   of the holder; null until it is started
     */
   final private class Server(val name: String, val plugin: String, val main: String, holder: String, field: String) {
 
@@ -66,7 +68,7 @@ private[epochal] object DriverConf {
   }
 }
 
-/** Hadoop's configuration as Spark itself uses it for a query's checkpoint: with what the session sets. */
+/** Hadoop's configuration as Spark uses it for a query's checkpoint, including the session's settings. */
 object SessionHadoop {
 
   def configuration: Configuration = SparkSession.active match {

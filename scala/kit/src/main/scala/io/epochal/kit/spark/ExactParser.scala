@@ -4,10 +4,10 @@ import com.fasterxml.jackson.core.util.JsonParserDelegate
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 
-/** Reads values of JSON for Spark's converters, and refuses those that would become others: a number beyond the range of its
-  * type, which Java reads as infinite, and half of a surrogate pair, which UTF-8 has no bytes for.
+/** Parses JSON values for Spark's converters, and rejects values that would change: a number beyond the range of its type,
+  * which Java reads as infinite, and half of a surrogate pair, which UTF-8 cannot encode.
   *
-  * `Infinity`, as Spark allows it to be written, is no such number.
+  * `Infinity`, which Spark accepts, is not rejected.
   */
 final private[spark] class ExactParser(parser: JsonParser) extends JsonParserDelegate(parser) {
   import ExactParser._
@@ -56,11 +56,11 @@ private[spark] object ExactParser {
   }
 }
 
-/** A value that its type cannot hold as it is written. */
+/** A value that its type cannot represent exactly. */
 final private[spark] class InexactValueException extends RuntimeException(null, null, false, false)
 
-/** Tells numbers that a DECIMAL column may be meant to hold from those that exist to waste time: what is made of `9e99999999`, or of
-  * millions of digits, takes minutes, though no column has room for it. To be asked before any arithmetic.
+/** Detects numbers that exist to waste time: evaluating `9e99999999`, or millions of digits, takes minutes, and no DECIMAL
+  * column can hold the result. Must be checked before any arithmetic.
   */
 private[spark] object DecimalText {
 
@@ -69,8 +69,10 @@ private[spark] object DecimalText {
   private val MaxLength = 2000
   private val ExponentDigits = 4
 
-  /** @param parser
-    *   stands at the value
+  /** Whether the current number is safe to evaluate.
+    *
+    * @param parser
+    *   is at the value
     */
   def isBounded(parser: JsonParser): Boolean = parser.currentToken match {
     case JsonToken.VALUE_NUMBER_FLOAT | JsonToken.VALUE_STRING =>
@@ -81,7 +83,7 @@ private[spark] object DecimalText {
 
   def isBounded(text: String): Boolean = text.length <= MaxLength && isBounded(text: CharSequence)
 
-  /** Whether an exponent, where there is one, is small; what is no number is for others to refuse. */
+  /** Whether the exponent, if any, is small; other code rejects texts that are not numbers. */
   private def isBounded(text: CharSequence): Boolean = {
     var i = text.length - 1
     while (i >= 0 && text.charAt(i) != 'e' && text.charAt(i) != 'E') i -= 1
@@ -106,11 +108,11 @@ private[spark] object DecimalText {
   }
 }
 
-/** A record that was read once more, value by value.
+/** A record that was parsed again, value by value.
   *
   * @param row
-  *   what fits; columns whose value does not fit are NULL
+  *   the values that fit; columns whose value does not fit are NULL
   * @param reason
-  *   what does not fit, by names and types: no value is in it. None where everything fits
+  *   what does not fit, by names and types, without values. None if everything fits
   */
 final case class Examined(row: InternalRow, reason: Option[String])

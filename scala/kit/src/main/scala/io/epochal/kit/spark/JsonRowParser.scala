@@ -15,19 +15,19 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.json.{Json, JsonScan}
 
-/** Parses records of JSON into rows. Types, formats and the session's settings mean what they mean in `spark.read.json`: every value is read by
-  * Spark's own parser, but where it is written so plainly that there is no doubt what that makes of it ([[PlainValue]]).
-  * The loop over a record's fields is ours.
+/** Parses JSON records into rows. Types, formats and the session's settings mean the same as in `spark.read.json`: Spark's own
+  * parser reads every value, except plain ones whose result is certain ([[PlainValue]]). The loop over a record's fields is
+  * ours.
   *
-  * What is used of Spark exists from 4.0 to 4.3: the two constructors and `makeConverter`. Make one for each task, in the
+  * Uses only API that Spark has from 4.0 to 4.3: the two constructors and `makeConverter`. Create one for each task, in the
   * task: Spark's settings are read here.
   *
   * @param timeZone
-  *   the session's, for texts that name none
+  *   the session's, for texts without a zone
   * @param apart
-  *   columns that are no fields of a record; they are left NULL
+  *   columns that are not fields of a record; they stay NULL
   * @param unknown
-  *   the column of these that takes the fields without a column, as a JSON object
+  *   which of these takes the fields without a column, as a JSON object
   */
 final class JsonRowParser(
     schema: StructType,
@@ -50,26 +50,26 @@ final class JsonRowParser(
   private val unknownColumn = unknown.fold(-1)(schema.fieldNames.indexOf(_))
   private val unknownFields = if (unknownColumn < 0) null else new UnknownFields
 
-  /** The record as a row, which is good as long as the scanned bytes are. Of two fields with one name the last counts.
+  /** The record as a row, which is valid as long as the scanned bytes. Of duplicate fields the last counts.
     *
     * @param scan
-    *   stands at the record's first byte, and afterwards behind its last one
+    *   is at the record's first byte, and afterwards after its last one
     * @return
-    *   null: the record is in doubt, and `scan` stands anywhere
+    *   null: the record is in doubt, and the position of `scan` is undefined
     * @throws Exception
-    *   of many classes, where a value does not fit its column
+    *   of many classes, if a value does not fit its column
     */
   def row(scan: JsonScan): InternalRow = {
     val values = new Array[Any](names.length)
     if (unknownFields == null && scan.next() == '{' && fields(scan, values)) new GenericInternalRow(values) else null
   }
 
-  /** The record as a row of its own. Of two fields with one name the last counts.
+  /** The record as a separate row. Of duplicate fields the last counts.
     *
     * @param parser
-    *   stands at the record's opening brace, and afterwards at its closing one
+    *   is at the record's opening brace, and afterwards at its closing one
     * @throws Exception
-    *   of many classes, where the record does not fit the schema or is no JSON
+    *   of many classes, if the record does not fit the schema or is not JSON
     */
   def row(parser: JsonParser): InternalRow = {
     if (unknownFields != null) unknownFields.clear()
@@ -89,11 +89,11 @@ final class JsonRowParser(
     new GenericInternalRow(values)
   }
 
-  /** Parses the record again, value by value, to describe what does not fit: the column, its type, and the kind of value found. Slow:
-    * each value gets a parser of its own, so that one that does not fit spoils no other.
+  /** Parses the record again, value by value, to describe what does not fit: the column, its type, and the kind of value found.
+    * Slow: each value gets its own parser, so that one misfit does not affect the others.
     *
     * @param record
-    *   its bytes and no others, in UTF-8
+    *   exactly its bytes, in UTF-8
     */
   def examine(record: Array[Byte]): Examined = {
     if (unknownFields != null) unknownFields.clear()
@@ -109,7 +109,9 @@ final class JsonRowParser(
     Examined(new GenericInternalRow(values), reason)
   }
 
-  /** @return
+  /** Parses the fields into `values`.
+    *
+    * @return
     *   false: in doubt
     */
   private def fields(scan: JsonScan, values: Array[Any]): Boolean = {
@@ -137,7 +139,7 @@ final class JsonRowParser(
     sure
   }
 
-  /** The column of the name that stands here. */
+  /** The column of the next name. */
   private def nameAt(scan: JsonScan, expected: Int): Int =
     if (expected < quoted.length && quoted(expected) != null && scan.take(quoted(expected))) expected
     else {
@@ -169,7 +171,7 @@ final class JsonRowParser(
       converter(new ExactParser(parser))
     }
 
-  /** Takes the values that fit, NULL in place of the others.
+  /** Takes the values that fit, with NULL in place of the others.
     *
     * @return
     *   the first misfit
@@ -217,7 +219,7 @@ final class JsonRowParser(
     if (unknownFields != null) unknownFields.add(parser)
     else { val _ = parser.skipChildren() }
 
-  /** Fields mostly come in the order of the columns. */
+  /** Fields usually come in the order of the columns. */
   private def columnOf(name: String, expected: Int): Int =
     if (expected < names.length && name == names(expected)) expected
     else {
@@ -228,7 +230,7 @@ final class JsonRowParser(
 
 private object JsonRowParser {
 
-  /** Spark's parser, which refuses numbers that DECIMAL columns of any depth are never meant to hold. */
+  /** Spark's parser, with a check that rejects excessive numbers for DECIMAL columns at any depth. */
   final private class BoundedParser(schema: StructType, options: JSONOptions)
       extends JacksonParser(schema, options, false) {
 
@@ -238,7 +240,7 @@ private object JsonRowParser {
         case _: DecimalType =>
           parser => {
             if (parser.currentToken == JsonToken.FIELD_NAME)
-              parser.nextToken(): Unit // Of a field within a struct or map.
+              parser.nextToken(): Unit // The name of a field within a struct or map.
             if (!DecimalText.isBounded(parser)) throw new InexactValueException
             converter(parser)
           }
@@ -251,7 +253,7 @@ private object JsonRowParser {
   private val Absent = -1
   private val InDoubt = -2
 
-  /** A name as it is mostly written; null where it has to be written in another way. */
+  /** A name in its usual JSON form; null if it needs escapes. */
   private def quoted(name: String): Array[Byte] =
     if (name == null || name.exists(c => c < ' ' || c == '"' || c == '\\')) null else s"\"$name\"".getBytes(UTF_8)
 
@@ -259,7 +261,7 @@ private object JsonRowParser {
     try Some(Using.resource(Json.factory.createParser(text))(body))
     catch { case _: JsonProcessingException => None }
 
-  /** The value that the parser stands at, which is then at its last token. */
+  /** Copies the current value; the parser is then at its last token. */
   private def bytes(parser: JsonParser): Array[Byte] = {
     val begin = parser.currentTokenLocation()
     parser.skipChildren()
@@ -268,7 +270,7 @@ private object JsonRowParser {
     Arrays.copyOfRange(text, begin.getByteOffset.toInt, parser.currentLocation().getByteOffset.toInt)
   }
 
-  /** What is in an object, or in an array (without names); nothing, where the value is something else. */
+  /** The members of an object, or of an array (without names); empty for other values. */
   private def members(value: Array[Byte], kind: JsonToken): Seq[(String, Array[Byte])] =
     parsing(value) { parser =>
       if (parser.nextToken() != kind) Vector.empty
@@ -297,7 +299,7 @@ private object JsonRowParser {
 
   private def isTooLarge(parser: JsonParser): Boolean = Try(new ExactParser(parser).getDoubleValue).isFailure
 
-  /** One value, and nothing after it. */
+  /** Whether the text is one value, with nothing after it. */
   private def isJson(text: Array[Byte]): Boolean = parsing(text) { parser =>
     parser.nextToken()
     parser.skipChildren()

@@ -10,10 +10,10 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.kit.spark.memory.BinaryRow
 
-/** Rows as JSON objects, one after the other and with nothing between them, written by Spark's own generator as `to_json`
-  * does, times in UTC and to the microsecond.
+/** Writes rows as JSON objects without separators, using Spark's own generator as `to_json` does, with times in UTC and in
+  * microseconds.
   *
-  * What is used of Spark exists from 4.0 to 4.3. Make one in the task: Spark's settings are read here.
+  * Uses only API that Spark has from 4.0 to 4.3. Create it in the task: Spark's settings are read here.
   *
   * @param ignoreNullFields
   *   whether NULLs are left out
@@ -29,10 +29,10 @@ final class JsonRowWriter(schema: StructType, ignoreNullFields: Boolean, out: Wr
     "_corrupt_record")
   private var generator = fresh()
 
-  /** When it has returned, all of the object is in `out`.
+  /** Writes one row. On return, the whole object is in `out`.
     *
     * @throws Exception
-    *   of many classes, where a value has no form in JSON; `out` may then have a part of the row
+    *   of many classes, if a value has no JSON form; `out` may then hold a part of the row
     */
   def write(row: InternalRow): Unit =
     try {
@@ -47,13 +47,13 @@ final class JsonRowWriter(schema: StructType, ignoreNullFields: Boolean, out: Wr
   private def fresh(): JacksonGenerator = new JacksonGenerator(schema, out, options)
 }
 
-/** Rows as JSON with NULLs, one at a time, as [[JsonRowWriter]] writes them. Make one in the task. */
+/** Rows as JSON with NULLs, one at a time, written by [[JsonRowWriter]]. Create it in the task. */
 final class RowJson(schema: StructType) {
 
   private val out = new CharArrayWriter
   private lazy val writer = new JsonRowWriter(schema, ignoreNullFields = false, out)
 
-  /** One object. A row that Spark cannot write gives one that says why. */
+  /** One object. If Spark cannot write the row, the object holds the reason. */
   def apply(row: BinaryRow): String =
     try {
       out.reset()

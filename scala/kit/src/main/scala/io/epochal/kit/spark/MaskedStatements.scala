@@ -16,16 +16,18 @@ import org.apache.spark.sql.{SparkSession, SparkSessionExtensions, classic}
 
 import io.epochal.core.error.Redaction
 
-/** Keeps what statements of SQL give to a format out of plans, events and job descriptions. */
+/** Keeps options in SQL statements out of plans, events and job descriptions. */
 private[epochal] object MaskedStatements {
   private val Description = "spark.job.description"
 
-  /** @param isMasked
+  /** Installs the masking.
+    *
+    * @param isMasked
     *   by a format's name
     * @param seen
-    *   takes the format's name and the names of the options that a statement gives to it, before its plan is printed
+    *   takes the format's name and the names of the options in a statement, before its plan is printed
     * @param secrets
-    *   the parts of a statement's text that are masked
+    *   the parts of a statement's text to mask
     */
   def install(
       extensions: SparkSessionExtensions,
@@ -43,14 +45,14 @@ private[epochal] object MaskedStatements {
     extensions.injectResolutionRule(session => new PlanObserver(_ => maskDescription(session.sparkContext, secrets)))
   }
 
-  /** Where a program runs SQL, the description of the thread's jobs is the statement's text. */
+  /** If a program runs SQL, the description of the thread's jobs is the statement's text. */
   private def maskDescription(context: SparkContext, secrets: Regex): Unit =
     Option(context.getLocalProperty(Description)).filter(secrets.findFirstIn(_).nonEmpty).foreach { text =>
       context.setLocalProperty(Description, secrets.replaceAllIn(text, Matcher.quoteReplacement(Redaction.Mask)))
     }
 }
 
-/** A rule that leaves plans as they are. Spark applies it before it prints a plan and before a statement's first job. */
+/** A rule that leaves plans unchanged. Spark applies it before it prints a plan and before a statement's first job. */
 final private class PlanObserver(observe: LogicalPlan => Unit) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     observe(plan)
@@ -67,7 +69,7 @@ final private class MaskedCommands(session: SparkSession, isMasked: String => Bo
   }
 }
 
-/** A command of Spark that shows none of its arguments: the one that creates a table prints the table's options in full. */
+/** A Spark command that shows none of its arguments: the one that creates a table prints all table options. */
 final private[spark] case class MaskedCommand(@transient command: SparkPlan) extends LeafV2CommandExec {
 
   override def output: Seq[Attribute] = command.output
@@ -79,7 +81,7 @@ final private[spark] case class MaskedCommand(@transient command: SparkPlan) ext
   override protected def stringArgs: Iterator[Any] = Iterator(Redaction.Mask)
 }
 
-/** The table that a statement creates or replaces: `CREATE TABLE … USING`, with `AS SELECT` or without. */
+/** The table that a statement creates or replaces: `CREATE TABLE … USING`, with or without `AS SELECT`. */
 private object CreatedTable {
 
   def unapply(plan: LogicalPlan): Option[TableSpec] =

@@ -6,13 +6,13 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.json.{JsonScan, PlainNumber, PlainText, PlainTime}
 
-/** Reads a value of one type from the bytes of JSON, where it is written as it mostly is: then it means what Spark's parser
-  * makes of it.
-  */
+/** Parses a value of one type from JSON bytes if it is in its usual form: the result then equals that of Spark's parser. */
 sealed abstract private[spark] class PlainValue {
 
-  /** @return
-    *   the value or null, and `scan` stands behind it; `Other`: it is written in another way, and `scan` stands anywhere
+  /** Parses a value.
+    *
+    * @return
+    *   the value or null, with `scan` after it; `Other`: it has another form, and the position of `scan` is undefined
     */
   def read(scan: JsonScan): AnyRef = if (scan.take(JsonScan.Null)) null else some(scan)
 
@@ -24,9 +24,9 @@ private[spark] object PlainValue {
   /** Sentinel: the text is not in fast-path form. */
   val Other: AnyRef = new Object
 
-  /** For a column of that type. */
+  /** The parser for a column type. */
   def of(kind: DataType): PlainValue = kind match {
-    // These may equal the type of strings, and be padded or too long.
+    // These may equal the string type, and be padded or too long.
     case _: CharType | _: VarcharType => Unknown
     case StringType                   => Text
     case IntegerType                  => Whole32
@@ -38,7 +38,7 @@ private[spark] object PlainValue {
     case _                            => Unknown
   }
 
-  /** Whether dates are read as Spark 2 read them. */
+  /** Whether dates are parsed as in Spark 2. */
   private def legacy: Boolean = SQLConf.get.getConfString("spark.sql.legacy.timeParserPolicy") == "LEGACY"
 
   /** Not even NULL is the same for all types. */
@@ -47,7 +47,7 @@ private[spark] object PlainValue {
     override protected def some(scan: JsonScan): AnyRef = Other
   }
 
-  /** A string. It lies in the scanned bytes, and is good as long as they are. */
+  /** A string in the scanned bytes, valid as long as they are. */
   private object Text extends PlainValue {
     override protected def some(scan: JsonScan): AnyRef = {
       val from = scan.at + 1

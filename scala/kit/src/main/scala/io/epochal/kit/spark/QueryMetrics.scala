@@ -12,22 +12,22 @@ import org.slf4j.LoggerFactory
 
 /** The gauges of running queries in Spark's metrics system, on the driver: `epochal.<query>.<part>.<name>`.
   *
-  * They are there from the first use of a part until its query ends; a query that starts again replaces those of its former run.
-  * A query goes by its name, else by its id; where a query of another session has that name, the later one has the beginning of
-  * its id added. Letters, digits and underscores are kept, everything else is an underscore.
+  * They exist from the first use of a part until its query ends; a restarted query replaces those of its previous run. A query
+  * appears under its name, else under its id; if a query of another session has that name, the beginning of the later one's id
+  * is appended. All characters except letters, digits and underscores become underscores.
   *
-  * Not guaranteed: a failure here is logged, and the query goes on without gauges.
+  * Not guaranteed: a failure here is logged, and the query continues without gauges.
   */
 private[epochal] object QueryMetrics {
   private val log = LoggerFactory.getLogger("io.epochal.kit.spark.QueryMetrics")
   private var ofDriver = Option.empty[DriverGauges]
 
-  /** Shows gauges of the query that runs in this thread. In any other thread it does nothing.
+  /** Publishes gauges of the query that runs in this thread. In any other thread it does nothing.
     *
     * @param part
-    *   what of the query they belong to; each word is one segment of the name
+    *   the component of the query; each word is one segment of the name
     * @param value
-    *   of the gauge with a name, whenever one of Spark's threads asks; NaN: not known
+    *   the value of a gauge by name, called by Spark's threads; NaN: unknown
     */
   def show(part: Seq[String], names: Iterable[String])(value: String => Double): Unit =
     try
@@ -41,7 +41,7 @@ private[epochal] object QueryMetrics {
 
   def word(text: String): String = text.replaceAll("[^A-Za-z0-9]+", "_")
 
-  /** A JVM may have one driver after the other. */
+  /** A JVM may run several drivers in succession. */
   private def gauges(env: SparkEnv): DriverGauges = synchronized {
     ofDriver.filter(_.env eq env).getOrElse {
       val made = new DriverGauges(env)
@@ -56,7 +56,7 @@ private[epochal] object QueryMetrics {
   }
 }
 
-/** Those of one driver. */
+/** The gauges of one driver. */
 final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener {
   import DriverGauges._
 
@@ -97,7 +97,9 @@ final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener
 
 private object DriverGauges {
 
-  /** @param label
+  /** Registered gauges.
+    *
+    * @param label
     *   of the query
     */
   final private case class Shown(query: ThreadQuery, label: String, part: String, removal: Runnable)

@@ -6,11 +6,11 @@ import java.util.concurrent.CancellationException
 
 import org.slf4j.LoggerFactory
 
-/** A stop is a stop (K18): what a stopped query's call fails with reaches Spark as an InterruptedException.
+/** Reports a query's stop to Spark as an InterruptedException (K18).
   *
-  * `StreamingQuery.stop()` interrupts the query's thread. Spark takes for a stop only the exceptions that it knows;
-  * a library below us may throw its own for an interrupt, hide it in a cause, or even clear the thread's flag. Every method that
-  * Spark calls on the query's thread runs in [[guard]]: there alone it is decided.
+  * `StreamingQuery.stop()` interrupts the query's thread. Spark recognises a stop only by certain exceptions, but a library
+  * below Epochal may throw its own for an interrupt, hide it in a cause, or even clear the thread's flag. Every method that
+  * Spark calls on the query's thread runs in [[guard]], the only place that decides.
   */
 private[epochal] object QueryStop {
   private val log = LoggerFactory.getLogger("io.epochal.kit.spark.QueryStop")
@@ -18,7 +18,7 @@ private[epochal] object QueryStop {
   /** Runs `body`.
     *
     * @throws InterruptedException
-    *   where `body` failed because it was interrupted, or while its query was being stopped; the failure is its cause
+    *   if `body` failed because it was interrupted, or while its query was stopping; the failure is its cause
     */
   def guard[A](body: => A): A =
     try body
@@ -27,7 +27,7 @@ private[epochal] object QueryStop {
       case error: Exception if flagged || isInterruption(error) || RunningQuery.stopped => throw interruption(error)
     }
 
-  /** Whether an interrupt is among the causes. Timeouts are subclasses of InterruptedIOException, and are none. */
+  /** Whether an interrupt is among the causes. Timeouts, which are subclasses of InterruptedIOException, do not count. */
   def isInterruption(error: Throwable): Boolean =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(50).exists {
       case io: InterruptedIOException                               => io.getClass == classOf[InterruptedIOException]

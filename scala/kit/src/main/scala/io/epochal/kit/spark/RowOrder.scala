@@ -6,15 +6,15 @@ import org.apache.spark.sql.execution.SparkPlan
 
 import io.epochal.core.error.EpochalException
 
-/** Whether a replay of an epoch brings the same rows in the same order to the same partitions, as far as a plan shows.
+/** Checks whether a replay of an epoch delivers the same rows in the same order to the same partitions, as far as a plan shows.
   *
   * The connector API shows a sink nothing of the plan above it, so the engine's own plan is read. A plan keeps its source's
-  * order when all it does is done row by row; these operators are known to. Whatever shuffles, groups, joins or sorts, and
-  * whatever is not known here, may bring rows in another order.
+  * order if it works row by row; the listed operators do. Operators that shuffle, group, join or sort, and unknown ones, may
+  * deliver rows in another order.
   *
-  * Not to be seen in a plan: functions that Spark takes for deterministic and that are not (any user-defined function counts
-  * as deterministic unless it says otherwise), a source that gives other rows for the same offsets or deals them out to
-  * another number of partitions, and a static table beside the stream that has changed.
+  * Not visible in a plan: functions that Spark takes for deterministic although they are not (a user-defined function counts as
+  * deterministic unless declared otherwise), a source that returns other rows for the same offsets or another number of
+  * partitions, and a changed static table beside the stream.
   */
 object RowOrder {
 
@@ -38,8 +38,10 @@ object RowOrder {
     "ArrowEvalPython"
   )
 
-  /** @return
-    *   what in the query's plan keeps its row order from being repeatable; None when nothing is known to
+  /** Finds a reason against repeatable order.
+    *
+    * @return
+    *   the part of the query's plan that makes its row order unrepeatable; None if none is known
     */
   def hindrance(queryId: String): Either[EpochalException, Option[String]] = RunningQuery.plan(queryId).map(hindrance)
 
@@ -54,12 +56,12 @@ object RowOrder {
   }
 }
 
-/** Whether the rows that a task writes can be counted: by the plan, they are those of one partition of one source, in its order,
-  * each time that they are read.
+/** Checks whether the rows of a task can be counted: by the plan, they are those of one partition of one source, in its order,
+  * on every read.
   */
 private[spark] object CountedPlan {
 
-  /** Why they cannot. */
+  /** Why they cannot be counted. */
   def refusal(execution: AnyRef): Option[String] = {
     val last = RunningQuery.call(execution, "lastExecution")
     val executed = RunningQuery.call(last, "executedPlan").asInstanceOf[SparkPlan]
@@ -75,9 +77,9 @@ private[spark] object CountedPlan {
       .find(node => !Known(node.getClass.getSimpleName))
       .map(node => s"its plan has ${node.nodeName}")
 
-  /** A task is known by its number alone, and a row by its place: a source must give the same partition of its own the same number
-    * after a restart, and the same rows, as those of this kit do. Kafka's partitions, for one, come in the order of a hash map, and
-    * Spark's socket has other lines.
+  /** A task is identified by its number alone, and a row by its index: after a restart, a source must assign the same partition
+    * the same number and the same rows, as this kit's sources do. Kafka's partitions, for example, come in the order of a hash
+    * map, and Spark's socket source does not repeat its lines.
     */
   private def unsteady(scan: SparkPlan): Option[String] = {
     val stream = RunningQuery.call(scan, "stream").getClass
@@ -85,7 +87,7 @@ private[spark] object CountedPlan {
       s"${stream.getSimpleName} may give other rows, or its partitions in another order, after a restart")
   }
 
-  /** `current_timestamp()` is among them: it is another one when an epoch is run again. */
+  /** Includes `current_timestamp()`, whose value changes when an epoch is rerun. */
   private def changing(plan: LogicalPlan): Option[String] =
     plan
       .collect { case node => node.expressions.find(!_.deterministic) }
@@ -95,10 +97,10 @@ private[spark] object CountedPlan {
 
   private val LongestShown = 200
 
-  /** Streams of Spark's own that repeat their rows in numbered partitions. */
+  /** Spark's streams that repeat their rows in numbered partitions. */
   private val Steady = Set("RateStreamContinuousStream")
 
-  /** Writing, reading, and what makes of one row one or none. Spark's own names, in `sql.execution` and below. */
+  /** Writing, reading, and operators that turn one row into one or none. Spark's names, in `sql.execution` and below. */
   private val Known = Set(
     "WriteToDataSourceV2Exec",
     "WriteToContinuousDataSourceExec",

@@ -11,30 +11,30 @@ import org.apache.spark.sql.streaming.OutputMode
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
 
-/** A streaming query as its engine knows it.
+/** A streaming query, from its engine.
   *
   * @param runId
   *   differs from start to start
   * @param checkpoint
-  *   the directory that holds `offsets` and `commits`
+  *   the directory with `offsets` and `commits`
   */
 final case class RunningQuery(runId: String, trigger: TriggerMode, outputMode: OutputMode, checkpoint: String)
 
 /** Finds a running query by its id.
   *
-  * A sink learns its query's output mode and trigger nowhere else: update mode builds the same write as append, and
-  * real-time mode runs as micro-batches. The engine's objects are in Spark's shared state, under the query's id, from
-  * before the first epoch to after the last. Their class moved within Spark 4, so they are asked by method name.
+  * A sink has no other way to learn its query's output mode and trigger: update mode builds the same write as append, and
+  * real-time mode runs as micro-batches. The engine's objects are in Spark's shared state, under the query's id, from before
+  * the first epoch to after the last. Their class moved within Spark 4, so methods are called by name.
   */
 object RunningQuery {
 
   def find(queryId: String): Either[EpochalException, RunningQuery] = known(queryId)(read)
 
-  /** A continuous or real-time query, to steer it; to be called in its own thread. */
+  /** Controls a continuous or real-time query; must be called in the query's own thread. */
   def endless(queryId: String, trigger: TriggerMode): Either[EpochalException, EndlessQuery] =
     known(queryId)(EndlessQuery.of(_, trigger))
 
-  /** The epoch that the query of this thread is at; None in any other thread. */
+  /** The current epoch of this thread's query; None in any other thread. */
   def currentEpoch: Option[Long] =
     Option(SparkSession.active.sparkContext.getLocalProperty("streaming.sql.batchId")).flatMap(_.toLongOption)
 
@@ -50,9 +50,7 @@ object RunningQuery {
   private[spark] def stopped: Boolean =
     idOfThisThread.exists(id => Try(call(execution(id), "isActive") == java.lang.Boolean.FALSE).getOrElse(false))
 
-  /** Sets what the query of this thread says that it is doing, the message in its `status`; to be called from any thread. It does
-    * nothing where this thread runs no query.
-    */
+  /** Sets the query's message in its `status`, from any thread. Does nothing if this thread runs no query. */
   private[kit] def messageOfThisThread(): String => Unit =
     idOfThisThread.flatMap(id => Try(execution(id)).toOption).fold((_: String) => ()) { found => text =>
       Try {
@@ -96,19 +94,19 @@ object RunningQuery {
   private[spark] def call(on: AnyRef, method: String): AnyRef = on.getClass.getMethod(method).invoke(on)
 }
 
-/** A query by what its run is known by for as long as it is held. */
+/** The identity of a query's run, for as long as it is held. */
 final private[spark] class ThreadQuery(val id: String, execution: AnyRef) {
   val runId: String = RunningQuery.call(execution, "runId").toString
 
-  /** That its user gave it. */
+  /** The user's name for it. */
   val name: Option[String] = Option(RunningQuery.call(execution, "name")).map(_.toString)
 
   /** Whether it has ended or is stopping. */
   def ended: Boolean = RunningQuery.call(execution, "isActive") == java.lang.Boolean.FALSE
 }
 
-/** A continuous or real-time query as a sink must know and steer it. To be made in the query's own thread, before its tasks
-  * start; then to be used in any.
+/** A continuous or real-time query, as a sink inspects and controls it. Must be created in the query's own thread, before its
+  * tasks start; then any thread may use it.
   */
 trait EndlessQuery {
 
@@ -118,15 +116,15 @@ trait EndlessQuery {
   /** Why a restart would not deliver the same rows to the same tasks in the same order, as far as the plan shows. */
   def unrepeatable: Option[String]
 
-  /** Continuous: forgets offsets that an earlier run logged for epochs that it did not commit. Spark would take them for the
-    * ends of this run's epochs, and lose rows.
+  /** Continuous: removes offsets that an earlier run logged for uncommitted epochs. Spark would use them as the ends of this
+    * run's epochs, and lose rows.
     */
   def dropUncommittedOffsets(): Unit
 
-  /** Continuous: whether it was this run that logged the offsets of the epoch that is being committed. */
+  /** Continuous: whether this run logged the offsets of the epoch that is being committed. */
   def loggedOffsets(epoch: Long): Boolean
 
-  /** Continuous, where Spark ignores what a sink's commit throws: ends the query with this error, soon. */
+  /** Continuous, where Spark ignores exceptions of a sink's commit: ends the query with this error shortly. */
   def fail(error: Throwable): Unit
 }
 
@@ -161,7 +159,7 @@ final private class ContinuousQuery(execution: AnyRef) extends EndlessQuery {
 
   override def unrepeatable: Option[String] = CountedPlan.refusal(execution)
 
-  /** By the log itself, which remembers the latest entries. */
+  /** Through the log itself, which caches the latest entries. */
   override def dropUncommittedOffsets(): Unit = {
     val log = call(execution, "offsetLog")
     log.getClass.getMethod("purgeAfter", java.lang.Long.TYPE).invoke(log, Long.box(firstEpoch - 1))
@@ -179,7 +177,7 @@ final private class ContinuousQuery(execution: AnyRef) extends EndlessQuery {
   private def latest(log: AnyRef): Option[Long] =
     call(log, "getLatestBatchId").asInstanceOf[Option[Any]].map(_.toString.toLong)
 
-  /** The log remembers the latest entries that it has written itself. */
+  /** The log caches the latest entries that it has written itself. */
   override def loggedOffsets(epoch: Long): Boolean = Try {
     cache(call(execution, "offsetLog")).forall(_.containsKey(epoch))
   }.getOrElse(true)

@@ -17,36 +17,36 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.TriggerMode
 import io.epochal.core.thread.DaemonThreads
 
-/** What a sink asks of the engine that drives it. */
+/** The engine that runs a sink's query, as the sink uses it. */
 trait SinkEngine {
 
   def runningQuery(queryId: String): Either[EpochalException, RunningQuery]
 
-  /** The same query where its trigger is continuous or real-time. */
+  /** The query, if its trigger is continuous or real-time. */
   def endlessQuery(queryId: String, trigger: TriggerMode): Either[EpochalException, EndlessQuery] =
     RunningQuery.endless(queryId, trigger)
 
-  /** The epoch that the query of this thread is at; None: unknown. */
+  /** The current epoch of this thread's query; None: unknown. */
   def currentEpoch: Option[Long] = None
 
-  /** Runs `action` once this run of a query has ended, whatever it ended with: a moment later, in a thread of its own. It may
-    * be left out, where the engine is in great haste.
+  /** Runs `action` once this run of a query has ended, successfully or not: shortly afterwards, in a separate thread. The
+    * action may be skipped if the JVM exits at once.
     */
   def afterRun(@unused runId: String)(@unused action: => Unit): Unit = ()
 
-  /** To read the checkpoint with. */
+  /** Hadoop's configuration, for reading the checkpoint. */
   def hadoop: Configuration
 
-  /** A new directory that the driver and all tasks reach; None where executors are other processes. */
+  /** Creates a directory that the driver and all tasks can access; None if executors are other processes. */
   def temporaryDirectory(): Option[String] = None
 
-  /** Bytes that the results of all tasks of a job may have; None: any number. */
+  /** The maximum size of all task results of a job; None: unlimited. */
   def maxResultBytes: Option[Long]
 }
 
 object SinkEngine {
 
-  /** The engine of the session that is active in the calling thread. */
+  /** The engine of the active session of the calling thread. */
   object OfActiveSession extends SinkEngine {
 
     override def currentEpoch: Option[Long] = RunningQuery.currentEpoch
@@ -68,7 +68,7 @@ object SinkEngine {
   }
 }
 
-/** Sees the end of one run, and is gone then. Listeners must not be slow: the action has a thread of its own. */
+/** Waits for the end of one run, and then removes itself. Listeners must not be slow: the action has a separate thread. */
 final private class RunEnd(context: SparkContext, runId: String, action: () => Unit) extends SparkListener {
   private val ended = new AtomicBoolean
 
@@ -85,9 +85,9 @@ final private class RunEnd(context: SparkContext, runId: String, action: () => U
   }
 }
 
-/** A write builder that takes part in all three output modes.
+/** A write builder for all three output modes.
   *
-  * Append and update build alike: [[RunningQuery]] tells which it is. Complete, and a batch write in overwrite mode, call
-  * `truncate()` first.
+  * Append and update modes build the same write: [[RunningQuery]] distinguishes them. Complete mode, and a batch write in
+  * overwrite mode, call `truncate()` first.
   */
 trait EveryOutputMode extends WriteBuilder with SupportsTruncate with SupportsStreamingUpdateAsAppend

@@ -7,13 +7,13 @@ import com.fasterxml.jackson.core.JsonParser
 import com.fasterxml.jackson.core.io.JsonStringEncoder
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Gathers fields that have no column into one JSON object, their values as they were written. One record at a time. */
+/** Collects fields without a column into one JSON object, with their values unchanged. One record at a time. */
 final private[spark] class UnknownFields {
   private val encoder = JsonStringEncoder.getInstance()
   private val out = new ByteArrayOutputStream
 
-  /** Adds the field whose value `parser` stands at, and leaves it at the value's last token. The parser reads an array of
-    * UTF-8 from its first byte on, and knows it: `StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION`.
+  /** Adds the field whose value `parser` is at, and leaves the parser at the value's last token. The parser must read an array
+    * of UTF-8 from its first byte on, with `StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION`.
     */
   def add(parser: JsonParser): Unit = {
     name(parser.currentName)
@@ -31,10 +31,10 @@ final private[spark] class UnknownFields {
     if (text == null) out.writeBytes(UnknownFields.Null) else quoted(text)
   }
 
-  /** Forgets the fields of a record that was left half way. */
+  /** Drops the fields of an incomplete record. */
   def clear(): Unit = out.reset()
 
-  /** The object, and an empty one from now on; null where there was no field. */
+  /** Returns the object and resets it; null if there was no field. */
   def take(): UTF8String =
     if (out.size == 0) null
     else {

@@ -7,13 +7,15 @@ import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Between rows of plain values, as `Row` holds them, and rows as Spark holds them inside. One thread at a time. */
+/** Converts between rows of plain values, as in `Row`, and Spark's internal rows. One thread at a time. */
 final class ValueRows(schema: StructType) {
   private val inward = CatalystTypeConverters.createToCatalystConverter(schema)
   private val outward = CatalystTypeConverters.createToScalaConverter(schema)
 
-  /** @throws IllegalArgumentException
-    *   for a number of values that is not the number of columns, or a value that does not fit its column
+  /** Converts values to a row.
+    *
+    * @throws IllegalArgumentException
+    *   if the number of values is not the number of columns, or a value does not fit its column
     */
   def row(values: Array[AnyRef]): InternalRow = {
     require(values.length == schema.length, s"a row of ${schema.length} columns was given ${values.length} values")
@@ -26,13 +28,15 @@ final class ValueRows(schema: StructType) {
 /** Rows over an array of values. */
 object ArrayRow {
 
-  /** @param values
-    *   as Spark holds them inside; a later change of the array is one of the row
+  /** A row over an array, without a copy.
+    *
+    * @param values
+    *   in Spark's internal form; later changes of the array change the row
     */
   def apply(values: Array[Any]): InternalRow = new GenericInternalRow(values)
 }
 
-/** A value of MAP<STRING, STRING>, as Spark has it in its rows. */
+/** A value of MAP<STRING, STRING> in Spark's internal form. */
 object TextMap {
 
   def apply(texts: Map[String, String]): MapData = {

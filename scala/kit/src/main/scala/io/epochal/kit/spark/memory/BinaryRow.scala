@@ -7,17 +7,17 @@ import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow, X
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.{UTF8String, VariantVal}
 
-/** A row of Spark's in its binary form: one block of memory, laid out as [[UnsafeLayout]] describes. One object serves all rows
-  * of a task, and shows one at a time.
+/** A Spark row in its binary form: one block of memory, laid out as [[UnsafeLayout]] describes. One object serves all rows of a
+  * task, one at a time.
   */
 final class BinaryRow private (private var row: UnsafeRow) {
 
-  /** The row as Spark takes it. It shows the next row as soon as this does. */
+  /** The row for Spark. It changes together with this object. */
   def internal: InternalRow = row
 
   def columns: Int = row.numFields
 
-  /** What holds the memory; null outside the heap. */
+  /** The object that holds the memory; null outside the heap. */
   def base: AnyRef = row.getBaseObject
 
   /** Address, within [[base]], of the row's first byte. */
@@ -28,16 +28,16 @@ final class BinaryRow private (private var row: UnsafeRow) {
   /** Address of a column's slot. */
   def slot(column: Int): Long = UnsafeLayout.slotsOfRow(origin, columns) + column * 8L
 
-  /** Address of the bytes of a column of variable length. */
+  /** Address of the bytes of a variable-length column. */
   def address(column: Int): Long = origin + (row.getLong(column) >>> 32)
 
-  /** Their number. */
+  /** The number of those bytes. */
   def length(column: Int): Int = row.getLong(column).toInt
 
-  /** XXH64 of the row's bytes. Equal rows have equal bytes: Spark itself compares grouping keys so. */
+  /** XXH64 of the row's bytes. Equal rows have equal bytes: Spark itself compares grouping keys by them. */
   def hash: Long = XXH64.hashUnsafeBytes(base, origin, sizeInBytes, BinaryRow.Seed)
 
-  /** Shows the row that lies in an array of bytes. */
+  /** Points to a row in an array of bytes. */
   def pointTo(bytes: Array[Byte], start: Int, size: Int): Unit = row.pointTo(bytes, Memory.ARRAY_START + start, size)
 
   def isNullAt(column: Int): Boolean = row.isNullAt(column)
@@ -58,7 +58,7 @@ object BinaryRow {
 
   private val Seed = 42L
 
-  /** Shows any row in binary form: most rows are in it already, others are copied into a buffer that the next one reuses. */
+  /** Converts rows to binary form: most are in it already, others are copied into a reused buffer. */
   def converter(schema: StructType): InternalRow => BinaryRow = {
     lazy val projection = UnsafeProjection.create(schema)
     val shown = new BinaryRow(null)
@@ -71,21 +71,21 @@ object BinaryRow {
     }
   }
 
-  /** An empty one, to be pointed at bytes. */
+  /** An empty row, to be pointed at bytes. */
   def empty(columns: Int): BinaryRow = new BinaryRow(new UnsafeRow(columns))
 }
 
-/** Where values lie in Spark's rows, arrays and maps. Each is one block of memory:
+/** The layout of Spark's rows, arrays and maps. Each is one block of memory:
   *
   * {{{
-  *   row    bit set of NULLs, a slot of 8 bytes for each column, then what fits no slot
-  *   array  int64 number of elements, bit set of NULLs, a slot for each element, then what fits no slot
+  *   row    bit set of NULLs, a slot of 8 bytes for each column, then variable-length data
+  *   array  int64 number of elements, bit set of NULLs, a slot for each element, then variable-length data
   *   map    int64 bytes of the keys' array, that array, the array of the values
   * }}}
   *
-  * A bit set has whole words of 8 bytes. A slot holds the value, or where its length varies (texts, bytes, decimals of more
-  * than 18 digits, everything nested) the offset of its bytes from the beginning of their row or array (upper half) and
-  * their number (lower half). In an array a slot is as wide as the element.
+  * A bit set has whole words of 8 bytes. A slot holds the value or, for variable lengths (texts, bytes, decimals of more than
+  * 18 digits, all nested values), the offset of its bytes from the beginning of their row or array (upper half) and their
+  * number (lower half). In an array a slot is as wide as the element.
   *
   * Addresses are those of `Platform`, relative to the object that holds the memory. `origin` is the beginning of the row or
   * array that a slot belongs to.
@@ -119,7 +119,7 @@ object UnsafeLayout {
   /** Address of the bytes that a slot points to. */
   def address(base: AnyRef, origin: Long, slot: Long): Long = origin + (Memory.getLong(base, slot) >>> 32)
 
-  /** Their number. */
+  /** The number of those bytes. */
   def length(base: AnyRef, slot: Long): Int = Memory.getLong(base, slot).toInt
 
   /** Days and months of a calendar interval come first, then its microseconds. */
@@ -130,7 +130,7 @@ object UnsafeLayout {
   /** A variant in Spark's own JSON, with times in UTC.
     *
     * @throws RuntimeException
-    *   when its bytes are no variant
+    *   if its bytes are not a variant
     */
   def variantJson(base: AnyRef, origin: Long, slot: Long): String =
     VariantVal.readFromUnsafeRow(Memory.getLong(base, slot), base, origin).toJson(ZoneOffset.UTC)
