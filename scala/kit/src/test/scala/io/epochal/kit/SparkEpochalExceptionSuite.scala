@@ -7,7 +7,7 @@ import io.epochal.core.error.Conditions
 
 final class SparkEpochalExceptionSuite extends AnyFunSuite {
 
-  test("every error is a SparkThrowable with its condition, and of a class that PySpark shows in short") {
+  test("every error is a SparkThrowable with its condition, and of a class whose short name PySpark shows") {
     val error: Throwable = Conditions.HttpTimeout("url" -> "http://x", "timeout" -> "5s", "attempts" -> 8)
     assert(error.isInstanceOf[IllegalArgumentException])
     error match {

@@ -11,13 +11,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.ledger.TriggerMode
 import io.epochal.kit.spark.{EndlessQuery, RunningQuery, SinkEngine}
 
-/** An engine that says what the test says of its one query. */
+/** An engine with one query, whose state the test sets. */
 final class TestEngine(running: => RunningQuery) extends SinkEngine {
 
   /** Of the job that starts next. */
   @volatile var epoch: Long = 0L
 
-  /** Of the micro-batch that begins next, where the engine tells it. */
+  /** Of the micro-batch that begins next, if the engine knows it. */
   @volatile var batch: Option[Long] = None
 
   override def currentEpoch: Option[Long] = batch
@@ -25,7 +25,7 @@ final class TestEngine(running: => RunningQuery) extends SinkEngine {
   /** Why the query was ended. */
   @volatile var failure: Option[Throwable] = None
 
-  /** Whether somebody else logs offsets in the checkpoint. */
+  /** Whether another query logs offsets in the checkpoint. */
   @volatile var foreignOffsets: Boolean = false
 
   override def endlessQuery(id: String, trigger: TriggerMode): Right[Nothing, EndlessQuery] = Right(new EndlessQuery {

@@ -7,7 +7,7 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Public API that a minor release may change; the changelog says so. A connector that uses it is compiled anew for each release.
+ * Public API that a minor release may change, as its changelog documents. A connector that uses it must be recompiled for each release.
  */
 @Documented
 @Retention(RetentionPolicy.CLASS)

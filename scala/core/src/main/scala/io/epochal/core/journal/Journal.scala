@@ -94,9 +94,9 @@ final class Journal(
       if (committed.isEmpty) sweepEarlier(segments.map(_.from).minOption.getOrElse(until))
       val before = committed
       committed = (committed :+ Journal.Commit(until, segments.map(_.name).toSet)).takeRight(Journal.Kept + 1)
-      val named = committed.flatMap(_.named).toSet
-      val left = before.flatMap(_.named).exists(!named(_))
-      if (committed.size > Journal.Kept && (left || !swept)) sweep(committed.head.until, named)
+      val names = committed.flatMap(_.names).toSet
+      val left = before.flatMap(_.names).exists(!names(_))
+      if (committed.size > Journal.Kept && (left || !swept)) sweep(committed.head.until, names)
     }
 
   /** Removes the segments that other runs began at or after a row (J9).
@@ -109,17 +109,17 @@ final class Journal(
     *   whether no later run has begun, whose files would be among those found; evaluated after the files are listed
     */
   def sweepOrphans(behind: Long, segments: Seq[Segment], isLast: => Boolean = true): Unit = {
-    val named = segments.map(_.name).toSet
+    val names = segments.map(_.name).toSet
     val orphans =
-      store.names().filter(name => Segment.from(name).exists(_ >= behind) && !named(name) && !Segment.isOf(name, run))
+      store.names().filter(name => Segment.from(name).exists(_ >= behind) && !names(name) && !Segment.isOf(name, run))
     if (orphans.nonEmpty && isLast) orphans.foreach(store.delete)
   }
 
-  private def sweep(floor: Long, named: Set[String]): Unit = {
+  private def sweep(floor: Long, names: Set[String]): Unit = {
     val below = store.names().flatMap(name => Segment.from(name).filter(_ < floor).map(_ -> name))
     // The last segment may hold rows on both sides.
     val last = below.map(_._1).maxOption
-    val garbage = below.collect { case (from, name) if !named(name) && !last.contains(from) => name }
+    val garbage = below.collect { case (from, name) if !names(name) && !last.contains(from) => name }
     garbage.foreach(store.delete)
     known --= garbage
     swept = true
@@ -163,7 +163,7 @@ object Journal {
   /** Epochs before the last committed one that stay readable (S5). */
   val Kept = 3
 
-  final private case class Commit(until: Long, named: Set[String])
+  final private case class Commit(until: Long, names: Set[String])
 
   /** Reads and checks the payload of a frame.
     *

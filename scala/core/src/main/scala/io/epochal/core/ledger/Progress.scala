@@ -47,7 +47,7 @@ final case class Progress(boundaries: Seq[Boundary], applied: Map[Int, Position]
     else
       boundary.ends.toSeq.sortBy(_._1).collectFirst {
         case (partition, end) if applied(partition).rows < end.rows =>
-          s"partition $partition had delivered ${end.rows} rows, of which only ${applied(partition).rows} are stored"
+          s"partition $partition had delivered ${end.rows} rows, but only ${applied(partition).rows} are stored"
         case (partition, end) if applied(partition).rows == end.rows && applied(partition) != end =>
           s"partition $partition has other rows than it had delivered"
       }

@@ -22,15 +22,15 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     }
     for {
       _ <- unknown(others).toLeft(())
-      named <- known.foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
+      byName <- known.foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
         case (Right(values), (spec, name, text)) => parseOne(spec, name, text).map(values + _)
         case (error, _)                          => error
       }
       _ <- specs
-        .find(spec => spec.required && !named.contains(spec.name))
+        .find(spec => spec.required && !byName.contains(spec.name))
         .map(spec => if (OptionGroup.isCatalogTable(raw)) withoutOptions else missing(spec))
         .toLeft(())
-    } yield new OptionValues(this, named)
+    } yield new OptionValues(this, byName)
   }
 
   /** Whether the format has an option of this name. */

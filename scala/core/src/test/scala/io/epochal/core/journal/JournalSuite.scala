@@ -41,7 +41,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def rows(store: FileStore, plan: JournalPlan): Seq[Long] = plan.slices.flatMap(rows(store, _))
 
-  test("J1: two runs, and two tries of one run, never give a segment the same name") {
+  test("J1: two runs, and two attempts of one run, never give segments the same name") {
     val store = new MemoryFileStore
     val (one, other) = (journal(store), journal(store))
     val names = Seq(one, other, one, other).map(_.begin(5).name)
@@ -51,7 +51,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     intercept[IOException](new Journal(store, source, run).begin(0))
   }
 
-  test("J2: files that no offset names are not read, whatever is in them") {
+  test("J2: files that no offset names are not read, with any content") {
     val store = new MemoryFileStore
     val named = write(journal(store), 0, 3, 4)
     append(journal(store).begin(0), 5)
@@ -60,7 +60,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(rows(store, journal(store).plan(Seq(named), 0, 7)) == (0L until 7L))
   }
 
-  test("J3: a segment whose end cannot be made durable is not sealed, and nothing is left of it") {
+  test("J3: a segment whose end cannot be made durable is not sealed, and is removed") {
     val store = new MemoryFileStore
     store.syncFails = true
     intercept[IOException](write(journal(store), 0, 3))
@@ -68,7 +68,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test(
-    "J3: when the disk is full, at whatever byte, there is an error, nothing is left, and the next segment is whole") {
+    "J3: with the disk full at any byte there is an error, no file is left, and the next segment is complete") {
     val size = { val store = new MemoryFileStore; write(journal(store), 0, 3, 4).bytes }
     (0L until size).foreach { room =>
       val store = new MemoryFileStore
@@ -81,7 +81,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("J4: whatever byte of a segment is changed, its rows are right or known to be gone, and never others") {
+  test("J4: after any byte of a segment changes, its rows are right or reported missing, and never others") {
     val store = new MemoryFileStore
     val segment = write(journal(store), 10, 2, 1, 5)
     val good = store.files(segment.name)
@@ -93,7 +93,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("J4: a torn tail, and more bytes than there were, give right rows or gone ones") {
+  test("J4: a torn tail, and extra bytes, give right rows or missing ones") {
     val store = new MemoryFileStore
     val segment = write(journal(store), 10, 2, 1, 5)
     val good = store.files(segment.name)
@@ -109,7 +109,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test(
-    "J4: a file under the name of another run's, of another source, or of a later version is refused with the reason") {
+    "J4: a file under another run's name, of another source, or of a newer version is rejected with the reason") {
     def reason(change: Array[Byte] => Array[Byte], of: String = source): String = {
       val store = new MemoryFileStore
       val segment = write(journal(store), 0, 3)
@@ -128,7 +128,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(reason(_.updated(0, 'X'.toByte)).contains("it is not a segment"))
   }
 
-  test("J5: rows that no segment has are named, before, between and after those that are there") {
+  test("J5: rows in no segment are reported as gaps, before, between and after existing ones") {
     val store = new MemoryFileStore
     val log = journal(store)
     val segments = Seq(write(log, 10, 5), write(log, 20, 5), write(log, 25, 5))
@@ -141,7 +141,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(without.gaps.head.reason.contains("it is not there") && rows(store, without) == (25L until 30L))
   }
 
-  test("J7: any part of a journal is read alike after a restart, cut into any number of tasks") {
+  test("J7: any part of a journal reads the same after a restart, split into any number of tasks") {
     val store = new MemoryFileStore
     val log = journal(store)
     val segments = Seq(write(log, 0, 3, 1, 7, 2), write(log, 13, 20), write(log, 33, 1, 1, 1, 9))
@@ -159,7 +159,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("J8: what the last three committed epochs hold stays, and what is before them goes") {
+  test("J8: the rows of the last three committed epochs stay, and earlier ones are removed") {
     val store = new MemoryFileStore
     val log = journal(store)
     // Each batch ends within the segment that it began to read: it needs that one and the one before.
@@ -175,7 +175,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("J8: runs of one batch each leave a few segments behind, and not all") {
+  test("J8: runs of one batch each leave only a few segments") {
     val store = new MemoryFileStore
     val segments = (0 to 20).map { i =>
       val log = journal(store)
@@ -188,7 +188,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(left.min >= 200 - 10 - Journal.Kept * 10)
   }
 
-  test("J8: what killed runs had begun does not count as one of the segments that stay") {
+  test("J8: unsealed files of killed runs do not count among the segments that stay") {
     val store = new MemoryFileStore
     val segments = (0 to 5).map { i =>
       (1 to 4).foreach(_ => journal(store).begin(i * 10L).name)
@@ -199,7 +199,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(left == segments.map(_.name).takeRight(Journal.Kept + 1) && store.names().size == 5 * (Journal.Kept + 1))
   }
 
-  test("J8: a run removes what earlier runs left behind, once it has committed enough, and no file of others") {
+  test("J8: after enough commits a run removes the segments of earlier runs, and no other files") {
     val store = new MemoryFileStore
     val before = write(journal(store), 0, 10)
     store.files("initial-offset") = Array[Byte](1)
@@ -210,7 +210,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(store.names().contains(segments.last.name))
   }
 
-  test("rows are delivered once, in order, whatever is written, cut off, replayed and restarted") {
+  test("rows are delivered once, in order, over any writes, truncations, replays and restarts") {
     val step = Gen.zip(Gen.listOf(Gen.choose(1, 9)), Gen.choose(0, 100), Gen.oneOf(true, false), Gen.oneOf(true, false))
     forAll(Gen.listOf(step)) { steps =>
       val store = new MemoryFileStore
@@ -232,7 +232,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         if (until > from) {
           logged :+= ((until, segments))
           log.release(from, held)
-          // A run that commits for the first time does not know the epoch before.
+          // A run that commits for the first time does not know the previous epoch.
           readable = if (fresh) Journal.Kept - 1 else Journal.Kept
           fresh = restarts
           if (restarts) log = journal(store)
@@ -240,7 +240,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           val again = journal(store).plan(segments, from, until)
           assert(again.gaps.isEmpty && rows(store, again) == (from until until))
         }
-        // Each of the epochs that are kept can still be read.
+        // Each of the kept epochs can still be read.
         logged.sliding(2).toSeq.takeRight(readable).foreach {
           case Seq((start, _), (stop, its)) =>
             assert(rows(store, journal(store).plan(its, start, stop)) == (start until stop))
@@ -251,7 +251,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a segment comes back from its JSON, and what is none is refused") {
+  test("a segment round-trips through its JSON, and invalid JSON is rejected") {
     val mapper = new ObjectMapper
     val segment = write(journal(new MemoryFileStore), 7, 3)
     val node = mapper.createObjectNode()

@@ -5,7 +5,7 @@ import java.nio.file.{FileAlreadyExistsException, NoSuchFileException}
 
 import scala.collection.mutable
 
-/** A directory in memory, where files can be damaged and room can run out. What was not closed may be there in part.
+/** A directory in memory, with damaged files and limited space. A file that was not closed may exist in part.
   *
   * @param syncsOpenFiles
   *   as on a local disk
@@ -13,7 +13,7 @@ import scala.collection.mutable
 final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extends FileStore {
   val files: mutable.Map[String, Array[Byte]] = mutable.TreeMap.empty
 
-  /** Bytes that can still be written. */
+  /** The number of bytes that can still be written. */
   var room: Long = Long.MaxValue
 
   /** Whether `sync` fails. */
@@ -25,7 +25,7 @@ final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extend
   /** Whether `delete` fails. */
   var deleteFails = false
 
-  /** Called at each step, before it is done: `create`, `write`, `sync`, `names`. */
+  /** Called before each step: `create`, `write`, `sync`, `names`. */
   var before: String => Unit = _ => ()
 
   override def create(name: String): FileOutput = {
@@ -36,7 +36,7 @@ final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extend
       override def write(bytes: Array[Byte], from: Int, length: Int): Unit = {
         before("write")
         val fits = math.min(room, length.toLong).toInt
-        // To a file that was deleted meanwhile can be written, and nobody finds it.
+        // A file that was deleted meanwhile accepts writes, but cannot be found.
         files.updateWith(name)(_.map(_ ++ bytes.slice(from, from + fits))): Unit
         room -= fits
         if (fits < length) throw new IOException("No space left on device")

@@ -54,7 +54,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(claimed(Some(first), claim(run = "run 2")).generation == 2)
   }
 
-  test("another query is refused, or takes the sink over and starts with no epoch") {
+  test("another query is rejected, or takes the sink over and starts without an epoch") {
     assert(refusal(Claim.decide(claim(query = "new"), Some(at(5)), Nil)) == Conditions.QueryChanged)
     assert(
       refusal(Claim.decide(claim(query = "new", on = accepting("p")), Some(at(5)), Nil)) == Conditions.QueryChanged)
@@ -62,7 +62,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(taken.queryId == "new" && taken.last.isEmpty && taken.generation == 2)
   }
 
-  test("a query that comes back after another took its sink over goes on where it was") {
+  test("a query that returns after another took its sink over resumes where it was") {
     val before = at(5)
     val taken = claimed(Some(before), claim(query = "new", on = accepting("q")))
     val back = claimed(Some(taken), claim(on = accepting("new")).copy(known = Some(before)))
@@ -70,31 +70,31 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(decide(attempt(5, generation = 3), back) == Right(AlreadyApplied(false)))
   }
 
-  test("a second sink on one target is refused unless it is asked for") {
+  test("a second sink on one target is rejected unless it is accepted") {
     val other = claimed().copy(sinkId = "other", queryId = "another query")
     assert(refusal(Claim.decide(claim(), None, Seq(other))) == Conditions.TargetShared)
     assert(claimed(of = claim(on = accepting("other")), others = Seq(other)).generation == 1)
   }
 
-  test("a query that changes its sink id on one target is refused, even where a second sink is welcome") {
+  test("a query that changes its sink id on one target is rejected, even if a second sink is accepted") {
     val before = claimed().copy(sinkId = "old name")
     Seq(OnNewQuery.Fail, accepting("old name", "q")).foreach { on =>
       assert(refusal(Claim.decide(claim(on = on), None, Seq(before))) == Conditions.TargetShared)
     }
   }
 
-  test("a claim that is tried again is the same claim") {
+  test("a claim that is retried is the same claim") {
     val first = claimed()
     assert(claimed(Some(first)) == first)
   }
 
-  test("a run whose generation was given to another run after the ledger was set back is fenced") {
+  test("a run whose generation was assigned to another run after the ledger was set back is fenced") {
     val other = at(5).copy(runId = "run of another")
     assert(refusal(decide(attempt(6), other)) == Conditions.SinkFenced)
     assert(refusal(EpochDecision.landed(attempt(6), other)) == Conditions.SinkFenced)
   }
 
-  test("a table that was dropped and made again is another target") {
+  test("a table that was dropped and recreated is another target") {
     val again = target.copy(oid = Some(2L))
     assert(refusal(Claim.decide(claim(table = again), Some(at(5)), Nil)) == Conditions.TargetChanged)
     val moved = claimed(Some(at(5)), claim(table = again, on = accepting("1")))
@@ -103,7 +103,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refusal(Claim.decide(third, Some(moved), Nil)) == Conditions.TargetChanged)
   }
 
-  test("another query on another target is accepted only when both are, and the error names both") {
+  test("another query on another target needs both to be accepted, and the error names both") {
     val new1 = claim(query = "new", table = target.copy(oid = Some(2L)))
     def refused(on: OnNewQuery) = Claim.decide(new1.copy(onNewQuery = on), Some(at(5)), Nil).left.map(_.getMessage)
     assert(refused(OnNewQuery.Fail).left.exists(_.contains("onNewQuery=append:q,1")))
@@ -116,7 +116,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def replacing(row: LedgerRow, table: Target = target, known: Option[LedgerRow] = None) =
     Claim.decide(claim("new", on = OnNewQuery.Replace, table = table).copy(known = known), Some(row), Nil)
 
-  test("a query that replaces another leaves the ledger as it is, until its first epoch, which empties the target") {
+  test("a query that replaces another leaves the ledger unchanged until its first epoch, which empties the target") {
     val before = at(5).copy(runId = "run 0")
     val claimed = replacing(before)
     assert(claimed == Right(before.copy(generation = 2, runId = "run 1")))
@@ -129,14 +129,14 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(decide(second, next, replaces = true) == Right(Apply(next.copy(last = Some(second.applied)))))
   }
 
-  test("the query that was to be replaced goes on where it was, when the new one has written nothing") {
+  test("the replaced query resumes where it was if the new one has written nothing") {
     val row = replacing(at(5).copy(runId = "run 0")).toOption.get
     val back = claimed(Some(row), claim(run = "run 2", on = OnNewQuery.Replace))
     assert(back == at(5).copy(generation = 3, runId = "run 2"))
     assert(refusal(decide(attempt(0, generation = 2, query = "new"), back, replaces = true)) == Conditions.SinkFenced)
   }
 
-  test("a query that was replaced, or is not at its first epoch, replaces nothing: its first rows would be missing") {
+  test("a query that was replaced, or is past its first epoch, replaces nothing: its first rows would be missing") {
     val before = at(5).copy(runId = "run 0")
     assert(refusal(replacing(before, known = Some(at(3)))) == Conditions.ReplacementIncomplete)
     assert(replacing(before, known = Some(at(3).copy(last = None))).isRight)
@@ -147,7 +147,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refusal(decide(late.copy(epoch = 0), row)) == Conditions.QueryChanged)
   }
 
-  test("a replacement takes a table that was made anew under its name, and no other table") {
+  test("a replacement takes a table that was recreated under its name, and no other table") {
     val before = at(5).copy(runId = "run 0")
     assert(replacing(before, target.copy(oid = Some(2L))).map(_.target) == Right(target))
     assert(replacing(before, target.copy(name = "public.renamed")).isRight)
@@ -174,7 +174,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(moved.target == target.copy(oid = Some(2L)))
   }
 
-  test("after a lost acknowledgement, the same first epoch of the query before is not taken for this one's") {
+  test("after a lost acknowledgement, the same first epoch of the previous query is not taken for this one's") {
     val row = replacing(at(0).copy(runId = "run 0")).toOption.get
     val first = attempt(0, generation = 2, query = "new")
     assert(row.last.contains(first.applied))
@@ -196,7 +196,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("whatever comes, the ledger never goes back and applies only the next epoch") {
+  test("the ledger never goes back and applies only the next epoch, for any attempts") {
     val steps = Gen.listOf(Gen.zip(Gen.choose(0L, 6L), Gen.oneOf("a", "b"), Gen.choose(1L, 3L)))
     forAll(steps) { attempts =>
       attempts.foldLeft(claimed().copy(generation = 2)) { case (row, (epoch, hash, generation)) =>
@@ -207,7 +207,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           case Right(AlreadyApplied(_)) =>
             assert(row.last.exists(l => l.epoch == epoch && l.offsetsHash.contains(hash + epoch)))
             row
-          case Right(Adopt(_) | Replace(_)) => fail("nobody has asked for that")
+          case Right(Adopt(_) | Replace(_)) => fail("no option requests it")
           case Left(_)                      => row
         }
       }
@@ -219,7 +219,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refusal(decide(attempt(4), at(5))) == Conditions.EpochRegressed)
   }
 
-  test("an empty ledger met by a later epoch is refused, or begins with it as is said of that epoch") {
+  test("an empty ledger is rejected by a later epoch, or begins with it as the option for that epoch decides") {
     assert(refusal(decide(attempt(3), claimed())) == Conditions.LedgerEmpty)
     assert(decide(attempt(3), claimed(), OnLedgerEmpty.Write(3)).map(_.isInstanceOf[Apply]) == Right(true))
     assert(decide(attempt(3), claimed(), OnLedgerEmpty.Skip(3)) == Right(Adopt(at(3))))
@@ -228,7 +228,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the same epoch with the same offsets and other rows is kept, and told") {
+  test("the same epoch with the same offsets and other rows is kept, and reported") {
     assert(decide(attempt(5, of = ContentDigest(10, 1)), at(5)) == Right(AlreadyApplied(contentDiffers = true)))
   }
 
@@ -239,7 +239,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("without offsets the rows decide, and onEpochMismatch says what other rows mean") {
+  test("without offsets the rows decide, and onEpochMismatch decides about other rows") {
     val unread = attempt(5, hash = None)
     assert(decide(unread, at(5)) == Right(AlreadyApplied(false)))
     val other = unread.copy(digest = ContentDigest(9, 9))
@@ -247,11 +247,11 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(decide(other, at(5), onMismatch = OnEpochMismatch.Keep) == Right(AlreadyApplied(true)))
   }
 
-  test("an epoch that comes again under another trigger is refused") {
+  test("an epoch replayed under another trigger is rejected") {
     assert(refusal(decide(attempt(5).copy(trigger = RealTime), at(5))) == Conditions.TriggerChanged)
   }
 
-  test("a run that was replaced is fenced, whatever epoch it brings") {
+  test("a run that was replaced is fenced in any epoch") {
     forAll(Gen.choose(0L, 10L)) { epoch =>
       val row = at(5).copy(generation = 2)
       assert(refusal(decide(attempt(epoch), row)) == Conditions.SinkFenced)
@@ -259,12 +259,12 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("after a lost acknowledgement the ledger says whether the commit landed") {
+  test("after a lost acknowledgement the ledger shows whether the commit landed") {
     assert(EpochDecision.landed(attempt(5), at(5)) == Right(true))
     assert(EpochDecision.landed(attempt(6), at(5)) == Right(false))
   }
 
-  test("a digest depends neither on the order nor on the partitions, but on every row") {
+  test("a digest depends on every row, but neither on the order nor on the partitions") {
     val row = Gen.long.map(ContentDigest(1, _))
     forAll(Gen.nonEmptyListOf(row)) { rows =>
       val all = rows.fold(ContentDigest.empty)(_ + _)

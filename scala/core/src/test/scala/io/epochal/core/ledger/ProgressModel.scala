@@ -2,18 +2,18 @@ package io.epochal.core.ledger
 
 import io.epochal.core.error.EpochalException
 
-/** A query, its engine and its ledger as values: what a crash leaves is what was committed. The source has as many rows as
-  * are asked for, the same at each reading.
+/** A query, its engine and its ledger as values: a crash leaves the committed state. The source has any number of rows, the
+  * same on every read.
   *
   * @param hash
   *   of a row, by partition and number
   */
 final class ProgressModel(partitions: Int, trigger: TriggerMode, hash: (Int, Long) => Long) {
 
-  /** Numbers of the rows in the table, by partition, in the order of their storing. */
+  /** Numbers of the rows in the table, by partition, in the order in which they were stored. */
   val table: Array[Vector[Long]] = Array.fill(partitions)(Vector.empty[Long])
 
-  /** What Spark has committed: the next epoch, and the source's offsets there. */
+  /** The state that Spark has committed: the next epoch, and the source's offsets there. */
   var epoch: Long = 0L
   var offsets: Vector[Long] = Vector.fill(partitions)(0L)
 
@@ -23,7 +23,7 @@ final class ProgressModel(partitions: Int, trigger: TriggerMode, hash: (Int, Lon
 
   private def hashed: String = offsets.mkString(",")
 
-  /** A run begins: the cursors of its tasks, and the source's positions. */
+  /** Begins a run: the cursors of its tasks, and the source's positions. */
   def start(): ModelRun = {
     generation += 1
     row = row.copy(generation = generation, runId = s"run $generation")
@@ -45,10 +45,10 @@ final class ProgressModel(partitions: Int, trigger: TriggerMode, hash: (Int, Lon
     private var positions = starts
     private var next = offsets
 
-    /** The task of a partition delivers rows, and stores the last of them or not.
+    /** The task of a partition delivers rows, and may store the last of them.
       *
       * @param lost
-      *   of the new rows, those at the end that the task had not stored when it died
+      *   the number of new rows at the end that the task had not stored when it died
       */
     def deliver(partition: Int, rows: Int, lost: Int = 0): Unit = {
       val applied = progress.applied(partition)
@@ -70,7 +70,7 @@ final class ProgressModel(partitions: Int, trigger: TriggerMode, hash: (Int, Lon
       positions = positions.updated(partition, cursor.position)
     }
 
-    /** The sink's commit of an epoch of which all tasks have ended. */
+    /** The sink's commit of an epoch after all of its tasks have ended. */
     def commitSink(): Unit = {
       val logged = Option.when(trigger == TriggerMode.Continuous)(next.mkString(","))
       val attempt =
@@ -81,7 +81,7 @@ final class ProgressModel(partitions: Int, trigger: TriggerMode, hash: (Int, Lon
       progress = progress.copy(boundaries = kept :+ commit.boundary)
     }
 
-    /** Spark's own, after the sink's. */
+    /** Spark's own commit, after the sink's. */
     def commitSpark(): Unit = {
       epoch += 1
       offsets = next
@@ -91,7 +91,7 @@ final class ProgressModel(partitions: Int, trigger: TriggerMode, hash: (Int, Lon
 
 object ProgressModel {
 
-  /** What a decision refuses. */
+  /** The condition with which a decision rejects. */
   def refusal[A](decision: Either[EpochalException, A]): String =
     decision.fold(_.condition.name, other => throw new AssertionError(s"not refused: $other"))
 }

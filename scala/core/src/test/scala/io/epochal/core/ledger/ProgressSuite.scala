@@ -6,7 +6,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.ledger.ProgressModel.refusal
 
-/** K12 as decisions: what was applied and what is owed, over crashes at any point. */
+/** The decisions of K12: rows applied and rows owed, over crashes at any point. */
 final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration =
     PropertyCheckConfiguration(minSuccessful = 500)
@@ -26,7 +26,7 @@ final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def hash(partition: Int, number: Long): Long = Position.digest(partition.toLong, number)
 
-  test("over any crashes, reruns shorter or longer, each row is stored once, in its partition's order") {
+  test("over any crashes, with reruns shorter or longer, each row is stored once, in its partition's order") {
     forAll(steps, triggers) { (steps, trigger) =>
       val model = new ProgressModel(Partitions, trigger, hash)
       var run = model.start()
@@ -37,7 +37,7 @@ final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         if (step.death == 0) run.commitSpark() else run = model.start()
         (0 until Partitions).foreach { p =>
           val stored = model.table(p)
-          assert(stored == stored.indices.map(_.toLong), "a row twice, or one left out")
+          assert(stored == stored.indices.map(_.toLong), "a duplicate or missing row")
           assert(stored.size >= model.offsets(p), "a row that Spark has committed is not stored")
         }
       }
@@ -45,7 +45,7 @@ final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("what is owed is paid over as many short epochs and restarts as it takes") {
+  test("owed rows are skipped over as many short epochs and restarts as necessary") {
     val model = new ProgressModel(1, TriggerMode.RealTime, hash)
     val first = model.start()
     first.deliver(0, 100)
@@ -59,7 +59,7 @@ final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("rows that come in another order, or others, are noticed at the last of those stored") {
+  test("reordered or different rows are detected at the last of the stored ones") {
     val model = new ProgressModel(1, TriggerMode.RealTime, hash)
     model.start().deliver(0, 10)
     val swapped = (p: Int, n: Long) => hash(p, if (n == 3) 4 else if (n == 4) 3 else n)
@@ -79,7 +79,7 @@ final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       model.progress,
       OnLedgerEmpty.Fail)
 
-  test("other partitions, or another trigger, are refused while rows are owed, and begin anew when none are") {
+  test("other partitions, or another trigger, are rejected while rows are owed, and begin new counts when none are") {
     val model = new ProgressModel(2, TriggerMode.RealTime, hash)
     val run = model.start()
     run.deliver(0, 5)
@@ -96,7 +96,7 @@ final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(StartDecision.refusesMicroBatches(1, model.row, model.progress).isEmpty)
   }
 
-  test("a ledger or a checkpoint that went back is refused, and so is one that knows nothing of the query") {
+  test("a ledger or a checkpoint that was set back is rejected, and so is a ledger without the query") {
     val model = new ProgressModel(1, TriggerMode.RealTime, hash)
     val run = model.start()
     (0 until 4).foreach { _ =>
@@ -120,7 +120,7 @@ final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           OnLedgerEmpty.Fail)) == "SINK_FENCED")
   }
 
-  test("rows that a server has lost after it said that they were stored fail the epoch") {
+  test("rows that a server lost after it reported them as stored fail the epoch") {
     val model = new ProgressModel(1, TriggerMode.RealTime, hash)
     val run = model.start()
     run.deliver(0, 5)
@@ -128,7 +128,7 @@ final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(intercept[Exception](run.commitSink()).getMessage.contains("PROGRESS_LOST"))
   }
 
-  test("a checkpoint with other offsets for the epoch before is refused") {
+  test("a checkpoint with other offsets for the previous epoch is rejected") {
     val model = new ProgressModel(1, TriggerMode.Continuous, hash)
     val run = model.start()
     run.deliver(0, 5)

@@ -24,14 +24,14 @@ final class AdmissionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     Arbitrary(Gen.oneOf(simple, Gen.listOf(simple).map(ReadLimit.all)))
   private val backlogs = Gen.choose(0L, 200L)
 
-  test("no limit admits more than there is, or a negative number") {
+  test("no limit admits more than the backlog, or a negative number") {
     forAll(limits.arbitrary, backlogs, Gen.choose(0L, 200L)) { (limit, rows, seconds) =>
       val admitted = admit(limit, rows, Duration.ofSeconds(seconds), rowBytes = 7)
       assert(admitted >= 0 && admitted <= rows)
     }
   }
 
-  test("no limit holds rows back for ever") {
+  test("no limit blocks rows for ever") {
     forAll(limits.arbitrary, backlogs.suchThat(_ > 0)) { (limit, rows) =>
       assert(admit(limit, rows, Duration.ofDays(1), rowBytes = 5000) > 0)
     }
@@ -68,7 +68,7 @@ final class AdmissionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(admit(MaxBytes(10), 50, rowBytes = 30) == 1)
   }
 
-  test("a minimum with a maximum takes the maximum of what has waited long enough") {
+  test("a minimum with a maximum takes at most the maximum once the minimum is met") {
     val limit = ReadLimit.all(Seq(MinRows(10, Duration.ofSeconds(60)), MaxRows(15)))
     assert(admit(limit, 9) == 0 && admit(limit, 20) == 15)
   }

@@ -16,7 +16,7 @@ final class OffsetFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       if (version == 1) count(fields, "pages") * 10 else count(fields, "rows")
   }
 
-  test("every position comes back from its JSON, and the JSON is always the same text") {
+  test("every position round-trips through its JSON, which is always the same text") {
     forAll(Gen.choose(0L, Long.MaxValue), Gen.asciiPrintableStr) { (rows, source) =>
       val json = Rows.toJson(source, rows)
       assert(Rows.fromJson(source, json) == Right(rows))
@@ -32,24 +32,24 @@ final class OffsetFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     assert(Rows.fromJson("s", """{"v":1,"format":"test","source":"s","pages":3}""") == Right(30L))
   }
 
-  test("a newer version is refused naming both") {
+  test("a newer version is rejected naming both") {
     val error = Rows.fromJson("s", """{"v":9,"format":"test","source":"s","rows":1}""").left.toOption.get
     assert(error.condition == Conditions.OffsetVersionUnsupported)
     assert(error.getMessage.contains("version 9") && error.getMessage.contains("version 2"))
   }
 
-  test("an offset of another source is refused naming both") {
+  test("an offset of another source is rejected naming both") {
     val error = Rows.fromJson("http://b", Rows.toJson("http://a", 1)).left.toOption.get
     assert(error.condition == Conditions.SourceChanged)
     assert(error.getMessage.contains("http://a") && error.getMessage.contains("http://b"))
   }
 
-  test("an offset of another format is refused even where the names agree") {
+  test("an offset of another format is rejected even if the names agree") {
     val error = Rows.fromJson("s", """{"v":1,"format":"other","source":"s","pages":3}""").left.toOption.get
     assert(error.condition == Conditions.SourceChanged)
   }
 
-  test("whatever is no offset is refused with a reason, and nothing else happens") {
+  test("a text that is not an offset is rejected with a reason, and nothing else happens") {
     val broken = Seq(
       "",
       "5",

@@ -9,12 +9,12 @@ final class NameListSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val odd: Gen[String] = Gen.nonEmptyListOf(Gen.oneOf("a\"',:. é\n日;--".toSeq)).map(_.mkString)
   private def quoted(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
 
-  test("names stand between commas; blanks around them and empty ones do not count") {
+  test("names are separated by commas; blanks around them and empty ones are ignored") {
     assert(NameList.names(" a, b c ,,d:e ").contains(Seq("a", "b c", "d:e")))
     assert(NameList.names(" , ").isEmpty && NameList.names("").isEmpty)
   }
 
-  test("any name can be told in quotes") {
+  test("any name can be written in quotes") {
     forAll(Gen.nonEmptyListOf(odd))(names => assert(NameList.names(names.map(quoted).mkString(" , ")).contains(names)))
     forAll(Gen.nonEmptyListOf(Gen.zip(odd, odd))) { pairs =>
       val text = pairs.map { case (from, to) => s"${quoted(from)} : ${quoted(to)}" }.mkString(",")

@@ -26,17 +26,17 @@ final class OptionGroupSuite extends AnyFunSuite {
       case Right(values) => fail(s"was accepted: $values")
     }
 
-  test("names are matched whatever their case, values are trimmed, defaults hold for the rest") {
+  test("names match in any case, values are trimmed, defaults fill the rest") {
     val values = parsed("PAGESIZE" -> " 7 ", "Pagination" -> "OFFSET")
     assert(values(pageSize) == 7 && values(kind) == "offset" && values(timeout) == Duration.ofSeconds(30))
     assert(values.isSet(pageSize) && !values.isSet(timeout))
   }
 
-  test("a family keeps the case of what follows its prefix") {
+  test("a family keeps the case of names after its prefix") {
     assert(parsed("Headers.X-Trace" -> "1").family(headers) == Map("X-Trace" -> "1"))
   }
 
-  test("an unknown name is refused with the nearest right one") {
+  test("an unknown name is rejected with the nearest known one") {
     forAll(Table("wrong" -> "right", "pageSzie" -> "pageSize", "page_size" -> "pageSize", "tiemout" -> "timeout")) {
       (wrong, right) =>
         val (condition, message) = refused(wrong -> "1")
@@ -49,11 +49,11 @@ final class OptionGroupSuite extends AnyFunSuite {
       message.contains("has no option 'pageSzie' or 'tiemout' or 'zzz'. Hint: Did you mean 'pageSize' and 'timeout'?"))
   }
 
-  test("what Spark itself hands to sources and sinks is no unknown option") {
+  test("options that Spark itself passes to sources and sinks are not unknown") {
     parsed("checkpointLocation" -> "x", "queryName" -> "q", "asyncProgressTrackingEnabled" -> "false", "path" -> "p")
   }
 
-  test("a value that is not of its type is refused with what is expected") {
+  test("a value that is not of its type is rejected with the expected type") {
     forAll(
       Table(
         ("option", "value", "expected"),
@@ -69,7 +69,7 @@ final class OptionGroupSuite extends AnyFunSuite {
     }
   }
 
-  test("a required option that is missing is named with an example") {
+  test("a missing required option is reported with an example") {
     val error = group.parse(Map.empty).left.toOption.get
     assert(error.condition == Conditions.OptionRequired && error.getMessage.contains("url=http://host"))
   }
@@ -80,13 +80,13 @@ final class OptionGroupSuite extends AnyFunSuite {
     assert(!printed.contains("4711") && !printed.contains("Bearer") && printed.contains("headers.Authorization=***"))
   }
 
-  test("options that exclude each other are named") {
+  test("options that exclude each other are reported") {
     val both = parsed("pageSize" -> "1", "timeout" -> "1s").exclusive("Choose.")(pageSize, timeout)
     assert(both.left.toOption.exists(_.getMessage.contains("pageSize, timeout")))
     assert(parsed("pageSize" -> "1").exclusive("Choose.")(pageSize, timeout).isRight)
   }
 
-  test("lengths of time and sizes are read as people write them, and written back") {
+  test("durations and sizes are parsed in their usual forms, and rendered") {
     forAll(Table("text" -> "millis", "500ms" -> 500L, "30s" -> 30000L, "2 minutes" -> 120000L, "1h" -> 3600000L)) {
       (text, millis) =>
         assert(OptionType.duration.parse(text).map(_.toMillis).contains(millis))
@@ -105,28 +105,28 @@ final class OptionGroupSuite extends AnyFunSuite {
     assert(OptionType.bytes.parse("9999999999999g").isEmpty && OptionType.bytes.parse("0").isEmpty)
   }
 
-  test("a value that is nearly an allowed one is refused with that one") {
+  test("a value close to an allowed one is rejected with that one") {
     val (condition, message) = refused("pagination" -> "ofset")
     assert(condition == Conditions.OptionInvalid)
     assert(message.contains("is 'ofset', which is not one of none, offset. Hint: Did you mean pagination=offset?"))
     assert(refused("pagination" -> "sideways")._2.contains("Hint: Set it like this: pagination=none."))
   }
 
-  test("a part of a value is offered within the whole value, and a value far from all is shown an example") {
+  test("a suggested part is shown within the whole value, and a value far from all gets an example") {
     def wrong(value: String) =
       group.invalid(kind, value, "one of a, bc", Seq("a", "offset"), right => s"none,$right").getMessage
     assert(wrong("ofset").contains("is 'ofset', which is not one of a, bc. Hint: Did you mean pagination=none,offset?"))
     assert(wrong("zzzzzz").contains("Hint: Set it like this: pagination=none."))
   }
 
-  test("what a table of Spark's catalog has besides its options is no option, and is one elsewhere") {
+  test("a catalog table's other properties are not options, and are unknown without a catalog table") {
     val catalogs = Seq("owner" -> "me", "provider" -> "test-format", "location" -> "/x", "option.pagesize" -> "7")
     assert(parsed(catalogs :+ ("pageSize" -> "7"): _*).get(pageSize).contains(7))
     assert(refused("owner" -> "me")._1 == Conditions.OptionUnknown)
     assert(refused("option.pagesize" -> "7")._1 == Conditions.OptionUnknown)
   }
 
-  test("a table of Spark's catalog that is made without its options is told as that") {
+  test("a catalog table that was created without its options gets an error that says so") {
     val made = group.parse(Map("owner" -> "me", "provider" -> "test-format"))
     assert(
       made.left.exists(error => error.condition == Conditions.ModeUnsupported && error.getMessage.contains("toTable")))

@@ -20,7 +20,7 @@ final class RetrierSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(Gen.choose(1, 10000))(n => assert(settings.bound(n).compareTo(settings.maxDelay) <= 0))
   }
 
-  test("a success after failures is the result, and each failure is told once") {
+  test("a success after failures is the result, and each failure is reported once") {
     val events = mutable.Buffer.empty[RetryEvent]
     val result = new Retrier(quick, retryAll, events += _).run { failures =>
       if (failures < 3) throw new IOException(s"try $failures") else failures
@@ -30,7 +30,7 @@ final class RetrierSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(events.map(_.cause.getMessage) == Seq("try 0", "try 1", "try 2"))
   }
 
-  test("the last failure comes out as it was thrown, after as many tries as allowed") {
+  test("the last failure is thrown unchanged, after the maximum number of attempts") {
     var tries = 0
     val error = intercept[IOException](new Retrier(quick, retryAll).run[Int] { _ =>
       tries += 1; throw new IOException(s"$tries")
@@ -38,7 +38,7 @@ final class RetrierSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(tries == 5 && error.getMessage == "5")
   }
 
-  test("what cannot succeed is not tried again") {
+  test("a permanent failure is not retried") {
     var tries = 0
     val classify: Throwable => Verdict = { case _: IOException => Verdict.Retry; case _ => Verdict.GiveUp }
     intercept[IllegalStateException](new Retrier(quick, classify).run[Int] { _ =>
@@ -55,7 +55,7 @@ final class RetrierSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("what the other side asks to wait is kept, and the drawn delay added") {
+  test("the server's minimum delay is kept, and the random delay added") {
     def delayFor(asked: Duration): Duration = {
       var seen = Duration.ZERO
       new Retrier(quick, _ => Verdict.RetryAfter(asked), e => seen = e.delay, () => 0.5)
@@ -66,7 +66,7 @@ final class RetrierSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(delayFor(quick.maxDelay) == quick.maxDelay.plusNanos(500))
   }
 
-  test("the deadline ends the tries before their number does") {
+  test("the deadline ends the attempts before their maximum") {
     val settings = RetrySettings(Int.MaxValue, Duration.ofMillis(1), Duration.ofMillis(1), Duration.ofMillis(50))
     val begin = System.nanoTime()
     intercept[IOException](new Retrier(settings, retryAll).run[Int](_ => throw new IOException))

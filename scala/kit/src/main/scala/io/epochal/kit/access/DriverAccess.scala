@@ -41,9 +41,9 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
     *   if `path` is not a path
     */
   def file(option: String, path: String): Path = {
-    val asked = Paths.get(path)
-    restriction(AllowedFiles).fold(asked) { reason =>
-      val real = realPath(asked)
+    val target = Paths.get(path)
+    restriction(AllowedFiles).fold(target) { reason =>
+      val real = realPath(target)
       val listed = entries(AllowedFiles).filterNot(isUri).map(entry => realPath(Paths.get(local(entry))))
       if (listed.exists(real.startsWith(_))) real
       else throw refused(Reference.option(option), reason, AllowedFiles, parent(path))
@@ -54,9 +54,9 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
   def directory(option: String, location: String): Unit =
     restriction(AllowedFiles).foreach { reason =>
       if (isUri(location)) {
-        val asked = normal(location)
+        val target = normal(location)
         val listed = entries(AllowedFiles).filter(isUri).flatMap(normal)
-        if (!asked.exists(uri => listed.exists(above(_, uri))))
+        if (!target.exists(uri => listed.exists(above(_, uri))))
           throw refused(Reference.option(option), reason, AllowedFiles, location)
       } else
         try file(option, local(location)): Unit
@@ -143,9 +143,9 @@ object DriverAccess {
   private def normal(location: String): Option[URI] =
     Try(new URI(location).normalize).toOption.filter(uri => uri.getPath != null && !uri.getPath.contains(".."))
 
-  private def above(allowed: URI, asked: URI): Boolean = {
+  private def above(allowed: URI, target: URI): Boolean = {
     val directory = allowed.getPath.stripSuffix("/")
-    allowed.getScheme.equalsIgnoreCase(asked.getScheme) && allowed.getAuthority == asked.getAuthority &&
-    (asked.getPath == directory || asked.getPath.startsWith(s"$directory/"))
+    allowed.getScheme.equalsIgnoreCase(target.getScheme) && allowed.getAuthority == target.getAuthority &&
+    (target.getPath == directory || target.getPath.startsWith(s"$directory/"))
   }
 }

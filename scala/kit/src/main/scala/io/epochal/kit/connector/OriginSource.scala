@@ -76,7 +76,7 @@ final private[connector] class TailSource[P](
     quietly("said whether its tasks are as they were")(_.tailsChanged()).getOrElse(false)
 
   override def lookAhead(end: ConnectorPosition[P]): Unit =
-    quietly("looked ahead")(_.lookAhead(end.position)).flatMap(_.toScala).foreach(supply.saw(end, _))
+    quietly("looked ahead")(_.lookAhead(end.position)).flatMap(_.toScala).foreach(supply.observe(end, _))
 
   /** Spark's call must not fail: failures are logged. */
   private def quietly[A](step: String)(body: TailOrigin[P] => A): Option[A] =
@@ -114,14 +114,14 @@ final private[connector] class OriginSupply[P](calls: OriginCalls[P], positions:
   override def available(start: ConnectorPosition[P], most: Long): Long = {
     // AvailableNow finds its end when the run starts, regardless of the limits of a batch.
     val found = ask(start, if (toEnd) Long.MaxValue else most)
-    saw(start, found)
+    observe(start, found)
     last = Some(start -> found)
     toEnd = false
     math.min(found.rows, most)
   }
 
   /** Records the rows after a position, for the lag. */
-  def saw(start: ConnectorPosition[P], found: Available[P]): Unit = {
+  def observe(start: ConnectorPosition[P], found: Available[P]): Unit = {
     val until = start.rows + found.rows
     seen = Some(ConnectorPosition(until, found.end) -> Extent(until, if (found.atEnd) until else Long.MaxValue))
   }

@@ -42,7 +42,7 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
   /** Empties it.
     *
     * @return
-    *   true, to mark the body as complete
+    *   true: an empty body is complete
     */
   def clear(): Boolean = {
     close()

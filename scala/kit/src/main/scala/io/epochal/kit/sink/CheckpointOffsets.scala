@@ -63,7 +63,7 @@ private[epochal] object TornFirstBatch {
         try {
           val checkpoint = new Path(place)
           sweep(checkpoint.getFileSystem(hadoop), checkpoint)
-        } catch { case NonFatal(error) => log.debug("the checkpoint was not looked at", error) }
+        } catch { case NonFatal(error) => log.debug("the checkpoint could not be checked", error) }
     }
 
   private def sweep(fs: FileSystem, checkpoint: Path): Unit = {

@@ -30,7 +30,7 @@ object EpochOutcome {
   *                  │                  ▼ Apply (Replace: the target is emptied first; Adopt: without the rows)
   *                  │               rows and ledger row ── COMMIT ──► success
   *                  │                                        │
-  *                  └── a new connection checks it ◄──┘ response lost
+  *                  └── a new connection reads the ledger ◄──┘ response lost
   * }}}
   *
   * @param sinkId

@@ -4,8 +4,8 @@ import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
 import io.epochal.core.option.{NameList, OptionSpec, OptionType}
 
 /** A sink's name in the ledger, and exceptions to what the ledger rejects. Each option names the accepted ids or epoch, so if
-  * it stays in a job it accepts nothing else later. Only `replace` does: it declares that the job sends all rows whenever it
-  * begins.
+  * it stays in a job it accepts nothing else later. The exception is `replace`, which declares that the job sends all rows
+  * whenever it begins.
   */
 private[epochal] object IdentityOptions {
 

@@ -33,7 +33,7 @@ trait SinkTarget {
   /** Whether tasks can store rows in the middle of an epoch (K12); otherwise only micro-batches can be written. */
   def flushes: Boolean = false
 
-  /** Stores rows in the middle of an epoch; called if `flushes`, before the first task. */
+  /** Creates the tasks' [[RowFlush]]; called if `flushes`, before the first task. */
   def flush(@unused queryId: String): RowFlush = throw new UnsupportedOperationException(s"no flushes into $name")
 
   /** Stops all tasks of this run from storing rows in the middle of an epoch, with the reason. It may fail. */
@@ -73,8 +73,8 @@ trait SinkTransaction {
 
   def server: ServerIdentity
 
-  /** Whether another transaction was committed, once it has ended; None: the system cannot tell. Throws a transient error while
-    * it is in progress.
+  /** Whether another transaction was committed, once it has ended; None: the system does not record it. Throws a transient
+    * error while it is in progress.
     */
   def isCommitted(@unused transaction: String): Option[Boolean] = None
 

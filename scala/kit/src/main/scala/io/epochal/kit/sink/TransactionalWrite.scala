@@ -40,8 +40,8 @@ final private[sink] case class WriteRequest(
 
   /** Task results also count against Spark's own limit, whose error gives no advice. */
   private def maxInlineBytes: Long = {
-    val asked = sink.settings.inlineMaxBytes
-    engine.maxResultBytes.fold(asked)(max => math.min(asked, max / 10 * 9))
+    val limit = sink.settings.inlineMaxBytes
+    engine.maxResultBytes.fold(limit)(max => math.min(limit, max / 10 * 9))
   }
 
   def writerFactory(target: SinkTarget, transport: Transport): SinkWriterFactory =

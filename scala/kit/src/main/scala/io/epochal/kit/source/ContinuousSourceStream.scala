@@ -49,7 +49,7 @@ final class ContinuousSourceStream[P](
     QueryStop.guard(new ContinuousReaders(endlessReaders(source)))
 
   override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = synchronized {
-    if (reconfiguring) throw new IllegalStateException("the partitions are planned anew: this epoch runs again")
+    if (reconfiguring) throw new IllegalStateException("the partitions are planned again: this epoch is rerun")
     waiting += 1
     offset(merged(source, offsets))
   }

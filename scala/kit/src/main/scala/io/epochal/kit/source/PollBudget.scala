@@ -11,7 +11,7 @@ import io.epochal.kit.spark.RunningQuery
 /** The limits of a poll: its duration, and the bytes of records. The page that exceeds a limit is received completely. */
 final case class PollBounds(time: Duration, bytes: Long)
 
-/** What is left of the limits of one poll (S13). Threads may share it.
+/** The remaining limits of one poll (S13). Threads may share it.
   *
   * @param nanos
   *   a clock

@@ -104,7 +104,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
 
   private def continuousCheckpoint = refused(
     RunningQuery.triggerOfThisThread.getOrElse(TriggerMode.MicroBatch),
-    "the checkpoint was written under a continuous trigger, and Spark goes on from there under no other one",
+    "the checkpoint was written under a continuous trigger, and Spark resumes it under no other trigger",
     ".trigger(continuous=\"1 second\"), or a new checkpoint"
   )
 

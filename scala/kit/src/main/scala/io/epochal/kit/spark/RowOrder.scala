@@ -8,9 +8,9 @@ import io.epochal.core.error.EpochalException
 
 /** Checks whether a replay of an epoch delivers the same rows in the same order to the same partitions, as far as a plan shows.
   *
-  * The connector API shows a sink nothing of the plan above it, so the engine's own plan is read. A plan keeps its source's
-  * order if it works row by row; the listed operators do. Operators that shuffle, group, join or sort, and unknown ones, may
-  * deliver rows in another order.
+  * The connector API hides the plan from a sink, so the engine's own plan is read. A plan keeps its source's order if it works
+  * row by row; the listed operators do. Operators that shuffle, group, join or sort, and unknown ones, may deliver rows in
+  * another order.
   *
   * Not visible in a plan: functions that Spark takes for deterministic although they are not (a user-defined function counts as
   * deterministic unless declared otherwise), a source that returns other rows for the same offsets or another number of

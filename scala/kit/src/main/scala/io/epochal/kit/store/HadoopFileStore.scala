@@ -204,16 +204,16 @@ final private[store] class LocalFiles(directory: LocalPath) {
   // A stream, not a channel: an interruption of the thread does not close it.
   final private class LocalOutput(file: File) extends FileOutput {
     private val out = new FileOutputStream(file)
-    private var named = false
+    private var isNameSynced = false
 
     override def write(bytes: Array[Byte], from: Int, length: Int): Unit = out.write(bytes, from, length)
 
     override def sync(): Unit = {
       out.getFD.sync()
-      if (!named) {
+      if (!isNameSynced) {
         LocalFiles.forceDirectory(directory)
         above
-        named = true
+        isNameSynced = true
       }
     }
 

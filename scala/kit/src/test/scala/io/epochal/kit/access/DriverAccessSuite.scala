@@ -29,7 +29,7 @@ final class DriverAccessSuite extends AnyFunSuite {
     body(place)
   }
 
-  test("a driver of one user lets options name everything") {
+  test("a driver with one user allows everything in options") {
     assert(alone().file("o", "/etc/passwd").toString == "/etc/passwd")
     alone().environment("o", "HOME")
     alone().classNamed("o", "java.lang.Runtime")
@@ -37,7 +37,7 @@ final class DriverAccessSuite extends AnyFunSuite {
     assert(!alone().isShared)
   }
 
-  test("a driver that serves several lets options name nothing") {
+  test("a driver with several users allows nothing in options") {
     refused(access().file("o", "/etc/passwd"))
     refused(access().environment("o", "HOME"))
     refused(access().classNamed("o", "java.lang.Runtime"))
@@ -45,20 +45,20 @@ final class DriverAccessSuite extends AnyFunSuite {
     refused(access().directory("o", "/tmp/x"))
   }
 
-  test("the owner says whether the driver is shared, and nobody else") {
+  test("only the owner decides whether the driver is shared") {
     assert(!access(DriverAccess.SharedDriver -> "false").isShared)
     assert(alone(DriverAccess.SharedDriver -> "true").isShared)
     assert(access(DriverAccess.SharedDriver -> "no idea").isShared)
   }
 
-  test("a list that is set counts on a driver of one user too") {
+  test("a list that is set applies to a driver with one user too") {
     refused(alone(DriverAccess.AllowedFiles -> "/run/secrets").file("o", "/etc/passwd"))
     refused(alone(DriverAccess.AllowedEnvironment -> "API_*").environment("o", "HOME"))
     refused(alone(DriverAccess.AllowedClasses -> "a.B").classNamed("o", "a.C"))
     assert(alone(DriverAccess.AllowedClasses -> "a.B").file("o", "/etc/passwd").toString == "/etc/passwd")
   }
 
-  test("a file counts by where it is, whatever links and dots lead there") {
+  test("a file is checked by its real path, after links and dots are resolved") {
     withPlace { place =>
       val mine = allowing(place.resolve("allowed"))
       assert(mine.file("o", place.resolve("allowed/in").toString) == place.resolve("allowed/in"))
@@ -78,10 +78,10 @@ final class DriverAccessSuite extends AnyFunSuite {
     }
   }
 
-  test("what is refused sounds the same whether it exists or not") {
+  test("a refusal has the same text whether the file exists or not") {
     withPlace { place =>
-      def said(name: String): String = refused(allowing("/none").file("o", place.resolve(name).toString)).getMessage
-      assert(said("secret") == said("nothing") && said("secret") == said("allowed"))
+      def message(name: String): String = refused(allowing("/none").file("o", place.resolve(name).toString)).getMessage
+      assert(message("secret") == message("nothing") && message("secret") == message("allowed"))
       def link(name: String): String =
         refused(allowing(place.resolve("allowed")).file("o", place.resolve(s"allowed/$name").toString)).getMessage
       Files.createSymbolicLink(place.resolve("allowed/up"), place)
@@ -89,7 +89,7 @@ final class DriverAccessSuite extends AnyFunSuite {
     }
   }
 
-  test("a directory to write into counts by its path, or by its URI") {
+  test("an output directory is checked by its path, or by its URI") {
     withPlace { place =>
       val mine = allowing(place.resolve("allowed"), "s3a://bucket/spill")
       Seq(
@@ -111,7 +111,7 @@ final class DriverAccessSuite extends AnyFunSuite {
     }
   }
 
-  test("variables and classes count by their names, or by how they begin") {
+  test("variables and classes are checked by their names, or by prefixes") {
     val mine = access(DriverAccess.AllowedEnvironment -> "API_*,ONE", DriverAccess.AllowedClasses -> "a.b.*, c.D")
     Seq("API_KEY", "ONE").foreach(mine.environment("o", _))
     Seq("api_key", "MY_API_KEY", "ONE_MORE", "").foreach(name => refused(mine.environment("o", name)))
@@ -119,13 +119,13 @@ final class DriverAccessSuite extends AnyFunSuite {
     Seq("a.bc.D", "c.D$E").foreach(name => refused(mine.classNamed("o", name)))
   }
 
-  test("the message says which setting of the owner allows it, and why it is needed") {
+  test("the message names the owner's setting that allows it, and why it is needed") {
     val message = refused(access().file("bearerTokenFile", "/run/secrets/api")).getMessage
     assert(message.contains("'bearerTokenFile'") && message.contains("it serves a server"))
     assert(message.contains("--conf spark.epochal.allowedFiles=/run/secrets"))
   }
 
-  test("classes that a session has brought are not looked at where the driver is shared") {
+  test("a shared driver ignores classes that a session has brought") {
     val thread = Thread.currentThread
     val before = thread.getContextClassLoader
     val own = new ClassLoader(before) {}

@@ -10,7 +10,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.option.OptionSpec
 
-/** An origin of lanes, each with the numbers from 0 on, to which lanes are added while a query runs. A position says how many numbers
+/** An origin of lanes, each with the numbers from 0 on; lanes are added while a query runs. A position holds how many numbers
   * of each lane were delivered.
   */
 final class Lanes
@@ -32,7 +32,7 @@ object Lanes {
     new util.TreeMap[String, JavaLong](counts.map { case (lane, n) => lane -> Long.box(n) }.toMap.asJava)
 }
 
-/** The feed's `size` is that of each lane, `parts` how many lanes there are. */
+/** The feed's `size` is that of each lane, `parts` the number of lanes. */
 final private class LanesOrigin(feed: Numbers.Feed) extends TailOrigin[Lanes.Position] {
   private def lanes: Seq[String] = (0 until feed.parts).map(n => s"lane $n")
   @volatile private var planned = 0

@@ -9,7 +9,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.types.StructType
 
-/** Ten rows with a time each, a second apart. */
+/** Ten rows with a time each, one second apart. */
 object Moments {
   val Rows = 10L
   val columns: StructType = StructType.fromDDL("id BIGINT, at TIMESTAMP")
@@ -17,7 +17,7 @@ object Moments {
   def row(id: Long): Array[AnyRef] = Array(Long.box(id), at(id))
 }
 
-/** They can be read again. */
+/** Rows that can be read again. */
 final class Moments extends SourceConnector[JavaLong]("moments", "Times.", util.List.of()) {
   override def schema(settings: Settings): StructType = Moments.columns
   override def identity(settings: Settings): String = "moments"
@@ -39,7 +39,7 @@ final class Moments extends SourceConnector[JavaLong]("moments", "Times.", util.
   }
 }
 
-/** They are given once. */
+/** Rows that are received once. */
 final class GivenMoments extends ReceivingConnector[JavaLong]("given-moments", "Times.", util.List.of()) {
   override def schema(settings: Settings): StructType = Moments.columns
   override def identity(settings: Settings): String = "moments"

@@ -18,12 +18,12 @@ object Numbers {
   final class Feed {
     val size = new AtomicLong
 
-    /** How many calls fail from now on, as of a network. */
+    /** The number of calls that fail from now on, with a network failure. */
     val failures = new AtomicInteger
     @volatile var released = 0L
     @volatile var brokenEnd = false
 
-    /** Of an origin in parts. */
+    /** For an origin in partitions. */
     @volatile var parts = 1
   }
 

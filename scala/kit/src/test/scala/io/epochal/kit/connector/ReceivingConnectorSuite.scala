@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.kit.source.{InitialOffset, SourceOffset, SourceStream}
 import io.epochal.testkit.{MicroBatch, SourceChecks, SourceFixture}
 
-/** A connector that receives what its origin gives once. */
+/** A connector whose origin cannot repeat its records. */
 final class ReceivingConnectorSuite extends SourceChecks {
 
   override def sourceName: String = "tickets"
@@ -41,7 +41,7 @@ final class ReceivingConnectorSuite extends SourceChecks {
     new SourceStream(source, initial, Clock.systemUTC())
   }
 
-  test("a receiver: what the origin has forgotten is read again from the journal, by another run") {
+  test("a receiver: another run reads records that the origin has deleted from the journal") {
     val (checkpoint, machine) = (Files.createTempDirectory("tickets"), UUID.randomUUID().toString)
     Tickets.machine(machine).size.set(10)
     val first = stream(checkpoint, 2, machine)

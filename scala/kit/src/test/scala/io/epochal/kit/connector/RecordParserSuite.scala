@@ -12,7 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.OptionSpec
 
-/** Records of a connector whose origin gives bytes. */
+/** Records of a connector whose origin delivers bytes. */
 final class RecordParserSuite extends AnyFunSuite {
 
   private def settings(options: (String, String)*): Settings = new Texts().settings(options.toMap)
@@ -32,20 +32,20 @@ final class RecordParserSuite extends AnyFunSuite {
 
   private def refused(body: => Any): String = EpochalException.in(intercept[Exception](body)).get.condition.name
 
-  test("records of JSON become rows; one that does not fit goes, as it came, into the column that the schema lacked") {
+  test("JSON records become rows; a misfit goes, unchanged, into the column that the schema lacked") {
     assert(
       rows(Seq("""{"id":1,"name":"a"}""", """{"id":"x"}"""), "schema" -> "id INT, name STRING") == Seq(
         Seq("1", "a", null),
         Seq(null, null, """{"id":"x"}""")))
   }
 
-  test("records of CSV become rows, by the separator") {
+  test("CSV records become rows, split by the separator") {
     assert(
       rows(Seq("1;a", "2;b"), "schema" -> "id INT, name STRING", "format" -> "csv", "sep" -> ";")
         .map(_.take(2)) == Seq(Seq("1", "a"), Seq("2", "b")))
   }
 
-  test("parseMode drops a record that does not fit, or fails the query; fields without a column are kept by option") {
+  test("parseMode drops a misfit, or fails the query; an option keeps fields without a column") {
     val records = Seq("""{"id":1,"more":2}""", "no JSON")
     assert(rows(records, "schema" -> "id INT", "parseMode" -> "DROPMALFORMED") == Seq(Seq("1")))
     assert(refused(rows(records, "schema" -> "id INT", "parseMode" -> "FAILFAST")) == Conditions.RecordInvalid.name)
@@ -53,14 +53,14 @@ final class RecordParserSuite extends AnyFunSuite {
       rows(records.take(1), "schema" -> "id INT", "rescuedDataColumn" -> "rest").map(_.last) == Seq("""{"more":2}"""))
   }
 
-  test("a schema that is missing, or cannot be, is refused before a query starts") {
+  test("a missing or invalid schema is rejected before a query starts") {
     assert(refused(new Texts().schema(settings())) == Conditions.OptionRequired.name)
     assert(refused(new Texts().schema(settings("schema" -> "id NONE"))) == Conditions.SchemaInvalid.name)
     assert(refused(new Texts().schema(settings("schema" -> "id INT", "sep" -> ";"))) == Conditions.OptionConflict.name)
   }
 }
 
-/** A connector of records, of which only the columns are asked for. */
+/** A connector of records, for its columns only. */
 final class Texts extends SourceConnector[java.lang.Long]("texts", "Records.", Texts.options) {
   override def schema(settings: Settings): StructType = RecordParser.schema(settings)
   override def identity(settings: Settings): String = "texts"

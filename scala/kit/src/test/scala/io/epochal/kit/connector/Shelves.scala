@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.core.option.OptionSpec
 import io.epochal.kit.sink.row.BadValue
 
-/** Stores in this JVM, by name: one transaction at a time, and a test can have it lose connections and rows. */
+/** Stores in this JVM, by name: one transaction at a time, with simulated losses of connections and rows. */
 object Shelves {
   final case class Content(rows: Vector[Long] = Vector.empty, ledger: Map[String, String] = Map.empty)
 

@@ -14,7 +14,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.support.{TestEngine, TestWriteInfo}
 import io.epochal.testkit.{Epoch, SinkChecks, SinkFixture, SinkRun}
 
-/** What an author need not write, over the smallest connector. */
+/** The kit's part of a sink connector, shown on the smallest one. */
 final class SinkConnectorSuite extends SinkChecks {
 
   override def sinkName: String = "a shelf"
@@ -35,7 +35,7 @@ final class SinkConnectorSuite extends SinkChecks {
   }
 
   Seq(true -> "after it has taken effect", false -> "before it has taken effect").foreach { case (landed, when) =>
-    on(s"a COMMIT whose response is lost $when is made once") { f =>
+    on(s"a COMMIT whose response is lost $when takes effect once") { f =>
       val run = f.newRun(query)
       commit(f, run, 0, 0 until 10)
       f.shelf.loseResponse(landed)
@@ -44,13 +44,13 @@ final class SinkConnectorSuite extends SinkChecks {
     }
   }
 
-  on("rows that the store swallows fail the epoch") { f =>
+  on("rows that the store drops fail the epoch") { f =>
     f.shelf.swallows = true
     refused(Conditions.RowsDropped)(commit(f, f.newRun(query), 0, 0 until 3))
     assert(f.numbers.isEmpty)
   }
 
-  on("a row that the author's check refuses fails its epoch, by its number and column") { f =>
+  on("a row that the author's check rejects fails its epoch, and the error names its number and column") { f =>
     val epoch = new Epoch(0, f.newRun(query).newWrite(), 1)
     val error = refused(Conditions.BadRow)(epoch.task(0, 0, Seq(f.row(1), InternalRow(null))))
     assert(Seq("row", "column").map(EpochalException.in(error).get.values) == Seq("2", "id"))
@@ -61,12 +61,12 @@ final class SinkConnectorSuite extends SinkChecks {
     assert(f.numbers == (0L until 5000L))
   }
 
-  on("a second sink with the same target is refused") { f =>
+  on("a second sink with the same target is rejected") { f =>
     commit(f, f.newRun(query, "one"), 0, 0 until 3)
     refused(Conditions.TargetShared)(commit(f, f.newRun("5b3c9f0e-0000-4000-8000-000000000002", "two"), 0, 0 until 3))
   }
 
-  on("an entry of the ledger that somebody has damaged is named") { f =>
+  on("a damaged ledger entry is named in the error") { f =>
     commit(f, f.newRun(query), 0, 0 until 3)
     f.shelf.content = f.shelf.content.copy(ledger = f.shelf.content.ledger.map { case (name, _) => name -> "{}" })
     refused(Conditions.LedgerDamaged)(commit(f, f.newRun(query), 1, 3 until 6))

@@ -15,7 +15,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.{InitialOffset, SourceOffset, SourceStream}
 import io.epochal.testkit.{MicroBatch, Serialization, SourceChecks, SourceFixture}
 
-/** What an author need not write, over the smallest connector. */
+/** The kit's part of a source connector, shown on the smallest one. */
 final class SourceConnectorSuite extends SourceChecks {
 
   override def sourceName: String = "numbers"
@@ -56,7 +56,7 @@ final class SourceConnectorSuite extends SourceChecks {
       latest(stream).map(_.json).contains(s"""{"v":1,"format":"numbers","source":"$feed","rows":3,"position":3}"""))
   }
 
-  on("a call that fails as a network does is repeated, and counted") { (feed, stream) =>
+  on("a network failure is retried, and counted") { (feed, stream) =>
     Numbers.feed(feed).size.set(3)
     Numbers.feed(feed).failures.set(3)
     assert(latest(stream).nonEmpty)
@@ -68,26 +68,26 @@ final class SourceConnectorSuite extends SourceChecks {
     }
   }
 
-  on("a call that goes on failing is an error that says what was done") { (feed, stream) =>
+  on("a call that keeps failing is an error that names the step") { (feed, stream) =>
     Numbers.feed(feed).failures.set(100)
     val error = refused(Conditions.ConnectorFailed)(latest(stream))
     val values = EpochalException.in(error).get.values
     assert(values("step") == "searched its end" && values("attempts") == "8")
   }
 
-  on("rows whose end is the start are a mistake of the connector") { (feed, stream) =>
+  on("rows without a position after the start are an error of the connector") { (feed, stream) =>
     Numbers.feed(feed).size.set(3)
     Numbers.feed(feed).brokenEnd = true
     refused(Conditions.ConnectorInvalid)(latest(stream))
   }
 
-  on("what was delivered is released") { (feed, stream) =>
+  on("delivered rows are released") { (feed, stream) =>
     Numbers.feed(feed).size.set(3)
     stream.commit(latest(stream).get)
     assert(Numbers.feed(feed).released == 3)
   }
 
-  test("a connector: an option misspelt, missing or wrong is refused before a query starts") {
+  test("a connector: a misspelt, missing or wrong option is rejected before a query starts") {
     def inferred(options: (String, String)*) =
       new Numbers().inferSchema(new CaseInsensitiveStringMap(options.toMap.asJava))
     val error = refused(Conditions.OptionUnknown)(inferred("feet" -> "a"))
@@ -96,14 +96,14 @@ final class SourceConnectorSuite extends SourceChecks {
     refused(Conditions.OptionInvalid)(inferred("feed" -> "none"))
   }
 
-  test("a connector: its options print without secrets, and have documentation") {
+  test("a connector: its options print without secrets, and are documented") {
     val connector = new Numbers
     val settings = connector.settings(Map("feed" -> "a", "token" -> "hidden"))
     assert(!settings.toString.contains("hidden"))
     assert(connector.group.specs.map(_.name).take(2) == Seq("feed", "token"))
   }
 
-  test("a connector: tasks without an end follow the rows, and merge to one offset that micro-batches go on from") {
+  test("a connector: tasks without an end follow the rows, and merge to one offset from which micro-batches resume") {
     val feed = UUID.randomUUID().toString
     Numbers.feed(feed).size.set(3)
     val connector = new Numbers
@@ -118,7 +118,7 @@ final class SourceConnectorSuite extends SourceChecks {
     } finally reader.close()
   }
 
-  test("a range of numbers is shared out without a gap, into no more parts than rows") {
+  test("a range of numbers is divided without gaps, into no more parts than rows") {
     def bounds(start: Long, end: Long, parts: Int) =
       PositionRange.split(start, end, parts).asScala.map(r => (r.start.longValue, r.end.longValue)).toSeq
     assert(bounds(5, 12, 3) == Seq((5, 8), (8, 10), (10, 12)))

@@ -10,12 +10,12 @@ import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{ForeachWriter, Row}
 import org.scalatest.time.{Millis, Minutes, Span}
 
-/** A connector's rows that are followed, in whole queries. */
+/** Endless rows of a connector, in whole queries. */
 final class TailQuerySuite extends QuerySuite {
 
   private def rows(feed: String): Set[String] = Followed.of(feed).asScala.toSet
 
-  test("a part that the origin gets while a continuous query runs is followed from the end of an epoch on") {
+  test("a partition that the origin adds while a continuous query runs is followed from the end of an epoch on") {
     withTempDir { checkpoint =>
       val feed = UUID.randomUUID().toString
       Numbers.feed(feed).size.set(3)
@@ -45,7 +45,7 @@ final class TailQuerySuite extends QuerySuite {
   }
 
   for (format <- Seq(classOf[Moments], classOf[GivenMoments]))
-    test(s"the highest time in eventTimeColumn is in the offset and in progress: ${format.getSimpleName}") {
+    test(s"the highest time in eventTimeColumn is in the offset and in the progress: ${format.getSimpleName}") {
       withTempDir { checkpoint =>
         val query = spark.readStream
           .format(format.getName)
@@ -59,12 +59,12 @@ final class TailQuerySuite extends QuerySuite {
         query.awaitTermination()
         val found = query.recentProgress.filter(_.numInputRows > 0).map(_.sources.head)
         assert(found.map(_.metrics.get("eventTime")).toSeq == Seq(3L, 7L, 9L).map(Moments.at(_).toString))
-        // Of the rows before the last batch but one: what was known when that batch was planned.
+        // The mark before the last batch: the one known when that batch was planned.
         assert(found.last.startOffset.contains(s"\"${Moments.at(3)}\""))
       }
     }
 
-  test("what lies after the end of an epoch is known where the origin looks ahead") {
+  test("the lag at the end of an epoch is known if the origin looks ahead") {
     val feed = UUID.randomUUID().toString
     Numbers.feed(feed).size.set(4)
     val connector = new Lanes
@@ -79,7 +79,7 @@ final class TailQuerySuite extends QuerySuite {
   }
 }
 
-/** Rows that a query in this JVM has written, by the feed. */
+/** Rows that queries in this JVM have written, by feed. */
 object Followed {
   private val all = new java.util.concurrent.ConcurrentHashMap[String, ConcurrentLinkedQueue[String]]
   def of(feed: String): ConcurrentLinkedQueue[String] = all.computeIfAbsent(feed, _ => new ConcurrentLinkedQueue)

@@ -26,7 +26,7 @@ object Tickets {
   val Name: OptionSpec[String] = Options.text("machine", "Name of the queue.").asRequired
 }
 
-/** The smallest source that receives: numbers from 0 on, each given while it was not released. */
+/** The smallest receiving source: numbers from 0 on, which can be received until they are released. */
 final class Tickets
     extends ReceivingConnector[JavaLong]("tickets", "Numbers, given once.", util.List.of(Tickets.Name)) {
   override def schema(settings: Settings): StructType = StructType.fromDDL("id BIGINT")

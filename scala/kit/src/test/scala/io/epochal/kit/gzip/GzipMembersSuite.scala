@@ -36,7 +36,7 @@ final class GzipMembersSuite extends AnyFunSuite {
     found.toByteArray
   }
 
-  test("what was compressed comes back, of any length, in blocks of any size, of one member or several") {
+  test("compressed data round-trips at any length and block size, with one member or several") {
     for (length <- Seq(0, 1, 100, 16383, 16384, 70000, 1 << 20); block <- Seq(1, 7, 65536) if length / block < 100000) {
       val content = text(length)
       assert(plain(gzip(content), block) sameElements content)
@@ -50,7 +50,7 @@ final class GzipMembersSuite extends AnyFunSuite {
     val page = text(1000)
     assert(plain(members ++ gzip(page)) sameElements page)
     assert(plain(members).isEmpty)
-    // On a small stack, as it is deep within a task.
+    // On a small stack, as deep within a task.
     @volatile var failure: Option[Throwable] = None
     val thread = new Thread(
       null,
@@ -63,17 +63,17 @@ final class GzipMembersSuite extends AnyFunSuite {
     assert(failure.exists(_.isInstanceOf[StackOverflowError]), "the JDK has another decoder now")
   }
 
-  test("members beyond the maximum, and compressed bytes beyond theirs, are refused by name") {
+  test("more members, or more compressed bytes, than the maximum are rejected with their own exceptions") {
     val error = intercept[GzipMembers.TooManyMembers](plain(Array.fill(11)(empty).flatten, maxMembers = 10))
     assert(error.getMessage.contains("more than 10 members"))
     assert(plain(Array.fill(10)(empty).flatten, maxMembers = 10).isEmpty)
     intercept[GzipMembers.TooLong](plain(gzip(text(100000)), maxCompressed = 10000))
     intercept[GzipMembers.TooLong](plain(empty ++ new Array[Byte](20000), maxCompressed = 10000))
-    val named = Array[Int](0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 0).map(_.toByte) ++ Array.fill[Byte](20000)('a')
-    intercept[GzipMembers.TooLong](plain(named, maxCompressed = 10000))
+    val withName = Array[Int](0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 0).map(_.toByte) ++ Array.fill[Byte](20000)('a')
+    intercept[GzipMembers.TooLong](plain(withName, maxCompressed = 10000))
   }
 
-  test("every cut is one, but for that between two members") {
+  test("every truncation is detected, except one between two members") {
     val (first, second) = (text(300), text(200))
     val (one, two) = (gzip(first), gzip(second))
     val both = one ++ two
@@ -84,7 +84,7 @@ final class GzipMembersSuite extends AnyFunSuite {
     assert(plain(both) sameElements (first ++ second))
   }
 
-  test("a byte that changed is never other content") {
+  test("a changed byte never yields other content") {
     val content = text(200)
     val compressed = gzip(content)
     compressed.indices.foreach { i =>
@@ -96,7 +96,7 @@ final class GzipMembersSuite extends AnyFunSuite {
     }
   }
 
-  test("what follows the last member, zeros or anything else, is ignored, and read to its end") {
+  test("bytes after the last member are ignored, zeros or not, and read to their end") {
     val content = text(100)
     Seq(new Array[Byte](1), new Array[Byte](40000), "trailing".getBytes, Array[Byte](0, 0x1f, -117)).foreach { more =>
       val in = new ByteArrayInputStream(gzip(content) ++ more)
@@ -105,13 +105,13 @@ final class GzipMembersSuite extends AnyFunSuite {
     }
   }
 
-  test("what is not gzip is said to be none") {
+  test("input that is not gzip is rejected as such") {
     Seq("[]".getBytes, Array[Byte](0x1f, 0x1f), Array[Byte](0x1f, -117, 7, 0, 0, 0, 0, 0, 0, 0)).foreach(bytes =>
       intercept[ZipException](plain(bytes)))
     intercept[EOFException](plain(Array.emptyByteArray))
   }
 
-  test("every field that a header may have is passed over, and its checksum counts") {
+  test("all optional header fields are skipped, and the header's checksum is checked") {
     val content = text(50)
     def member(break: Int): Array[Byte] = {
       val header = Array[Int](0x1f, 0x8b, 8, 0x1e, 1, 2, 3, 4, 0, 3, 5, 0, 1, 2, 3, 4, 5).map(_.toByte) ++
@@ -126,7 +126,7 @@ final class GzipMembersSuite extends AnyFunSuite {
     intercept[ZipException](plain(member(1)))
   }
 
-  test("a few bytes that become many are read no further than the limit") {
+  test("a small input that expands hugely is read no further than the limit") {
     val bomb = gzip(new Array[Byte](50 << 20))
     Using.resource(new GzipMembers(new ByteArrayInputStream(bomb), Long.MaxValue)) { in =>
       val buffer = new Body

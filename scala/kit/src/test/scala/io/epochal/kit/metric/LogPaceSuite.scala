@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 final class LogPaceSuite extends AnyFunSuite {
 
-  test("a line is due a minute after the start, and a minute after each that was") {
+  test("a line is due a minute after the start, and a minute after each previous line") {
     var second = 100L
     val pace = new LogPace(() => TimeUnit.SECONDS.toNanos(second))
     def dueAt(at: Long): Boolean = {

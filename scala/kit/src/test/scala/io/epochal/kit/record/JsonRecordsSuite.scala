@@ -13,7 +13,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.kit.json.Json
 import io.epochal.rest.http.Bodies
 
-/** Records in the bytes of a response, and the rows that they make. */
+/** Records in the bytes of a response, and their rows. */
 final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val place = "http://h/c"
@@ -24,7 +24,7 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def notFound(json: String, pointer: String): String =
     intercept[EpochalException](count(json, pointer)).getMessage
 
-  test("records are found where the pointer says") {
+  test("records are found at the pointer") {
     assert(count("""[{"a":1},{"a":[2,{"b":[]}]},3]""") == 3)
     assert(count("[]") == 0)
     assert(count("""{"x":{"data":[9]},"data":{"y":[1],"items":[{},{}]},"total":2}""", "/data/items") == 2)
@@ -34,7 +34,7 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(count("\uFEFF[{}]") == 1)
   }
 
-  test("where there is no array, the error says what is there instead") {
+  test("without an array the error names the value that is there instead") {
     assert(
       notFound("""{"data":[],"total":0}""", "").contains(
         "has no array at '': the response is an object with data, total."))
@@ -46,18 +46,18 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(notFound("""[[]]""", "/3").contains("the response is an array with 1 element."))
   }
 
-  test("bodies that are no JSON are told from those that are") {
+  test("invalid JSON is distinguished from valid JSON") {
     Seq("<html>", """[{"a":1},""", """[{"a":1}""", """{"data":[1]""", "[1] x", "nope").foreach { text =>
       intercept[JsonProcessingException](count(text, if (text.startsWith("{")) "/data" else ""))
     }
   }
 
-  test("what is wrong behind the records is named by its byte in the response") {
+  test("an error after the records is reported with its byte in the response") {
     val error = intercept[JsonProcessingException](count("""{"data":[{},{}],"t":x}""", "/data"))
     assert(Json.problem(error).contains("'x'") && Json.problem(error).endsWith("at byte 20"), Json.problem(error))
   }
 
-  test("skipping passes over as many records as there are, and stays at the end") {
+  test("skipping skips at most the existing records, and stays at the end") {
     forAll(Gen.choose(0, 20), Gen.choose(0L, 30L)) { (records, n) =>
       val cursor =
         RecordFormat.Json("").open(Bodies.of(List.fill(records)("""{"a":[1]}""").mkString("[", ",", "]")), place)
@@ -67,7 +67,7 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a buffer takes what is allowed, and not a byte more") {
+  test("a buffer accepts the allowed bytes, and not one more") {
     forAll(Gen.choose(0, 300000), Gen.choose(0, 300000)) { (size, limit) =>
       val page = new Body
       val in = new ByteArrayInputStream(new Array[Byte](size))
@@ -86,7 +86,7 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test(
-    "fields are taken by name in any order; unknown ones are passed over, the missing are NULL, of two the last counts") {
+    "fields match by name in any order; unknown ones are skipped, missing ones are NULL, of duplicates the last counts") {
     assert(
       rows(
         "id INT, name STRING",
@@ -94,7 +94,7 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       ) == Seq("1|a", "2|b", "3|null", "5|null"))
   }
 
-  test("values are those of Spark's own JSON reader") {
+  test("values equal those of Spark's own JSON reader") {
     assert(
       rows(
         "a STRING, b TIMESTAMP, c DECIMAL(5,1), d DOUBLE, e DATE",
@@ -108,7 +108,7 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       RecordRules(RecordFormat.Json(""), unknown = unknown))
 
   test(
-    "what does not fit is refused, and named by its place, its type and the kind of value found, without the value") {
+    "a misfit is rejected with its path, its type and the kind of value found, without the value") {
     val reader = rowsOf("id INT, at DATE, tags ARRAY<STRUCT<n: INT>>, more MAP<STRING, DOUBLE>, sub STRUCT<a: BOOLEAN>")
     Seq(
       """{"id":"hunter2"}""" -> "the column 'id' is INT, and the record has a string there",
@@ -131,7 +131,7 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("of a record that does not fit, everything else is kept, and the next record is met") {
+  test("of a record with a misfit everything else is kept, and the next record is read") {
     val ddl = "id INT, tags ARRAY<INT>, name STRING"
     val json =
       """[{"id":1,"tags":[1,[2,{"x":3}]],"name":"a"}, 5, null, [{}], "x", {"id":2,"tags":[3],"name":{"a":[1]}}]"""
@@ -154,25 +154,25 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       ))
   }
 
-  test("fields without a column are gathered as they were written, where a column asks for them") {
+  test("fields without a column are collected unchanged, if a column is set for them") {
     val reader =
       rowsOf("rest STRING, id INT", unknown = Some("rest"))
     val json =
       """[{"a\"b":1.10,"id":7,"rest":[1, {"x":null}],"é":"ü\n"},{"id":8},{"y":[1],"id":"no"},{"id":9,"z":2},{"id":"no","y":true}]"""
     val cursor = new JsonRecords(Bodies.of(json).piece, RecordFormat.Json(""), place)
-    def taken(): String = String.valueOf(cursor.row(reader).getUTF8String(0))
-    assert(cursor.next() && taken() == """{"a\"b":1.10,"rest":[1, {"x":null}],"é":"ü\n"}""")
-    assert(cursor.next() && taken() == "null")
+    def unknownFields(): String = String.valueOf(cursor.row(reader).getUTF8String(0))
+    assert(cursor.next() && unknownFields() == """{"a\"b":1.10,"rest":[1, {"x":null}],"é":"ü\n"}""")
+    assert(cursor.next() && unknownFields() == "null")
     assert(cursor.next())
     intercept[Exception](cursor.row(reader))
     val _ = cursor.size
-    assert(cursor.next() && taken() == """{"z":2}""", "what a record left half way had is in none after it")
+    assert(cursor.next() && unknownFields() == """{"z":2}""", "fields of an incomplete record appear in no later one")
     assert(cursor.next())
     intercept[Exception](cursor.row(reader))
     assert(cursor.examine(reader).row.getUTF8String(0).toString == """{"y":true}""")
   }
 
-  test("bodies in UTF-16 and UTF-32 are read like others, and so are byte order marks") {
+  test("bodies in UTF-16 and UTF-32, and byte order marks, are read like others") {
     val json = """[{"id":1,"name":{"ä":1}},{"id":"x"}]"""
     Seq("UTF-8", "UTF-16LE", "UTF-16BE", "UTF-32BE", "UTF-32LE").foreach { encoding =>
       Seq("", "\uFEFF").foreach { mark =>

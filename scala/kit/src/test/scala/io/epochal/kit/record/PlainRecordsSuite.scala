@@ -17,7 +17,7 @@ import io.epochal.kit.json.{JsonScan, PlainTime}
 import io.epochal.rest.http.Bodies
 import io.epochal.support.Examples
 
-/** Records that are read by their bytes are what Jackson and Spark's parser make of them; so is what is no JSON at all. */
+/** Records parsed from their bytes equal those of Jackson and Spark's parser, also for invalid JSON. */
 final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration =
@@ -160,7 +160,7 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     rest <- Gen.oneOf("", ",\"total\":7", ",\"data\":[1]", ",", "x")
   } yield records.take(5).mkString("{\"n\":[0],\"data\":[ ", comma, s"]$rest}")
 
-  /** As an API sends it, or with a byte that is wrong, too many or missing. */
+  /** As an API sends it, or with one byte wrong, added or missing. */
   private val bytes: Gen[Array[Byte]] = for {
     whole <- response.map(_.getBytes(UTF_8))
     at <- Gen.choose(0, whole.length - 1)
@@ -193,7 +193,7 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     found.result()
   }
 
-  test("rows are those of Jackson and Spark's parser, whatever is sent") {
+  test("rows equal those of Jackson and Spark's parser, for any text") {
     forAll(bytes) { sent =>
       val page = Bodies.of(sent).piece
       assert(
@@ -203,7 +203,7 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     }
   }
 
-  test("records are passed over as Jackson passes over them, whatever is sent") {
+  test("records are skipped as Jackson skips them, for any text") {
     forAll(bytes, Gen.choose(0L, 4L)) { (sent, skip) =>
       val page = Bodies.of(sent).piece
       def passed(open: => Records): Seq[Any] =
@@ -221,7 +221,7 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     }
   }
 
-  test("what is written plainly is never left to Jackson") {
+  test("plain JSON never falls back to Jackson") {
     val plain = "{\"a\":\"é😀\\n\\u00e9\\ud83d\\ude00\"," +
       """"b":-7,"c":123456789012345678,"d":1.25,"e":true,"f":"2024-02-29", """ +
       """"g" : "2024-02-29T23:59:59.123456Z" , "x":{"y":[1,[],{}, null]},"k":{"x":"1"},"i ü":[1],"h":1.5,"a":null}"""
@@ -234,7 +234,7 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
         .drop(1) == Seq("-7", "123456789012345678", "1.25", "true", "19782", "1709251199123456", "1.50", "null"))
   }
 
-  test("days and moments are those of java.time") {
+  test("dates and timestamps equal those of java.time") {
     var day = LocalDate.of(1, 1, 1)
     while (day.getYear <= 9999) {
       val text = day.toString.getBytes

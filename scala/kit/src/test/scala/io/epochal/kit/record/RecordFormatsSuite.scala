@@ -49,7 +49,7 @@ final class RecordFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks
       .toVector
   }
 
-  test("NDJSON has a record for each line, with any line end and empty lines, and none in an empty body") {
+  test("NDJSON has a record per line, with any line end and empty lines, and none in an empty body") {
     val lines = Seq("""{"id":1,"name":"a"}""", """{"id":2,"name":{"x": [1]}}""", """{}""")
     Seq(lines.mkString("\n"), lines.mkString("", "\r\n", "\r\n"), lines.mkString("\n\n", "\n \n", "\n\n")).foreach {
       text =>
@@ -63,7 +63,7 @@ final class RecordFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks
     assert(count(strict, "") == 0 && count(tolerant, "\n") == 0)
   }
 
-  test("a line that is no JSON is a fault of the response, or where that is wanted a record that does not fit") {
+  test("a line that is not JSON is an error of the response, or, if tolerated, a record that does not fit") {
     val lines =
       Seq("""{"id":1}""", """{"id":2,}""", "nope", """{"id":"x"}""", """{"id":[}""", """[5]""", "7 8", """{"id":3}""")
     val text = lines.mkString("", "\n", "\n")
@@ -82,7 +82,7 @@ final class RecordFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks
         "3").zip(lines))
   }
 
-  test("bad lines are records of their own, wherever they stand, and lines are counted alike") {
+  test("bad lines are records wherever they occur, and lines are counted alike") {
     val pieces = Seq("""{"id":1}""", """{"id":"x"}""", """{"id":2}}""", """{"id":2""", "nope", "\"a", "}", "7", "")
     forAll(Gen.listOf(Gen.oneOf(pieces)).suchThat(_.forall(pieces.contains))) { lines =>
       val text = lines.mkString("", "\n", "\n")
@@ -91,7 +91,7 @@ final class RecordFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks
     }
   }
 
-  test("a last line that breaks off, a page of HTML and a JSON array are no NDJSON, and no record") {
+  test("a truncated last line, an HTML page and a JSON array are not NDJSON, and give no record") {
     Seq(strict, tolerant).foreach { format =>
       Seq("{\"id\":1}\n{\"id\":", "<html>busy</html>", "  [{\"id\":1}]").foreach { text =>
         intercept[JsonProcessingException](count(format, text))
@@ -99,7 +99,7 @@ final class RecordFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks
     }
   }
 
-  test("CSV is read by its header's names, in any order, with quotes, line breaks, and NULL for what is empty") {
+  test("CSV fields match the header's names, in any order, with quotes, line breaks, and NULL for empty fields") {
     val text = "name,extra,id\r\n\"a,\"\"b\"\"\nc\",x,1\r\n,y,2\r\n\"\",,\n"
     assert(
       read(csv, "id INT, name STRING, r STRING", text, Some("r"))
@@ -108,14 +108,14 @@ final class RecordFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks
     assert(read(csv, "id INT", "\uFEFFid\n1").map(_._1) == Seq("1"))
   }
 
-  test("CSV without a header has the columns in their order; separator and NULL are as told") {
+  test("CSV without a header has the columns in order, with the given separator and NULL text") {
     val format = RecordFormat.Csv(header = false, ';', Some("NA"))
     assert(
       read(format, "id INT, at DATE, name STRING", "1;2026-01-02;a,b\nNA;NA;\"NA\"")
         .map(_._1) == Seq("1|20455|a,b", "null|null|NA"))
   }
 
-  test("a line of CSV that does not fit is named by its place and type, without its values") {
+  test("a CSV line that does not fit is reported with its column and type, without its values") {
     val text = "id,name\nhunter2,a\n1\n2,b,c\n\"3\"x,d\n4,e"
     assert(
       read(csv, "id INT, name STRING", text) == Seq(
@@ -127,18 +127,18 @@ final class RecordFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks
       ))
   }
 
-  test("a header that lacks a column, or has it twice, is refused by name") {
+  test("a header that lacks a column, or has it twice, is rejected with the name") {
     def refusal(text: String): EpochalException = intercept[EpochalException](read(csv, "id INT", text))
     assert(refusal("ID,name\n1,a").getMessage.contains("has no column 'id'; its columns are ID, name"))
     assert(refusal("id,id\n1,2").getMessage.contains("has the column 'id' twice"))
     assert(refusal("x\n1").condition.name == "CSV_HEADER_MISMATCH")
   }
 
-  test("a quoted field without an end, and a page of HTML, are no CSV") {
+  test("a quoted field without an end, and an HTML page, are not CSV") {
     Seq("id\n\"1\n2\n", " <html></html>").foreach(text => intercept[JsonProcessingException](count(csv, text)))
   }
 
-  test("what CSV says of any texts is what they were") {
+  test("any texts round-trip through CSV") {
     val texts = Gen.listOfN(3, Gen.oneOf(Gen.alphaNumStr, Gen.oneOf("a,b", "\"", "x\"\"y", "line\r\nbreak", "ü", " ")))
     forAll(Gen.listOf(texts)) { lines =>
       val text = ("a,b,c" +: lines.map(_.map(t => s"\"${t.replace("\"", "\"\"")}\"").mkString(","))).mkString("\n")

@@ -8,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 
-/** Rows of a source that knows no HTTP: messages of a queue, each with some records, and a number that a column tells. */
+/** Rows of a source without HTTP: messages of a queue, each with some records, and a number in an origin column. */
 final class RecordRowsSuite extends AnyFunSuite {
   import RecordRowsSuite._
 
@@ -38,20 +38,20 @@ final class RecordRowsSuite extends AnyFunSuite {
     assert(rows(RecordRules(RecordFormat.Csv(header = true, ',', None)), "id INT, name STRING", inCsv) == expected)
   }
 
-  test("FAILFAST fails with the number of the record and what the source calls the place, without a value") {
+  test("FAILFAST fails with the record's number and the source's place, without a value") {
     val error = intercept[EpochalException](rows(RecordRules(json), "id INT, name STRING", Seq(good, odd)))
     assert(error.condition.name == "RECORD_INVALID")
     assert(error.getMessage.contains("queue 'orders'") && error.getMessage.contains("3"), error.getMessage)
     assert(error.getMessage.contains("the column 'id' is INT") && !error.getMessage.contains("\"x\""))
   }
 
-  test("DROPMALFORMED drops and counts them; a column that is NOT NULL and has no value is one of them") {
+  test("DROPMALFORMED drops and counts records, including those with no value for a NOT NULL column") {
     val rules = RecordRules(json, RecordMode.DropMalformed)
     assert(rows(rules, "id INT, name STRING", Seq(good, odd)) == ((Seq("1|a", "2|b", "3|null", "4|null"), 1L)))
     assert(rows(rules, "id INT, name STRING NOT NULL", Seq(good, odd)) == ((Seq("1|a", "2|b"), 3L)))
   }
 
-  test("PERMISSIVE keeps what fits, and the record as it came; unknown fields go into a column of their own") {
+  test("PERMISSIVE keeps the values that fit, and the unchanged record; unknown fields go into a separate column") {
     val rules = RecordRules(json, RecordMode.Permissive("_corrupt"), unknown = Some("_more"))
     assert(
       rows(rules, "id INT, name STRING", Seq(odd)) ==
@@ -65,7 +65,7 @@ final class RecordRowsSuite extends AnyFunSuite {
         ((Seq("3|null|null", "null|null|{\"id\":\"x\",", "null|null|{\"id\":4,\"m"), 2L)))
   }
 
-  test("columns that tell of a record's origin have the names and values that the source gives them") {
+  test("columns of a record's origin have the names and values that the source sets") {
     val origin = Seq(StructField("_offset", LongType), StructField("_queue", StringType))
     val rules = RecordRules(json, origin = origin)
     assert(
@@ -73,7 +73,7 @@ final class RecordRowsSuite extends AnyFunSuite {
         ((Seq("1|0|orders", "2|0|orders", "3|1|orders", "9|1|orders", "4|1|orders"), 0L)))
   }
 
-  test("a task that needs no column parses no record, and gives a row for each") {
+  test("a task without columns parses no record, and gives a row for each") {
     assert(rows(RecordRules(json), "", Seq(good, odd)) == ((Seq.fill(5)(""), 0L)))
   }
 }

@@ -4,7 +4,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 final class CheckpointOffsetsSuite extends AnyFunSuite {
 
-  test("of an epoch's logged offsets only the sources' lines count") {
+  test("only the sources' lines of an epoch's logged offsets count") {
     def hash(text: String): Option[String] = CheckpointOffsets.hash(text)
     assert(hash("v1\n{\"batchTimestampMs\":1}\n{\"a\":1}\n-").nonEmpty)
     assert(hash("v1\n{\"batchTimestampMs\":1}\n{\"a\":1}\n-") == hash("v1\n{\"batchTimestampMs\":2}\n{\"a\":1}\n-"))

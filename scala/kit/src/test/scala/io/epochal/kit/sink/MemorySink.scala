@@ -13,7 +13,7 @@ import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
 import io.epochal.kit.sink.transport.Shipment
 import io.epochal.kit.spark.memory.BinaryRow
 
-/** The numbers in a store, and its ledger, as they are after the last COMMIT. */
+/** The numbers in a store, and its ledger, after the last COMMIT. */
 final case class MemoryState(
     numbers: Vector[Long] = Vector.empty,
     ledger: Map[String, LedgerRow] = Map.empty,
@@ -21,7 +21,7 @@ final case class MemoryState(
 
 final class ResponseLost extends IOException("the connection was lost")
 
-/** A system with transactions, one at a time. A test can have it lose connections. */
+/** A system with one transaction at a time, which can simulate lost connections. */
 final class MemoryStore {
   private val losses = mutable.Queue.empty[Boolean]
   @volatile private var last = MemoryState()
@@ -71,7 +71,7 @@ final private class MemoryTarget(store: MemoryStore, sinkId: String) extends Sin
   override val place = "memory:"
   override val rowFormat: RowFormat = MemoryRows
 
-  /** Tries again once. */
+  /** Retries once. */
   override def inTransaction[A](step: String)(body: SinkTransaction => A): A = {
     def once(): A = store.transaction(state => body(new MemoryTransaction(store, sinkId, state)))
     try once()
@@ -110,7 +110,7 @@ final private class MemoryTransaction(store: MemoryStore, sinkId: String, begun:
   override def commit(): Unit = store.commit(state)
 }
 
-/** Eight bytes a row. */
+/** Eight bytes per row. */
 private object MemoryRows extends RowFormat {
 
   override def encoder(out: ChunkedBytes): RowEncoder = new RowEncoder {

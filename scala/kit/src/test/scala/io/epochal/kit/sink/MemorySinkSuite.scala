@@ -16,7 +16,7 @@ import io.epochal.kit.sink.transport.FileMessage
 import io.epochal.support.{TestEngine, TestWriteInfo}
 import io.epochal.testkit.{Epoch, SinkChecks, SinkFixture, SinkRun}
 
-/** What the room of sinks does for any system with transactions, shown on the smallest. */
+/** The kit's guarantees for any transactional system, shown on the smallest one. */
 final class MemorySinkSuite extends SinkChecks {
 
   override def sinkName: String = "a sink in memory"
@@ -57,7 +57,7 @@ final class MemorySinkSuite extends SinkChecks {
     assert(f.numbers == (0L until 20L))
   }
 
-  on("an epoch replayed with other rows, whose offsets nobody knows, is an error") { f =>
+  on("an epoch replayed with other rows and unknown offsets is an error") { f =>
     val run = f.newRun(query)
     def replay(numbers: Range): Unit = commit(f, new Epoch(0, run.newWrite(), 1), numbers)
     replay(0 until 10)
@@ -66,7 +66,7 @@ final class MemorySinkSuite extends SinkChecks {
     assert(f.numbers == (0L until 10L))
   }
 
-  on("rows that are too many for a message go through a file beside the checkpoint, which is gone afterwards") { f =>
+  on("rows that exceed a message go through a file beside the checkpoint, which is deleted afterwards") { f =>
     val epoch = begin(f, f.newRun(query), 0)
     val message = epoch.task(0, 0, rows(f, 0 until 2000))
     assert(message.isInstanceOf[FileMessage] && f.files.size == 1)
@@ -74,14 +74,14 @@ final class MemorySinkSuite extends SinkChecks {
     assert(f.numbers == (0L until 2000L) && f.files.isEmpty)
   }
 
-  on("a row that cannot be stored fails its epoch, by its number and column") { f =>
+  on("a row that cannot be stored fails its epoch, and the error names its number and column") { f =>
     val epoch = begin(f, f.newRun(query), 0)
     val error = refused(Conditions.BadRow)(epoch.task(0, 0, Seq(f.row(1), InternalRow(null))))
     val values = EpochalException.in(error).get.values
     assert(Seq("row", "column", "table").map(values).map(_.toString) == Seq("2", "id", "numbers"))
   }
 
-  on("bad rows count over all tasks of an epoch together, and one too many leaves nothing of it", badRows = Some(3)) {
+  on("bad rows are counted over all tasks of an epoch, and one too many writes nothing", badRows = Some(3)) {
     f =>
       val run = f.newRun(query)
       def commit(number: Long, badRowsOfEach: Int): Unit = {
@@ -114,7 +114,7 @@ final class MemorySinkSuite extends SinkChecks {
     assert(f.store.state.retired(("sink", query)).last.map(_.epoch).contains(1L))
   }
 
-  on("a batch is written whole, or added; one whose COMMIT lost its response is in doubt") { f =>
+  on("a batch replaces all rows, or appends; one whose COMMIT lost its response is in doubt") { f =>
     def batch(numbers: Range, whole: Boolean): Unit = {
       val write = f.newBatchWrite(query, whole)
       val writer = write.createBatchWriterFactory(() => 1).createWriter(0, 0)

@@ -6,7 +6,7 @@ final class TaskMetricsSuite extends AnyFunSuite {
 
   private val second = 1000000000L
 
-  test("the time of encoding is estimated from a sample, and the first row, which loads classes, is not in it") {
+  test("the encoding time is estimated from a sample that excludes the first row, which loads classes") {
     var now = 0L
     val metrics = new TaskMetrics(() => now)
     assert(!metrics.isSampled(0))
@@ -17,7 +17,7 @@ final class TaskMetricsSuite extends AnyFunSuite {
     assert(metrics.encodeNanos(1280) == 1280000)
   }
 
-  test("a pause in a row that is measured makes no task look longer than it was") {
+  test("a pause in a sampled row does not make the estimate exceed the task's own time") {
     var now = 0L
     val metrics = new TaskMetrics(() => now)
     metrics.sample(30 * second)

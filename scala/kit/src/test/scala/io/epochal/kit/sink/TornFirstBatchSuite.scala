@@ -32,13 +32,13 @@ final class TornFirstBatchSuite extends AnyFunSuite {
     assert(left(checkpoint(s"offsets/$torn", "offsets/0")) == Seq("0"))
   }
 
-  test("it stays where the checkpoint has a commit, state, or another batch's file") {
+  test("it stays if the checkpoint has a commit, state, or another batch's file") {
     assert(left(checkpoint(s"offsets/$torn", "commits/0")).size == 1)
     assert(left(checkpoint(s"offsets/$torn", "state/0")).size == 1)
     assert(left(checkpoint(s"offsets/${torn.replace(".0.", ".1.")}")).size == 1)
   }
 
-  test("no checkpoint, or one that does not exist, is no error") {
+  test("a missing or unset checkpoint is no error") {
     TornFirstBatch.sweep(Map.empty, new Configuration)
     TornFirstBatch.sweep(Map("checkpointLocation" -> "/nowhere/at/all"), new Configuration)
     TornFirstBatch.sweep(Map("checkpointLocation" -> "nosuch://x/y"), new Configuration)

@@ -18,7 +18,7 @@ import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, SourceOptions}
 
-/** What becomes of event times between rows and offsets, without a session. */
+/** Event times of rows and offsets, without a session. */
 final class EventTimeSuite extends AnyFunSuite {
 
   private val group = OptionGroup("test", "", SourceOptions.all)
@@ -29,7 +29,7 @@ final class EventTimeSuite extends AnyFunSuite {
   private def refused(column: String, in: StructType = schema): Option[String] =
     EventTimeColumn.refused(group, Map("eventTimeColumn" -> column), in).map(_.getMessage)
 
-  /** Rows are event times, and positions how many were delivered. */
+  /** Rows are event times; positions count delivered rows. */
   final private class Times(val times: collection.mutable.Buffer[Option[Long]]) extends Source[Long] {
     override def name: String = "times"
     override def limit: ReadLimit = ReadLimit.Unlimited
@@ -81,7 +81,7 @@ final class EventTimeSuite extends AnyFunSuite {
   private def metrics(stream: SourceStream[_], end: Offset): Map[String, String] =
     stream.metrics(Option(end).toJava).asScala.toMap
 
-  test("a column is found by its name, whatever its case, if its type is a time's") {
+  test("a column is found by its name, in any case, if it has a time type") {
     assert(EventTimeColumn.of("at", schema).contains(EventTimeColumn(1, isDate = false)))
     assert(EventTimeColumn.of("day", schema).contains(EventTimeColumn(2, isDate = true)))
     assert(EventTimeColumn.of("wall", schema).contains(EventTimeColumn(3, isDate = false)))
@@ -90,20 +90,20 @@ final class EventTimeSuite extends AnyFunSuite {
     assert(EventTimeColumn.of("AT", both).exists(_.ordinal == 1) && EventTimeColumn.of("At", both).isEmpty)
   }
 
-  test("a column of another type, or that is not there, is refused with those that could be meant") {
+  test("a column of another type, or a missing one, is rejected with the columns that could be meant") {
     assert(refused("text").exists(_.contains("(it has At, day, wall)")))
     assert(refused("dayy").exists(_.contains("Did you mean eventTimeColumn=day?")))
     assert(refused("at", StructType.fromDDL("id INT")).exists(_.contains("(it has none)")))
   }
 
-  test("a time is microseconds since 1970, a date its midnight in UTC, and a NULL none") {
+  test("a time is microseconds since 1970, a date is its midnight in UTC, and NULL has no event time") {
     val row = InternalRow(1, micros, 2, null, null)
     assert(EventTimeColumn(1, isDate = false).of(row) == micros)
     assert(EventTimeColumn(2, isDate = true).of(row) == 2L * 86400 * 1000000)
     assert(EventTimeColumn(3, isDate = false).of(row) == EventTimeColumn.Absent)
   }
 
-  test("the mark is written beside the source's fields, before 1970 too, and read again") {
+  test("the mark is written beside the source's fields, before 1970 too, and read back") {
     Seq(micros, -1L, 0L).foreach { mark =>
       val json = EventTime.write("""{"v":1,"rows":3}""", Some(mark))
       assert(json.startsWith("""{"v":1,"rows":3,"eventTime":"""") && EventTime.read(json).contains(mark))
@@ -115,7 +115,7 @@ final class EventTimeSuite extends AnyFunSuite {
     }
   }
 
-  test("an offset has the mark of the rows before its batch, and the progress that of the batch too") {
+  test("an offset has the mark before its batch, and the progress has the mark after it") {
     using(Some(micros), Some(micros - 5), None) { (source, open) =>
       val stream = open()
       val first = stream.initialOffset()
@@ -130,7 +130,7 @@ final class EventTimeSuite extends AnyFunSuite {
     }
   }
 
-  test("a mark that has grown alone makes no batch") {
+  test("a mark that grows without new rows starts no batch") {
     using(Some(micros)) { (_, open) =>
       val stream = open()
       val first = stream.initialOffset()
@@ -142,7 +142,7 @@ final class EventTimeSuite extends AnyFunSuite {
     }
   }
 
-  test("a restart goes on from the mark of its offset, and rows before it do not set it back") {
+  test("a restart resumes from the mark of its offset, and earlier rows do not lower it") {
     using(Some(micros - 10), Some(micros - 7)) { (_, open) =>
       val logged = """{"v":1,"rows":1,"eventTime":"2026-01-01T12:00:00Z"}"""
       val stream = open()
@@ -155,7 +155,7 @@ final class EventTimeSuite extends AnyFunSuite {
     }
   }
 
-  test("a run that ends leaves its mark to the next one, in place of a lower one") {
+  test("a run that ends leaves its mark to the next one, and replaces a lower one") {
     using(Some(micros), Some(micros + 2000000)) { (source, open) =>
       val late = source.times.remove(1)
       val (one, two) = (open(), open())
@@ -175,7 +175,7 @@ final class EventTimeSuite extends AnyFunSuite {
     }
   }
 
-  test("a mark that cannot be kept stops nothing") {
+  test("a mark that cannot be stored stops nothing") {
     val full = new MemoryFiles
     val mark = new KeptMark(full)
     mark.write(5)
@@ -189,7 +189,7 @@ final class EventTimeSuite extends AnyFunSuite {
     assert(full.names() == Seq("9"))
   }
 
-  test("an offset of a query that named no column is gone on from") {
+  test("an offset of a query without an event time column is resumed") {
     using(Some(micros), Some(micros)) { (_, open) =>
       val stream = open()
       val start = stream.deserializeOffset("""{"v":1,"rows":1}""")
@@ -226,7 +226,7 @@ final private class TimesReaders(times: Vector[Option[Long]]) extends PartitionR
   }
 }
 
-/** Files without bytes. */
+/** Files without content. */
 final private class MemoryFiles extends FileStore {
   private var files = Set.empty[String]
   var broken = false

@@ -24,14 +24,14 @@ final class StreamLagSuite extends AnyFunSuite {
     body(rows, new StreamLag(rows, clock), clock): Unit
   }
 
-  test("nothing is known before the first poll, but how long it takes") {
+  test("before the first poll nothing is known except how long it takes") {
     using { (_, lag, clock) =>
       clock.advance(7)
       assert(lag.now.isEmpty && lag.totalRows == 0 && lag.secondsSincePoll == 7)
     }
   }
 
-  test("the time since the end was last reached grows by itself while rows wait, and is 0 at the end") {
+  test("the time since the end was last reached grows while rows wait, and is 0 at the end") {
     using { (rows, lag, clock) =>
       rows.found = Some(Extent(10, 10))
       lag.polled(10, clock.instant())
@@ -47,7 +47,7 @@ final class StreamLagSuite extends AnyFunSuite {
     }
   }
 
-  test("an end that is not known leaves the rows out where not one is known") {
+  test("while the end is unknown, the number of rows is omitted if no row is known") {
     using { (rows, lag, clock) =>
       rows.found = Some(Extent(10))
       lag.polled(10, clock.instant())
@@ -55,7 +55,7 @@ final class StreamLagSuite extends AnyFunSuite {
     }
   }
 
-  test("delivered rows are counted from the first position of the run on, each once") {
+  test("delivered rows are counted once each, from the first position of the run") {
     using { (_, lag, _) =>
       lag.begin(100)
       lag.reached(110)

@@ -12,7 +12,7 @@ import org.apache.spark.sql.test.QuerySuite
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** What an interruption looks like by the time it reaches Spark. */
+/** Interruptions in the forms in which they reach Spark. */
 final class QueryStopSuite extends QuerySuite {
 
   private def unwritable(cause: Throwable) =
@@ -30,14 +30,14 @@ final class QueryStopSuite extends QuerySuite {
     }
   }
 
-  test("a failure in a thread that was interrupted is that interruption, whatever it says") {
+  test("a failure in an interrupted thread becomes that interruption, whichever exception it is") {
     Thread.currentThread().interrupt()
     try {
       val _ = intercept[InterruptedException](QueryStop.guard(throw new SQLException("broken pipe")))
     } finally { val _ = Thread.interrupted() }
   }
 
-  test("a timeout, and any failure while nobody stops, stay what they are") {
+  test("a timeout, and any failure without a stop, stay unchanged") {
     Seq[Exception](
       unwritable(new SocketTimeoutException),
       unwritable(new ConnectionRequestTimeoutException("Timeout deadline: 1000 MILLISECONDS")),

@@ -9,7 +9,7 @@ import io.epochal.core.ledger.TriggerMode
 
 final class RunningQuerySuite extends QuerySuite {
 
-  test("every trigger is known for what it is") {
+  test("every trigger is recognised") {
     val expected = Seq(
       Trigger.ProcessingTime(0) -> TriggerMode.MicroBatch,
       Trigger.AvailableNow() -> TriggerMode.MicroBatch,
@@ -18,8 +18,8 @@ final class RunningQuerySuite extends QuerySuite {
     expected.foreach { case (trigger, mode) => assert(RunningQuery.triggerMode(trigger) == mode, trigger) }
   }
 
-  test("the query of this thread gets a message in its status, and a thread without one says nothing to nobody") {
-    var said = Seq.empty[String]
+  test("the query of this thread gets a message in its status; without a query nothing happens") {
+    var messages = Seq.empty[String]
     RunningQuery.messageOfThisThread()("nobody")
     val query = spark.readStream
       .format("rate-micro-batch")
@@ -29,12 +29,12 @@ final class RunningQuerySuite extends QuerySuite {
       .trigger(Trigger.AvailableNow())
       .foreachBatch { (_: DataFrame, _: Long) =>
         RunningQuery.messageOfThisThread()("12 requests so far")
-        said = spark.streams.active.toSeq.map(_.status.message)
+        messages = spark.streams.active.toSeq.map(_.status.message)
       }
       .start()
     try query.awaitTermination()
     finally query.stop()
-    assert(said == Seq("12 requests so far"))
+    assert(messages == Seq("12 requests so far"))
   }
 
   test("a running query is found by its id, from any session, and no other is") {

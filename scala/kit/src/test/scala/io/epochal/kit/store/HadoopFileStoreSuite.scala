@@ -6,20 +6,20 @@ import java.nio.file.{Files, NoSuchFileException}
 import org.apache.hadoop.conf.Configuration
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A local directory or file that cannot be read is told from one that is not there. */
+/** Distinguishes an unreadable local directory or file from a missing one. */
 final class HadoopFileStoreSuite extends AnyFunSuite {
   private val directory = Files.createTempDirectory("epochal-store")
 
   private def store(name: String) = new HadoopFileStore(directory.resolve(name).toString, new Configuration(false))
 
-  test("a directory that is not there has no files, and one that cannot be listed is a failure") {
+  test("a missing directory has no files, and one that cannot be listed is a failure") {
     assert(store("missing").names().isEmpty)
     Files.writeString(directory.resolve("file"), "no directory"): Unit
     val error = intercept[IOException](store("file").names())
     assert(error.getMessage.contains(directory.resolve("file").toString))
   }
 
-  test("a file that is not there is one that is missing, and one that cannot be opened is a failure") {
+  test("a missing file is reported as missing, and one that cannot be opened is a failure") {
     intercept[NoSuchFileException](store("").open("missing")): Unit
     Files.createDirectories(directory.resolve("below")): Unit
     val error = intercept[IOException](store("").open("below"))

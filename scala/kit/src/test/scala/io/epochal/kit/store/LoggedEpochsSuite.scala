@@ -20,13 +20,13 @@ final class LoggedEpochsSuite extends AnyFunSuite {
 
   private def names(directory: Path): Seq[String] = directory.resolve("offsets").toFile.list.toSeq.sorted
 
-  test("a checkpoint that is not there has no epoch") {
+  test("a missing checkpoint has no epoch") {
     val epochs = new LoggedEpochs(new HadoopPath("/nowhere/at/all"), new Configuration())
     assert(epochs.lastLogged.isEmpty && epochs.lastCommitted.isEmpty && !epochs.isContinuous)
     assert(epochs.removeUncommitted().isEmpty && epochs.unfinished.isEmpty)
   }
 
-  test("what is logged behind the last commit is removed, and nothing else") {
+  test("only entries after the last commit are removed") {
     val (directory, epochs) = checkpoint((3 to 7).map(_ -> "").toMap, Seq(3, 4, 5))
     Files.writeString(directory.resolve("offsets/.8.tmp"), "")
     assert(epochs.removeUncommitted() == Seq(6, 7))
@@ -34,12 +34,12 @@ final class LoggedEpochsSuite extends AnyFunSuite {
     assert(epochs.removeUncommitted().isEmpty)
   }
 
-  test("with no commit every epoch runs again") {
+  test("without a commit every epoch is rerun") {
     val (directory, epochs) = checkpoint(Map(0 -> "", 1 -> ""), Nil)
     assert(epochs.removeUncommitted() == Seq(0, 1) && names(directory).isEmpty)
   }
 
-  test("an epoch of another trigger that is not committed is unfinished") {
+  test("an uncommitted epoch of another trigger is unfinished") {
     assert(checkpoint(Map(4 -> settings, 5 -> settings), Seq(4))._2.unfinished == Some(5L))
     assert(checkpoint(Map(4 -> settings, 5 -> settings), Seq(4, 5))._2.unfinished.isEmpty)
     assert(checkpoint(Map(4 -> settings, 5 -> ""), Seq(4))._2.unfinished.isEmpty)
@@ -54,7 +54,7 @@ final class LoggedEpochsSuite extends AnyFunSuite {
     assert(!epochs.takeBack(5) && !checkpoint(Map(4 -> settings, 5 -> ""), Seq(4))._2.takeBack(5))
   }
 
-  test("an epoch of real-time runs is not taken back; one that was committed before them, and is so no more, is") {
+  test("an epoch of real-time runs is not taken back; one committed before them, whose commit was removed, is") {
     val (directory, epochs) = checkpoint(Map(4 -> settings, 5 -> settings), Seq(4))
     val committed = directory.resolve("commits/5")
     val runs = RealTimeRuns.of(directory.resolve("sources/0").toString, new Configuration())
@@ -78,7 +78,7 @@ final class LoggedEpochsSuite extends AnyFunSuite {
     assert(!runs.began(6))
   }
 
-  test("the last entry tells whether the trigger was a continuous one") {
+  test("the last entry shows whether the trigger was continuous") {
     assert(checkpoint(Map(0 -> settings, 1 -> ""), Nil)._2.isContinuous)
     assert(!checkpoint(Map(0 -> "", 1 -> settings), Nil)._2.isContinuous)
   }

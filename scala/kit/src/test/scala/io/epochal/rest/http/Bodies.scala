@@ -11,17 +11,17 @@ import org.scalatest.Assertions.assert
 
 import io.epochal.kit.record.Body
 
-/** Responses as they were received. */
+/** Response bodies as received. */
 private[epochal] object Bodies {
   def of(text: String): Body = of(text.getBytes(UTF_8))
 
   def of(bytes: Array[Byte]): Body = received(bytes, new Body)
 
-  /** That lies in a file, where it has more than `inMemory` bytes. */
+  /** A body that is in a file if it has more than `inMemory` bytes. */
   def large(bytes: Array[Byte], inMemory: Int, partBytes: Int): Body =
     received(bytes, new Body(inMemory, partBytes))
 
-  /** Files of responses that this process holds. */
+  /** The response files that this process holds open. */
   def openFiles(): Seq[String] =
     Using
       .resource(Files.list(Paths.get("/proc/self/fd"))) { links =>

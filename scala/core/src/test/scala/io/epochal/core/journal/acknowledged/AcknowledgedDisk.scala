@@ -37,7 +37,7 @@ final class AcknowledgedDisk(syncsOpenFiles: Boolean = true) {
     case other                                                 => other.map(_ => true).get
   }
 
-  /** Does something, and something else before step number `step` of it, if it has so many. */
+  /** Runs an action, and another one before its step number `step`, if it has that many. */
   def interleaved[A](step: Int)(other: => Unit)(body: => A): A = {
     var passed = 0
     def stepped(): Unit = {
@@ -55,7 +55,7 @@ final class AcknowledgedDisk(syncsOpenFiles: Boolean = true) {
     finally Seq(segments, generations).foreach(_.before = _ => ())
   }
 
-  /** All rows from one on, with `.` for each that is a gap. */
+  /** All rows from one on, with `.` for each missing row. */
   def rows(journal: AcknowledgedJournal, from: Long = 0, until: Long = -1): String = {
     val end = if (until < 0) journal.until else until
     val plan = journal.plan(from, end)

@@ -8,7 +8,7 @@ import io.epochal.core.journal.JournalDamage
 
 final class AcknowledgedJournalSuite extends AnyFunSuite {
 
-  test("A4: the next run has what was acknowledged, without any offset that names it") {
+  test("A4: the next run has all acknowledged rows, without any offset that names them") {
     val disk = new AcknowledgedDisk
     val first = disk.run()
     Seq("abc", "d", "ef").foreach(disk.append(first, _))
@@ -20,7 +20,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.rows(second, 1, 5) == "bcde" && disk.rows(second, 4, 7) == "efg")
   }
 
-  test("A2, A4: torn at any byte, a segment gives every frame before that byte, and no part of one") {
+  test("A2, A4: torn at any byte, a segment yields every frame before that byte, and no part of one") {
     val disk = new AcknowledgedDisk
     val journal = disk.run()
     val ends = Seq("abc", "d", "efgh").map { rows =>
@@ -39,7 +39,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     }
   }
 
-  test("A2: a torn tail of zeros, or of anything, gives no row") {
+  test("A2: a torn tail of zeros, or of any bytes, yields no row") {
     val disk = new AcknowledgedDisk
     disk.append(disk.run(), "abc"): Unit
     val (name, whole) = disk.segments.files.head
@@ -51,7 +51,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     }
   }
 
-  test("A2, A6: a byte that changed in what was synced is a gap, and never the end or another row") {
+  test("A2, A6: a changed byte in a synced frame is a gap, and never the end or another row") {
     val disk = new AcknowledgedDisk
     val journal = disk.run()
     disk.append(journal, "abc"): Unit
@@ -69,7 +69,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     }
   }
 
-  test("A6: a segment that was removed is a gap") {
+  test("A6: a removed segment is a gap") {
     val disk = new AcknowledgedDisk
     val writer = disk.run(segmentBytes = 1)
     Seq("ab", "cd", "ef").foreach(disk.append(writer, _))
@@ -80,7 +80,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.rows(journal) == "....ef" && journal.plan(0, 6).gaps.head.reason.contains("is not there"))
   }
 
-  test("A3: a segment that is deleted while it is written takes no more rows, and the next one goes on") {
+  test("A3: a segment that is deleted while it is written accepts no more rows, and the next one continues") {
     val disk = new AcknowledgedDisk
     val journal = disk.run()
     disk.append(journal, "abc"): Unit
@@ -91,7 +91,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
   }
 
   test(
-    "A1, A3, A5: with the disk full at any byte nothing is acknowledged that a later run has not, and the next segment goes on") {
+    "A1, A3, A5: with the disk full at any byte, later runs have every acknowledged row, and the next segment continues") {
     (0 to 400).foreach { room =>
       val disk = new AcknowledgedDisk
       val journal = disk.run()
@@ -126,7 +126,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
 
   for (syncsOpenFiles <- Seq(true, false); syncFails <- Seq(false, true))
     test(
-      "A3, A7, A10: wherever a new run takes over, it has what its predecessor acknowledges, and keeps what it took over " +
+      "A3, A7, A10: at any takeover the new run has all rows that its predecessor acknowledges, and keeps those it took over " +
         s"(syncs open files: $syncsOpenFiles, a sync fails: $syncFails)") {
       val steps = Iterator
         .from(0)
@@ -148,7 +148,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
           assert(!acknowledged || before == "abcdef", s"taken over at step $step")
           assert(acknowledged == (taken.isEmpty && !syncFails), s"taken over at step $step")
           assert(!disk.tryAppend(old, "gh") && old.isFenced)
-          // Whatever the predecessor left behind, the rows of its successor are where they were, and none is a gap.
+          // Regardless of the files that the predecessor left, its successor's rows keep their numbers, and none is a gap.
           assert(disk.rows(next) == before && !before.contains('.'), s"taken over at step $step")
           disk.append(next, "XY"): Unit
           assert(!disk.tryAppend(old, "jkl"))
@@ -156,12 +156,12 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
           taken.nonEmpty
         }
         .size
-      assert(steps >= (if (syncFails) 4 else 5), "create, writes, sync, and the look at the generations")
+      assert(steps >= (if (syncFails) 4 else 5), "create, writes, sync, and the listing of generations")
     }
 
   for (syncsOpenFiles <- Seq(true, false); segmentBytes <- Seq(1L, 1L << 20))
     test(
-      "A5, A10: a frame that failed, and that a new run took over, is not cut by what its predecessor begins afterwards " +
+      "A5, A10: a failed frame that a new run took over is not truncated by later segments of its predecessor " +
         s"(syncs open files: $syncsOpenFiles, segments of $segmentBytes bytes)") {
       val steps = Iterator
         .from(0)
@@ -184,10 +184,10 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
           found.nonEmpty
         }
         .size
-      assert(steps >= 6, "the look at the generations, create, writes, sync, and the look at the generations")
+      assert(steps >= 6, "the listing of generations, create, writes, sync, and the listing of generations")
     }
 
-  test("a run whose generation's file is gone acknowledges nothing") {
+  test("a run whose generation file was removed acknowledges nothing") {
     val disk = new AcknowledgedDisk
     val journal = disk.run()
     disk.append(journal, "ab"): Unit
@@ -195,7 +195,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(!disk.tryAppend(journal, "cd") && disk.rows(journal) == "ab")
   }
 
-  test("A8: of the epoch that a run commits first nothing is removed, however many segments it has") {
+  test("A8: nothing is removed of the epoch that a run commits first, however many segments it has") {
     val disk = new AcknowledgedDisk(syncsOpenFiles = false)
     val first = disk.run(segmentBytes = 1)
     "abcdef".foreach(row => disk.append(first, row.toString))
@@ -221,7 +221,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.segments.files.size == 5)
   }
 
-  test("A10: files of failed frames are removed once later rows are acknowledged, those that hold no frame at once") {
+  test("A10: files of failed frames are removed once later rows are acknowledged, and files without a frame at once") {
     val disk = new AcknowledgedDisk
     val journal = disk.run()
     disk.append(journal, "abc"): Unit
@@ -238,7 +238,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.segments.files.size == 2 && disk.rows(journal) == "abcgh" && disk.rows(disk.run()) == "abcgh")
   }
 
-  test("A3: what was synced is acknowledged, also where its segment cannot be closed afterwards") {
+  test("A3: synced rows are acknowledged even if their segment cannot be closed afterwards") {
     val disk = new AcknowledgedDisk
     val journal = disk.run(segmentBytes = 1)
     disk.segments.closeFails = true
@@ -247,7 +247,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.rows(journal) == "abcde" && disk.rows(disk.run()) == "abcde")
   }
 
-  test("A7: wherever a new run is overtaken by another while it claims, one of them is fenced") {
+  test("A7: whenever a new run is overtaken during its claim, one of the two is fenced") {
     (0 to 12).foreach { step =>
       val disk = new AcknowledgedDisk
       var passed = 0
@@ -283,7 +283,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
   }
 
   test(
-    "A8: of what earlier runs delivered the last three segments stay, and the count of rows goes on when all was delivered") {
+    "A8: of the rows that earlier runs delivered the last three segments stay, and numbering continues") {
     val disk = new AcknowledgedDisk
     (1 to 20).foreach { n =>
       val journal = disk.run()
@@ -296,12 +296,12 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
   }
 
   test(
-    "A9: the newest carried state and the frames behind it are restored, also when a segment was torn in its first frame") {
+    "A9: the newest carried state and the frames after it are restored, also if a segment was torn in its first frame") {
     val disk = new AcknowledgedDisk
     val journal = disk.run(segmentBytes = 140)
     assert(disk.restored(journal) == "")
     disk.append(journal, "ab", carry = "0"): Unit
-    disk.append(journal, "cd", carry = "never asked"): Unit
+    disk.append(journal, "cd", carry = "never evaluated"): Unit
     disk.append(journal, "ef", carry = "abcd"): Unit
     assert(disk.restored(disk.copy().run()) == "[abcd]ef")
     val (name, whole) = disk.segments.files.last
@@ -316,7 +316,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.segments.files.size == 2)
   }
 
-  test("a store that syncs no open files has a segment for each frame, and carries state only so often") {
+  test("a store that cannot sync open files has a segment for each frame, and carries state only occasionally") {
     val disk = new AcknowledgedDisk(syncsOpenFiles = false)
     val journal = disk.run(segmentBytes = 4)
     Seq("ab", "cd", "ef", "gh").foreach(rows => disk.append(journal, rows, carry = "state"))
@@ -324,7 +324,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.restored(disk.run()) == "[state]efgh")
   }
 
-  test("rows that are gone can be skipped, and what is appended then is numbered behind them") {
+  test("missing rows can be skipped, and later rows are numbered after them") {
     val disk = new AcknowledgedDisk
     val journal = disk.run()
     disk.append(journal, "ab"): Unit
@@ -334,7 +334,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(next.until == 12 && disk.rows(next, 10) == "cd" && disk.rows(next, 1) == "b........cd")
   }
 
-  test("a limit of bytes is a number of rows, and at least cuts a large frame") {
+  test("a byte limit is a number of rows, and splits a large frame if necessary") {
     val disk = new AcknowledgedDisk
     val journal = disk.run()
     Seq("ab", "cdef", "gh").foreach(disk.append(journal, _))
@@ -342,7 +342,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(journal.rowsWithin(3, 2) == 2 && journal.rowsWithin(8, 100) == 0)
   }
 
-  test("whoever waits for a row gets it when it is acknowledged, and no later than asked") {
+  test("a reader that waits for a row gets it when it is acknowledged, and waits no longer than its timeout") {
     val disk = new AcknowledgedDisk
     val journal = disk.run()
     assert(!journal.await(0, 5))
@@ -352,14 +352,14 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     writer.join()
   }
 
-  test("a segment of another source, or of a later version, is refused") {
+  test("a segment of another source, or of a newer version, is rejected") {
     val disk = new AcknowledgedDisk
     disk.append(disk.run(), "ab"): Unit
     val error = intercept[JournalDamage](AcknowledgedJournal.take(disk.segments, disk.generations, "other"))
     assert(error.getMessage.contains("belongs to the source 'source'"))
   }
 
-  test("whatever fails and whenever a run dies: what was acknowledged is there once, in order", Slow) {
+  test("over any failures and deaths of runs, acknowledged rows exist once, in order", Slow) {
     val ops = Gen.listOf(Gen.frequency(8 -> "append", 2 -> "full", 2 -> "sync", 2 -> "die", 1 -> "torn", 2 -> "roll"))
     val property = Prop.forAll(ops, Gen.oneOf(true, false)) { (steps, syncsOpenFiles) =>
       val disk = new AcknowledgedDisk(syncsOpenFiles)
@@ -371,7 +371,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
           case "full" => disk.segments.room = (n * 7L) % 90
           case "sync" => disk.segments.syncFails = true
           case "die"  => journal = disk.run(40)
-          case "torn" => // A frame that nobody acknowledged, cut off.
+          case "torn" => // An unacknowledged frame, truncated.
             disk.segments.syncFails = true
             disk.tryAppend(journal, rows): Unit
             disk.segments.syncFails = false
@@ -384,7 +384,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
         disk.segments.syncFails = false
       }
       val found = disk.rows(disk.run()).split("(?<=>)").toVector.filter(_.nonEmpty)
-      // In order and once; what was not acknowledged may be there.
+      // In order and once; unacknowledged rows may be included.
       found.filter(acknowledged.contains) == acknowledged && found.distinct == found && !found.exists(_.contains('.'))
     }
     val result = Check.check(property)(_.withMinSuccessfulTests(300))

@@ -2,11 +2,11 @@ package io.epochal.core.journal.acknowledged
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What a new run finds in the files of earlier ones, and makes of their last frame. */
+/** A new run's view of the files of earlier ones, and its treatment of their last frame. */
 final class TakeoverSuite extends AnyFunSuite {
 
   test(
-    "A4, A5: what was acknowledged after a failed frame is there, where its segments end with the rows of that frame") {
+    "A4, A5: rows acknowledged after a failed frame exist, even if their segments end with the rows of that frame") {
     val disk = new AcknowledgedDisk
     val first = disk.run()
     disk.append(first, "abc"): Unit
@@ -23,7 +23,7 @@ final class TakeoverSuite extends AnyFunSuite {
   }
 
   test(
-    "A4: a last frame that was taken over and never synced is in a synced segment of the new run, and its key is known") {
+    "A4: a last frame that was taken over unsynced is in a synced segment of the new run, and its key is known") {
     Seq(false, true).foreach { alone =>
       val disk = new AcknowledgedDisk
       val first = disk.run()
@@ -35,14 +35,14 @@ final class TakeoverSuite extends AnyFunSuite {
       val second = disk.run()
       val (before, restored) = (disk.rows(second), disk.restored(second))
       assert(before == (if (alone) "def" else "abcdef") && restored.endsWith("def"))
-      // A loss of power: what was not synced is gone.
+      // A power loss: unsynced bytes are lost.
       disk.segments.files.filterInPlace { case (name, _) => SegmentIndex.parse(name).exists(_._1 == 2) }
       disk.segments.files ++= synced
       assert(disk.rows(disk.run()) == before)
     }
   }
 
-  test("A4: state that is carried over stays where the frame behind it is written again") {
+  test("A4: carried state stays if the frame after it is rewritten") {
     val disk = new AcknowledgedDisk
     val first = disk.run(segmentBytes = 1)
     disk.append(first, "ab", carry = "0"): Unit
@@ -55,14 +55,14 @@ final class TakeoverSuite extends AnyFunSuite {
   }
 
   test(
-    "A4, A5: a run that was frozen before its first write, and writes after two others have taken over, cuts nothing") {
+    "A4, A5: a run that was frozen before its first write, and writes after two takeovers, truncates nothing") {
     val disk = new AcknowledgedDisk
     val old = disk.run()
     disk.append(old, "abc"): Unit
     disk.segments.syncFails = true
     assert(!disk.tryAppend(old, "def"))
     disk.segments.syncFails = false
-    // Behind its look at the generations, and before its file is there.
+    // After it has looked at the generations, and before its file exists.
     var taken = ""
     val acknowledged = disk.interleaved(1) {
       taken = disk.rows(disk.run())
@@ -71,7 +71,7 @@ final class TakeoverSuite extends AnyFunSuite {
     assert(disk.rows(disk.run()) == "abcdef")
   }
 
-  test("A4: where the last frame cannot be written again, the run does not start, and nothing is lost") {
+  test("A4: if the last frame cannot be rewritten, the run does not start, and nothing is lost") {
     val disk = new AcknowledgedDisk
     disk.append(disk.run(), "abc"): Unit
     (0 to 100 by 10).foreach { room =>
@@ -82,7 +82,7 @@ final class TakeoverSuite extends AnyFunSuite {
     assert(disk.rows(disk.run()) == "abc")
   }
 
-  test("a header that was damaged hides no frame") {
+  test("a damaged header hides no frame") {
     val disk = new AcknowledgedDisk
     val journal = disk.run()
     Seq("abc", "de").foreach(disk.append(journal, _, carry = "state"))
@@ -97,7 +97,7 @@ final class TakeoverSuite extends AnyFunSuite {
     }
   }
 
-  test("segments are in the order of their numbers, however many digits these have") {
+  test("segments are ordered by number, with any number of digits") {
     val disk = new AcknowledgedDisk
     disk.append(disk.run(), "ab"): Unit
     val (name, bytes) = disk.segments.files.head

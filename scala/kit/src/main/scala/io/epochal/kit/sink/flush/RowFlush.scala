@@ -27,7 +27,7 @@ trait RowFlush extends Serializable {
     * @param from
     *   the partition's position before these rows
     * @param to
-    *   the partition's position with these rows, the last of which is the last one delivered
+    *   the partition's position after these rows; the last row stored is the last one delivered
     * @throws io.epochal.core.error.EpochalException
     *   SINK_FENCED; FLUSH_OVERTAKEN: the partition is not at `from`; RUN_FAILED; ROWS_DROPPED
     */

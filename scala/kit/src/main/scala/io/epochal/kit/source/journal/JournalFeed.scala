@@ -48,12 +48,12 @@ final private[journal] class JournalFeed[P, C](
   private var cursor = ahead.fold(positions.cursor(start))(_.cursor)
   private var last = JournalFeed.end(segments, positions.rows(start))
 
-  /** What the log may contain by now. */
+  /** The state that the log may contain by now. */
   private var announced = segments -> cursor
   private var failure = Option.empty[Throwable]
 
   /** Whether the origin has been polled after `start`. */
-  private var asked = ahead.nonEmpty
+  private var isPolled = ahead.nonEmpty
 
   /** An offset that Spark has logged may name segments that begin before this row. */
   private var namedFrom = JournalFeed.end(positions.needed(start), positions.rows(start))
@@ -180,7 +180,7 @@ final private[journal] class JournalFeed[P, C](
       else
         synchronized {
           cursor = tail.cursor
-          asked = true
+          isPolled = true
         }
       left
     } finally tail.discard()
@@ -194,7 +194,7 @@ final private[journal] class JournalFeed[P, C](
     synchronized {
       segments = segments ++ found
       cursor = next
-      asked = true
+      isPolled = true
       last = JournalFeed.end(segments, last)
       notifyAll()
     }
@@ -226,7 +226,7 @@ final private[journal] class JournalFeed[P, C](
 
   /** Segments named by `start` are available before the first poll has ended. */
   private def at(row: Long): P = synchronized {
-    if (asked || row > positions.rows(base)) positions.after(base, row - positions.rows(base), segments, cursor)
+    if (isPolled || row > positions.rows(base)) positions.after(base, row - positions.rows(base), segments, cursor)
     else base
   }
 
@@ -279,15 +279,15 @@ private[journal] object JournalFeed {
       start: P,
       received: Received): Option[Ahead[C]] = {
     val row = positions.rows(start)
-    val named = positions.needed(start)
-    val from = end(named, row)
+    val needed = positions.needed(start)
+    val from = end(needed, row)
     val more = received.segments.filter(_.from >= from)
     val known = received.segments.map(_.name).toSet
-    val follows = more.headOption.exists(_.from == from) && named.filter(_.until > row).forall(one => known(one.name))
+    val follows = more.headOption.exists(_.from == from) && needed.filter(_.until > row).forall(one => known(one.name))
     if (more.nonEmpty && !follows)
       log.warn(s"Rows that an earlier run received after row $row do not continue what Spark has logged, and are ignored.")
     Option.when(follows)(codec.fromJson(received.end).fold(throw _, identity)).map { end =>
-      Ahead(named ++ more, positions.cursor(end))
+      Ahead(needed ++ more, positions.cursor(end))
     }
   }
 }

@@ -21,7 +21,7 @@ final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     chunks.zip(lengths).flatMap { case (chunk, length) => chunk.take(length) }
   }
 
-  /** Rows of several pieces, many of them longer than what is left of a chunk, and whether they are taken back. */
+  /** Rows in several writes, many longer than the rest of a chunk, and whether they are reset. */
   private val rows: Gen[List[(List[Array[Byte]], Boolean)]] = {
     val piece = for {
       length <- Gen.frequency(5 -> Gen.choose(0, 50), 2 -> Gen.choose(3000, 20000), 1 -> Gen.const(100000))
@@ -30,7 +30,7 @@ final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     Gen.listOf(Gen.zip(Gen.listOf(piece), Gen.oneOf(true, false)))
   }
 
-  test("a row that is taken back leaves no byte, whatever chunks it had filled") {
+  test("a row that is reset leaves no byte, whichever chunks it had filled") {
     forAll(rows, minSuccessful(Examples.of(60))) { rows =>
       val out = new ChunkedBytes(Long.MaxValue, () => fail())
       rows.foreach { case (pieces, bad) =>
@@ -44,7 +44,7 @@ final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     }
   }
 
-  test("more than the limit calls for help, when it grows or at the end") {
+  test("exceeding the limit calls onLimit, while growing or at the end") {
     def limited(bytes: Int): Unit = {
       val out = new ChunkedBytes(1000, () => throw new IllegalStateException("too much"))
       put(out, new Array[Byte](bytes))

@@ -8,7 +8,7 @@ import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
 import io.epochal.kit.source.{EndlessReader, InitialOffset, PositionCodec}
 import io.epochal.kit.store.HadoopFileStore
 
-/** Numbers from `first` on; of one that is held nothing comes, though it is there. */
+/** Numbers from `first` on; a held number is not delivered, though it exists. */
 final private class HeldFeed extends Feed {
   @volatile var first = 0
   @volatile var problem = Option.empty[String]
@@ -30,7 +30,7 @@ final private class HeldFeed extends Feed {
   }
 }
 
-/** Names, the first time that it is asked, the files that were there before. */
+/** Lists, at the first call, the files that existed before. */
 final private class StaleListing(store: FileStore, before: Seq[String]) extends FileStore {
   private var left = Option(before)
 
@@ -66,7 +66,7 @@ final private class FeedRun(feed: Feed, checkpoint: Path) {
 
   def remoteReader(row: Long): EndlessReader = new FeedReader(source.feedRows, new LoggedFeed(source.feedRows), row)
 
-  /** Those before a position, from `start` on. */
+  /** The rows before a position, from `start` on. */
   def rows(start: FeedPosition, end: FeedPosition): Seq[Long] =
     supply.partitions(start, end).toSeq.flatMap {
       case JournalPartition(slices) =>
@@ -83,7 +83,7 @@ final private class FeedRun(feed: Feed, checkpoint: Path) {
     finally files.close()
   }
 
-  /** Has the run not see that it is the newest one. */
+  /** Hides from the run that it is not the newest. */
   def withoutGenerations(body: => Unit): Unit = {
     val generations = checkpoint.resolve("journal/runs")
     val aside = checkpoint.resolve("aside")

@@ -11,10 +11,10 @@ import org.scalatest.time.{Seconds, Span}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.EndlessReader
 
-/** What a feed has received counts, for the task that reads it and for whoever goes on. */
+/** A feed's received rows count, for its task and for later runs. */
 final class JournalFeedSuite extends AnyFunSuite {
 
-  test("a task reads on while rows come, and waits no longer than it is told") {
+  test("a task keeps reading while rows arrive, and waits no longer than its timeout") {
     using { (feed, runs) =>
       val run = runs()
       feed.size = 3
@@ -30,7 +30,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("a task in another process learns from the log what is there") {
+  test("a task in another process learns from the log which rows exist") {
     using { (feed, runs) =>
       val run = runs()
       feed.size = 3
@@ -43,7 +43,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("F2: the next run has all that was there for tasks, and asks the origin behind it") {
+  test("F2: the next run has all rows that were visible to tasks, and reads the origin after them") {
     using { (feed, runs) =>
       ended(feed, runs, rows = 4): Unit
       feed.first = 100
@@ -56,13 +56,13 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("a micro-batch run has it, too, in a batch for which the origin is not asked: the sink may refuse it") {
+  test("a micro-batch run has them too, in a batch that does not poll the origin: the sink may reject it") {
     using { (feed, runs) =>
       ended(feed, runs, rows = 4): Unit
       feed.first = 100
       feed.size = 6
       val start = FeedPosition(0, None, 0)
-      feed.problem = Some("asked too soon")
+      feed.problem = Some("polled too early")
       Seq(100, 3).foreach { most =>
         val refused = runs()
         val rows = math.min(4, most).toLong
@@ -80,7 +80,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("an epoch ends at any row: its position names what a replay of it reads, and what lies behind") {
+  test("an epoch may end at any row: its position names the segments of its replay and later ones") {
     using { (feed, runs) =>
       feed.size = 4
       val run = runs()
@@ -102,7 +102,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("F2, F3: a run that was taken over from delivers nothing more, and its successor has what it had") {
+  test("F2, F3: a run that was taken over delivers nothing more, and its successor has all rows that it had") {
     using { (feed, runs) =>
       val first = runs()
       feed.size = 2
@@ -127,7 +127,7 @@ final class JournalFeedSuite extends AnyFunSuite {
   }
 
   test(
-    "many polls with a row each give few segments, and the rows are the same after a restart, wherever epochs have ended") {
+    "many polls with one row each create few segments, and the rows are the same after a restart, wherever epochs ended") {
     using { (feed, runs) =>
       val first = runs()
       val reader = first.reader(0)
@@ -155,7 +155,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("F2: a task in another process delivers nothing of a file that a run wrote after it was taken over from") {
+  test("F2: a task in another process delivers nothing from a file that a run wrote after it was taken over") {
     using { (feed, runs) =>
       feed.size = 2
       val first = runs()
@@ -174,7 +174,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("a task in another process is told why nothing more comes") {
+  test("a task in another process gets the failure that ended the feed") {
     using { (feed, runs) =>
       feed.size = 2
       val run = runs()
@@ -196,7 +196,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("F2: the next run has what a file says, though its own run never knew that it counts") {
+  test("F2: the next run has the rows of a file even if its own run never learned that the file counts") {
     using { (feed, runs) =>
       feed.size = 2
       val run = runs()
@@ -213,25 +213,25 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("a position is given of what the run knows: a task in another process may know it sooner") {
+  test("a position covers only rows that the run knows: a task in another process may know more") {
     using { (feed, runs) =>
       feed.size = 2
       val run = runs()
       assert(read(run.reader(0), 2) == Seq(0L, 1L))
       feed.hold()
-      val asked = new Thread(() => Seq(run.supply.followedTo(3)).foreach(end => run.found = Some(end)))
-      asked.start()
-      asked.join(300)
-      assert(asked.isAlive)
+      val reader = new Thread(() => Seq(run.supply.followedTo(3)).foreach(end => run.found = Some(end)))
+      reader.start()
+      reader.join(300)
+      assert(reader.isAlive)
       feed.size = 3
       feed.release()
-      asked.join(10000)
+      reader.join(10000)
       assert(run.found.exists(end => end.rows == 3 && end.next == 3 && run.rows(end) == Seq(0L, 1L, 2L)))
       run.close()
     }
   }
 
-  test("an epoch that ends before the first poll has ended stands where it began") {
+  test("an epoch that ends before the first poll has ended is at its start") {
     using { (feed, runs) =>
       feed.size = 1
       feed.hold()
@@ -243,7 +243,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("an epoch that ends before the first poll has ended stands where it ends among rows that its offset names") {
+  test("an epoch that ends before the first poll has ended is at its end among the rows that its offset names") {
     using { (feed, runs) =>
       val start = planned(feed, runs, received = 5, rows = 2)
       feed.size = 6
@@ -258,7 +258,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("J9: a run that was taken over from removes none of its successor's files") {
+  test("J9: a run that was taken over removes none of its successor's files") {
     using { (feed, runs) =>
       feed.size = 2
       val first = runs()
@@ -281,7 +281,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("F1: a file that is not whole says nothing: the one before it does") {
+  test("F1: an incomplete file is ignored, and the one before it counts") {
     using { (feed, runs) =>
       val first = ended(feed, runs, rows = 4)
       val file = first.feedFiles.last
@@ -294,7 +294,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("a file that was replaced after it was listed is not taken for one that is not whole") {
+  test("a file that was replaced after it was listed is not taken for an incomplete one") {
     using { (feed, runs) =>
       val first = ended(feed, runs, rows = 2)
       val listed = first.store.names()
@@ -304,7 +304,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("what a later run logged counts more than what a feed had received before") {
+  test("an offset that a later run logged takes precedence over rows that a feed had received before") {
     using { (feed, runs) =>
       ended(feed, runs, rows = 2): Unit
       val end = planned(feed, runs, received = 5, rows = 5)
@@ -316,7 +316,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  /** A run that has delivered the first rows of a feed that has no more. */
+  /** A run that has delivered the first rows of a feed without further rows. */
   private def ended(feed: HeldFeed, runs: () => FeedRun, rows: Int): FeedRun = {
     feed.size = rows
     val run = runs()
@@ -325,7 +325,7 @@ final class JournalFeedSuite extends AnyFunSuite {
     run
   }
 
-  /** The end, after so many rows, of the micro-batches of a run that has received more. */
+  /** The end, after this many rows, of the micro-batches of a run that has received more. */
   private def planned(feed: HeldFeed, runs: () => FeedRun, received: Int, rows: Int): FeedPosition = {
     feed.size = received
     val run = runs()

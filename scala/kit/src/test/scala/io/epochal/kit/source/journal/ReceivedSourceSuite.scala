@@ -19,7 +19,7 @@ import io.epochal.kit.source.{Extent, InitialOffset, PollBudget, PollBudgets, So
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
-/** All that a source must say which receives its rows: here a feed of numbers. What it does not say is the kit's. */
+/** The smallest source that receives its rows: a feed of numbers. The kit does the rest. */
 final class ReceivedSourceSuite extends SourceChecks {
 
   override def sourceName: String = Feed.Format
@@ -54,7 +54,7 @@ final class ReceivedSourceSuite extends SourceChecks {
 private class Feed {
   @volatile var size = 0
 
-  /** The number, if it is there. */
+  /** The number, if it exists. */
   def take(number: Int): Option[Int] = Option.when(number < size)(number)
 }
 
