@@ -67,8 +67,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(store.files.isEmpty)
   }
 
-  test(
-    "J3: with the disk full at any byte there is an error, no file is left, and the next segment is complete") {
+  test("J3: with the disk full at any byte there is an error, no file is left, and the next segment is complete") {
     val size = { val store = new MemoryFileStore; write(journal(store), 0, 3, 4).bytes }
     (0L until size).foreach { room =>
       val store = new MemoryFileStore
@@ -108,8 +107,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(rows(store, journal(store).plan(Seq(segment), 10, 18)) == (10L until 18L))
   }
 
-  test(
-    "J4: a file under another run's name, of another source, or of a newer version is rejected with the reason") {
+  test("J4: a file under another run's name, of another source, or of a newer version is rejected with the reason") {
     def reason(change: Array[Byte] => Array[Byte], of: String = source): String = {
       val store = new MemoryFileStore
       val segment = write(journal(store), 0, 3)

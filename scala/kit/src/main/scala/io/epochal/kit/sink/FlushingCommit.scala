@@ -116,7 +116,8 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
   private def stop(error: Throwable): Unit = {
     try claimed.target.failed(String.valueOf(error.getMessage))
     catch {
-      case NonFatal(second) => log.warn("{}: the failure could not be recorded in the ledger: {}", sink.format, second: Any)
+      case NonFatal(second) =>
+        log.warn("{}: the failure could not be recorded in the ledger: {}", sink.format, second: Any)
     }
     try steering.fail(error)
     catch {

@@ -240,7 +240,7 @@ private object JsonRowParser {
         case _: DecimalType =>
           parser => {
             if (parser.currentToken == JsonToken.FIELD_NAME)
-              parser.nextToken(): Unit // The name of a field within a struct or map.
+              parser.nextToken(): Unit // Skips the name of a field within a struct or map.
             if (!DecimalText.isBounded(parser)) throw new InexactValueException
             converter(parser)
           }

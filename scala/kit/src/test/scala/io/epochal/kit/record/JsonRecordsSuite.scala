@@ -107,8 +107,7 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       RecordReading(StructType.fromDDL(ddl), "UTC"),
       RecordRules(RecordFormat.Json(""), unknown = unknown))
 
-  test(
-    "a misfit is rejected with its path, its type and the kind of value found, without the value") {
+  test("a misfit is rejected with its path, its type and the kind of value found, without the value") {
     val reader = rowsOf("id INT, at DATE, tags ARRAY<STRUCT<n: INT>>, more MAP<STRING, DOUBLE>, sub STRUCT<a: BOOLEAN>")
     Seq(
       """{"id":"hunter2"}""" -> "the column 'id' is INT, and the record has a string there",

@@ -81,18 +81,17 @@ final class MemorySinkSuite extends SinkChecks {
     assert(Seq("row", "column", "table").map(values).map(_.toString) == Seq("2", "id", "numbers"))
   }
 
-  on("bad rows are counted over all tasks of an epoch, and one too many writes nothing", badRows = Some(3)) {
-    f =>
-      val run = f.newRun(query)
-      def commit(number: Long, badRowsOfEach: Int): Unit = {
-        f.logOffsets(number, s"""{"epoch":$number}""")
-        val epoch = new Epoch(number, run.newWrite(), 2)
-        val bad = Seq.fill(badRowsOfEach)(InternalRow(null))
-        epoch.commit((0 to 1).map(task => epoch.task(task, task.toLong, f.row(2 * number + task) +: bad)))
-      }
-      commit(0, badRowsOfEach = 1)
-      refused(Conditions.TooManyBadRows)(commit(1, badRowsOfEach = 2))
-      assert(f.numbers == Seq(0L, 1L))
+  on("bad rows are counted over all tasks of an epoch, and one too many writes nothing", badRows = Some(3)) { f =>
+    val run = f.newRun(query)
+    def commit(number: Long, badRowsOfEach: Int): Unit = {
+      f.logOffsets(number, s"""{"epoch":$number}""")
+      val epoch = new Epoch(number, run.newWrite(), 2)
+      val bad = Seq.fill(badRowsOfEach)(InternalRow(null))
+      epoch.commit((0 to 1).map(task => epoch.task(task, task.toLong, f.row(2 * number + task) +: bad)))
+    }
+    commit(0, badRowsOfEach = 1)
+    refused(Conditions.TooManyBadRows)(commit(1, badRowsOfEach = 2))
+    assert(f.numbers == Seq(0L, 1L))
   }
 
   on("a query that replaces another empties the target with its first epoch, once") { f =>

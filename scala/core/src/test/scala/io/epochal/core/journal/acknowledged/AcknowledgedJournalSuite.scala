@@ -282,8 +282,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.run().until == 8)
   }
 
-  test(
-    "A8: of the rows that earlier runs delivered the last three segments stay, and numbering continues") {
+  test("A8: of the rows that earlier runs delivered the last three segments stay, and numbering continues") {
     val disk = new AcknowledgedDisk
     (1 to 20).foreach { n =>
       val journal = disk.run()

@@ -5,8 +5,7 @@ import org.scalatest.funsuite.AnyFunSuite
 /** A new run's view of the files of earlier ones, and its treatment of their last frame. */
 final class TakeoverSuite extends AnyFunSuite {
 
-  test(
-    "A4, A5: rows acknowledged after a failed frame exist, even if their segments end with the rows of that frame") {
+  test("A4, A5: rows acknowledged after a failed frame exist, even if their segments end with the rows of that frame") {
     val disk = new AcknowledgedDisk
     val first = disk.run()
     disk.append(first, "abc"): Unit
@@ -22,8 +21,7 @@ final class TakeoverSuite extends AnyFunSuite {
     assert(disk.rows(disk.run()) == "abcdefghiXY")
   }
 
-  test(
-    "A4: a last frame that was taken over unsynced is in a synced segment of the new run, and its key is known") {
+  test("A4: a last frame that was taken over unsynced is in a synced segment of the new run, and its key is known") {
     Seq(false, true).foreach { alone =>
       val disk = new AcknowledgedDisk
       val first = disk.run()
@@ -54,8 +52,7 @@ final class TakeoverSuite extends AnyFunSuite {
     }
   }
 
-  test(
-    "A4, A5: a run that was frozen before its first write, and writes after two takeovers, truncates nothing") {
+  test("A4, A5: a run that was frozen before its first write, and writes after two takeovers, truncates nothing") {
     val disk = new AcknowledgedDisk
     val old = disk.run()
     disk.append(old, "abc"): Unit

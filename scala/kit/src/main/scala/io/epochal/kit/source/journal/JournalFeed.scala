@@ -285,7 +285,8 @@ private[journal] object JournalFeed {
     val known = received.segments.map(_.name).toSet
     val follows = more.headOption.exists(_.from == from) && needed.filter(_.until > row).forall(one => known(one.name))
     if (more.nonEmpty && !follows)
-      log.warn(s"Rows that an earlier run received after row $row do not continue what Spark has logged, and are ignored.")
+      log.warn(
+        s"Rows that an earlier run received after row $row do not continue what Spark has logged, and are ignored.")
     Option.when(follows)(codec.fromJson(received.end).fold(throw _, identity)).map { end =>
       Ahead(needed ++ more, positions.cursor(end))
     }
