@@ -41,6 +41,14 @@ DEFAULTS = re.compile(
 )
 
 
+# Phrases that need a second reading. What to write instead: the plain verb, with its subject.
+UNCLEAR = re.compile(
+    r"\b(?:of which|that which|those which|what no|who asks|told|tells|telling|says? no|strangers?|in vain|nothing of|anew"
+    r"|go(?:es)? on|went on|comes? again|came again|without a word)\b|(?:/\*\*|\"\"\"|#:) ?What\b",
+    re.IGNORECASE,
+)
+PROSE = {".scala", ".java", ".py", ".sbt", ".md", ".json", ".sh"}
+
 COMMENT = re.compile(r"^\s*/\*.*?\*/|^\s*//[^\n]*", re.DOTALL | re.MULTILINE)
 BLANK = re.compile(r"^\s*\n", re.MULTILINE)
 
@@ -66,6 +74,8 @@ def problems(path: Path) -> list[str]:
             for n, line in code(lines)
             if (m := DEFAULTS.search(line))
         ]
+    if path.suffix in PROSE and path != Path(__file__).resolve() and "frozen" not in name.parts:
+        found += [f"{name}:{n}: unclear: {m[0]}" for n, line in enumerate(lines, 1) if (m := UNCLEAR.search(line))]
     if path.suffix in CODE and len(lines) > LONGEST:
         found.append(f"{name}: {len(lines)} lines, more than {LONGEST}")
     return found

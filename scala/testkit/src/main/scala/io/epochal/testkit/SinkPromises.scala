@@ -10,11 +10,11 @@ object SinkPromises {
   val EpochsFollow = Promise("epochs-follow", "epochs follow each other, in one run and in later ones")
   val EpochReplay = Promise(
     "epoch-replay",
-    "an epoch that comes again is a no-op, in the same run and after a restart, on other partitions")
+    "a replayed epoch is a no-op, in the same run and after a restart, on other partitions")
   val OtherRows =
-    Promise("other-rows", "an epoch that comes again with other rows of the same offsets is kept as it was")
+    Promise("other-rows", "an epoch replayed with other rows for the same offsets is kept as it was")
   val OtherOffsets =
-    Promise("other-offsets", "an epoch that comes again with other offsets is an error, and nothing is written")
+    Promise("other-offsets", "an epoch replayed with other offsets is an error, and nothing is written")
   val EpochGap = Promise("epoch-gap", "an epoch after a gap is an error, and nothing is written")
   val EpochRegressed =
     Promise("epoch-regressed", "an epoch older than the last is an error, and nothing is written")
@@ -25,7 +25,7 @@ object SinkPromises {
     Promise("abort-leaves-nothing", "an aborted epoch leaves nothing, and can be written afterwards")
   val AbortAfterCommit = Promise("abort-after-commit", "abort after a commit undoes nothing")
   val Fencing =
-    Promise("fencing", "a run that was replaced writes nothing more, whatever epoch it brings")
+    Promise("fencing", "a run that was replaced writes nothing more, in any epoch")
   val OtherQuery =
     Promise("other-query", "another query on the same sink is an error, and nothing is written")
 
@@ -42,18 +42,18 @@ object SinkPromises {
   val KillAfterOffsets =
     Promise("kill-after-offsets", "killed after an epoch's offsets were logged, the query writes every row once")
   val KillInTasks =
-    Promise("kill-in-tasks", "killed while tasks write, nothing of the epoch is visible, and later every row once")
+    Promise("kill-in-tasks", "killed while tasks write, no row of the epoch is visible, and later every row once")
   val KillBeforeSinkCommit = Promise(
     "kill-before-sink-commit",
-    "killed after its tasks and before the commit, nothing of the epoch is visible, and later every row once")
+    "killed after its tasks and before the commit, no row of the epoch is visible, and later every row once")
   val RowsWithLedger = Promise(
     "rows-with-ledger",
     "killed during the commit, the epoch is there once: its rows commit together with the record that it was applied")
   val KillBeforeCommitLog = Promise(
     "kill-before-commit-log",
-    "killed after the commit and before Spark's, the epoch comes again and is not written twice")
+    "killed after the commit and before Spark's, the epoch is replayed and not written twice")
   val KillAfterCommitLog =
-    Promise("kill-after-commit-log", "killed after Spark logged the commit, the query goes on with the next epoch")
+    Promise("kill-after-commit-log", "killed after Spark logged the commit, the query continues with the next epoch")
 
   /** In the order of the checks. */
   val ofKills: Seq[Promise] =

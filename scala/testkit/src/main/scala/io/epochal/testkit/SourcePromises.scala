@@ -17,7 +17,7 @@ object SourcePromises {
   val IdempotentPlan =
     Promise("idempotent-plan", "planning twice gives the same rows, on any number of partitions and after a restart")
   val OnceEach =
-    Promise("once-each", "consecutive batches deliver every row once, whatever the limits and restarts")
+    Promise("once-each", "consecutive batches deliver every row once, under any limits and restarts")
   val KeepsRows = Promise("keeps-rows", "rows can be read again long after they were committed")
   val MaxRows = Promise("max-rows", "a maximum of rows is kept")
   val MinRows = Promise("min-rows", "a minimum of rows holds fewer back, and lets as many through")
@@ -33,18 +33,18 @@ object SourcePromises {
 
   // Queries.
   val Replay =
-    Promise("replay", "a batch whose commit is missing from the checkpoint comes again with the same rows")
+    Promise("replay", "a batch whose commit is missing from the checkpoint is replayed with the same rows")
   val CheckpointAlone = Promise(
     "checkpoint-alone",
-    "everything that a restart needs is in the checkpoint: a copy of it goes on where it was taken")
+    "everything that a restart needs is in the checkpoint: a copy of it resumes where it was taken")
   val QueryAvailableNow =
     Promise("query-available-now", "a query under AvailableNow ends, and the next one reads nothing again")
   val Restarts =
     Promise("restarts", "stopped and started at any moment, a query delivers every row once")
   val ToContinuous =
-    Promise("to-continuous", "a continuous query goes on where a micro-batch query stopped")
+    Promise("to-continuous", "a continuous query continues where a micro-batch query stopped")
   val FromRealTime =
-    Promise("from-real-time", "a micro-batch query goes on where a real-time query stopped")
+    Promise("from-real-time", "a micro-batch query continues where a real-time query stopped")
 
   /** In the order of the checks. */
   val ofQueries: Seq[Promise] = Seq(Replay, CheckpointAlone, QueryAvailableNow, Restarts, ToContinuous, FromRealTime)
