@@ -17,7 +17,7 @@ object SourcePromises {
   val IdempotentPlan =
     Promise("idempotent-plan", "planning twice gives the same rows, on any number of partitions and after a restart")
   val OnceEach =
-    Promise("once-each", "consecutive batches deliver every row once, under any limits and restarts")
+    Promise("once-each", "consecutive batches deliver every row once, with any limits and restarts")
   val KeepsRows = Promise("keeps-rows", "rows can be read again long after they were committed")
   val MaxRows = Promise("max-rows", "a maximum of rows is kept")
   val MinRows = Promise("min-rows", "a minimum of rows holds fewer back, and lets as many through")
