@@ -121,7 +121,7 @@ final case class Frame(position: Long, length: Int, first: Long, rows: Int, crc:
   def until: Long = first + rows
 }
 
-/** The bytes of a segment. Numbers are big-endian, without sign where they count; u4 has four bytes, u8 eight.
+/** The bytes of a segment. Numbers are big-endian, and counts unsigned; u4 has four bytes, u8 eight.
   *
   * {{{
   * header   "EPOCHALJ"                 8 bytes of ASCII
@@ -137,7 +137,7 @@ final case class Frame(position: Long, length: Int, first: Long, rows: Int, crc:
   *          crc                        u4, CRC-32C of the header and the index up to here
   * }}}
   *
-  * The file ends with its index. Where that begins, how long the file is, and the last crc stand in the offset.
+  * The file ends with its index. The offset holds the position of the index, the length of the file, and the last crc.
   */
 private[journal] object SegmentFormat {
   val Version = 1

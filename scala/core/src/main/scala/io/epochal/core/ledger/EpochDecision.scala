@@ -59,7 +59,7 @@ object EpochDecision {
   final case class Apply(row: LedgerRow) extends EpochDecision
 
   /** Empty the target, and commit the epoch's rows and `row`, in one transaction. If the ledger's row belongs to another query,
-    * the ledger keeps it as that query's past.
+    * the ledger keeps that row too, in case that query returns.
     */
   final case class Replace(row: LedgerRow) extends EpochDecision
 

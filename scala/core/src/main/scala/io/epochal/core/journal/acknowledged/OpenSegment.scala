@@ -81,8 +81,8 @@ private[acknowledged] object OpenSegment {
   def mark(run: String): Long = ByteBuffer.wrap(java.util.HexFormat.of.parseHex(run.take(16))).getLong
 }
 
-/** The bytes of a segment of the [[AcknowledgedJournal]]. Numbers are big-endian, without sign where they count; u4 has four bytes,
-  * u8 eight.
+/** The bytes of a segment of the [[AcknowledgedJournal]]. Numbers are big-endian, and counts unsigned; u4 has four bytes, u8
+  * eight.
   *
   * {{{
   * header   "EPOCHALA"                 8 bytes of ASCII
