@@ -69,11 +69,11 @@ object Conformance {
       newFixture: () => SourceFixture,
       isRefusal: Option[(Throwable, Condition) => Boolean]
   ): Seq[Check] =
-    StreamChecks.of(new Stage(newFixture)(fixture => new StreamScene(fixture, isRefusal.getOrElse(fixture.tells))))
+    StreamChecks.of(new Stage(newFixture)(fixture => new StreamScene(fixture, isRefusal.getOrElse(fixture.reports))))
 
   private[testkit] def epochs(
       newFixture: () => SinkFixture,
       isRefusal: Option[(Throwable, Condition) => Boolean]
   ): Seq[Check] =
-    EpochChecks.of(new Stage(newFixture)(fixture => new EpochScene(fixture, isRefusal.getOrElse(fixture.tells))))
+    EpochChecks.of(new Stage(newFixture)(fixture => new EpochScene(fixture, isRefusal.getOrElse(fixture.reports))))
 }

@@ -79,7 +79,7 @@ trait SourceChecks extends PromiseTests with Refusals {
   /** Creates an empty origin. */
   def newFixture(): SourceFixture
 
-  register(sourceName, Conformance.streams(() => newFixture(), Some(tells)))
+  register(sourceName, Conformance.streams(() => newFixture(), Some(reports)))
 }
 
 /** The checks of an exactly-once sink that need no query; used like [[SourceChecks]]. */
@@ -90,20 +90,20 @@ trait SinkChecks extends PromiseTests with Refusals {
   /** Creates an empty target with a new checkpoint. */
   def newFixture(): SinkFixture
 
-  register(sinkName, Conformance.epochs(() => newFixture(), Some(tells)))
+  register(sinkName, Conformance.epochs(() => newFixture(), Some(reports)))
 }
 
 /** Assertions that a connector refuses with the right condition. */
 trait Refusals extends Assertions {
 
   /** Whether an error is a refusal with the condition. Override it for a connector with its own errors. */
-  protected def tells(error: Throwable, condition: Condition): Boolean =
+  protected def reports(error: Throwable, condition: Condition): Boolean =
     EpochalException.in(error).exists(_.condition.name == condition.name)
 
   /** Asserts that the body is refused with the condition; any other outcome fails the check. */
   final protected def refused(condition: Condition)(body: => Any): Exception = {
     val error = intercept[Exception](body)
-    assert(tells(error, condition), s"not ${condition.name}, but: $error")
+    assert(reports(error, condition), s"not ${condition.name}, but: $error")
     error
   }
 }

@@ -12,9 +12,9 @@ trait Fixture {
   def exemptions: util.Map[String, String] = util.Map.of()
 
   /** Whether an error is a refusal with the condition. By default, an error that is not Epochal's counts if it looks deliberate, see
-    * [[Refusal.tells]]. Suites over [[SourceChecks]] or [[SinkChecks]] use their own method instead.
+    * [[Refusal.reports]]. Suites over [[SourceChecks]] or [[SinkChecks]] use their own method instead.
     */
-  def tells(error: Throwable, condition: Condition): Boolean = Refusal.tells(error, condition)
+  def reports(error: Throwable, condition: Condition): Boolean = Refusal.reports(error, condition)
 
   /** Called after each check. */
   @throws[Exception]

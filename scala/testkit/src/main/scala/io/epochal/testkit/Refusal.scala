@@ -19,7 +19,7 @@ object Refusal {
   )
 
   /** Whether an error is a refusal: an Epochal error must have the condition; any other error counts unless it indicates a bug. */
-  def tells(error: Throwable, condition: Condition): Boolean =
+  def reports(error: Throwable, condition: Condition): Boolean =
     EpochalException.in(error) match {
       case Some(named) => named.condition.name == condition.name
       case None        => !causes(error).exists(cause => accidents.exists(_.isInstance(cause)))
@@ -30,16 +30,16 @@ object Refusal {
 
   /** Runs `body`, which must be refused, and returns the error.
     *
-    * @param tells
+    * @param reports
     *   whether an error is a refusal with the condition
     */
-  def of(condition: Condition, what: String, tells: (Throwable, Condition) => Boolean)(body: => Any): Throwable = {
+  def of(condition: Condition, what: String, reports: (Throwable, Condition) => Boolean)(body: => Any): Throwable = {
     val error =
       try { val _ = body; None }
       catch { case NonFatal(e) => Some(e) }
     error match {
       case None => Evidence.broken(s"$what was accepted; it must be refused (${condition.name})")
-      case Some(refusal) if tells(refusal, condition) => refusal
+      case Some(refusal) if reports(refusal, condition) => refusal
       case Some(other) =>
         Evidence.broken(s"$what was not refused as ${condition.name}, but failed: ${Evidence.text(other)}", other)
     }

@@ -67,7 +67,7 @@ private[testkit] object SinkKillChecks {
   private def refused(scene: SinkScene, mode: Mode): Unit = {
     val query = scene.query().in(mode)
     scene.setAvailable(query, 2L * Batch)
-    scene.assertRefused(Conditions.TriggerUnsupported, s"a ${mode.name} query", query, scene.fixture.tells)
+    scene.assertRefused(Conditions.TriggerUnsupported, s"a ${mode.name} query", query, scene.fixture.reports)
     scene.assertHolds(s"after a ${mode.name} query was refused", 0L)
     val logged = query.committed
     Evidence.unless(logged.isEmpty)(s"the ${mode.name} query was refused, but not before its epochs $logged")

@@ -73,7 +73,7 @@ private[testkit] object SinkQueryChecks {
     val second = scene.query("second")
     scene.setAvailable(second, 2L * Batch)
     def isRefusal(error: Throwable, condition: Condition) =
-      Seq(condition, Conditions.TargetShared).exists(scene.fixture.tells(error, _))
+      Seq(condition, Conditions.TargetShared).exists(scene.fixture.reports(error, _))
     scene.assertRefused(Conditions.QueryChanged, "a query with a new checkpoint", second, isRefusal)
     scene.assertHolds("after a query with a new checkpoint was started", 2L * Batch)
   }

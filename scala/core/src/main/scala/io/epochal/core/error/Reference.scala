@@ -1,6 +1,6 @@
 package io.epochal.core.error
 
-/** What a text says in the words of the reader's language, marked as such:
+/** Marks in the texts of errors, which each language renders in its own words:
   *
   * | in a text                          | Scala, SQL and Spark's own API         | Python                      |
   * |:-----------------------------------|:---------------------------------------|:----------------------------|
