@@ -15,20 +15,20 @@ import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
 import io.epochal.kit.sink.{SinkMetrics, SinkProvider, TransactionalTable}
 import io.epochal.kit.spark.SinkEngine
 
-/** `format("epochal-jdbc")`: a table in a database. Streaming writes are exactly once, by a ledger beside the table.
+/** `format("epochal-jdbc")`: a database table as a sink. Streaming writes are exactly-once, by a ledger beside the table.
   *
-  *   - `JdbcProvider` (this file): what Spark finds by name; everything is checked here, before a query starts
+  *   - `JdbcProvider` (this file): the class that Spark finds by name; all checks before the query starts are here
   *   - [[JdbcOptions]]: the options, declared once
-  *   - [[JdbcSink]]: the table as a transactional sink; `kit.sink` does with it what all such sinks do, from claim to COMMIT
+  *   - [[JdbcSink]]: the table as a transactional sink; `kit.sink` runs the protocol from claim to COMMIT
   *
-  * From there: [[commit.LedgerClaim]] and [[commit.JdbcTarget]] over [[commit.LedgerTable]] are claim and COMMIT in SQL, and a
-  * [[Dialect]] is all that is peculiar to one database.
+  * Below them, [[commit.LedgerClaim]] and [[commit.JdbcTarget]] over [[commit.LedgerTable]] are claim and COMMIT in SQL, and a
+  * [[Dialect]] holds everything specific to one database.
   */
 final class JdbcProvider extends SinkProvider[JdbcOptions](JdbcOptions.group) with DataSourceRegister {
 
   override def shortName(): String = JdbcOptions.Format
 
-  /** Asked for when somebody reads. */
+  /** Spark calls this only for reads. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = throw JdbcProvider.cannotRead(
     options.get(JdbcOptions.Url.name),
     options.get(JdbcOptions.DbTable.name),
@@ -50,7 +50,7 @@ final class JdbcProvider extends SinkProvider[JdbcOptions](JdbcOptions.group) wi
 
 private object JdbcProvider {
 
-  /** With a call that reads the table. Spark finds no driver of a jar that was added later unless it is told the class. */
+  /** Suggests a call that reads the table. It names the driver class, since Spark does not find drivers of jars added later. */
   def cannotRead(url: String, table: String, driver: Option[String]): EpochalException = {
     val from = Option(url).fold("jdbc:…")(Redaction.url)
     val name = driver.orElse(Dialect.of(from).flatMap(_.driver(from)).map(_.className))
@@ -72,7 +72,7 @@ private object JdbcProvider {
           "a JDBC URL, which begins with jdbc: and the name of the database's driver"))
 }
 
-/** The target of one query, from its start to its end. */
+/** The target of one query, for its lifetime. */
 final private[jdbc] class JdbcTable(
     options: JdbcOptions,
     dialect: Dialect,
@@ -85,7 +85,7 @@ final private[jdbc] class JdbcTable(
   private val database = new Database(dialect, options, () => sinkMetrics.retried())
   override protected val sink = new JdbcSink(database)
 
-  /** Refuses what cannot work: place, table, columns, types, keys. */
+  /** Refuses options, tables, columns, types and keys that cannot work. */
   def check(): Unit = {
     val checks = new TableCheck(dialect, options)
     dialect.check(options).fold(throw _, identity)
@@ -117,7 +117,7 @@ final private[jdbc] class JdbcTable(
         JdbcOptions.noTransport)
   }
 
-  /** Reading is among them, so that it is refused in words of ours: without this Spark says that there is no such data source. */
+  /** Includes reading, so that the refusal is ours: without it, Spark reports that the data source does not exist. */
   override def capabilities(): util.Set[TableCapability] = {
     val all = super.capabilities()
     all.add(TableCapability.BATCH_READ): Unit

@@ -10,7 +10,7 @@ import io.epochal.jdbc.database.{BulkRun, Database}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.kit.sink._
 
-/** The table as a transactional sink: what it refuses, and how a run or a batch write gets its target. */
+/** The table as a transactional sink: which writes it refuses, and how a run or a batch write gets its target. */
 final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink {
   private val options = database.options
 
@@ -45,7 +45,7 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
           "its transactions become visible one by one",
           JdbcOptions.noTransport))
 
-  /** Rows become visible one after the other, in the order in which they come: only appending is the same then. */
+  /** Rows become visible one by one, in order of arrival, which is correct for append only. */
   override def refusesEndless(how: WriteKind): Option[EpochalException] = {
     def cannot(what: String, reason: String, suggestion: String): Option[EpochalException] =
       Some(JdbcOptions.unsupported(s"$what under the ${how.trigger.name} trigger", reason, suggestion))
@@ -102,7 +102,7 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
   }
 
   override def prepare(id: String, schema: StructType): SinkTarget = {
-    // To a server a batch's connection is kept a minute: under foreachBatch the next batch uses it.
+    // On a server, a batch's connection stays open for a minute: under foreachBatch the next batch reuses it.
     if (database.isFile) hold()
     database.inTransaction("making the table ready") { transaction =>
       val connection = transaction.connection

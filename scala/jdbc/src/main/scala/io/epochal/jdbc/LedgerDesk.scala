@@ -17,15 +17,15 @@ import io.epochal.jdbc.commit.{LedgerTable, ProgressTable}
 import io.epochal.jdbc.database.{Database, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
 
-/** The ledger for other languages: to look into it, and to repair it. Times are ISO 8601 in UTC.
+/** The ledger's API for other languages: reads and repairs it. Times are ISO 8601 in UTC.
   *
-  * Options are those of `epochal-jdbc`, where `dbtable` is the ledger: `epochal_ledger`, or `schema.epochal_ledger`. So it
-  * is found as a sink would find its target.
+  * Options are those of `epochal-jdbc`, where `dbtable` is the ledger: `epochal_ledger`, or `schema.epochal_ledger`. It is
+  * resolved as a sink resolves its target.
   */
 object LedgerDesk {
   private val mapper = new ObjectMapper()
 
-  /** Lines of the history that are shown of each sink. */
+  /** History entries returned for each sink. */
   private val Lines = 10
 
   /** @return
@@ -52,13 +52,13 @@ object LedgerDesk {
     mapper.writeValueAsString(root)
   }
 
-  /** Repairs a sink's row, in one transaction, under the rules of trust of the sink itself.
+  /** Repairs a sink's row in one transaction, under the sink's own rules of trust.
     *
     * @param shown
-    *   what the row was when somebody decided on this: `[query_id, generation, run_id, last_epoch, offsets_hash]`. If it is
-    *   not that any more, nothing is changed
+    *   the row that the user saw: `[query_id, generation, run_id, last_epoch, offsets_hash]`. If it has changed since, the
+    *   repair is refused
     * @param applied
-    *   `[epoch, offsets_hash]`: the epoch that is to count as the last one; null forgets the sink
+    *   `[epoch, offsets_hash]`: the new last epoch; null forgets the sink
     * @throws io.epochal.core.error.EpochalException
     *   SINK_NOT_FOUND, REPAIR_REFUSED
     */
@@ -97,7 +97,7 @@ object LedgerDesk {
       }
     }
 
-  /** Of continuous and real-time queries. */
+  /** The progress table of continuous and real-time queries, if it exists. */
   private def progress(ledger: LedgerTable, connection: Connection): Option[ProgressTable] =
     Some(ledger.progress).filter(_.exists(connection))
 
@@ -118,14 +118,14 @@ object LedgerDesk {
   }
 
   /** @param target
-    *   whose owner is trusted with the ledger; to look into it, that of the ledger is enough
+    *   the table whose owner is trusted with the ledger; for reading, the ledger's own owner suffices
     */
   private def table(database: Database, target: QualifiedName): LedgerTable =
     new LedgerTable(database.dialect, Trust(target, database.options.trustedOwners), database.place)
 
   private def notFound(database: Database): EpochalException = Conditions.LedgerNotFound("url" -> database.place)
 
-  /** A row by its columns' names, in lower case. */
+  /** A row as an object, keyed by column names in lower case. */
   private def json(rows: ResultSet): ObjectNode = {
     val node = mapper.createObjectNode()
     val columns = rows.getMetaData
@@ -135,15 +135,15 @@ object LedgerDesk {
         case Types.BIGINT | Types.INTEGER | Types.NUMERIC | Types.DECIMAL =>
           val number = rows.getLong(i)
           if (rows.wasNull) node.putNull(name) else node.put(name, number)
-        case Types.TIMESTAMP | Types.TIMESTAMP_WITH_TIMEZONE => node.put(name, moment(rows, i))
+        case Types.TIMESTAMP | Types.TIMESTAMP_WITH_TIMEZONE => node.put(name, instant(rows, i))
         case _                                               => node.put(name, rows.getString(i))
       }
     }
     node
   }
 
-  /** Columns without a zone are in UTC: there a driver gives a local time, and elsewhere it refuses to. */
-  private def moment(rows: ResultSet, column: Int): String = {
+  /** Columns without a zone are in UTC: for these a driver returns a local time, for others it refuses to. */
+  private def instant(rows: ResultSet, column: Int): String = {
     val when =
       try rows.getObject(column, classOf[LocalDateTime]).atOffset(ZoneOffset.UTC)
       catch { case _: SQLException => rows.getObject(column, classOf[OffsetDateTime]) }

@@ -9,12 +9,12 @@ import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database.Dialect
 import io.epochal.jdbc.generic.AuthoredDialect
 
-/** A dialect of another team: the sink keeps every promise with it. */
+/** With another team's dialect the sink keeps every promise. */
 final class AuthoredDialectConformanceSuite extends JdbcConformance(AuthoredDialectSuite.databases)
 
 final class AuthoredDialectSuite extends SinkSuite(AuthoredDialectSuite.databases) {
 
-  test("a dialect outside of Epochal's packages is found by its service file, for its URLs alone") {
+  test("another team's dialect is found by its service file, for its own URLs only") {
     def of(url: String): Option[AuthoredDialect] = Dialect.of(url).collect { case one: AuthoredDialect => one }
     assert(of("jdbc:h2:mem:dialect1").exists(_.author.isInstanceOf[H2Dialect]) && of("jdbc:h2:mem:test1").isEmpty)
     val dialect = of("jdbc:h2:mem:dialect1").get
@@ -23,7 +23,7 @@ final class AuthoredDialectSuite extends SinkSuite(AuthoredDialectSuite.database
   }
 
   onSchema(
-    "a column that is made has the dialect's type, and a transaction its settings",
+    "a created column has the dialect's type, and a transaction its settings",
     new StructType().add("id", LongType).add("word", StringType)) { f =>
     write(f, f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true")), 0, numbers(f, 0 until 3))
     holds(f, 0 until 3)

@@ -14,28 +14,28 @@ import org.scalatest.time.{Millis, Seconds, Span}
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 
-/** A batch write whose COMMIT is not answered has nothing but its transaction's id to be known by (K7). */
+/** A batch write that lost the response to its COMMIT can be identified only by its transaction's id (K7). */
 final class BatchFailOverSuite extends SinkSuite(Postgres) {
   implicit private val patience: PatienceConfig = PatienceConfig(scaled(Span(30, Seconds)), scaled(Span(5, Millis)))
   private val Place = "(//127\\.0\\.0\\.1:)(\\d+)(/.*)".r.unanchored
 
-  on("a lost acknowledgement is found out by the transaction's id, and the rows are there once", table) { f =>
+  on("a lost response to COMMIT is resolved by the transaction's id, and the rows are stored once", table) { f =>
     losing(f)(_ => ())
     holds(f, 0 until 10)
   }
 
-  on("the id means nothing to another server, which has given it to a transaction of its own", table) { f =>
+  on("a transaction id is not trusted on another server, which has issued it to a different transaction", table) { f =>
     val other = PostgresServer.oldest.fold(cancel(_), identity)
     val Place(_, port, _) = other: @unchecked
     val name = f.database.url.replaceAll(".*/([^/?]+)\\?.*", "$1")
-    val there = other.replace("/postgres?", s"/$name?")
+    val otherUrl = other.replace("/postgres?", s"/$name?")
     execute(other, s"CREATE DATABASE $name", LoaderRights.Role)
     try {
-      execute(there, table)
+      execute(otherUrl, table)
       val next =
         f.database.one("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").asInstanceOf[Number].longValue
       execute(
-        there,
+        otherUrl,
         "SET synchronous_commit = off",
         s"""DO 'BEGIN WHILE pg_current_xact_id()::text::bigint < ${next + 20} LOOP COMMIT; END LOOP; END'""")
       val error = refused(Conditions.CommitUnknown)(losing(f)(_.switchTo(port.toInt)))
@@ -47,7 +47,7 @@ final class BatchFailOverSuite extends SinkSuite(Postgres) {
     }
   }
 
-  /** Writes ten rows through a proxy, does something before the COMMIT, and loses its answer. */
+  /** Writes ten rows through a proxy, runs something before the COMMIT, and drops its response. */
   private def losing(f: JdbcSinkFixture)(meanwhile: SwitchedProxy => Unit): Unit = {
     val Place(_, port, _) = f.database.url: @unchecked
     Using.resource(new SwitchedProxy(port.toInt)) { proxy =>

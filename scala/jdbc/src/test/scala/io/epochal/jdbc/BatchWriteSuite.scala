@@ -5,14 +5,14 @@ import org.apache.spark.sql.types.{LongType, StructType}
 
 import io.epochal.core.error.Conditions
 
-/** Batch writes have no ledger that would notice. */
+/** Batch writes have no ledger that would detect changes. */
 final class BatchWriteSuite extends SinkSuite(Postgres) {
 
   private val numeric = new StructType().add("id", LongType)
 
   Seq("inline", "staged").foreach { transport =>
     onSchema(
-      s"a column that changes its type under a batch write fails it, $transport",
+      s"a column type that changes during a batch write fails it, $transport",
       numeric,
       "CREATE TABLE t (id BIGINT)") { f =>
       val write = f.newRun(query, Map("transport" -> transport)).newBatchWrite()

@@ -12,7 +12,7 @@ import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.postgres.PostgresDialect
 import io.epochal.testkit.Epoch
 
-/** How rows come to PostgreSQL without passing the driver, and what is left behind. */
+/** How tasks bring rows to PostgreSQL without the driver, and what they leave behind. */
 final class BulkTransportSuite extends SinkSuite(Postgres) {
 
   private val keyed = "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)"
@@ -37,7 +37,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     epoch.commit(Seq(epoch.task(0, 0, numbers(f, many)), epoch.task(1, 1, numbers(f, few))))
   }
 
-  on("auto sends small epochs inline, goes on by staging where a task passes its share, and says so", table) { f =>
+  on("auto sends small epochs inline, switches to staging where a task exceeds its share, and reports it", table) { f =>
     val run = f.newRun(query, auto)
     write(f, run, 0, numbers(f, 0 until 10))
     assert(run.metrics("transport") == "inline" && run.metrics("transportReason").contains("within inlineMaxBytes"))
@@ -52,7 +52,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(taken(f) == 0L)
   }
 
-  on("an epoch that is partly inline and partly staged is upserted as one", keyed) { f =>
+  on("an epoch that is partly inline and partly staged is upserted as a whole", keyed) { f =>
     val run = f.newRun(query, auto + ("keyColumns" -> "id"))
     skewed(f, run, 0, 0 until 500, 500 until 505)
     skewed(f, run, 1, 3 until 600, 0 until 3)
@@ -63,14 +63,14 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     holds(f, 0 until 600)
   }
 
-  on("complete mode replaces the rows by staging, too", table) { f =>
+  on("complete mode replaces the rows by staging", table) { f =>
     val run = f.newRun(query, staged, OutputMode.Complete)
     write(f, run, 0, numbers(f, 0 until 100))
     write(f, run, 1, numbers(f, 50 until 70))
     holds(f, 50 until 70)
   }
 
-  on("staging tables are used again: the catalog does not grow with the epochs", table) { f =>
+  on("staging tables are reused: the catalog does not grow with the epochs", table) { f =>
     val run = f.newRun(query, staged)
     (0 until 30).foreach(n => write(f, run, n.toLong, numbers(f, 20 * n until 20 * (n + 1))))
     write(f, f.newRun(query, staged), 30, numbers(f, 600 until 620))
@@ -79,7 +79,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(f.database.one("SELECT count(*) FROM epochal_staging") == stagingTables(f).size.toLong)
   }
 
-  on("what attempts that do not count have staged is removed with the next epoch", table) { f =>
+  on("rows staged by attempts that do not count are removed with the next epoch", table) { f =>
     val run = f.newRun(query, staged)
     f.logOffsets(0, "{0}")
     val epoch = new Epoch(0, run.newWrite(), 1)
@@ -96,7 +96,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(taken(f) == 0L)
   }
 
-  on("rows count although a straggler that looked for a free table holds the line of theirs", table) { f =>
+  on("staged rows count although a straggler that looked for a free table holds their row lock", table) { f =>
     val run = f.newRun(query, staged)
     f.logOffsets(0, "{0}")
     val epoch = new Epoch(0, run.newWrite(), 2)
@@ -117,7 +117,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(taken(f) == 0L)
   }
 
-  on("staging that a crash of the server has emptied is an error, and the next run writes the epoch", table) { f =>
+  on("staging emptied by a server crash is an error, and the next run writes the epoch", table) { f =>
     f.logOffsets(0, "{0}")
     val epoch = new Epoch(0, f.newRun(query, staged).newWrite(), 1)
     val message = epoch.task(0, 0, numbers(f, 0 until 10))
@@ -130,7 +130,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     holds(f, 0 until 10)
   }
 
-  on("a backup that reads the staging tables does not hold up an epoch", table) { f =>
+  on("a backup that reads the staging tables does not delay an epoch", table) { f =>
     val run = f.newRun(query, staged)
     write(f, run, 0, numbers(f, 0 until 10))
     val before = stagingTables(f)
@@ -157,7 +157,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(f.database.one("SELECT count(DISTINCT layout) FROM epochal_staging") == 1L)
   }
 
-  on("what attempts that do not count have prepared is rolled back with their epoch", table) { f =>
+  on("transactions prepared by attempts that do not count are rolled back with their epoch", table) { f =>
     val run = f.newRun(query, prepared)
     f.logOffsets(0, "{0}")
     val epoch = new Epoch(0, run.newWrite(), 1)
@@ -168,7 +168,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(preparedLeft(f) == 0L)
   }
 
-  on("a PREPARE whose answer was lost is found, and its task need not be tried again", keyed) { f =>
+  on("a PREPARE whose response was lost is found, and its task is not retried", keyed) { f =>
     val run = f.newRun(query, prepared)
     Failpoints.arm("task.prepared=disconnect")
     write(f, run, 0, numbers(f, 0 until 10))
@@ -177,7 +177,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(preparedLeft(f) == 0L)
   }
 
-  on("a task that lost the response to its PREPARE gives its connection up before it asks for another", keyed) { f =>
+  on("a task that lost the response to its PREPARE returns its connection before it takes another", keyed) { f =>
     val few = prepared ++ Map("maxConnections" -> "2", "retry.deadline" -> "20s")
     val options = JdbcOptions.read(f.database.options("t") ++ few).fold(throw _, identity)
     f.logOffsets(0, "{0}")
@@ -195,7 +195,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(preparedLeft(f) == 0L)
   }
 
-  on("an epoch that comes again by prepared transactions does not meet its own rows in a unique index", keyed) { f =>
+  on("a replayed epoch by prepared transactions does not collide with its own rows in a unique index", keyed) { f =>
     write(f, f.newRun(query, prepared), 0, numbers(f, 0 until 10))
     val again = f.newRun(query, prepared)
     write(f, again, 0, numbers(f, 0 until 10))
@@ -205,7 +205,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(preparedLeft(f) == 0L)
   }
 
-  on("a batch write passes by staging and leaves no table behind", table) { f =>
+  on("a batch write uses staging and leaves no table behind", table) { f =>
     val run = f.newRun(query, Map("inlineMaxBytes" -> "2k"))
     val write = run.newBatchWrite()
     val factory = write.createBatchWriterFactory(() => 2)
@@ -221,14 +221,14 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(stagingTables(f).isEmpty && f.database.one("SELECT count(*) FROM epochal_staging") == 0L)
   }
 
-  on("prepared transactions are committed with their epoch; what does not count is rolled back", table) { f =>
+  on("prepared transactions are committed with their epoch; attempts that do not count are rolled back", table) { f =>
     val run = f.newRun(query, prepared)
     f.logOffsets(0, "{0}")
     val epoch = new Epoch(0, run.newWrite(), 2)
     epoch.task(0, 0, numbers(f, 100 until 110))
-    val named = Seq(epoch.task(0, 2, numbers(f, 0 until 10)), epoch.task(1, 1, numbers(f, 10 until 20)))
+    val counted = Seq(epoch.task(0, 2, numbers(f, 0 until 10)), epoch.task(1, 1, numbers(f, 10 until 20)))
     assert(preparedLeft(f) == 3L)
-    epoch.commit(named)
+    epoch.commit(counted)
     holds(f, 0 until 20)
     assert(run.metrics("transport") == "prepared")
     write(f, f.newRun(query, prepared), 1, numbers(f, 20 until 30))
@@ -236,7 +236,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(preparedLeft(f) == 0L)
   }
 
-  on("an epoch that was decided is completed by the next run; one that was not is rolled back", table) { f =>
+  on("a decided epoch is completed by the next run; an undecided one is rolled back", table) { f =>
     Seq(
       "prepared.before-commit@1",
       "prepared.before-commit@2",

@@ -26,7 +26,7 @@ final class PostgresChangesSuite extends Changes(Postgres) {
   }
 }
 
-/** `mode=changes`: a stream of changes keeps a replica. */
+/** `mode=changes`: a stream of changes maintains a replica. */
 abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
 
   protected val keyed = "CREATE TABLE t (id BIGINT, kind TEXT, word TEXT NOT NULL, version INT, PRIMARY KEY (id, kind))"
@@ -54,32 +54,33 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
     assert(stored(f) == Seq("1 one", "2 two"))
   }
 
-  onSchema("rows are inserted, updated and deleted by their keys, in the words that people use", schema, keyed) { f =>
-    val run = f.newRun(query, changes)
-    val puts = Seq("i", "C", "r", "insert", "INSERT", "Update", "u", "U")
-    write(f, run, 0, puts.zipWithIndex.map { case (op, i) => row(op, i.toLong, op) } :+ row("i", 100, "stays"))
-    assert(stored(f) == puts.zipWithIndex.map { case (op, i) => s"$i $op" } :+ "100 stays")
-    write(
-      f,
-      run,
-      1,
-      Seq("d", "D", "delete", "DELETE", "Delete").zipWithIndex.map { case (op, i) =>
-        row(op, i.toLong, null)
-      } ++ Seq(row("u", 5, "five"), row("i", 6, "six"), row("d", 4711, null)))
-    assert(stored(f) == Seq("5 five", "6 six", "7 U", "100 stays"))
-    assert(ledger(f, "total_rows") == 17L)
+  onSchema("rows are inserted, updated and deleted by their keys, with each of the accepted words", schema, keyed) {
+    f =>
+      val run = f.newRun(query, changes)
+      val puts = Seq("i", "C", "r", "insert", "INSERT", "Update", "u", "U")
+      write(f, run, 0, puts.zipWithIndex.map { case (op, i) => row(op, i.toLong, op) } :+ row("i", 100, "stays"))
+      assert(stored(f) == puts.zipWithIndex.map { case (op, i) => s"$i $op" } :+ "100 stays")
+      write(
+        f,
+        run,
+        1,
+        Seq("d", "D", "delete", "DELETE", "Delete").zipWithIndex.map { case (op, i) =>
+          row(op, i.toLong, null)
+        } ++ Seq(row("u", 5, "five"), row("i", 6, "six"), row("d", 4711, null)))
+      assert(stored(f) == Seq("5 five", "6 six", "7 U", "100 stays"))
+      assert(ledger(f, "total_rows") == 17L)
   }
 
-  onSchema("an epoch that comes again changes nothing", schema, keyed) { f =>
+  onSchema("a replayed epoch changes nothing", schema, keyed) { f =>
     val run = f.newRun(query, changes)
     write(f, run, 0, Seq(row("i", 1, "one")))
     write(f, run, 1, Seq(row("d", 1, null)))
-    f.database.execute("INSERT INTO t VALUES (1, 'k', 'of somebody else', 1)")
+    f.database.execute("INSERT INTO t VALUES (1, 'k', 'another', 1)")
     write(f, run, 1, Seq(row("d", 1, null)))
-    assert(stored(f) == Seq("1 of somebody else"))
+    assert(stored(f) == Seq("1 another"))
   }
 
-  onSchema("of changes to one key in an epoch the greatest order wins, a delete too", schema, keyed) { f =>
+  onSchema("among changes to one key in an epoch the greatest order wins, deletes included", schema, keyed) { f =>
     val run = f.newRun(query, ordered)
     write(f, run, 0, Seq(row("i", 1, "one", 1), row("i", 2, "two", 1), row("i", 3, "three", 1)))
     write(
@@ -99,14 +100,14 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
     assert(stored(f) == Seq("2 again", "3 THREE"))
   }
 
-  onSchema("several changes to one key and nothing to order them are refused", schema, keyed) { f =>
+  onSchema("several changes to one key without an order column are refused", schema, keyed) { f =>
     val error = refused(Conditions.DuplicateKeys)(
       write(f, f.newRun(query, changes), 0, Seq(row("i", 1, "one"), row("d", 1, null), row("i", 2, "two"))))
     assert(error.values("rows") == "2")
     assert(stored(f).isEmpty)
   }
 
-  onSchema("a row that does something else is bad", schema, keyed) { f =>
+  onSchema("a row with an unknown operation is bad", schema, keyed) { f =>
     val run = f.newRun(query, changes)
     Seq("x", "", "upsert", "del", "inserts", "i\u0000", "ı").foreach { op =>
       assert(refused(Conditions.BadRow)(write(f, run, 0, Seq(row(op, 1, "one")))).values("column") == "op", op)
@@ -114,7 +115,7 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
     refused(Conditions.BadRow)(write(f, run, 0, Seq(InternalRow(null, 1L, 1, text("k"), text("one")))))
   }
 
-  onSchema("a row that deletes needs its key only, one that stores needs all", schema, keyed) { f =>
+  onSchema("a row that deletes needs only its key, one that stores needs all columns", schema, keyed) { f =>
     val run = f.newRun(query, changes)
     write(f, run, 0, Seq(row("d", 1, null), row("d", 2, "broken \u0000 text")))
     assert(refused(Conditions.BadRow)(write(f, run, 1, Seq(row("u", 1, null)))).values("column") == "word")
@@ -122,7 +123,7 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
     assert(refused(Conditions.BadRow)(write(f, run, 1, Seq(noKey))).values("column") == "kind")
   }
 
-  onSchema("what the options ask for must make sense", schema, keyed) { f =>
+  onSchema("contradictory options are refused", schema, keyed) { f =>
     def options(more: (String, String)*)(without: String*): Map[String, String] = changes ++ more -- without
     f.newRun(query, options()("mode"))
     refused(Conditions.OptionRequired)(f.newRun(query, options()("opColumn")))
@@ -137,14 +138,14 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
       write(f, f.newRun(query, changes, OutputMode.Complete), 0, Seq(row("i", 1, "one"))))
   }
 
-  onSchema("only updateColumns are replaced, also by changes", schema, keyed) { f =>
+  onSchema("changes replace only updateColumns", schema, keyed) { f =>
     val run = f.newRun(query, changes + ("updateColumns" -> "version"))
     write(f, run, 0, Seq(row("i", 1, "one", 1)))
     write(f, run, 1, Seq(row("u", 1, "ONE", 2), row("i", 2, "two", 1)))
     assert(f.database.query("SELECT word, version FROM t ORDER BY id").map(_.mkString(" ")) == Seq("one 2", "two 1"))
   }
 
-  onSchema("any sequence of changes leaves what it leaves in a map", schema, keyed) { f =>
+  onSchema("any sequence of changes leaves the same rows as applying it to a map", schema, keyed) { f =>
     val seed = Seed.random()
     info(s"seed ${seed.toBase64}")
     val change = for {

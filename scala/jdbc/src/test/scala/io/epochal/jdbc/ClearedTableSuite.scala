@@ -37,14 +37,14 @@ abstract class PostgresClearedTables(databases: TestDatabases) extends ClearedTa
     "CREATE RULE keep AS ON DELETE TO t DO INSTEAD UPDATE t SET gone = true WHERE id = OLD.id")("DROP RULE keep ON t")
 }
 
-/** Output mode complete and a batch in overwrite mode bring all rows that the table is to hold (K16). */
+/** Output mode complete and a batch in overwrite mode write the table's whole contents (K16). */
 abstract class ClearedTables(databases: TestDatabases) extends SinkSuite(databases) {
 
   /** @param means
-    *   what keeps rows from being deleted, or one of them
+    *   what prevents rows, or one of them, from being deleted
     */
   protected def keptBy(what: String, means: String*)(remedy: String): Unit = {
-    on(s"complete mode writes nothing over rows that $what keeps", table) { f =>
+    on(s"complete mode writes nothing if $what keeps rows", table) { f =>
       val run = f.newRun(query, Map("sinkId" -> "sink"), OutputMode.Complete)
       write(f, run, 0, numbers(f, 0 until 10))
       f.database.execute(means: _*)
@@ -57,7 +57,7 @@ abstract class ClearedTables(databases: TestDatabases) extends SinkSuite(databas
       holds(f, 10 until 20)
     }
 
-    on(s"complete mode writes not even nothing over rows that $what keeps", table) { f =>
+    on(s"complete mode without rows fails if $what keeps rows", table) { f =>
       val run = f.newRun(query, Map("sinkId" -> "sink"), OutputMode.Complete)
       write(f, run, 0, numbers(f, 0 until 10))
       f.database.execute(means: _*)
@@ -65,7 +65,7 @@ abstract class ClearedTables(databases: TestDatabases) extends SinkSuite(databas
       holds(f, 0 until 10)
     }
 
-    on(s"a batch in overwrite mode writes nothing over rows that $what keeps", table) { f =>
+    on(s"a batch in overwrite mode writes nothing if $what keeps rows", table) { f =>
       overwrite(f, 0 until 10)
       f.database.execute(means: _*)
       refused(Conditions.RowsDropped)(overwrite(f, 10 until 20))

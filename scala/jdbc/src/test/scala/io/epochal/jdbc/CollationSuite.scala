@@ -6,12 +6,12 @@ import org.apache.spark.unsafe.types.UTF8String.fromString
 
 import io.epochal.core.error.Conditions
 
-/** Keys that are equal though their bytes are not. On a server that is built with ICU. */
+/** Keys that are equal though their bytes differ, on a server built with ICU. */
 final class CollationSuite extends SinkSuite(Postgres13) {
 
   Seq("inline", "staged").foreach { transport =>
     onSchema(
-      s"a key that gets another collation is told apart by that, $transport",
+      s"a key's new collation is refused unless accepted, and then decides which keys are equal, $transport",
       new StructType().add("id", LongType).add("word", StringType),
       "CREATE TABLE t (id BIGINT, word TEXT PRIMARY KEY)",
       "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"

@@ -52,7 +52,7 @@ final class PostgresCommitFaultsSuite extends InlineFaults(Postgres) {
     holds(f, 0 until 20)
   }
 
-  on("a commit waits for one that holds the ledger row, and sees what it did", table) { f =>
+  on("a commit waits for one that holds the ledger row, and sees its result", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     val gate = Files.createTempFile("epochal", "gate")
@@ -67,31 +67,31 @@ final class PostgresCommitFaultsSuite extends InlineFaults(Postgres) {
   }
 }
 
-/** What goes wrong between the tasks and the commit (K6 to K8, K13). */
+/** Failures between the tasks and the commit (K6 to K8, K13). */
 abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(databases) {
 
   implicit protected val patience: PatienceConfig = PatienceConfig(scaled(Span(30, Seconds)), scaled(Span(5, Millis)))
 
-  // Elsewhere a trigger can refuse a row, but not drop it in silence.
+  // In other databases a trigger can reject a row, but not drop it silently.
   protected def swallows: Boolean = databases match {
     case _: MysqlDatabases | _: InProcess => false
     case _                                => true
   }
 
-  /** That every epoch passes. */
+  /** Asserts that every epoch is applied. */
   protected def steps: Seq[Failpoint] = {
     import Failpoint._
     Seq(BeforeClaim, AfterClaim, BeforeTaskCommit, AfterTaskCommit, BeforeLedgerLock, AfterLoad, LedgerWritten) ++
       Seq(BeforeCommit, AfterCommit)
   }
 
-  /** Whether readers may see so many rows while an epoch of ten in two partitions is not finished. */
+  /** Whether readers may see that many rows while an epoch of ten in two partitions is unfinished. */
   protected def isVisible(stored: Int, before: Int): Boolean = Set(0, 10)(stored - before)
 
-  /** Rows stored and sent, as the error tells them, when one of ten is swallowed. */
+  /** Numbers of stored and sent rows in the error when one of ten is swallowed. */
   protected val swallowed: (String, String) = "9" -> "10"
 
-  on("a lost acknowledgement of COMMIT is found out, and the epoch is there once", table) { f =>
+  on("a lost response to COMMIT is resolved, and the epoch is stored once", table) { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink"))
     write(f, run, 0, numbers(f, 0 until 10))
     Failpoints.arm("commit.after=disconnect@1")
@@ -103,7 +103,7 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
     assert(ledger(f, "epochs") == 3L)
   }
 
-  on("a connection lost before COMMIT is tried again with the whole transaction", table) { f =>
+  on("a connection lost before COMMIT is retried with the whole transaction", table) { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink"))
     write(f, run, 0, numbers(f, 0 until 10))
     Seq("ledger.before-lock", "rows.loaded", "commit.before").zipWithIndex.foreach { case (step, i) =>
@@ -114,7 +114,7 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
     assert(run.metrics("retries") == "3")
   }
 
-  on("when nobody can be asked what became of a COMMIT, the error says so, and the next run finds out", table) { f =>
+  on("if the outcome of a COMMIT cannot be queried, the error reports that, and the next run resolves it", table) { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink", "retry.maxAttempts" -> "2"))
     write(f, run, 0, numbers(f, 0 until 10))
     Failpoints.arm("commit.after=disconnect;ledger.before-lock=disconnect@2")
@@ -125,7 +125,7 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
   }
 
   on(
-    "a failure at any step of claim and commit leaves an epoch whole or not at all, and it can be written after",
+    "a failure at any step of claim and commit leaves an epoch whole or absent, and it can be written afterwards",
     table) { f =>
     steps.zipWithIndex.foreach { case (step, i) =>
       val rows = numbers(f, 10 * i until 10 * (i + 1))
@@ -151,10 +151,10 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
   }
 }
 
-/** The same where rows travel in messages. */
+/** Failures where rows travel in messages. */
 abstract class InlineFaults(databases: TestDatabases) extends CommitFaults(databases) {
 
-  on("a message that was changed on its way is refused", table) { f =>
+  on("a message that was altered in transit is refused", table) { f =>
     f.logOffsets(0, "{}")
     val epoch = new Epoch(0, f.newRun(query).newWrite(), 1)
     val message = epoch.task(0, 0, numbers(f, 0 until 10)).asInstanceOf[InlineMessage]
@@ -173,7 +173,7 @@ abstract class InlineFaults(databases: TestDatabases) extends CommitFaults(datab
     holds(f, 0 until 0)
   }
 
-  on("an error of the database is told once, with its state, and not tried again", table) { f =>
+  on("a database error is reported once, with its SQLSTATE, and not retried", table) { f =>
     f.database.execute("CREATE UNIQUE INDEX t_id ON t (id)")
     val run = f.newRun(query, Map("sinkId" -> "sink"))
     val error = refused(Conditions.DatabaseError)(write(f, run, 0, numbers(f, 0 until 10) ++ numbers(f, 5 until 6)))

@@ -11,12 +11,12 @@ import io.epochal.core.error.Conditions
 import io.epochal.jdbc.mysql.MysqlDialect
 import io.epochal.jdbc.postgres.PostgresDialect
 
-/** A server that has as many connections as it may, or is starting. */
+/** A server that is at its connection limit, or starting. */
 final class ConnectionLimitSuite extends SinkSuite(Postgres) {
 
   private val role = s"limited_${ProcessHandle.current.pid}"
 
-  /** A run of a role that may have one connection, while that is taken. */
+  /** A run of a role that may have one connection, which is in use. */
   private def whileTaken(f: JdbcSinkFixture)(body: (Connection, Map[String, String] => JdbcRun) => Any): Unit = {
     f.database.execute(
       s"DROP ROLE IF EXISTS $role",
@@ -31,7 +31,7 @@ final class ConnectionLimitSuite extends SinkSuite(Postgres) {
     finally f.database.execute(s"DROP OWNED BY $role", s"DROP ROLE $role")
   }
 
-  on("a start waits for a connection that the server will have", table) { f =>
+  on("a start waits until the server has a free connection", table) { f =>
     whileTaken(f) { (taken, start) =>
       val run = Future(start(Map("retry.maxAttempts" -> "10000", "retry.deadline" -> "60s")))
       assert(!run.isCompleted)
@@ -40,14 +40,14 @@ final class ConnectionLimitSuite extends SinkSuite(Postgres) {
     }
   }
 
-  on("a start that gets none says so, and names the server's setting", table) { f =>
+  on("a start that gets no connection reports it, and names the server's setting", table) { f =>
     whileTaken(f) { (_, start) =>
       val error = refused(Conditions.TooManyConnections)(start(Map("retry.maxAttempts" -> "3")))
       assert(error.getMessage.contains("max_connections"))
     }
   }
 
-  test("a server that is starting is waited for at the start; a wrong place or password is not") {
+  test("a start waits for a server that is starting; a wrong host or password fails at once") {
     assert(PostgresDialect.errors.opensLater(new SQLException("the database system is starting up", "57P03")))
     assert(MysqlDialect.errors.opensLater(new SQLException("Too many connections", "08004", 1040)))
     Seq("08001", "28P01", "3D000").foreach(state =>

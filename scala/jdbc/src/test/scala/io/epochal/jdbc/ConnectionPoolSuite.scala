@@ -27,7 +27,7 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
       ()
     }
 
-  test("a pool is shared by those who log in alike, kept while it is used, and closed when idle") {
+  test("a pool is shared by equal logins, kept while in use, and closed when idle") {
     val databases = Seq.fill(2)(Sqlite.newDatabase())
     val Seq(one, other) = databases
     def pools: Seq[Int] = databases.map(database => ConnectionPool.count(login(database)))
@@ -55,7 +55,7 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
     } finally database.close()
   }
 
-  test("a JVM holds no more connections than it may: who comes later waits for one that is given back") {
+  test("a JVM stays within its maximum number of connections: later callers wait for a returned one") {
     val database = Sqlite.newDatabase()
     val settings = login(database).copy(maxConnections = Some(2))
     def lend() = ConnectionPool.lend(settings, SqliteDialect, Duration.ofSeconds(1))
@@ -72,7 +72,7 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
     } finally database.close()
   }
 
-  test("connections end with the last of the queries that share them, those that are lent when they come back") {
+  test("connections close with the last of the queries that share them, lent ones when they are returned") {
     val database = Sqlite.newDatabase()
     val settings = login(database)
     val log = Paths.get(settings.url.stripPrefix("jdbc:sqlite:") + "-wal") // there while a connection is open

@@ -19,7 +19,7 @@ final class PreparedDeadLettersSuite extends DeadLetters(PostgresBy.prepared)
 final class PostgresDeadLettersSuite extends DeadLetters(Postgres) {
 
   onSchema(
-    "the row is kept as JSON to the last digit",
+    "the row is stored as JSON with all digits",
     new StructType()
       .add("id", LongType)
       .add("at", TimestampType)
@@ -48,19 +48,19 @@ abstract class DeadLetters(databases: TestDatabases) extends SinkSuite(databases
   private def letters(f: JdbcSinkFixture): Seq[String] =
     f.database.query(s"SELECT $columns FROM bad ORDER BY epoch, partition_id, row_number").map(_.mkString(" "))
 
-  on("bad rows are set aside with row, column, reason and place; the others are stored", table) { f =>
+  on("bad rows are set aside with row, column, reason and position; the others are stored", table) { f =>
     val run = f.newRun(query, lenient)
     write(f, run, 0, numbers(f, 0 until 3) ++ Seq(bad(100), f.row(3), f.row(4)))
     write(f, run, 1, Seq(bad(101), f.row(5), bad(102)))
     holds(f, 0 until 6)
     assert(letters(f) == Seq("sink 0 1 1 word", "sink 1 0 1 word", "sink 1 1 2 word"))
-    val told = f.database.query("SELECT row_json, reason, recorded_at FROM bad ORDER BY epoch, row_number").head
-    assert(told.head == "{\"id\":100,\"word\":\"\\u0000\"}")
-    assert(told(1).toString.contains("NUL character") && told(2) != null)
+    val letter = f.database.query("SELECT row_json, reason, recorded_at FROM bad ORDER BY epoch, row_number").head
+    assert(letter.head == "{\"id\":100,\"word\":\"\\u0000\"}")
+    assert(letter(1).toString.contains("NUL character") && letter(2) != null)
     assert(ledger(f, "total_rows") == 9L && run.metrics("badRows") == "2")
   }
 
-  on("an epoch that comes again, or fails, leaves no letter twice", table) { f =>
+  on("an epoch that is replayed or fails leaves no dead letter twice", table) { f =>
     val run = f.newRun(query, lenient)
     Failpoints.arm("rows.loaded=disconnect@1")
     write(f, run, 0, Seq(f.row(0), bad(100)))
@@ -75,7 +75,7 @@ abstract class DeadLetters(databases: TestDatabases) extends SinkSuite(databases
     assert(letters(f) == Seq("sink 0 1 1 word", "sink 1 1 1 word"))
   }
 
-  on("an epoch that holds bad rows only is an epoch", table) { f =>
+  on("an epoch of bad rows only is applied", table) { f =>
     val run = f.newRun(query, lenient)
     write(f, run, 0, Seq(bad(1), bad(2)))
     write(f, run, 1, Seq(f.row(0)))
@@ -83,7 +83,7 @@ abstract class DeadLetters(databases: TestDatabases) extends SinkSuite(databases
     assert(letters(f).size == 2 && ledger(f, "last_epoch") == 1L)
   }
 
-  on("more than maxBadRows fail the epoch, in one task or in all together", table) { f =>
+  on("more than maxBadRows fail the epoch, in one task or across tasks", table) { f =>
     val run = f.newRun(query, lenient + ("maxBadRows" -> "3"))
     write(f, run, 0, Seq(bad(1), f.row(0), f.row(1), bad(2), bad(3)))
     val inTask = refused(Conditions.TooManyBadRows)(write(f, run, 1, (1 to 10).map(n => bad(n.toLong))))
@@ -104,7 +104,7 @@ abstract class DeadLetters(databases: TestDatabases) extends SinkSuite(databases
   }
 
   onSchema(
-    "a bad row is taken back whole, wherever it breaks off, and the digest is that of all rows",
+    "a bad row is discarded as a whole, at any column, and the digest covers all rows",
     new StructType().add("id", LongType).add("head", StringType).add("word", StringType),
     "CREATE TABLE t (id BIGINT, head TEXT, word TEXT)") { f =>
     val seed = Seed.random()

@@ -26,7 +26,7 @@ final class DriverRisksSuite extends AnyFunSuite {
     error
   }
 
-  test("properties that run code or read files are refused on every driver, in any form that a driver understands") {
+  test("properties that run code or read files are refused on every driver, in every form that a driver parses") {
     Seq(
       s"$postgres?socketFactory=a.B",
       s"$postgres?ssl=true&SOCKETFACTORYARG=x",
@@ -58,7 +58,7 @@ final class DriverRisksSuite extends AnyFunSuite {
       .foreach(name => refused(check(alone, postgres, name -> "true")))
   }
 
-  test("what ordinary users need stays as it is on a driver of one user") {
+  test("ordinary settings are unchanged on a driver of one user") {
     Seq(
       s"$postgres?sslmode=verify-full&sslrootcert=/etc/ca.pem&sslcert=/c&sslkey=/k&service=x",
       s"$postgres?sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory",
@@ -70,7 +70,7 @@ final class DriverRisksSuite extends AnyFunSuite {
       "jdbc:snowflake://x?authenticator=externalbrowser",
       "jdbc:oracle:thin:@db:1521:shop"
     ).foreach(url => assert(check(alone, url).url == url))
-    val _ = check(alone, postgres, "whatever" -> "x", "sslrootcert" -> "/etc/ca.pem")
+    val _ = check(alone, postgres, "customSetting" -> "x", "sslrootcert" -> "/etc/ca.pem")
   }
 
   test("the owner can allow a property, for any value or for one") {
@@ -80,7 +80,7 @@ final class DriverRisksSuite extends AnyFunSuite {
     refused(check(listing("socketFactory=a.B"), s"$postgres?socketFactory=a.C"))
   }
 
-  test("on a shared driver only properties that are known to be harmless are taken, and those that the owner allows") {
+  test("a shared driver accepts only properties that are known to be harmless, and those that the owner allows") {
     Seq(
       s"$postgres?sslmode=require&currentSchema=a,b&options=-c%20statement_timeout=5",
       "jdbc:mysql://db/shop?useSSL=true&serverTimezone=UTC",
@@ -93,7 +93,7 @@ final class DriverRisksSuite extends AnyFunSuite {
     refused(check(shared, s"$postgres?socketFactory=com.google.cloud.sql.postgres.SocketFactory"))
   }
 
-  test("on a shared driver a certificate's file must be allowed") {
+  test("a shared driver accepts only certificate files that the owner allows") {
     val mine = allowing(DriverAccess.AllowedFiles -> "/etc/ssl")
     check(mine, s"$postgres?sslrootcert=/etc/ssl/ca.pem"): Unit
     refused(check(mine, s"$postgres?sslrootcert=/etc/passwd"))
@@ -104,7 +104,7 @@ final class DriverRisksSuite extends AnyFunSuite {
     refused(check(shared, "jdbc:mariadb://db/x?serverSslCert=/etc/passwd"))
   }
 
-  test("on a shared driver SQLite has files in allowed directories only, by whatever URL") {
+  test("a shared driver accepts SQLite files only in allowed directories, in any form of URL") {
     val mine = allowing(DriverAccess.AllowedFiles -> "/data")
     Seq("/data/x.db", "/data/x.db?foreign_keys=on", "file:/data/x.db?mode=rwc", "file:///data/x.db")
       .foreach(rest => check(mine, s"jdbc:sqlite:$rest"): Unit)
@@ -120,24 +120,24 @@ final class DriverRisksSuite extends AnyFunSuite {
     refused(check(mine, "jdbc:SQLITE:/etc/passwd"))
   }
 
-  test("on a shared driver a driver class must be allowed, but for those of the known databases") {
-    def asked(access: DriverAccess, url: String, driver: String): Unit =
+  test("a shared driver accepts only allowed driver classes, and those of the known databases") {
+    def request(access: DriverAccess, url: String, driver: String): Unit =
       DriverRisks.check(settings(url, Some(driver)), access): Unit
-    asked(shared, postgres, "org.postgresql.Driver")
-    refused(asked(shared, postgres, "org.h2.Driver"))
+    request(shared, postgres, "org.postgresql.Driver")
+    refused(request(shared, postgres, "org.h2.Driver"))
     refused(check(shared, "jdbc:h2:mem:x"))
-    refused(asked(shared, "jdbc:h2:mem:x", "org.h2.Driver"))
-    asked(allowing(DriverAccess.AllowedClasses -> "org.h2.Driver"), "jdbc:h2:mem:x", "org.h2.Driver")
+    refused(request(shared, "jdbc:h2:mem:x", "org.h2.Driver"))
+    request(allowing(DriverAccess.AllowedClasses -> "org.h2.Driver"), "jdbc:h2:mem:x", "org.h2.Driver")
   }
 
-  test("without a password the driver has no reason to look for one in a file") {
+  test("without a password the driver does not look for one in a file") {
     assert(check(shared, postgres).password.map(_.read()).contains(""))
     assert(check(alone, postgres).password.isEmpty)
     assert(check(shared, postgres, "password" -> "x").password.isEmpty)
     assert(check(shared, "jdbc:mysql://db/x").password.isEmpty)
   }
 
-  test("a class that is no driver is not initialised") {
+  test("a class that is not a driver is not initialised") {
     val error = intercept[EpochalException](
       new LoginDataSource(settings(postgres, Some("io.epochal.jdbc.NoDriver$")), None, Map.empty))
     assert(error.condition == Conditions.DriverMissing && error.getMessage.contains("is no java.sql.Driver"))
@@ -149,7 +149,7 @@ object NoDriverWitness {
   @volatile var ran = false
 }
 
-/** Its class says when it is initialised. */
+/** Records when its class is initialised. */
 object NoDriver {
   NoDriverWitness.ran = true
 }

@@ -17,7 +17,7 @@ import io.epochal.core.failpoint.Failpoints
 
 final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("300 milliseconds"), OutputMode.Append) {
 
-  test("a commit that fails ends the query with its reason, and the rows come once when it is started again") {
+  test("a failed commit ends the query with its reason, and a restart stores the rows once") {
     withQueries { (database, checkpoint) =>
       Failpoints.arm("commit.before=fail@3")
       val query = start(rows(), database, checkpoint)
@@ -39,7 +39,7 @@ final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("3
     Files.copy(offsets.resolve(from.toString), offsets.resolve(to.toString)): Unit
   }
 
-  test("offsets that another run logs for an epoch to come end the query, and do not count when it is started again") {
+  test("offsets that another run logs for a future epoch end the query, and are ignored by its restart") {
     withQueries { (database, checkpoint) =>
       val query = start(rows(), database, checkpoint)
       eventually(patience)(assert(stored(database).size > 50 && logged(checkpoint).nonEmpty))
@@ -60,7 +60,7 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
     refusedPlan(rows().union(rows()))
   }
 
-  test("a start in micro-batches while rows are owed is refused, and the query goes on in real time") {
+  test("a start in micro-batches is refused while rows are pending, and the query resumes in real time") {
     withQueries { (database, checkpoint) =>
       val query = start(rows(), database, checkpoint, OutputMode.Update, Trigger.RealTime("10 minutes"))
       eventually(patience)(assert(stored(database).size > 30))
@@ -70,7 +70,7 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
   }
 
   test(
-    "a start in micro-batches after a commit that Spark has not logged is refused, and the query goes on in real time") {
+    "a start in micro-batches after a commit that Spark has not logged is refused, and the query resumes in real time") {
     withQueries { (database, checkpoint) =>
       Failpoints.arm("commit.after=fail@1")
       val _ = intercept[Exception](start(rows(), database, checkpoint).awaitTermination(120000))
@@ -79,7 +79,7 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
     }
   }
 
-  /** Before the first one a task of the run before it may still store rows. */
+  /** Before the first commit, a task of the previous run may still store rows. */
   private def refusedInMicroBatches(condition: Condition, database: TestDatabase, checkpoint: File): Unit = {
     val Seq(first, second) = (1 to 2).map { _ =>
       val query = start(rows(), database, checkpoint, OutputMode.Append, Trigger.AvailableNow())
@@ -91,7 +91,7 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
     once(database)
   }
 
-  test("a time of the batch differs when an epoch is run again, and is refused by name") {
+  test("current_timestamp() is refused by name, since it differs when an epoch is repeated") {
     refusedPlan(rows().withColumn("value", current_timestamp().cast("string")))
   }
 }
@@ -155,13 +155,13 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
   protected def stored(database: TestDatabase): Seq[Long] =
     database.query("SELECT id FROM t").map(_.head.asInstanceOf[Number].longValue)
 
-  /** Each partition's rows are there once, from its first to its last. */
+  /** Asserts that each partition's rows are stored once, from its first to its last. */
   protected def once(database: TestDatabase): Unit =
     stored(database).groupBy(_ % Partitions).foreach { case (partition, ids) =>
       assert(ids.sorted == ids.indices.map(i => partition + i.toLong * Partitions))
     }
 
-  /** By its text: what a task throws comes as such. */
+  /** Matches by text: an exception thrown by a task arrives as text. */
   protected def refused(condition: Condition)(body: => Any): Unit = {
     val messages = Iterator.iterate[Throwable](intercept[Exception](body))(_.getCause).takeWhile(_ != null).toSeq
     assert(messages.exists(error => String.valueOf(error.getMessage).contains(s"EPOCHAL.${condition.name}")), messages)
@@ -173,7 +173,7 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
     assert(stored(database).isEmpty)
   }
 
-  test("rows arrive before their epoch ends, once, over stops in the middle of epochs") {
+  test("rows are visible before their epoch ends, and stored once across stops in the middle of epochs") {
     withQueries { (database, checkpoint) =>
       (1 to 4).foreach { _ =>
         val before = stored(database).size
@@ -190,7 +190,7 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
     }
   }
 
-  test("a run that dies at a step of a flush or of a commit leaves each row once") {
+  test("a run that dies at any step of a flush or commit leaves each row once") {
     withQueries { (database, checkpoint) =>
       Seq("flush.before-commit@7", "flush.after-commit@9", "ledger.written@1", "commit.after@1", "task.after-commit@3")
         .foreach { at =>
@@ -207,11 +207,11 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
     }
   }
 
-  test("what differs from run to run is refused by name, before any row is stored") {
+  test("expressions that differ between runs are refused by name, before any row is stored") {
     refusedPlan(rows().withColumn("value", rand().cast("string")))
   }
 
-  test("a function that is not repeatable, and says that it is, is noticed after a restart") {
+  test("a nondeterministic function that claims to be deterministic is detected after a restart") {
     withQueries { (database, checkpoint) =>
       def frame = {
         val calls = udf((_: String) => EndlessQuerySuite.calls.incrementAndGet().toString)

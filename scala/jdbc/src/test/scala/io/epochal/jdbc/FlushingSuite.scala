@@ -55,10 +55,10 @@ private object FlushingSuite {
   def tasks(count: Int): PhysicalWriteInfo = () => count
 }
 
-/** Rows stored in the middle of an epoch, with the engine's part played by hand (K12).
+/** Rows stored in the middle of an epoch, with the test acting as the engine (K12).
   *
   * @param waits
-  *   SQL that counts the transactions that wait for a lock
+  *   SQL that counts the transactions that are waiting for a lock
   */
 abstract class FlushingSuite(databases: TestDatabases, waits: String) extends SinkSuite(databases) {
 
@@ -67,7 +67,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
   protected val both = Seq(TriggerMode.Continuous, TriggerMode.RealTime)
   protected val slow = Map("sinkId" -> "sink", "flushInterval" -> "1h")
 
-  /** A job of one run: its tasks go on from epoch to epoch where the trigger is continuous. */
+  /** A job of one run: with the continuous trigger its tasks continue from epoch to epoch. */
   protected class Job(f: JdbcSinkFixture, val run: JdbcRun, trigger: TriggerMode, first: Long, partitions: Int = 2) {
     run.engine.epoch = first
     private val write = run.newWrite()
@@ -100,7 +100,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
       begin()
     }
 
-    /** As a stop does, in the middle. */
+    /** Stops in the middle, like a stopped query. */
     def stop(): Unit = writers.foreach(_.close())
   }
 
@@ -112,7 +112,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
       partitions: Int = 2): Job =
     new Job(f, f.newRun(query, more, OutputMode.Update, trigger), trigger, first, partitions)
 
-  /** Begins something while the job's flush of the rows 0 until 5 is about to commit, and lets the flush go on once that waits for it.
+  /** Starts something while the job's flush of the rows 0 until 5 is about to commit, and releases the flush once that waits for it.
     */
   private def duringFlush[A](f: JdbcSinkFixture, flushing: Job)(body: Job => A): A = {
     val gate = Files.createTempFile("epochal", "gate")
@@ -120,7 +120,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
     flushing.put(0, 0 until 5)
     eventually(assert(Failpoints.isHeld(Failpoint.BeforeFlushCommit)))
     val waiting = Future(body(flushing))
-    // InnoDB shows what it showed before to who looks again within 100 ms.
+    // InnoDB serves queries within 100 ms from a cache.
     try eventually(PatienceConfiguration.Interval(Span(250, Millis)))(assert(f.database.one(waits) != 0L))
     finally Files.delete(gate)
     Await.result(waiting, 30.seconds)
@@ -130,7 +130,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
     if (trigger == TriggerMode.RealTime) f.logOffsets(epoch, s"""{"at":"$epoch"}""")
 
   both.foreach { trigger =>
-    on(s"${trigger.name}: rows are in the table before their epoch ends, and without a next row", table) { f =>
+    on(s"${trigger.name}: rows are visible before their epoch ends, and without a next row", table) { f =>
       val running = job(f, trigger, 0)
       running.put(0, 0 until 3)
       eventually(holds(f, 0 until 3))
@@ -141,25 +141,24 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
       assert(ledger(f, "total_rows") == 5L)
     }
 
-    on(s"${trigger.name}: what a run had stored beyond the last commit is skipped, whether more comes or less", table) {
-      f =>
-        val first = job(f, trigger, 0)
-        first.put(0, 0 until 10)
-        eventually(holds(f, 0 until 10))
-        first.stop()
-        val shorter = job(f, trigger, 0)
-        shorter.put(0, 0 until 4)
-        shorter.end()
-        holds(f, 0 until 10)
-        logged(f, trigger, 0)
-        val longer = job(f, trigger, 1)
-        longer.put(0, 4 until 12)
-        longer.end()
-        holds(f, 0 until 12)
-        assert(ledger(f, "total_rows") == 12L)
+    on(s"${trigger.name}: rows stored beyond the last commit are skipped, whether more follow or fewer", table) { f =>
+      val first = job(f, trigger, 0)
+      first.put(0, 0 until 10)
+      eventually(holds(f, 0 until 10))
+      first.stop()
+      val shorter = job(f, trigger, 0)
+      shorter.put(0, 0 until 4)
+      shorter.end()
+      holds(f, 0 until 10)
+      logged(f, trigger, 0)
+      val longer = job(f, trigger, 1)
+      longer.put(0, 4 until 12)
+      longer.end()
+      holds(f, 0 until 12)
+      assert(ledger(f, "total_rows") == 12L)
     }
 
-    on(s"${trigger.name}: an epoch that Spark has not committed is run again with another end", table) { f =>
+    on(s"${trigger.name}: an epoch that Spark has not committed is repeated with another end", table) { f =>
       val first = job(f, trigger, 0)
       first.put(0, 0 until 10)
       first.end()
@@ -182,7 +181,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
     }
 
     on(
-      s"${trigger.name}: another number of partitions is refused while rows are owed, and welcome when none are",
+      s"${trigger.name}: a changed number of partitions is refused while rows are pending, and accepted when none are",
       table) { f =>
       val first = job(f, trigger, 0)
       first.put(0, 0 until 10)
@@ -232,7 +231,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
         assert(ledger(f, "epochs") == 1L && ledger(f, "total_rows") == 10L)
     }
 
-    on(s"${trigger.name}: micro-batches go on when nothing is owed, and then the trigger comes back", table) { f =>
+    on(s"${trigger.name}: micro-batches continue when no rows are pending, and then the trigger resumes", table) { f =>
       val first = job(f, trigger, 0)
       first.put(0, 0 until 10)
       first.end()
@@ -245,7 +244,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
       holds(f, 0 until 25)
     }
 
-    on(s"${trigger.name}: micro-batches are refused before anything is written while rows are owed", table) { f =>
+    on(s"${trigger.name}: micro-batches are refused before anything is written while rows are pending", table) { f =>
       val first = job(f, trigger, 0)
       first.put(0, 0 until 10)
       eventually(holds(f, 0 until 10))
@@ -254,19 +253,20 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
       holds(f, 0 until 10)
     }
 
-    on(s"${trigger.name}: micro-batches that repeat an epoch are refused at the next one while rows are owed", table) {
-      f =>
-        write(f, f.newRun(query), 0, numbers(f, 0 until 10))
-        val first = job(f, trigger, 1)
-        first.put(0, 10 until 20)
-        eventually(holds(f, 0 until 20))
-        first.stop()
-        val again = f.newRun(query, Map("sinkId" -> "sink"))
-        again.engine.batch = Some(0)
-        write(f, again, 0, numbers(f, 0 until 10))
-        again.engine.batch = Some(1)
-        refused(Conditions.RowsOwed)(write(f, again, 1, numbers(f, 10 until 20)))
-        holds(f, 0 until 20)
+    on(
+      s"${trigger.name}: micro-batches that repeat an epoch are refused at the next one while rows are pending",
+      table) { f =>
+      write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+      val first = job(f, trigger, 1)
+      first.put(0, 10 until 20)
+      eventually(holds(f, 0 until 20))
+      first.stop()
+      val again = f.newRun(query, Map("sinkId" -> "sink"))
+      again.engine.batch = Some(0)
+      write(f, again, 0, numbers(f, 0 until 10))
+      again.engine.batch = Some(1)
+      refused(Conditions.RowsOwed)(write(f, again, 1, numbers(f, 10 until 20)))
+      holds(f, 0 until 20)
     }
 
     on(s"${trigger.name}: a query whose last epoch is the first one is replaced by another in micro-batches", table) {
@@ -280,18 +280,17 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
         holds(f, 20 until 30)
     }
 
-    on(s"${trigger.name}: a table made anew under the same name gets no rows of a run that knew the old one", table) {
-      f =>
-        val running = job(f, trigger, 0, slow)
-        running.put(0, 0 until 10)
-        f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT)")
-        if (databases == Postgres) f.database.execute("GRANT ALL ON t TO PUBLIC")
-        refused(Conditions.TargetChanged)(running.end())
-        holds(f, 0 until 0)
+    on(s"${trigger.name}: a recreated table of the same name gets no rows of a run that knew the old one", table) { f =>
+      val running = job(f, trigger, 0, slow)
+      running.put(0, 0 until 10)
+      f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT)")
+      if (databases == Postgres) f.database.execute("GRANT ALL ON t TO PUBLIC")
+      refused(Conditions.TargetChanged)(running.end())
+      holds(f, 0 until 0)
     }
 
     on(
-      s"${trigger.name}: a task of a job before the partitions were planned anew, in the same run, stores nothing",
+      s"${trigger.name}: a task of a job from before the partitions were replanned, in the same run, stores nothing",
       table) { f =>
       val before = job(f, trigger, 0, slow)
       val wider = new Job(f, before.run, trigger, 0, partitions = 3)
@@ -302,7 +301,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
       holds(f, 0 until 5)
     }
 
-    on(s"${trigger.name}: partitions that are planned anew wait for a flush that is about to commit", table) { f =>
+    on(s"${trigger.name}: replanned partitions wait for a flush that is about to commit", table) { f =>
       duringFlush(f, job(f, trigger, 0)) { before =>
         refused(Conditions.RowsOwed)(new Job(f, before.run, trigger, 0, partitions = 3))
       }
@@ -330,7 +329,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
       holds(f, 10 until 20)
     }
 
-    on(s"${trigger.name}: of two attempts of a task one stores, and the other is told", table) { f =>
+    on(s"${trigger.name}: of two attempts of a task one stores, and the other fails", table) { f =>
       val running = job(f, trigger, 0, slow)
       val other = running.anotherAttempt(0)
       running.put(0, 0 until 5)
@@ -355,7 +354,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
   }
 
   on(
-    "real-time: an attempt that finds fewer rows stored than the epoch before had is refused, and leaves no gap",
+    "real-time: an attempt that finds fewer rows stored than the previous epoch had is refused, and leaves no gap",
     table) { f =>
     val first = job(f, TriggerMode.RealTime, 0)
     first.put(0, 0 until 10)
@@ -371,15 +370,15 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
     holds(f, 0 until 0)
   }
 
-  on("real-time: an epoch whose offsets somebody else has logged is not committed", table) { f =>
+  on("real-time: an epoch whose offsets another run has logged is not committed", table) { f =>
     val running = job(f, TriggerMode.RealTime, 0)
     running.put(0, 0 until 5)
-    f.logOffsets(0, """{"at":"elsewhere"}""")
+    f.logOffsets(0, """{"at":"another"}""")
     refused(Conditions.EpochLoggedByOther)(running.end())
     assert(ledger(f, "last_epoch") == null)
   }
 
-  on("what is wrong about rows that are visible at once is refused by name", table) { f =>
+  on("options that cannot work with immediately visible rows are refused by name", table) { f =>
     f.database.execute("CREATE UNIQUE INDEX t_id ON t (id)")
     Seq(
       Map("keyColumns" -> "id", "mode" -> "upsert"),

@@ -30,8 +30,8 @@ final class H2FuzzedOptionsSuite extends FuzzedOptions(InProcess.H2)
 @Slow
 final class HsqldbFuzzedOptionsSuite extends FuzzedOptions(InProcess.Hsqldb)
 
-/** Names and options by chance, hostile ones among them: an epoch is written to the one table that they name, or a named error
-  * comes of them. Nothing else in the database changes, no class is made, and no file.
+/** Random names and options, hostile ones among them: an epoch is written to the one table that they name, or fails with a
+  * condition. Nothing else in the database changes, and no class or file is created.
   */
 abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databases) with Fuzz with BeforeAndAfterAll {
 
@@ -96,7 +96,7 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
     case _ => Seq.fill(1 + random.nextInt(12))(one(random, letters)).mkString
   }
 
-  private def named(random: Random): String =
+  private def identifier(random: Random): String =
     if (random.nextBoolean()) text(random) else "\"" + text(random).replace("\"", "\"\"") + "\""
 
   private def tables: Set[String] = Using.resource(database.connect()) { connection =>
@@ -104,7 +104,7 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
     Iterator.continually(found).takeWhile(_.next()).map(row => s"${row.getString(2)}.${row.getString(3)}").toSet
   }
 
-  /** Only the sink's own tables, the target and the table of bad rows may be new. */
+  /** Asserts that only the sink's own tables, the target and the dead-letter table are new. */
   private def unharmed(before: Set[String]): Unit = {
     assert(database.query("SELECT id FROM canary").map(_.mkString) == Seq("7"))
     val now = tables
@@ -119,10 +119,10 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
     finally org.apache.commons.io.FileUtils.deleteDirectory(fixture.checkpoint.toFile)
   }
 
-  fuzz(s"${databases.kind}: whatever tables, columns and sinks are called, nothing else is written") { random =>
+  fuzz(s"${databases.kind}: no name of a table, column or sink makes the sink write anything else") { random =>
     val before = tables
     val own = Map(
-      "dbtable" -> named(random),
+      "dbtable" -> identifier(random),
       "sinkId" -> text(random),
       "createTable" -> "true",
       "retry.maxAttempts" -> "2",
@@ -130,12 +130,12 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
     val more = some(
       random,
       Seq(
-        "columnMap" -> s"id:${named(random)}",
-        "columnMap" -> named(random),
-        "keyColumns" -> one(random, Seq("id", named(random))),
-        "orderColumn" -> named(random),
-        "deadLetterTable" -> named(random),
-        "trustedOwners" -> named(random),
+        "columnMap" -> s"id:${identifier(random)}",
+        "columnMap" -> identifier(random),
+        "keyColumns" -> one(random, Seq("id", identifier(random))),
+        "orderColumn" -> identifier(random),
+        "deadLetterTable" -> identifier(random),
+        "trustedOwners" -> identifier(random),
         "onNewQuery" -> s"append:${text(random)}"
       )
     )
@@ -144,7 +144,7 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
     try {
       writeTo(database, options.filter { case (name, value) => name == "dbtable" || value.nonEmpty })
       val sink = options("sinkId")
-      // The ledger is in the schema of the target: H2 takes tables of users into this one.
+      // The ledger is in the target's schema: H2 allows user tables in its system schema.
       val system = "information_schema."
       val schema = if (options("dbtable").toLowerCase(Locale.ROOT).startsWith(system)) system else ""
       val query = s"SELECT count(*) FROM ${schema}epochal_ledger WHERE sink_id = ?"
@@ -177,7 +177,7 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
 
   private def planted: Seq[Path] = Using.resource(Files.list(directory))(_.iterator.asScala.toSeq)
 
-  fuzz(s"${databases.kind}: whatever a driver is told, it makes no class and no file that the option names") { random =>
+  fuzz(s"${databases.kind}: no driver property makes the driver create a class or file") { random =>
     val before = tables
     val values = Seq("true", "false", "1", "-1", "x", "", "99999999999", classOf[FuzzedClass].getName) ++
       Seq(s"$directory/file", s"file://$directory/file", s"RUNSCRIPT FROM '$directory/file'", text(random))
@@ -202,7 +202,7 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
           "retry.maxAttempts" -> "2",
           "retry.deadline" -> "5s"))
     finally {
-      // Each round has a pool of its own: kept for their minute, they would take all of the server's connections.
+      // Each round has its own pool: kept open for a minute, they would use up the server's connections.
       ConnectionPool.sweep(Duration.ZERO)
       unharmed(before)
       assert(FuzzedClass.made.get == 0 && planted.isEmpty, planted)
@@ -212,12 +212,12 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
 
 object FuzzedOptions {
 
-  /** Properties that lead to another server or database, or away from this one's login: those that are legal make it another. */
+  /** Properties that lead to another server, database or login: with legal values they change the target. */
   private val Kept =
     Set("user", "password", "PGHOST", "PGPORT", "PGDBNAME", "host", "port", "dbname", "localSocketAddress")
 }
 
-/** What no option may have made. */
+/** A class that no option may instantiate. */
 final class FuzzedClass {
   FuzzedClass.made.incrementAndGet()
 }

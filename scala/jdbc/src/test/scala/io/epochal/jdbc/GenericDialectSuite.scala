@@ -18,12 +18,12 @@ final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
     refused(Conditions.ModeUnsupported)(f.newRun(query, Map("dbtable" -> "v")))
   }
 
-  test("a dialect named in a service file comes before Epochal's own") {
+  test("a dialect named in a service file takes precedence over Epochal's own") {
     assert(Dialect.of("jdbc:h2:mem:registered").exists(_.isInstanceOf[RegisteredDialect]))
     assert(Dialect.of("jdbc:h2:mem:other").exists(_.getClass == classOf[AnyDialect]))
   }
 
-  test("a URL without a driver is refused, with the jar that has it") {
+  test("a URL without a driver is refused, with the jar that contains it") {
     val settings = JdbcOptions.read(Map("url" -> "jdbc:nosuch:x", "dbtable" -> "t")).fold(throw _, identity).connection
     def refusal(driver: Option[JdbcDriver]): String =
       refused(Conditions.DriverMissing)(new LoginDataSource(settings, driver, Map.empty)).getMessage
@@ -35,18 +35,18 @@ final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
 
   Seq(
     "jdbc:postgres://127.0.0.1/x" -> "; did you mean jdbc:postgresql:",
-    "postgresql://127.0.0.1/x" -> "; it must begin with 'jdbc:'").foreach { case (url, told) =>
-    test(s"of $url it is told what was meant") {
+    "postgresql://127.0.0.1/x" -> "; it must begin with 'jdbc:'").foreach { case (url, suggestion) =>
+    test(s"the refusal of $url suggests the URL that was meant") {
       val settings = JdbcOptions.read(Map("url" -> url, "dbtable" -> "t")).fold(throw _, identity).connection
       val refusal = refused(Conditions.DriverMissing)(new LoginDataSource(settings, None, Map.empty)).getMessage
-      assert(refusal.contains(s"accepts this URL$told"))
+      assert(refusal.contains(s"accepts this URL$suggestion"))
     }
   }
 }
 
 final class HsqldbGenericDialectSuite extends GenericDialects(InProcess.Hsqldb)
 
-/** Databases that no dialect knows. */
+/** Databases without a dialect of their own. */
 abstract class GenericDialects(databases: TestDatabases) extends SinkSuite(databases) {
 
   private val every = new StructType()
@@ -66,7 +66,7 @@ abstract class GenericDialects(databases: TestDatabases) extends SinkSuite(datab
 
   private val micros = 1769862600123456L
 
-  onSchema("every type comes back as it was, into a table made for it", every) { f =>
+  onSchema("every type reads back unchanged from a table created for it", every) { f =>
     val rows = Seq(
       InternalRow(
         true,
@@ -113,10 +113,9 @@ abstract class GenericDialects(databases: TestDatabases) extends SinkSuite(datab
     assert(refused(Conditions.BadRow)(write(f, run, 0, Seq(InternalRow(day)))).getMessage.contains("before 1582-10-15"))
   }
 
-  on("what it cannot do is refused by name: replacing rows", "CREATE TABLE t (id BIGINT PRIMARY KEY, word VARCHAR(9))") {
-    f =>
-      assert(
-        refused(Conditions.ModeUnsupported)(f.newRun(query, Map("keyColumns" -> "id"))).getMessage.contains("Append"))
+  on("upserts are refused by name", "CREATE TABLE t (id BIGINT PRIMARY KEY, word VARCHAR(9))") { f =>
+    assert(
+      refused(Conditions.ModeUnsupported)(f.newRun(query, Map("keyColumns" -> "id"))).getMessage.contains("Append"))
   }
 
   onSchema(
@@ -127,13 +126,13 @@ abstract class GenericDialects(databases: TestDatabases) extends SinkSuite(datab
     holds(f, 0 until 0)
   }
 
-  on("rows go in by many statements, too", table) { f =>
+  on("rows are also loaded by many statements", table) { f =>
     write(f, f.newRun(query, Map("sinkId" -> "sink", "batchSize" -> "7")), 0, numbers(f, 0 until 1000))
     holds(f, 0 until 1000)
   }
 }
 
-/** As somebody else would add one; `META-INF/services` names it. */
+/** A third-party dialect, listed in `META-INF/services`. */
 final class RegisteredDialect extends GenericDialect {
   override def handles(url: String): Boolean = url == "jdbc:h2:mem:registered"
 }

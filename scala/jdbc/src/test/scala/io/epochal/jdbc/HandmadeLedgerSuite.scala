@@ -2,10 +2,10 @@ package io.epochal.jdbc
 
 import java.nio.file.{Files, Paths}
 
-/** Ledger tables that somebody else has made, as the documents allow. */
+/** Ledger tables created by hand, as the documentation allows. */
 final class HandmadeLedgerSuite extends SinkSuite(Sqlite) {
 
-  on("the columns of the retired rows may stand in another order than the ledger's", table) { f =>
+  on("the columns of the retired rows may be in another order than the ledger's", table) { f =>
     f.database.execute(
       """CREATE TABLE epochal_ledger_retired (sink_id TEXT NOT NULL, v INTEGER NOT NULL,
         |query_id TEXT NOT NULL, target TEXT NOT NULL, target_oid INTEGER, generation INTEGER NOT NULL,
@@ -22,11 +22,11 @@ final class HandmadeLedgerSuite extends SinkSuite(Sqlite) {
   }
 }
 
-/** The same, for a user who may write rows only. */
+/** Ledger tables created by hand, for a user who may only write rows. */
 final class PostgresHandmadeLedgerSuite
     extends SinkSuite(new PostgresDatabases("PostgreSQL", PostgresServer.url, rights = Nil)) {
 
-  on("the tables and rights that docs/PROTOCOL.md lists are enough, inline", table) { f =>
+  on("the tables and rights in docs/PROTOCOL.md are sufficient, inline", table) { f =>
     val document = Paths.get(System.getProperty("epochal.root", "."), "docs", "PROTOCOL.md")
     val statements = Files.readString(document).split("```sql\n")(1).takeWhile(_ != '`')
     f.database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC", statements.replace("public.comments", "t"))

@@ -16,8 +16,8 @@ final class PostgresHostileNeighboursSuite extends HostileNeighbours(Postgres)
 @Slow
 final class Postgres13HostileNeighboursSuite extends HostileNeighbours(Postgres13)
 
-/** Attacks by a role, `mallory`, that may create in a schema on the sink's path and has nothing to do with the sink. What she
-  * plants writes down, in a table of hers, as whom it runs (K19).
+/** Attacks by a role, `mallory`, that may create objects in a schema on the sink's path and is unrelated to the sink. What she plants
+  * records, in a table of hers, the role that it runs as (K19).
   */
 abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(databases) {
 
@@ -41,7 +41,7 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
   private def attacked(claim: String, ddl: String*)(body: JdbcSinkFixture => Any): Unit =
     attackedOn(claim, JdbcSinkFixture.Schema, ddl: _*)(body)
 
-  /** Nothing of mallory's has run as the loader when it ends. */
+  /** Asserts that none of mallory's code has run as the loader. */
   private def attackedOn(claim: String, schema: StructType, ddl: String*)(body: JdbcSinkFixture => Any): Unit =
     onSchema(claim, schema, mallory ++ ddl: _*) { f =>
       body(f)
@@ -91,7 +91,7 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
       untrusted(f, name, options)
     }
 
-    // Of the table of bad rows the catalog says that it is a view, as of a target.
+    // For the dead-letter table, the catalog reports a view, as for a target.
     if (name != "bad") attacked(s"a view in the place of $name is refused", table) { f =>
       val values = definition.split(", ").map(_.split(" ")).map(words => s"NULL::${words.last} AS ${words.head}")
       asMallory(
@@ -102,9 +102,7 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
     }
   }
 
-  attacked(
-    "a ledger of our own is refused when a stranger's trigger is on it, be the stranger's only its WHEN",
-    table) { f =>
+  attacked("an own ledger is refused if an untrusted role has a trigger on it, or only its WHEN", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     f.database.execute("GRANT TRIGGER ON epochal_ledger TO mallory")
     Seq(
@@ -119,7 +117,7 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
     holds(f, 0 until 20)
   }
 
-  attacked("a partition of a table of bad rows that a stranger owns is refused", table) { f =>
+  attacked("a partition of a dead-letter table that an untrusted role owns is refused", table) { f =>
     f.database.execute(
       s"CREATE TABLE bad (${columns("bad")}) PARTITION BY LIST (sink_id)",
       "CREATE TABLE bad_rows PARTITION OF bad DEFAULT",
@@ -167,7 +165,7 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
       s"GRANT ALL ON $planted TO PUBLIC",
       s"CREATE TRIGGER spy BEFORE INSERT ON $planted FOR EACH ROW EXECUTE FUNCTION spy()",
       s"CREATE TRIGGER spying BEFORE TRUNCATE ON $planted EXECUTE FUNCTION spy()",
-      // All free tables are hers; orders has been filled by an attempt that does not count, invoices has another layout.
+      // All free tables are hers; orders was filled by an attempt that does not count, invoices has another layout.
       s"UPDATE epochal_staging SET name = '$planted' WHERE name = (SELECT name FROM epochal_staging LIMIT 1)",
       s"DELETE FROM epochal_staging WHERE name <> '$planted'",
       """INSERT INTO epochal_staging SELECT 'orders', sink_id, layout, 'token', 1, '0', 0, 0, 1, '0000000000000000', now()
@@ -180,8 +178,8 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
       f.database.query("SELECT count(*) FROM orders UNION ALL SELECT count(*) FROM invoices") == Seq(Seq(1L), Seq(1L)))
   }
 
-  /** Before the server's own on the loader's path: a schema of mallory's with everything that a statement could name without
-    * its schema: a function for each of the server's, operators, aggregates, and domains in the place of types.
+  /** A schema of mallory's, before the server's own on the loader's path, with everything that a statement could name without
+    * its schema: all the server's functions, operators, aggregates, and domains in the place of types.
     */
   private val shadows = Seq(
     "CREATE SCHEMA evil AUTHORIZATION mallory",
@@ -233,7 +231,7 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
 
   private val many = 12000
 
-  attacked("no function, operator or type of a stranger's runs as the loader: appends", shadows :+ table: _*) { f =>
+  attacked("no untrusted function, operator or type runs as the loader: appends", shadows :+ table: _*) { f =>
     pathOfLoader(f)
     Seq("inline", "staged", "prepared", "auto").zipWithIndex.foreach { case (transport, i) =>
       val run = f.newRun(query, sink ++ Map("transport" -> transport, "deadLetterTable" -> s"public.bad_$transport"))
@@ -251,19 +249,18 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
     assert(f.database.one("SELECT count(*) FROM made") == 10L)
   }
 
-  attacked(
-    "no function, operator or type of a stranger's runs as the loader: output mode complete",
-    shadows :+ table: _*) { f =>
-    pathOfLoader(f)
-    Seq("inline", "staged").zipWithIndex.foreach { case (transport, i) =>
-      val run = f.newRun(query, sink + ("transport" -> transport), OutputMode.Complete)
-      write(f, run, i.toLong, numbers(f, 0 until 5 + i))
-      holds(f, 0 until 5 + i)
-    }
+  attacked("no untrusted function, operator or type runs as the loader: output mode complete", shadows :+ table: _*) {
+    f =>
+      pathOfLoader(f)
+      Seq("inline", "staged").zipWithIndex.foreach { case (transport, i) =>
+        val run = f.newRun(query, sink + ("transport" -> transport), OutputMode.Complete)
+        write(f, run, i.toLong, numbers(f, 0 until 5 + i))
+        holds(f, 0 until 5 + i)
+      }
   }
 
   attackedOn(
-    "no function, operator or type of a stranger's runs as the loader: changes by a key of texts, few and many",
+    "no untrusted function, operator or type runs as the loader: changes by a text key, few and many",
     new StructType().add("op", StringType).add("word", StringType).add("id", LongType),
     shadows :+ "CREATE TABLE t (word varchar(20) PRIMARY KEY, id bigint)": _*
   ) { f =>
@@ -282,7 +279,7 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
   }
 
   attacked(
-    "no function, operator or type of a stranger's runs as the loader: many rows by a number",
+    "no untrusted function, operator or type runs as the loader: many rows by a numeric key",
     shadows :+ keyed: _*) { f =>
     pathOfLoader(f)
     val run = f.newRun(query, sink + ("keyColumns" -> "id"))

@@ -20,7 +20,7 @@ final class Mysql8HostileRunsSuite extends HostileRuns(Mysql8)
 
 final class SqliteHostileRunsSuite extends HostileRuns(Sqlite) {
 
-  on("a key with a collation is refused: what the table takes for equal, the epoch's rows do not show") { f =>
+  on("a key with a case-insensitive collation is refused") { f =>
     f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL COLLATE NOCASE PRIMARY KEY)")
     refused(Conditions.KeyComparisonMismatch)(f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word")))
     f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL PRIMARY KEY)")
@@ -32,7 +32,7 @@ final class SqliteHostileRunsSuite extends HostileRuns(Sqlite) {
 
 final class PostgresHostileRunsSuite extends HostileRuns(Postgres) {
 
-  on("a column that changes its type under a run fails the epoch, and a restart goes on", table) { f =>
+  on("a column type that changes during a run fails the epoch, and a restart continues", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 3))
     f.database.execute("ALTER TABLE t ALTER COLUMN id TYPE numeric")
@@ -45,7 +45,7 @@ final class PostgresHostileRunsSuite extends HostileRuns(Postgres) {
     refused(Conditions.ModeUnsupported)(f.newRun(query))
   }
 
-  on("nothing of a session outlives a transaction: a pooler may hand the next one another", table) { f =>
+  on("session state does not outlive a transaction: a pooler may switch sessions between transactions", table) { f =>
     val run = f.newRun(query)
     (0 until 8).foreach(i => write(f, run, i.toLong, numbers(f, 10 * i until 10 * i + 10)))
     val options = JdbcOptions.read(f.database.options("t")).toOption.get
@@ -56,14 +56,14 @@ final class PostgresHostileRunsSuite extends HostileRuns(Postgres) {
   }
 }
 
-/** What people, servers and other runs do to a sink behind its back. */
+/** Interference by people, servers and other runs. */
 abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases) {
 
   private def append(over: String) = Map("sinkId" -> "sink", "onNewQuery" -> s"append:$over")
 
   private def empty(said: String) = Map("sinkId" -> "sink", "onLedgerEmpty" -> said)
 
-  on("a column that is added under a run disturbs nobody", table) { f =>
+  on("a column added during a run affects nothing", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 3))
     f.database.execute("ALTER TABLE t ADD COLUMN more TEXT")
@@ -80,15 +80,16 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 10)
   }
 
-  on("a query that changes its sink id is refused, with append too: its last epoch would come twice", table) { f =>
-    write(f, f.newRun(query, Map.empty), 0, numbers(f, 0 until 10))
-    write(f, f.newRun(query, Map.empty), 1, numbers(f, 10 until 20))
-    refused(Conditions.TargetShared)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
-    refused(Conditions.TargetShared)(write(f, f.newRun(query, append(query)), 1, numbers(f, 10 until 20)))
-    holds(f, 0 until 20)
+  on("a query that changes its sink id is refused, in append mode too: its last epoch would be stored twice", table) {
+    f =>
+      write(f, f.newRun(query, Map.empty), 0, numbers(f, 0 until 10))
+      write(f, f.newRun(query, Map.empty), 1, numbers(f, 10 until 20))
+      refused(Conditions.TargetShared)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
+      refused(Conditions.TargetShared)(write(f, f.newRun(query, append(query)), 1, numbers(f, 10 until 20)))
+      holds(f, 0 until 20)
   }
 
-  on("a deleted ledger row is recovered from as the error says", table) { f =>
+  on("a deleted ledger row is recovered as the error instructs", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     f.database.execute("DELETE FROM epochal_ledger")
     refused(Conditions.LedgerEmpty)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
@@ -97,7 +98,7 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 30)
   }
 
-  on("a deleted ledger row is recovered from without a row twice where the epoch that comes is there", table) { f =>
+  on("a deleted ledger row is recovered without duplicates if the replayed epoch is stored", table) { f =>
     (0 to 1).foreach(n => write(f, f.newRun(query), n.toLong, numbers(f, 10 * n until 10 * (n + 1))))
     f.database.execute("DELETE FROM epochal_ledger")
     val error = refused(Conditions.LedgerEmpty)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
@@ -111,7 +112,7 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 30)
   }
 
-  on("what was said of a lost ledger counts for the one epoch only", table) { f =>
+  on("onLedgerEmpty applies to one epoch only", table) { f =>
     (0 to 2).foreach(n => write(f, f.newRun(query), n.toLong, numbers(f, 10 * n until 10 * (n + 1))))
     f.database.execute("DELETE FROM epochal_ledger")
     Seq("write:1", "skip:1", "write:3", "skip:3").foreach(said =>
@@ -123,7 +124,7 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 40)
   }
 
-  on("an epoch that is skipped though its answer was lost is there once", table) { f =>
+  on("a skipped epoch whose response was lost is stored once", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     write(f, f.newRun(query), 1, numbers(f, 10 until 20))
     f.database.execute("DELETE FROM epochal_ledger")
@@ -134,7 +135,7 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 30)
   }
 
-  on("a claim whose answer was lost is the same claim when it is tried again", table) { f =>
+  on("a claim whose response was lost is the same claim when retried", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     val run = f.newRun(query)
     Failpoints.arm("claim.after=fail")
@@ -145,21 +146,22 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     assert(ledger(f, "generation") == generation)
   }
 
-  on("a run is fenced though the ledger was set back to before its claim, and its generation given away", table) { f =>
-    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
-    val zombie = f.newRun(query)
-    write(f, zombie, 1, numbers(f, 10 until 20))
-    f.database.execute(
-      "DELETE FROM t WHERE id >= 10",
-      "UPDATE epochal_ledger SET generation = 1, last_epoch = 0, run_id = 'first'")
-    val successor = f.newRun(otherQuery, append(query))
-    write(f, successor, 0, numbers(f, 10 until 20), offsets = "of the other")
-    refused(Conditions.SinkFenced)(write(f, zombie, 1, numbers(f, 100 until 110)))
-    write(f, successor, 1, numbers(f, 20 until 30), offsets = "of the other")
-    holds(f, 0 until 30)
+  on("a run is fenced though the ledger was set back to before its claim, and its generation issued again", table) {
+    f =>
+      write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+      val zombie = f.newRun(query)
+      write(f, zombie, 1, numbers(f, 10 until 20))
+      f.database.execute(
+        "DELETE FROM t WHERE id >= 10",
+        "UPDATE epochal_ledger SET generation = 1, last_epoch = 0, run_id = 'first'")
+      val successor = f.newRun(otherQuery, append(query))
+      write(f, successor, 0, numbers(f, 10 until 20), offsets = "of the other")
+      refused(Conditions.SinkFenced)(write(f, zombie, 1, numbers(f, 100 until 110)))
+      write(f, successor, 1, numbers(f, 20 until 30), offsets = "of the other")
+      holds(f, 0 until 30)
   }
 
-  on("offsets that cannot be read are not taken for offsets that are not there", table) { f =>
+  on("unreadable offsets are distinguished from missing ones", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     f.logOffsets(1, "{}")

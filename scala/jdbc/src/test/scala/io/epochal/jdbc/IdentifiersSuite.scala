@@ -25,7 +25,7 @@ final class PostgresIdentifiersSuite extends Identifiers(Postgres) {
   }
 
   onSchema(
-    "rows of a partitioned table go into its partitions, by any mode",
+    "rows of a partitioned table are routed to its partitions in every mode",
     new StructType().add("op", StringType).add("id", LongType).add("day", IntegerType).add("word", StringType),
     "CREATE SCHEMA other",
     "CREATE TABLE other.p (id BIGINT, day INT, word TEXT, PRIMARY KEY (day, id)) PARTITION BY RANGE (day)",
@@ -55,7 +55,7 @@ final class PostgresIdentifiersSuite extends Identifiers(Postgres) {
   }
 
   onSchema(
-    "generated and default columns are the server's",
+    "generated and default columns are left to the server",
     new StructType().add("id", LongType).add("word", StringType),
     "CREATE SEQUENCE numbers",
     """CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT, made TIMESTAMPTZ NOT NULL DEFAULT now(),
@@ -71,7 +71,7 @@ final class PostgresIdentifiersSuite extends Identifiers(Postgres) {
   }
 }
 
-/** Any legal identifier is quoted, wherever it stands. */
+/** Every legal identifier is quoted wherever it occurs. */
 abstract class Identifiers(databases: TestDatabases) extends SinkSuite(databases) {
 
   private val chars: Gen[Char] = Gen.frequency(
@@ -85,7 +85,7 @@ abstract class Identifiers(databases: TestDatabases) extends SinkSuite(databases
     4 -> Gen.nonEmptyListOf(chars).map(_.mkString).map(cut),
     1 -> Gen.const("x" * 63))
 
-  /** To 63 bytes. */
+  /** Cuts to 63 bytes. */
   private def cut(text: String): String =
     Iterator.iterate(text)(_.dropRight(1)).find(_.getBytes("UTF-8").length <= 63).get
 
@@ -98,7 +98,7 @@ abstract class Identifiers(databases: TestDatabases) extends SinkSuite(databases
       .suchThat(names => names.map(_.toLowerCase(java.util.Locale.ROOT)).distinct.size == 5)
   } yield (table, columns)
 
-  test(s"${databases.kind}: tables and columns of any name are written, made and added to") {
+  test(s"${databases.kind}: tables and columns of any name are written, created and extended") {
     val seed = Seed.random()
     info(s"seed ${seed.toBase64}")
     val parameters = Gen.Parameters.default.withSize(30)
@@ -109,7 +109,7 @@ abstract class Identifiers(databases: TestDatabases) extends SinkSuite(databases
     }
   }
 
-  test(s"${databases.kind}: names may have lines that look like the margin of a text") {
+  test(s"${databases.kind}: names may contain lines that look like a margin") {
     roundTrip("t\n|t", Seq("o\n  |p", "i\n|d", "k\n|nd", "w\n|rd", "m\n|re"))
   }
 

@@ -5,7 +5,7 @@ import org.scalatest.tags.Slow
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.testkit.{SinkChecks, SinkFixture}
 
-/** What every exactly-once sink must do, on each database and by each transport. */
+/** The contract of every exactly-once sink, on each database and with each transport. */
 abstract class JdbcConformance(databases: TestDatabases) extends SinkChecks {
   override def sinkName: String = s"${JdbcOptions.Format} on ${databases.kind}"
 
@@ -28,7 +28,7 @@ final class PostgresConformanceSuite extends JdbcConformance(Postgres)
 final class StagedConformanceSuite extends JdbcConformance(PostgresBy.staged)
 final class PreparedConformanceSuite extends JdbcConformance(PostgresBy.prepared)
 
-// The oldest line.
+// The oldest supported version.
 @Slow
 final class Postgres13ConformanceSuite extends JdbcConformance(Postgres13)
 @Slow

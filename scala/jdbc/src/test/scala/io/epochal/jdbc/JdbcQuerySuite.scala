@@ -16,7 +16,7 @@ import io.epochal.core.failpoint.Failpoints
 
 final class SqliteQuerySuite extends JdbcQueries(Sqlite) {
 
-  test("a batch write whose acknowledgement is lost says that it does not know, rather than writing twice") {
+  test("a batch write that lost the response to its COMMIT reports the unknown outcome instead of writing twice") {
     withDatabase { database =>
       database.execute("CREATE TABLE t (id BIGINT)")
       Failpoints.arm("commit.after=disconnect@1")
@@ -33,7 +33,7 @@ final class Mysql8QuerySuite extends JdbcQueries(Mysql8)
 
 final class PostgresQuerySuite extends JdbcQueries(Postgres) {
 
-  test("a batch write whose acknowledgement is lost is settled by the transaction's id") {
+  test("a batch write that lost the response to its COMMIT is resolved by the transaction's id") {
     withDatabase { database =>
       database.execute("CREATE TABLE t (id BIGINT)")
       Failpoints.arm("commit.after=disconnect@1")
@@ -59,7 +59,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  /** Ten rows a batch, so many in all. */
+  /** Ten rows per batch, and the given number in all. */
   private def rows(count: Int): DataFrame = spark.readStream
     .format("epochal-random")
     .options(Map("rowsPerBatch" -> "10", "maxRows" -> count.toString, "minLength" -> "1", "numPartitions" -> "3"))
@@ -106,7 +106,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     ours
   }
 
-  /** As if Spark had died after the sink's commit and before its own. */
+  /** Simulates a crash of Spark between the sink's commit and its own. */
   private def forgetLastCommit(checkpoint: File): Unit = {
     val directory = checkpoint.toPath.resolve("commits")
     val last = Using.resource(Files.list(directory))(
@@ -115,7 +115,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     Files.deleteIfExists(directory.resolve(s".$last.crc")): Unit
   }
 
-  test("a stream arrives row for row, over restarts and replays") {
+  test("a stream arrives row by row, across restarts and replays") {
     withTempDir { checkpoint =>
       withDatabase { database =>
         val options = Map("createTable" -> "true")
@@ -140,7 +140,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  test("a plan that is not repeatable is applied once, and told") {
+  test("a nondeterministic plan is applied once, and reported") {
     withTempDir { checkpoint =>
       withDatabase { database =>
         val frame = rows(20).selectExpr("id", "rand() AS r")
@@ -156,7 +156,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  test("update and complete mode keep an aggregate") {
+  test("update and complete mode maintain an aggregate") {
     Seq(OutputMode.Update -> Map("keyColumns" -> "length"), OutputMode.Complete -> Map.empty[String, String]).foreach {
       case (mode, keys) =>
         withTempDir { checkpoint =>
@@ -194,7 +194,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  test("progress tells what the sink did, and no secret") {
+  test("progress reports what the sink did, and no secret") {
     withTempDir { checkpoint =>
       withDatabase { database =>
         val query = run(
@@ -214,7 +214,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  test("everything wrong is refused when the query starts") {
+  test("invalid options are refused when the query starts") {
     withTempDir { checkpoint =>
       withDatabase { database =>
         database.execute("CREATE TABLE t (id BIGINT, value INT)")
@@ -243,7 +243,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  test("a bad row fails the query with its column named, and the epoch is written whole once it is corrected") {
+  test("a bad row fails the query and names its column, and the epoch is written whole once it is corrected") {
     withTempDir { checkpoint =>
       withDatabase { database =>
         database.execute("CREATE TABLE t (id BIGINT, value TEXT)")
@@ -258,7 +258,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  test("a batch is appended, or replaces what is there, in one transaction") {
+  test("a batch is appended, or replaces the table, in one transaction") {
     withDatabase { database =>
       batch(spark.range(0, 1000, 1, 7).toDF(), database, "createTable" -> "true").mode("append").save()
       batch(spark.range(1000, 1010).toDF(), database).mode("append").save()
@@ -270,7 +270,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  test("a batch refuses what only a stream has, and reading") {
+  test("a batch refuses options for streams, and reading is refused") {
     withDatabase { database =>
       database.execute("CREATE TABLE t (id BIGINT)")
       refused(Conditions.ModeUnsupported)(batch(spark.range(5).toDF(), database, "sinkId" -> "s").mode("append").save())
@@ -291,7 +291,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  test("an epoch that is too large is refused, and comes again when it may be larger") {
+  test("an epoch that is too large is refused, and is written after the limit is raised") {
     withTempDir { checkpoint =>
       withDatabase { database =>
         database.execute("CREATE TABLE t (id BIGINT, word TEXT)")

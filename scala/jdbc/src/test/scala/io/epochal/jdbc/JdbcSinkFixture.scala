@@ -20,7 +20,7 @@ import io.epochal.kit.spark.RunningQuery
 import io.epochal.support.{TestEngine, TestWriteInfo}
 import io.epochal.testkit.{SinkFixture, SinkRun}
 
-/** The sink without a Spark session: the table `t` of a database, a checkpoint, and an engine that says what the test says. */
+/** The sink without a Spark session: the table `t` of a database, a checkpoint, and an engine controlled by the test. */
 final class JdbcSinkFixture(val database: TestDatabase, val schema: StructType = JdbcSinkFixture.Schema)
     extends SinkFixture {
 
@@ -64,7 +64,7 @@ final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, r
 
   val engine = new TestEngine(running)
 
-  /** Checked as at the start of a query. */
+  /** Runs the checks of a query's start. */
   val table: JdbcTable = {
     val dialect = Dialect.of(options.connection.url).get
     val made = new JdbcTable(options, dialect, schema, engine)

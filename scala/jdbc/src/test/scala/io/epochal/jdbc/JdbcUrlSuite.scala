@@ -11,10 +11,10 @@ import io.epochal.jdbc.database.{Database, Dialect}
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, JdbcUrl}
 import io.epochal.jdbc.table.TableCheck
 
-/** What a URL shows of itself in descriptions, errors and logs. */
+/** The shown form of URLs in descriptions, errors and logs. */
 final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
-  /** Each with `PW` where a password can stand. */
+  /** URLs with `PW` where a password can occur, and the form shown. */
   private val styles = Seq(
     "jdbc:postgresql://db:5432/shop?user=me&password=PW" -> "jdbc:postgresql://db:5432/shop",
     "jdbc:postgresql://me:PW@db:5432/shop" -> "jdbc:postgresql://db:5432/shop",
@@ -51,11 +51,11 @@ final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     "postgresql://me:PW@db/shop" -> "***"
   )
 
-  test("of every style of URL the place is shown, and nothing that may be secret") {
+  test("every style of URL shows its place, and nothing that may be secret") {
     styles.foreach { case (url, shown) => assert(JdbcUrl.shown(url.replace("PW", "s3cret")) == shown, url) }
   }
 
-  test("no part of a password is shown, whatever characters it has") {
+  test("no part of a password is shown, whichever characters it contains") {
     val word = Gen.oneOf("hunter", "zebra9", "Qwertz")
     val between =
       Gen.oneOf("@", "/", ":", ";", "?", "#", "&", "=", ",", "}", "{", "//", " ", "(", ")", "\"", "%40", ";user=")
@@ -66,7 +66,7 @@ final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the errors of a driver that repeat the URL, or parts of it, are shown without them") {
+  test("a driver's errors that repeat the URL, or parts of it, are masked") {
     styles.foreach { case (style, shown) =>
       val url = style.replace("PW", "s3cret;passw0rd")
       val settings = ConnectionSettings(url, None, None, None, Map.empty)
@@ -79,7 +79,7 @@ final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a sink's description and its errors have no password of such a URL") {
+  test("a sink's description and its errors contain no password from the URL") {
     val url = "jdbc:h2:mem:shown;USER=sa;PASSWORD={s3cret"
     val options = JdbcOptions.read(Map("url" -> url, "dbtable" -> "nosuch")).fold(throw _, identity)
     val database = new Database(Dialect.of(url).get, options, () => ())

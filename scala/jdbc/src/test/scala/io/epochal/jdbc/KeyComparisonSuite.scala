@@ -32,7 +32,7 @@ final class MariadbKeyComparisonSuite extends KeyComparisons(Mariadb) {
     "id BIGINT, word VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_nopad_bin PRIMARY KEY")
 }
 
-/** Of a release without a collation for keys. */
+/** On a release without a collation for keys. */
 @Slow
 final class Mysql8KeyComparisonSuite extends KeyComparisons(Mysql8) {
   override protected def makesExact = false
@@ -40,7 +40,7 @@ final class Mysql8KeyComparisonSuite extends KeyComparisons(Mysql8) {
   loose("a PAD SPACE column", "collation utf8mb4_bin", "a", "a ")(
     "id BIGINT, word VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY")
 
-  onSchema("a table with a text as key is refused by name before it is made", schema) { f =>
+  onSchema("a table with a text key is refused by name before it is created", schema) { f =>
     val error = refused(Conditions.ModeUnsupported)(f.newRun(query, keyed + ("createTable" -> "true")))
     assert(error.getMessage.contains("8.0.12") && error.getMessage.contains("8.0.17"))
     assert(f.database.query("SHOW TABLES").isEmpty)
@@ -72,7 +72,7 @@ abstract class IcuKeyComparisons(databases: TestDatabases) extends KeyComparison
   exact("a column with an ICU collation", "id BIGINT, word TEXT COLLATE \"en-US-x-icu\" PRIMARY KEY")
 }
 
-/** Keys that the database takes for equal though Spark tells them apart: one row would replace another (K16). */
+/** Keys that the database treats as equal though Spark distinguishes them: one row would replace another (K16). */
 abstract class KeyComparisons(databases: TestDatabases) extends SinkSuite(databases) {
   protected def schema: StructType = new StructType().add("id", LongType).add("word", StringType)
   protected def keyed: Map[String, String] = Map("sinkId" -> "sink", "keyColumns" -> "word")
@@ -81,9 +81,9 @@ abstract class KeyComparisons(databases: TestDatabases) extends SinkSuite(databa
   private def rows(pairs: (Long, String)*) = pairs.map { case (id, word) => InternalRow(id, fromString(word)) }
 
   /** @param one
-    *   equal to `two` there
+    *   equal to `two` in the database
     * @param columns
-    *   of the table; and what follows it
+    *   of the table, followed by the rest of its definition
     */
   protected def loose(what: String, by: String, one: String, two: String, before: String*)(columns: String*): Unit = {
     val ddl = before ++ columns.zipWithIndex
@@ -97,7 +97,7 @@ abstract class KeyComparisons(databases: TestDatabases) extends SinkSuite(databa
     }
 
     if (!what.contains("index"))
-      onSchema(s"$what as key that is accepted tells rows apart as it does", schema, ddl: _*) { f =>
+      onSchema(s"$what as accepted key is compared as the database compares it", schema, ddl: _*) { f =>
         val run = f.newRun(query, accepted)
         write(f, run, 0, rows(1L -> one, 2L -> "b"))
         write(f, run, 1, rows(3L -> two, 4L -> "c"))
@@ -109,12 +109,12 @@ abstract class KeyComparisons(databases: TestDatabases) extends SinkSuite(databa
   }
 
   protected def exact(what: String, columns: String): Unit =
-    onSchema(s"$what as key tells apart what Spark does", schema, s"CREATE TABLE t ($columns)")(tellsApart(_, keyed))
+    onSchema(s"$what as key distinguishes what Spark does", schema, s"CREATE TABLE t ($columns)")(tellsApart(_, keyed))
 
-  /** Whether the server has a type that is compared as Spark compares texts. */
+  /** Whether the server has a type that compares texts as Spark does. */
   protected def makesExact: Boolean = true
 
-  if (makesExact) onSchema("a table that createTable makes tells apart what Spark does", schema) { f =>
+  if (makesExact) onSchema("a key of a table made by createTable distinguishes what Spark does", schema) { f =>
     tellsApart(f, keyed + ("createTable" -> "true"))
     f.newRun(query, keyed)
   }

@@ -13,7 +13,7 @@ final class PostgresLeastPrivilegesSuite
 final class Postgres13LeastPrivilegesSuite
     extends LeastPrivileges(new PostgresDatabases("PostgreSQL 13", PostgresServer.oldest, rights = Seq("the place")))
 
-/** The GRANTs that `docs/security.md` lists for each way of writing are enough for it. */
+/** The GRANTs that `docs/security.md` lists for each way of writing are sufficient for it. */
 abstract class LeastPrivileges(databases: TestDatabases) extends SinkSuite(databases) {
 
   private val changes =
@@ -30,8 +30,8 @@ abstract class LeastPrivileges(databases: TestDatabases) extends SinkSuite(datab
   private val handmade = LoaderRights.ledger("warehouse") :+ target
   private def by(transport: String) = "transport" -> transport
 
-  /** Several epochs, the first of which also prunes the history, and a query that takes over from another. */
-  private def enough(
+  /** Several epochs, including one that prunes the history, and a query that takes over from another. */
+  private def sufficient(
       claim: String,
       rights: Seq[String],
       made: Seq[String],
@@ -39,7 +39,7 @@ abstract class LeastPrivileges(databases: TestDatabases) extends SinkSuite(datab
       schema: StructType = rows,
       outputMode: OutputMode = OutputMode.Append,
       deleting: Boolean = false): Unit =
-    onSchema(s"the rights '${rights.mkString("' and '")}' are enough $claim", schema, made: _*) { f =>
+    onSchema(s"the rights '${rights.mkString("' and '")}' are sufficient $claim", schema, made: _*) { f =>
       f.database.execute(rights.flatMap(LoaderRights.of): _*)
       def row(op: String, id: Long, word: String): InternalRow =
         if (schema == changes) InternalRow(fromString(op), id, fromString(word)) else InternalRow(id, fromString(word))
@@ -58,43 +58,43 @@ abstract class LeastPrivileges(databases: TestDatabases) extends SinkSuite(datab
       assert(stored(99L))
     }
 
-  enough("to append inline", Seq("a ledger made beforehand", "append"), handmade, sink + by("inline"))
-  enough("to replace rows inline", Seq("a ledger made beforehand", "upsert"), handmade, keyed + by("inline"))
-  enough(
+  sufficient("to append inline", Seq("a ledger made beforehand", "append"), handmade, sink + by("inline"))
+  sufficient("to replace rows inline", Seq("a ledger made beforehand", "upsert"), handmade, keyed + by("inline"))
+  sufficient(
     "to apply changes inline",
     Seq("a ledger made beforehand", "changes"),
     handmade,
     keyed ++ Map("opColumn" -> "op", by("inline")),
     changes,
     deleting = true)
-  enough(
+  sufficient(
     "for output mode complete",
     Seq("a ledger made beforehand", "complete"),
     handmade,
     sink + by("inline"),
     outputMode = OutputMode.Complete)
-  enough(
-    "for a table of bad rows made beforehand",
+  sufficient(
+    "for a dead-letter table made beforehand",
     Seq("a ledger made beforehand", "append", "bad rows"),
     handmade :+ deadLetters,
     sink ++ Map("deadLetterTable" -> "warehouse.bad", by("inline")))
-  enough("to append staged", Seq("staging", "staged append"), Seq(target), sink + by("staged"))
-  enough("to replace rows staged", Seq("staging", "upsert"), Seq(target), keyed + by("staged"))
-  enough(
+  sufficient("to append staged", Seq("staging", "staged append"), Seq(target), sink + by("staged"))
+  sufficient("to replace rows staged", Seq("staging", "upsert"), Seq(target), keyed + by("staged"))
+  sufficient(
     "to apply changes staged",
     Seq("staging", "changes"),
     Seq(target),
     keyed ++ Map("opColumn" -> "op", by("staged")),
     changes,
     deleting = true)
-  enough("to prepare transactions", Seq("staging", "append"), Seq(target), sink + by("prepared"))
-  enough(
+  sufficient("to prepare transactions", Seq("staging", "append"), Seq(target), sink + by("prepared"))
+  sufficient(
     "to prepare transactions with all tables made beforehand",
     Seq("a ledger made beforehand", "append", "prepared transactions"),
     handmade :+ "CREATE TABLE warehouse.epochal_prepared (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL)",
     sink + by("prepared"))
-  enough(
-    "to make the target and the table of bad rows",
+  sufficient(
+    "to make the target and the dead-letter table",
     Seq("staging"),
     Nil,
     sink ++ Map("createTable" -> "true", "deadLetterTable" -> "warehouse.bad"))

@@ -19,49 +19,50 @@ final class H2LedgerDeskSuite extends LedgerDeskSuite(InProcess.H2)
 
 final class PostgresLedgerDeskSuite extends LedgerDeskSuite(Postgres) {
 
-  on("a ledger with a trigger of a stranger is not repaired", table) { f =>
+  on("a ledger with another role's trigger is not repaired", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     f.database.execute(
-      "DROP ROLE IF EXISTS stranger",
-      "CREATE ROLE stranger",
+      "DROP ROLE IF EXISTS intruder",
+      "CREATE ROLE intruder",
       "CREATE FUNCTION planted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'",
-      "ALTER FUNCTION planted() OWNER TO stranger",
+      "ALTER FUNCTION planted() OWNER TO intruder",
       "CREATE TRIGGER planted BEFORE DELETE ON epochal_ledger FOR EACH ROW EXECUTE FUNCTION planted()"
     )
     refused(Conditions.ObjectUntrusted)(LedgerDesk.change(options(f), "sink", shown(f), null))
-    f.database.execute("DROP TRIGGER planted ON epochal_ledger", "DROP FUNCTION planted()", "DROP ROLE stranger")
+    f.database.execute("DROP TRIGGER planted ON epochal_ledger", "DROP FUNCTION planted()", "DROP ROLE intruder")
   }
 }
 
 final class FlushedLedgerDeskSuite extends SinkSuite(Postgres) {
 
-  on("a sink of a real-time query is forgotten with its progress, and its run is fenced; it cannot be set", table) {
-    f =>
-      val run =
-        f.newRun(query, Map("sinkId" -> "sink", "flushInterval" -> "1h"), OutputMode.Update, TriggerMode.RealTime)
-      val factory = run
-        .newWrite()
-        .createStreamingWriterFactory(new PhysicalWriteInfo {
-          override def numPartitions(): Int = 1
-        })
-      val writer = Serialization.copy(factory).createWriter(0, 0L, 0L)
-      writer.write(f.row(0L))
-      val options = f.database.options("epochal_ledger").asJava
-      val row = new ObjectMapper().readTree(LedgerDesk.read(options)).get("sinks").get(0).get("row")
-      val shown = Seq("query_id", "generation", "run_id", "last_epoch", "offsets_hash")
-        .map(row.get(_).toString)
-        .mkString("[", ",", "]")
-      refused(Conditions.RepairUnsupported)(LedgerDesk.change(options, "sink", shown, "[3,null]"))
-      LedgerDesk.change(options, "sink", shown, null)
-      Seq("epochal_ledger", "epochal_ledger_progress", "epochal_ledger_boundary").foreach(table =>
-        assert(f.database.one(s"SELECT count(*) FROM $table") == 0L))
-      refused(Conditions.SinkFenced)(writer.commit())
-      writer.close()
-      holds(f, 0 until 0)
+  on(
+    "a sink of a real-time query is forgotten with its progress, and its run is fenced; its epoch cannot be set",
+    table) { f =>
+    val run =
+      f.newRun(query, Map("sinkId" -> "sink", "flushInterval" -> "1h"), OutputMode.Update, TriggerMode.RealTime)
+    val factory = run
+      .newWrite()
+      .createStreamingWriterFactory(new PhysicalWriteInfo {
+        override def numPartitions(): Int = 1
+      })
+    val writer = Serialization.copy(factory).createWriter(0, 0L, 0L)
+    writer.write(f.row(0L))
+    val options = f.database.options("epochal_ledger").asJava
+    val row = new ObjectMapper().readTree(LedgerDesk.read(options)).get("sinks").get(0).get("row")
+    val shown = Seq("query_id", "generation", "run_id", "last_epoch", "offsets_hash")
+      .map(row.get(_).toString)
+      .mkString("[", ",", "]")
+    refused(Conditions.RepairUnsupported)(LedgerDesk.change(options, "sink", shown, "[3,null]"))
+    LedgerDesk.change(options, "sink", shown, null)
+    Seq("epochal_ledger", "epochal_ledger_progress", "epochal_ledger_boundary").foreach(table =>
+      assert(f.database.one(s"SELECT count(*) FROM $table") == 0L))
+    refused(Conditions.SinkFenced)(writer.commit())
+    writer.close()
+    holds(f, 0 until 0)
   }
 }
 
-/** What other languages are told of a ledger, and how it is repaired (K2 to K5). */
+/** Reading and repairing a ledger from other languages (K2 to K5). */
 abstract class LedgerDeskSuite(databases: TestDatabases) extends SinkSuite(databases) {
 
   protected def options(f: JdbcSinkFixture): java.util.Map[String, String] =
@@ -77,7 +78,7 @@ abstract class LedgerDeskSuite(databases: TestDatabases) extends SinkSuite(datab
       .mkString("[", ",", "]")
   }
 
-  on("a sink is told with its row, its history and the queries that it has replaced", table) { f =>
+  on("a sink is shown with its row, its history and the queries that it has replaced", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     val append = Map("sinkId" -> "sink", "onNewQuery" -> s"append:$query")
     val run = f.newRun(otherQuery, append)
@@ -93,7 +94,7 @@ abstract class LedgerDeskSuite(databases: TestDatabases) extends SinkSuite(datab
     assert(java.time.Duration.between(updated, java.time.Instant.now).abs.toMinutes < 5)
   }
 
-  on("after a correction the run that is active is fenced, and the next one goes on from there", table) { f =>
+  on("a correction fences the active run, and the next run resumes from the corrected epoch", table) { f =>
     val run = f.newRun(query)
     (0 until 3).foreach(epoch => write(f, run, epoch.toLong, numbers(f, 10 * epoch until 10 * epoch + 10)))
     LedgerDesk.change(options(f), "sink", shown(f), """[1,null]""")
@@ -112,7 +113,7 @@ abstract class LedgerDeskSuite(databases: TestDatabases) extends SinkSuite(datab
     holds(f, 0 until 10)
   }
 
-  on("a sink that is forgotten begins anew, whichever query it is", table) { f =>
+  on("a forgotten sink starts over, with any query", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     LedgerDesk.change(options(f), "sink", shown(f), null)
@@ -134,7 +135,7 @@ abstract class LedgerDeskSuite(databases: TestDatabases) extends SinkSuite(datab
     assert(ledger(f, "last_epoch") == 1L)
   }
 
-  on("what is not there is told by name", table) { f =>
+  on("a missing ledger or sink is reported by name", table) { f =>
     refused(Conditions.LedgerNotFound)(LedgerDesk.read(options(f)))
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     refused(Conditions.SinkNotFound)(LedgerDesk.change(options(f), "other", shown(f), null))

@@ -24,7 +24,7 @@ final class HsqldbLedgerFlowsSuite extends LedgerFlows(InProcess.Hsqldb)
 
 final class PostgresLedgerFlowsSuite extends LedgerFlows(Postgres) {
 
-  on("the database's own isolation level does not matter", "CREATE TABLE unused (a INT)") { f =>
+  on("the database's own isolation level has no effect", "CREATE TABLE unused (a INT)") { f =>
     val database = f.database.one("SELECT current_database()")
     f.database.execute(s"ALTER DATABASE $database SET default_transaction_isolation = 'serializable'")
     startTogether(f)
@@ -36,12 +36,12 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
 
   private def append(over: Any) = Map("sinkId" -> "sink", "onNewQuery" -> s"append:$over")
 
-  on("the ledger tells of the last epoch, and the history of each", table) { f =>
+  on("the ledger records the last epoch, and the history every epoch", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     write(f, run, 1, numbers(f, 10 until 13))
     assert(ledger(f, "last_epoch") == 1L)
-    // A reserved word there.
+    // A reserved word in some databases.
     val rows = if (databases.isInstanceOf[MysqlDatabases]) "`rows`" else "rows"
     assert(ledger(f, rows) == 3L)
     assert(ledger(f, "total_rows") == 13L)
@@ -53,7 +53,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     assert(history.map(_.map(_.toString)) == Seq(Seq("1", "0", "10"), Seq("2", "1", "3")))
   }
 
-  on("the digest does not depend on order and partitions", table) { f =>
+  on("the digest is independent of order and partitions", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     val first = ledger(f, "digest")
@@ -74,7 +74,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 20)
   }
 
-  on("a repetition with other rows of the same offsets is counted", table) { f =>
+  on("a replay with other rows for the same offsets is counted", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     write(f, run, 0, numbers(f, 5 until 15))
@@ -83,7 +83,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     assert(run.asInstanceOf[JdbcRun].metrics("outcome") == "repeated")
   }
 
-  on("without offsets an epoch that comes again with other rows is refused, or kept if so asked", table) { f =>
+  on("without offsets a replayed epoch with other rows is refused, or skipped if the options say so", table) { f =>
     def again(run: JdbcRun, rows: Range): Unit = {
       val epoch = new Epoch(0, run.newWrite(), 1)
       epoch.commit(Seq(epoch.task(0, 0, numbers(f, rows))))
@@ -101,7 +101,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     assert(ledger(f, "query_id", query) == query)
   }
 
-  on("a query takes a sink over, and the one that returns goes on where it was", table) { f =>
+  on("a query takes a sink over, and the one that returns resumes where it was", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     write(f, f.newRun(query), 1, numbers(f, 10 until 20))
     refused(Conditions.QueryChanged)(write(f, f.newRun(otherQuery), 0, numbers(f, 20 until 30)))
@@ -120,7 +120,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     assert(ledger(f, "generation") == 5L)
   }
 
-  on("a second sink on one table is refused, unless so asked", table) { f =>
+  on("a second sink on one table is refused, unless allowed", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     val error = refused(Conditions.TargetShared)(
       write(f, f.newRun(otherQuery, Map("sinkId" -> "second")), 0, numbers(f, 10 until 20)))
@@ -131,7 +131,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 20)
   }
 
-  on("a permission that is left in a job does not serve the next lost checkpoint", table) { f =>
+  on("a permission left in a job does not apply to the next lost checkpoint", table) { f =>
     val third = "5b3c9f0e-0000-4000-8000-00000000000c"
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     val left = append(query)
@@ -142,7 +142,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 30)
   }
 
-  on("without a sink id, too, a permission does not serve the next lost checkpoint", table) { f =>
+  on("without a sink id, too, a permission does not apply to the next lost checkpoint", table) { f =>
     write(f, f.newRun(query, Map("sinkId" -> "first")), 0, numbers(f, 0 until 10))
     val left = Map("onNewQuery" -> "append:first")
     write(f, f.newRun(query + "1", left), 0, numbers(f, 10 until 20))
@@ -158,10 +158,10 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     assert(f.database.query("SELECT * FROM u").isEmpty)
   }
 
-  // The generic dialect cannot tell.
+  // The generic dialect cannot identify tables.
   private val identifies = !databases.isInstanceOf[InProcess]
 
-  if (identifies) on("a table dropped and made again is another target", table) { f =>
+  if (identifies) on("a recreated table is another target", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     val known = ledger(f, "target_oid")
     f.database.execute("DROP TABLE t", table)
@@ -174,7 +174,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     refused(Conditions.TargetChanged)(write(f, f.newRun(query, append(known)), 2, numbers(f, 20 until 30)))
   }
 
-  if (identifies) on("a table dropped and made again while a run writes is another target", table) { f =>
+  if (identifies) on("a table recreated while a run writes is another target", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     f.database.execute("DROP TABLE t", table)
@@ -182,7 +182,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 0)
   }
 
-  on("a run that was replaced is fenced, and stays so", table) { f =>
+  on("a replaced run is fenced, and stays so", table) { f =>
     val zombie = f.newRun(query)
     write(f, zombie, 0, numbers(f, 0 until 10))
     val successor = f.newRun(query)
@@ -192,7 +192,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 30)
   }
 
-  on("a claim that fails leaves nothing behind") { f =>
+  on("a failed claim leaves nothing behind") { f =>
     refused(Conditions.TableMissing)(f.newRun(query))
     val run = f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true"))
     f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, other TEXT NOT NULL)")
@@ -203,10 +203,10 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
         .contains("epochal_ledger"))
   }
 
-  // There a name that is not quoted is in upper case, and the query's columns are in lower case.
+  // Other databases fold unquoted names to upper case, while the query's columns are in lower case.
   private val ownCase = databases != InProcess.Hsqldb
 
-  if (ownCase) on("a missing table is made for the query's rows") { f =>
+  if (ownCase) on("a missing table is created for the query's rows") { f =>
     val keys = if (databases.isInstanceOf[InProcess]) Map.empty[String, String] else Map("keyColumns" -> "id")
     val options = Map("sinkId" -> "sink", "createTable" -> "true") ++ keys
     val run = f.newRun(query, options)
@@ -216,7 +216,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 15)
   }
 
-  if (ownCase) on("sinks that start at the same time make the tables once, and each gets its line")(startTogether(_))
+  if (ownCase) on("sinks that start at the same time create the tables once, and each gets its row")(startTogether(_))
 
   protected def startTogether(f: JdbcSinkFixture): Unit = {
     val runs = (0 until 6).map { n =>
@@ -245,7 +245,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     refused(Conditions.LedgerVersionUnsupported)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
   }
 
-  on("a row of the ledger that was deleted under a run is missed", table) { f =>
+  on("a ledger row that is deleted during a run is detected", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     f.database.execute("DELETE FROM epochal_ledger")
@@ -265,7 +265,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
   on("the history keeps the latest epochs only", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 1))
-    // As if a thousand epochs had been written.
+    // Simulates a thousand epochs.
     f.database.execute(
       "UPDATE epochal_ledger SET epochs = 1099, last_epoch = 1099",
       "UPDATE epochal_ledger_history SET number = 99")

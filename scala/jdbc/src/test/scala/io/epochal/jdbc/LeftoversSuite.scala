@@ -6,7 +6,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
 import io.epochal.testkit.Epoch
 
-/** Prepared transactions that a run, a ledger or a server has left to others. */
+/** Prepared transactions left behind by a run, a ledger or a server. */
 final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
 
   private val prepared = Map("sinkId" -> "sink", "transport" -> "prepared")
@@ -22,7 +22,7 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
   }
 
   Seq("inline", "auto", "staged").foreach { transport =>
-    on(s"a decided epoch is completed though the query goes on with transport=$transport", table) { f =>
+    on(s"a decided epoch is completed even if the query continues with transport=$transport", table) { f =>
       diesAfterTheDecision(f, 0, 0 until 10)
       val run = f.newRun(query, prepared + ("transport" -> transport))
       write(f, run, 0, numbers(f, 0 until 10))
@@ -33,7 +33,7 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
   }
 
   on(
-    "a task of an older run that hangs in its COPY does not keep its keys from the next run, and says why it ended",
+    "a task of an older run that hangs in its COPY does not block its keys for the next run, and reports why it ended",
     "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)") { f =>
     f.logOffsets(0, """{"epoch":0,"offsets":"same"}""")
     val hanging = f.newRun(query, prepared).newWrite().createStreamingWriterFactory(() => 1).createWriter(0, 0, 0)
@@ -45,7 +45,7 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
     } finally hanging.close()
   }
 
-  /** As the documents say to load everything again: the old ledger's transactions have no part in it. */
+  /** Deletes the ledger, as documented for a full reload: the old ledger's transactions must not take part. */
   private def startsAnew(f: JdbcSinkFixture): Unit = {
     f.database.execute("DELETE FROM t", "DELETE FROM epochal_ledger WHERE sink_id = 'sink'")
     write(f, f.newRun(otherQuery, prepared), 0, numbers(f, 0 until 10))
@@ -54,22 +54,22 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
     ()
   }
 
-  on("what was decided under a ledger that is gone is not committed under the next", table) { f =>
+  on("an epoch decided under a lost ledger is not committed under the next", table) { f =>
     diesAfterTheDecision(f, 0, 0 until 10)
     startsAnew(f)
   }
 
-  on("what was prepared under a higher generation of a ledger that is gone is rolled back", table) { f =>
+  on("transactions prepared under a higher generation of a lost ledger are rolled back", table) { f =>
     write(f, f.newRun(query, prepared), 0, numbers(f, 0 until 10))
     write(f, f.newRun(query, prepared), 1, numbers(f, 10 until 20))
     diesAfterTheDecision(f, 2, 20 until 30)
     startsAnew(f)
   }
 
-  on("a COMMIT PREPARED that a promoted replica has not got is made up for", table) { f =>
+  on("a COMMIT PREPARED that a promoted replica has missed is repeated", table) { f =>
     val run = f.newRun(query, prepared)
     write(f, run, 0, numbers(f, 0 until 10))
-    // As a replica has it that got the epoch's decision, and not the second COMMIT PREPARED.
+    // The state of a replica that received the epoch's decision, but not the second COMMIT PREPARED.
     val gid = f.database.query("SELECT gid FROM epochal_prepared ORDER BY gid").last.head
     Using.resource(f.database.connectAsSink()) { connection =>
       connection.setAutoCommit(false)
@@ -87,7 +87,7 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
     assert(preparedLeft(f) == 0L)
   }
 
-  on("what attempts that do not count have prepared does not pile up while a query runs", table) { f =>
+  on("transactions prepared by attempts that do not count do not accumulate while a query runs", table) { f =>
     val run = f.newRun(query, prepared)
     (0 until 20).foreach { n =>
       f.logOffsets(n.toLong, s"{$n}")
@@ -100,11 +100,11 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
   }
 }
 
-/** What tasks have brought to PostgreSQL, when the ledger was set back, the user changed, or the keys got another order. */
+/** Rows that tasks brought to PostgreSQL before the ledger was set back, the user changed, or the keys were reordered. */
 final class BulkLeftoversSuite extends SinkSuite(Postgres) {
 
   Seq("staged", "prepared").foreach { transport =>
-    on(s"a run that was fenced by run id removes nothing of its successor's, $transport", table) { f =>
+    on(s"a run fenced by its run id removes no rows of its successor, $transport", table) { f =>
       val options = Map("sinkId" -> "sink", "transport" -> transport)
       write(f, f.newRun(query, options), 0, numbers(f, 0 until 10))
       val zombie = f.newRun(query, options)
@@ -125,7 +125,7 @@ final class BulkLeftoversSuite extends SinkSuite(Postgres) {
   }
 
   on(
-    "a run that was fenced ends no session of the one that may write, whose generation a ledger set back made lower",
+    "a fenced run ends no session of the current run, even if that has a lower generation in a ledger that was set back",
     table) { f =>
     val options = Map("sinkId" -> "sink", "transport" -> "prepared")
     write(f, f.newRun(query, options), 0, numbers(f, 0 until 10))
@@ -145,7 +145,7 @@ final class BulkLeftoversSuite extends SinkSuite(Postgres) {
     holds(f, 0 until 50000)
   }
 
-  on("staging tables of another user are left alone", table) { f =>
+  on("another user's staging tables are left alone", table) { f =>
     val staged = Map("sinkId" -> "sink", "transport" -> "staged")
     val first = f.newRun(query, staged)
     write(f, first, 0, numbers(f, 0 until 10))
@@ -164,7 +164,7 @@ final class BulkLeftoversSuite extends SinkSuite(Postgres) {
     holds(f, 0 until 30)
   }
 
-  on("a backup that reads staging tables of another shape does not hold up a start", table) { f =>
+  on("a backup that reads staging tables of another layout does not delay a start", table) { f =>
     val staged = Map("sinkId" -> "sink", "transport" -> "staged", "lockTimeout" -> "1s", "retry.maxAttempts" -> "2")
     write(f, f.newRun(query, staged), 0, numbers(f, 0 until 10))
     f.database.execute("ALTER TABLE t ALTER COLUMN word TYPE varchar(20)")

@@ -2,15 +2,15 @@ package io.epochal.jdbc
 
 import java.nio.file.{Files, Paths}
 
-/** What the role has that the sink logs in with in the tests: the GRANTs of `docs/security.md`, each a block of SQL that begins
+/** The rights of the role that the sink logs in with in tests: the GRANTs of `docs/security.md`, each a block of SQL that begins
   * with a comment, its name.
   */
 private[jdbc] object LoaderRights {
 
-  /** For tables that are still to be made, too. */
+  /** Rights for tables that are yet to be created, too. */
   val Everything = "every mode and transport"
 
-  /** One for all databases of the server. */
+  /** The one role shared by all databases of the server. */
   val Role: String =
     """DO $$ BEGIN CREATE ROLE loader LOGIN PASSWORD 'loader';
       |EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$""".stripMargin
@@ -18,7 +18,7 @@ private[jdbc] object LoaderRights {
   def of(name: String): Seq[String] =
     blocks.getOrElse(name, throw new IllegalArgumentException(s"docs/security.md has no block of SQL '$name'"))
 
-  /** A URL with the loader's login in place of an administrator's. */
+  /** An administrator's URL with the loader's login. */
   def login(url: String): String =
     url.replaceFirst("user=[^&]*", "user=loader").replaceFirst("password=[^&]*", "password=loader")
 
@@ -32,7 +32,7 @@ private[jdbc] object LoaderRights {
       }
       .toMap
 
-  /** The statements that make the ledger's tables, in a schema. */
+  /** The statements that create the ledger's tables in a schema. */
   def ledger(schema: String): Seq[String] =
     statements(document("PROTOCOL.md").split("```sql\n")(1).takeWhile(_ != '`'))
       .filter(_.startsWith("CREATE"))

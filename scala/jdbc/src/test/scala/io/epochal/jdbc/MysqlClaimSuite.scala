@@ -21,7 +21,7 @@ final class MariadbClaimSuite extends MysqlClaims(Mariadb)
 @Slow
 final class Mysql8ClaimSuite extends MysqlClaims(Mysql8)
 
-/** A user without ALTER, as the documents allow. */
+/** A user without ALTER, which the documentation allows. */
 abstract class MysqlClaims(databases: TestDatabases) extends SinkSuite(databases) with Eventually {
 
   private def limited(f: JdbcSinkFixture): Map[String, String] = {
@@ -39,7 +39,7 @@ abstract class MysqlClaims(databases: TestDatabases) extends SinkSuite(databases
     assert(ledger(f, "target_oid") == null)
     val newer = f.newRun(query, user)
     val (claim, commit) = Using.resource(f.database.connect()) { other =>
-      // Where a claim reads after it has read the ledger.
+      // A point where a claim reads after it has read the ledger.
       execute(other, "LOCK TABLES epochal_ledger_retired WRITE")
       val claim = Future(newer.newWrite().createStreamingWriterFactory(() => 2))
       eventually(timeout(10.seconds))(

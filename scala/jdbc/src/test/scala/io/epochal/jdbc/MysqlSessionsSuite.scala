@@ -17,7 +17,7 @@ import io.epochal.jdbc.sql.Sql
 @Slow
 final class MariadbSessionsSuite extends MysqlSessionsChecks(Mariadb) with Eventually {
 
-  on("a session in its COMMIT, as one that waits for a replica, is named and not ended", table) { f =>
+  on("a session in its COMMIT, which may wait for a replica, is named and not ended", table) { f =>
     write(f, f.newRun(query, sink), 0, numbers(f, 0 until 10))
     Using.Manager { use =>
       val older = use(open(f, generation = 1, row = true))
@@ -40,7 +40,7 @@ final class MariadbSessionsSuite extends MysqlSessionsChecks(Mariadb) with Event
 @Slow
 final class Mysql8SessionsSuite extends MysqlSessionsChecks(Mysql8)
 
-/** Which session a claim that waits ends (K15): one that is proven to be of an older run of the sink, and to block it. */
+/** Which session a waiting claim ends (K15): one that provably belongs to an older run of the sink and blocks the claim. */
 abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(databases) {
 
   protected val sink: Map[String, String] =
@@ -54,18 +54,18 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
       write(f, f.newRun(query, seeing), 0, numbers(f, 0 until 10))
       Using.Manager { use =>
         val older = use(open(f, generation = 1, row = false, seeing("url")))
-        val stranger = use(f.database.connect())
-        execute(stranger, "START TRANSACTION", "UPDATE epochal_ledger SET v = v WHERE sink_id = 'sink'")
+        val unrelated = use(f.database.connect())
+        execute(unrelated, "START TRANSACTION", "UPDATE epochal_ledger SET v = v WHERE sink_id = 'sink'")
         val error = refused(Conditions.SinkBlocked)(claim(f, seeing))
-        assert(error.getMessage.contains(s"connection ${session(stranger)} "), error.getMessage)
+        assert(error.getMessage.contains(s"connection ${session(unrelated)} "), error.getMessage)
         assert(!error.getMessage.contains(s"connection ${session(older)} "), error.getMessage)
-        execute(stranger, "ROLLBACK")
+        execute(unrelated, "ROLLBACK")
         claim(f, seeing)
         assert(session(older) > 0)
       }.get
   }
 
-  on("a session of a run before the last that holds the row is ended", table) { f =>
+  on("a session from two runs ago that holds the row is ended", table) { f =>
     (0 until 3).foreach(i => write(f, f.newRun(query, sink), i.toLong, numbers(f, 10 * i until 10 * i + 10)))
     Using.resource(open(f, generation = 1, row = true)) { older =>
       claim(f, sink)
@@ -74,7 +74,7 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
     holds(f, 0 until 30)
   }
 
-  on("of many sessions of an older run the one that holds the row is ended, whichever it is", table) { f =>
+  on("of many sessions of an older run the one that holds the row is ended, in any order", table) { f =>
     write(f, f.newRun(query, sink), 0, numbers(f, 0 until 10))
     Using.Manager { use =>
       val others = (1 to 3).map(_ => use(open(f, generation = 1, row = false)))
@@ -85,16 +85,16 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
     }.get
   }
 
-  on("a session that keeps the one waiting that blocks the claim is ended where it is an older run's", table) { f =>
+  on("an older run's session that blocks the claim indirectly is ended", table) { f =>
     write(f, f.newRun(query, sink), 0, numbers(f, 0 until 10))
     f.database.execute("ALTER TABLE t ADD PRIMARY KEY (id)")
     Using.Manager { use =>
       val older = use(open(f, generation = 1, row = false))
       execute(older, "UPDATE t SET word = 'held' WHERE id = 3")
-      val stranger = use(f.database.connect())
-      execute(stranger, "START TRANSACTION", "UPDATE epochal_ledger SET v = v WHERE sink_id = 'sink'")
+      val unrelated = use(f.database.connect())
+      execute(unrelated, "START TRANSACTION", "UPDATE epochal_ledger SET v = v WHERE sink_id = 'sink'")
       val waits = Future {
-        execute(stranger, "SET innodb_lock_wait_timeout = 60", "UPDATE t SET word = 'mine' WHERE id = 3", "ROLLBACK")
+        execute(unrelated, "SET innodb_lock_wait_timeout = 60", "UPDATE t SET word = 'mine' WHERE id = 3", "ROLLBACK")
       }
       claim(f, sink)
       assert(Try(session(older)).isFailure)
@@ -102,7 +102,7 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
     }.get
   }
 
-  on("where the user may not see locks, the older run's open transaction is ended while the claim waits", table) { f =>
+  on("for a user who may not see locks, the older run's open transaction is ended while the claim waits", table) { f =>
     val plain = user(f, "plain")
     write(f, f.newRun(query, plain), 0, numbers(f, 0 until 10))
     Using.Manager { use =>
@@ -127,10 +127,10 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
     sink + ("url" -> f.database.url.replace("user=root", s"user=$name"))
   }
 
-  /** In a transaction that is marked as one of the sink's run.
+  /** Runs statements in a transaction marked as one of the sink's run.
     *
     * @param row
-    *   whether it holds the sink's row
+    *   the transaction holds the sink's row
     */
   protected def open(f: JdbcSinkFixture, generation: Long, row: Boolean, url: String = ""): Connection = {
     val connection =

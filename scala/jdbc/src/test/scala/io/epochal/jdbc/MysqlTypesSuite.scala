@@ -14,7 +14,7 @@ final class MariadbTypesSuite extends MysqlTypes(Mariadb)
 @Slow
 final class Mysql8TypesSuite extends MysqlTypes(Mysql8)
 
-/** What MySQL keeps, and what it would change in silence if it were let. */
+/** Values that MySQL stores unchanged, and values that it would silently change. */
 abstract class MysqlTypes(databases: TestDatabases) extends SinkSuite(databases) {
 
   private def text(value: String): UTF8String = UTF8String.fromString(value)
@@ -40,7 +40,7 @@ abstract class MysqlTypes(databases: TestDatabases) extends SinkSuite(databases)
 
   private def decimal(value: String): Decimal = Decimal(BigDecimal(value), 38, 18)
 
-  onSchema("every type comes back as it was, into a table made for it", every) { f =>
+  onSchema("every type reads back unchanged from a table created for it", every) { f =>
     val rows = Seq(
       InternalRow(
         true,
@@ -148,27 +148,26 @@ abstract class MysqlTypes(databases: TestDatabases) extends SinkSuite(databases)
   refuses("BIGINT GENERATED ALWAYS AS (1)", LongType)
 
   onSchema(
-    "a text that its column's character set lacks is an error, not a question mark",
+    "a text outside its column's character set is an error, not a question mark",
     new StructType().add("id", LongType).add("word", StringType),
     "CREATE TABLE t (id BIGINT, word VARCHAR(20) CHARACTER SET latin1)") { f =>
     refused(Conditions.DatabaseError)(write(f, f.newRun(query), 0, Seq(InternalRow(1L, text("日本")))))
     holds(f, 0 until 0)
   }
 
-  on(
-    "a 0 stays a 0 in a column that counts by itself",
-    "CREATE TABLE t (id BIGINT AUTO_INCREMENT PRIMARY KEY, word TEXT)") { f =>
-    write(f, f.newRun(query), 0, numbers(f, 0 until 3))
-    holds(f, 0 until 3)
+  on("a 0 stays a 0 in an AUTO_INCREMENT column", "CREATE TABLE t (id BIGINT AUTO_INCREMENT PRIMARY KEY, word TEXT)") {
+    f =>
+      write(f, f.newRun(query), 0, numbers(f, 0 until 3))
+      holds(f, 0 until 3)
   }
 
-  on("a table of an engine without transactions is refused by its name", s"$table ENGINE=MyISAM") { f =>
+  on("a table of a non-transactional engine is refused by name", s"$table ENGINE=MyISAM") { f =>
     val error = refused(Conditions.ModeUnsupported)(f.newRun(query))
     assert(error.getMessage.contains("MyISAM") && error.getMessage.contains("ENGINE=InnoDB"))
   }
 
   on(
-    "a table's comment stays, and ALTER, OPTIMIZE and TRUNCATE do not make another table of it",
+    "a table's comment is preserved, and ALTER, OPTIMIZE and TRUNCATE keep its identity",
     s"$table COMMENT 'it''s mine'") { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     f.database.execute("ALTER TABLE t ADD COLUMN more INT", "OPTIMIZE TABLE t", "TRUNCATE TABLE t")
@@ -191,7 +190,7 @@ abstract class MysqlTypes(databases: TestDatabases) extends SinkSuite(databases)
     holds(f, 1 to 3)
   }
 
-  on("a server that has become a replica is tried again, until it is a primary", table) { f =>
+  on("a server that has become a replica is retried until it is a primary", table) { f =>
     f.database.execute(
       "DROP USER IF EXISTS plain",
       "CREATE USER plain",
@@ -210,7 +209,7 @@ abstract class MysqlTypes(databases: TestDatabases) extends SinkSuite(databases)
     holds(f, 0 until 20)
   }
 
-  test("dates and times are texts of the proleptic calendar") {
+  test("dates and times are texts in the proleptic calendar") {
     assert(insert.IsoTime.date(LocalDate.of(1500, 2, 28).toEpochDay.toInt) == "1500-02-28")
     val at = LocalDateTime.of(2026, 1, 31, 12, 30, 0, 1000).toInstant(ZoneOffset.UTC)
     assert(insert.IsoTime.timestamp(at.getEpochSecond * 1000000L + 1, "") == "2026-01-31T12:30:00.000001")

@@ -27,7 +27,7 @@ final class PostgresNulCharacterSuite extends NulCharacters(Postgres) {
     new GenericArrayData(Array[Any](text("\u0000")))
   )
 
-  onSchema("nulCharacter reaches into JSON and arrays, but never into names", json, ddl) { f =>
+  onSchema("nulCharacter applies within JSON and arrays, but never to names", json, ddl) { f =>
     Seq("strip" -> "", "replace" -> "\ufffd").zipWithIndex.foreach { case ((policy, nul), i) =>
       val run = f.newRun(s"query $i", Map("sinkId" -> policy, "nulCharacter" -> policy, "onNewQuery" -> "append:strip"))
       f.database.execute("DELETE FROM t")
@@ -47,7 +47,7 @@ final class PostgresNulCharacterSuite extends NulCharacters(Postgres) {
   }
 
   onSchema(
-    "what stands after strip or replace must fit the column",
+    "the text after strip or replace must fit the column",
     new StructType().add("id", LongType).add("a", StringType),
     "CREATE TABLE t (id BIGINT, a VARCHAR(3))") { f =>
     write(f, f.newRun(query, Map("nulCharacter" -> "strip")), 0, Seq(InternalRow(1L, text("a\u0000b\u0000c"))))
@@ -55,12 +55,12 @@ final class PostgresNulCharacterSuite extends NulCharacters(Postgres) {
   }
 }
 
-/** The character that databases cannot keep in a text. */
+/** The character that databases cannot store in a text. */
 abstract class NulCharacters(databases: TestDatabases) extends SinkSuite(databases) {
 
   protected def text(value: String): UTF8String = UTF8String.fromString(value)
 
-  on("nulCharacter says what becomes of the NUL character", table) { f =>
+  on("nulCharacter decides how the NUL character is handled", table) { f =>
     def row(n: Long) = InternalRow(n, text("\u0000é\u0000x\u0000"))
     assert(
       refused(Conditions.BadRow)(write(f, f.newRun(query), 0, Seq(row(1)))).getMessage.contains("set nulCharacter"))
@@ -71,7 +71,7 @@ abstract class NulCharacters(databases: TestDatabases) extends SinkSuite(databas
         Seq("éx", "\ufffdé\ufffdx\ufffd", "row 3"))
   }
 
-  on("broken UTF-8 stays a bad row, whatever nulCharacter says", table) { f =>
+  on("broken UTF-8 is a bad row under every nulCharacter", table) { f =>
     Seq("strip", "replace").foreach { policy =>
       refused(Conditions.BadRow)(
         write(

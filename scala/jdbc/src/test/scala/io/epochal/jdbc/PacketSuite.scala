@@ -11,7 +11,7 @@ final class MariadbPacketSuite extends Packets(Mariadb)
 @Slow
 final class Mysql8PacketSuite extends Packets(Mysql8)
 
-/** A server takes statements of `max_allowed_packet` bytes, here 16 MiB. */
+/** A server that accepts statements of `max_allowed_packet` bytes, here 16 MiB. */
 abstract class Packets(databases: TestDatabases) extends SinkSuite(databases) {
 
   private val large = "CREATE TABLE t (id BIGINT NOT NULL PRIMARY KEY, word LONGTEXT)"
@@ -19,7 +19,7 @@ abstract class Packets(databases: TestDatabases) extends SinkSuite(databases) {
   private def row(id: Int, length: Int): InternalRow = InternalRow(id.toLong, fromString("'" * length))
 
   Seq("append" -> Map.empty[String, String], "upsert" -> Map("keyColumns" -> "id")).foreach { case (mode, more) =>
-    on(s"$mode: large rows behind many small ones travel in statements that the server takes", large) { f =>
+    on(s"$mode: large rows behind many small ones are sent in statements that the server accepts", large) { f =>
       val run = f.newRun(query, Map("sinkId" -> "sink") ++ more)
       write(f, run, 0, (0 until 20000).map(row(_, 3)) ++ (20000 until 20040).map(row(_, 500000)))
       assert(f.database.one("SELECT count(*) FROM t") == 20040L)
@@ -27,7 +27,7 @@ abstract class Packets(databases: TestDatabases) extends SinkSuite(databases) {
     }
   }
 
-  on("a row that is larger than a statement may be has an error of its own, at once", large) { f =>
+  on("a row larger than a statement may be fails with its own error, at once", large) { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink"))
     val error = refused(Conditions.RowTooLarge)(write(f, run, 0, Seq(row(1, 3), row(2, 17 << 20))))
     assert(error.getMessage.contains("max_allowed_packet"))

@@ -28,11 +28,11 @@ final class PasswordSuite extends AnyFunSuite {
 
   /** Logs in as a query does before it starts. */
   private def look(more: (String, String)*): Unit = {
-    val asked = options(more: _*)
-    new Database(Dialect.of(h2).get, asked, () => ()).inspect(_ => ())
+    val checked = options(more: _*)
+    new Database(Dialect.of(h2).get, checked, () => ()).inspect(_ => ())
   }
 
-  test("the password is read from a file, without the line break at its end, anew for every connection") {
+  test("the password is read from a file for every connection, without the trailing line break") {
     val file = Files.createTempFile("epochal", "password")
     val keeper = java.sql.DriverManager.getConnection(h2, "me", secret)
     try
@@ -49,8 +49,7 @@ final class PasswordSuite extends AnyFunSuite {
     }
   }
 
-  test(
-    "a file that cannot be read and a variable that is not set are refused before the query starts, by their names") {
+  test("an unreadable file and an unset variable are refused by name before the query starts") {
     val empty = Files.createTempFile("epochal", "password")
     def place(more: (String, String)): String = refused(Conditions.SecretUnreadable)(look(more)).getMessage
     assert(
@@ -61,7 +60,7 @@ final class PasswordSuite extends AnyFunSuite {
     Files.delete(empty)
   }
 
-  test("a file that is too large for a secret, or no regular file, is refused") {
+  test("a file that is too large for a secret, or not a regular file, is refused") {
     val file = Files.writeString(Files.createTempFile("epochal", "password"), "x" * (65 << 10))
     def said(path: String): String = refused(Conditions.SecretUnreadable)(look("passwordFile" -> path)).getMessage
     assert(said(file.toString).contains("it has more than 65536 bytes"))
@@ -69,18 +68,18 @@ final class PasswordSuite extends AnyFunSuite {
     Files.delete(file)
   }
 
-  test("a variable of the driver's environment gives the password") {
+  test("a variable of the driver's environment provides the password") {
     val (name, value) = sys.env.find { case (name, value) => value.length > 5 && name.matches("[A-Z]+") }.get
     assert(Secret.InEnvironment("passwordEnv", name).read() == value)
   }
 
-  test("the password has one place only") {
+  test("the password may be set in one place only") {
     Seq("password" -> "a", "passwordFile" -> "b", "passwordEnv" -> "c")
       .combinations(2)
       .foreach(two => refused(Conditions.OptionConflict)(options(two: _*)))
   }
 
-  test("a password from a file is in no text, nor when it is read for the executors") {
+  test("a password from a file appears in no text, even after it was read for the executors") {
     val file = Files.writeString(Files.createTempFile("epochal", "password"), secret)
     val settings = options("passwordFile" -> file.toString).connection
     val said = settings.redact(new SQLException(s"wrong: $secret", "28000")).getMessage
@@ -92,7 +91,7 @@ final class PasswordSuite extends AnyFunSuite {
     assert(resolved.password.map(_.read()).contains(secret))
   }
 
-  test("tasks that log in themselves get the password as the driver has read it") {
+  test("tasks that log in themselves use the password that the driver has read") {
     val file = Files.writeString(Files.createTempFile("epochal", "password"), secret)
     val postgres =
       options("url" -> "jdbc:postgresql://127.0.0.1/x", "passwordFile" -> file.toString, "transport" -> "staged")

@@ -11,7 +11,7 @@ import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
 
-/** Arrays, with a real PostgreSQL as the judge. */
+/** Arrays, verified by a real PostgreSQL. */
 final class PostgresArraysSuite extends SinkSuite(Postgres) {
 
   private val kinds = PostgresKind.scalars
@@ -20,7 +20,7 @@ final class PostgresArraysSuite extends SinkSuite(Postgres) {
   private val ddl =
     s"CREATE TABLE t (id BIGINT, ${kinds.indices.map(i => s"c$i ${kinds(i).postgres}[]").mkString(", ")})"
 
-  onSchema("arrays of every scalar type read back as they were written, NULLs and empty ones too", schema, ddl) { f =>
+  onSchema("arrays of every scalar type read back unchanged, including NULLs and empty arrays", schema, ddl) { f =>
     val seed = Seed.random()
     info(s"seed ${seed.toBase64}")
     val arrays = kinds.map(kind =>
@@ -63,7 +63,7 @@ final class PostgresArraysSuite extends SinkSuite(Postgres) {
   private def text(value: String): UTF8String = UTF8String.fromString(value)
 
   onSchema(
-    "a large array arrives whole",
+    "a large array arrives complete",
     new StructType().add("id", LongType).add("a", ArrayType(StringType)),
     "CREATE TABLE t (id BIGINT, a TEXT[])") { f =>
     val words = (0 until 200000).map(n => text("x" * (n % 30)))
@@ -74,7 +74,7 @@ final class PostgresArraysSuite extends SinkSuite(Postgres) {
   }
 
   onSchema(
-    "an element that does not fit is a bad row that names it",
+    "an element that does not fit is a bad row that names the element",
     new StructType().add("id", LongType).add("a", ArrayType(StringType)),
     "CREATE TABLE t (id BIGINT, a VARCHAR(3)[])") { f =>
     val error = refused(Conditions.BadRow)(
@@ -83,7 +83,7 @@ final class PostgresArraysSuite extends SinkSuite(Postgres) {
   }
 
   onSchema(
-    "elements go where PostgreSQL has a type for them",
+    "elements are stored in every type that accepts them as scalars",
     new StructType()
       .add("id", LongType)
       .add("a", ArrayType(StringType))
@@ -122,7 +122,7 @@ final class PostgresArraysSuite extends SinkSuite(Postgres) {
   }
 
   onSchema(
-    "what has no home is refused before the query starts",
+    "types without a column type are refused before the query starts",
     new StructType().add("a", NullType),
     "CREATE TABLE t (a TEXT)") { f =>
     refused(Conditions.TypeUnsupported)(f.newRun(query))
@@ -135,7 +135,7 @@ final class PostgresArraysSuite extends SinkSuite(Postgres) {
   }
 
   onSchema(
-    "maps are objects, their keys as texts",
+    "maps are objects, with their keys as texts",
     new StructType().add("a", MapType(DateType, DoubleType)).add("b", MapType(StringType, StringType)),
     "CREATE TABLE t (a JSON, b JSONB)") { f =>
     val map = new ArrayBasedMapData(array(0, 1), array(Double.NaN, 1.5))

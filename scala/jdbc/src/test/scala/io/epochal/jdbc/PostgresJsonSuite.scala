@@ -50,7 +50,7 @@ final class PostgresJsonSuite extends SinkSuite(Postgres) {
       new ArrayBasedMapData(new GenericArrayData(keys.toArray[Any]), new GenericArrayData(values.toArray[Any]))
     }
 
-  /** Everything within everything. */
+  /** Every type nested in every other. */
   private val (nested, values) = struct(
     scalars ++ scalars.map(array) ++ scalars.map(map) ++
       Seq[(DataType, Gen[Any])](struct(scalars), array(struct(scalars)), map(array(array(struct(scalars.take(5)))))))
@@ -58,7 +58,7 @@ final class PostgresJsonSuite extends SinkSuite(Postgres) {
   private val schema = new StructType().add("id", LongType).add("a", nested).add("b", nested)
 
   onSchema(
-    "a nested value in json reads back by Spark's own parser as the very value, and jsonb has the same",
+    "a nested value in json is parsed by Spark to an equal value, and jsonb contains the same",
     schema,
     "CREATE TABLE t (id BIGINT, a JSON, b JSONB)") { f =>
     val seed = Seed.random()
@@ -149,7 +149,7 @@ final class PostgresJsonSuite extends SinkSuite(Postgres) {
   }
 
   onSchema(
-    "a text of many chunks arrives whole",
+    "a text of many chunks arrives complete",
     new StructType().add("id", LongType).add("a", new StructType().add("x", StringType)),
     "CREATE TABLE t (id BIGINT, a JSONB)") { f =>
     val long = UTF8String.fromString("é\"" * 2000000)

@@ -16,7 +16,7 @@ final case class PostgresKind(
     read: (ResultSet, Int) => Any,
     stored: Any => Any = identity)
 
-/** The scalar types with values of all sorts: extremes, NaN, all of Unicode but U+0000. */
+/** The scalar types with all kinds of values: extremes, NaN, all of Unicode except U+0000. */
 object PostgresKind {
 
   private def decimal(value: Any): JavaDecimal = value match {

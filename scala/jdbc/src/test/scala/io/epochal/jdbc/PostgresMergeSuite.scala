@@ -15,7 +15,7 @@ import org.scalatest.concurrent.Eventually
 import io.epochal.core.error.Conditions
 import io.epochal.jdbc.database.ConnectionPool
 
-/** How upserts go through PostgreSQL: what they leave behind, and how they wait for each other. */
+/** Upserts in PostgreSQL: what they leave behind, and how they wait for each other. */
 final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
 
   private val upsert = Map("sinkId" -> "sink", "keyColumns" -> "id")
@@ -35,7 +35,7 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
     holds(f, 0 until 106)
   }
 
-  on("a session that has no table for the rows yet, or one of another shape, makes its own", keyed) { f =>
+  on("a session without a table for the rows, or with one of another shape, creates its own", keyed) { f =>
     write(f, f.newRun(query, upsert), 0, numbers(f, 0 until 2))
     ConnectionPool.sweep(Duration.ZERO)
     write(f, f.newRun(query, upsert), 1, numbers(f, 1 until 3))
@@ -47,7 +47,7 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
     holds(f, 0 until 2)
   }
 
-  on("an error of the server's own is not taken for equal keys", keyed) { f =>
+  on("an unrelated server error is not taken for duplicate keys", keyed) { f =>
     f.database.execute(
       "CREATE FUNCTION two() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM (SELECT generate_series(1, 2)); RETURN NEW; END'",
       "CREATE TRIGGER two BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION two()")
@@ -59,7 +59,7 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
   private val schema = new StructType().add("b", LongType).add("a", IntegerType).add("word", StringType)
 
   /** @param keys
-    *   of each sink, as the user names them
+    *   of each sink, in the user's order
     */
   private def noDeadlock(claim: String, keys: Seq[String], rows: Seq[(Int, Int)], epochs: Int): Unit =
     onSchema(claim, schema, composite) { f =>
@@ -72,7 +72,7 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
             "onNewQuery" -> "append:sink0,sink1,sink2,sink3",
             "retry.maxAttempts" -> "1"))
       }
-      // One after the other: the first epoch of a sink claims.
+      // Sequentially: a sink's first epoch claims.
       def epoch(sink: Int, number: Int): Unit =
         write(
           f,
@@ -103,7 +103,7 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
 
   private val many = 12000
 
-  on("a key that another transaction adds meanwhile is replaced, among many rows too", keyed) { f =>
+  on("a key that another transaction inserts concurrently is replaced, among many rows too", keyed) { f =>
     val run = f.newRun(query, upsert)
     write(f, run, 0, numbers(f, 0 until many))
     Using.resource(f.database.connect()) { other =>
@@ -118,7 +118,7 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
     assert(f.database.one(s"SELECT word FROM t WHERE id = ${many + 5}") == s"row ${many + 5}")
   }
 
-  on("equal keys among many rows are an error, whether they are there already or not", keyed) { f =>
+  on("duplicate keys among many rows are an error, whether or not they exist in the table", keyed) { f =>
     val run = f.newRun(query, upsert)
     val rows = numbers(f, 0 until many) ++ numbers(f, 7 to 7)
     assert(refused(Conditions.DuplicateKeys)(write(f, run, 0, rows)).values("rows") == "2")
@@ -127,7 +127,7 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
     holds(f, 0 until many)
   }
 
-  on("a table with a rule takes many rows, too", keyed) { f =>
+  on("a table with a rule accepts many rows, too", keyed) { f =>
     f.database.execute("CREATE TABLE log (id BIGINT)")
     f.database.execute("CREATE RULE seen AS ON DELETE TO t DO ALSO INSERT INTO log VALUES (OLD.id)")
     val run = f.newRun(query, upsert)

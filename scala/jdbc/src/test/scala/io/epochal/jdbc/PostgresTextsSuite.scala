@@ -16,13 +16,13 @@ import io.epochal.jdbc.postgres.PostgresType
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
 import io.epochal.kit.spark.memory.BinaryRow
 
-/** Texts that go where the column's type says what they are: what we take, PostgreSQL takes, and with its own meaning. */
+/** Texts in columns of other types: every text that a task accepts, PostgreSQL accepts, with the same meaning. */
 final class PostgresTextsSuite extends SinkSuite(Postgres) {
 
   private val texts = new StructType().add("t", StringType).add("v", StringType)
   private def text(value: String): UTF8String = UTF8String.fromString(value)
 
-  /** Whether a task takes the text for a column of the type. */
+  /** Whether a task accepts the text for a column of the type. */
   private def taken(kind: String): String => Boolean = {
     val schema = new StructType().add("v", StringType)
     val column =
@@ -44,14 +44,14 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
       |BEGIN EXECUTE format('SELECT %L::%s', value, kind); RETURN true;
       |EXCEPTION WHEN OTHERS THEN RETURN false; END $$""".stripMargin
 
-  /** Changes good texts a little, and holds what we take against what the server takes.
+  /** Mutates good texts, and compares what the task accepts with what the server accepts.
     *
     * @param only
-    *   the server takes nothing more
+    *   the server accepts nothing more
     */
   private def sameAsServer(kind: String, good: Gen[String], alphabet: String, only: Boolean)(equal: String): Unit =
     onSchema(
-      s"what a task takes for $kind is what PostgreSQL takes, with the same value",
+      s"texts that a task accepts for $kind are accepted by PostgreSQL, with the same value",
       texts,
       judge,
       s"CREATE TABLE t (t TEXT, v $kind)") { f =>
@@ -154,17 +154,17 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
 
   sameAsServer("jsonb", json, "{}[]\",:01.e-\\u \u0001ntf", only = true)("v = t::jsonb")
 
-  test("limits of JSON that a server would only tell for the whole epoch") {
+  test("JSON limits for which the server would fail the whole epoch make bad rows") {
     val take = taken("jsonb")
     assert(take("[" * 1000 + "]" * 1000) && !take("[" * 1001 + "]" * 1001))
     assert(!take("1e99999999999") && !take("") && !take(" ") && take(" 1 "))
     assert(take("0e200000") && take("-0.00E+99999") && !take("0.01e200000"))
   }
 
-  /** What goes into a column of the type, and what is a bad row there. */
+  /** Texts that fit a column of the type, and texts that are bad rows. */
   private def column(kind: String, ddl: String*)(good: String*)(bad: String*): Unit =
     onSchema(
-      s"texts for $kind that are none are bad rows",
+      s"texts that are not valid for $kind are bad rows",
       new StructType().add("id", LongType).add("a", StringType),
       ddl :+ s"CREATE TABLE t (id BIGINT, a $kind)": _*) { f =>
       val run = f.newRun(query)
@@ -195,7 +195,7 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
   column("json")("""{"b": 1, "a": [1.50, "x"]}""", " [] ")("""{"a":1""", "nul", "{'a':1}", "[1,]", "\"\\u0000\"")
 
   onSchema(
-    "a domain that takes no NULL makes NULL a bad row",
+    "NULL for a NOT NULL domain is a bad row",
     new StructType().add("a", StringType),
     "CREATE DOMAIN inner_ AS TEXT NOT NULL",
     "CREATE DOMAIN outer_ AS inner_",
@@ -204,7 +204,7 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
   }
 
   onSchema(
-    "a type that only has a known type's name is not taken for it",
+    "a type that merely shares a known type's name is not mistaken for it",
     new StructType().add("a", StringType),
     "CREATE TYPE public.uuid AS (x INTEGER)",
     "CREATE TABLE t (a public.uuid)") { f =>
@@ -212,7 +212,7 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
   }
 
   on(
-    "a citext column takes texts",
+    "a citext column accepts texts",
     "CREATE EXTENSION IF NOT EXISTS citext",
     "CREATE TABLE t (id BIGINT, word CITEXT)") { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 3))

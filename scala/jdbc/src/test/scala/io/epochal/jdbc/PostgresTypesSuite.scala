@@ -12,7 +12,7 @@ import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
 
-/** What was written reads back equal, with a real PostgreSQL as the judge of our binary encoding. */
+/** Written values read back equal: a real PostgreSQL verifies our binary encoding. */
 final class PostgresTypesSuite extends SinkSuite(Postgres) {
 
   private val kinds = PostgresKind.scalars
@@ -21,7 +21,7 @@ final class PostgresTypesSuite extends SinkSuite(Postgres) {
     StructField("id", LongType) +: kinds.indices.map(i => StructField(s"c$i", kinds(i).spark)))
   private val ddl = s"CREATE TABLE t (id BIGINT, ${kinds.indices.map(i => s"c$i ${kinds(i).postgres}").mkString(", ")})"
 
-  onSchema("every type reads back as it was written", schema, ddl) { f =>
+  onSchema("every type reads back unchanged", schema, ddl) { f =>
     val seed = Seed.random()
     info(s"seed ${seed.toBase64}")
     val row = Gen.sequence[Seq[Any], Any](kinds.map(kind => Gen.frequency[Any](9 -> kind.values, 1 -> Gen.const(null))))
@@ -42,7 +42,7 @@ final class PostgresTypesSuite extends SinkSuite(Postgres) {
   }
 
   onSchema(
-    "a table made for the query has homes for its types",
+    "a table created for the query has columns for all its types",
     StructType(kinds.map(_.spark).distinct.zipWithIndex.map { case (kind, i) =>
       StructField(s"c$i", kind)
     })) { f =>
@@ -52,7 +52,7 @@ final class PostgresTypesSuite extends SinkSuite(Postgres) {
     assert(f.database.one("SELECT count(*) FROM t") == 2L)
   }
 
-  /** Values at the edge of what fits, and beyond it. */
+  /** Values at and beyond the limits of a column. */
   private def edges(kind: DataType, postgres: String)(good: Any*)(bad: Any*): Unit =
     onSchema(
       s"$kind into $postgres: what does not fit is a bad row, and nothing is rounded",
@@ -100,7 +100,7 @@ final class PostgresTypesSuite extends SinkSuite(Postgres) {
   private val intervalTable =
     "CREATE TABLE t (id BIGINT, a INTERVAL, b INTERVAL, c INTERVAL DAY TO SECOND, d INTERVAL YEAR TO MONTH)"
 
-  onSchema("intervals arrive with the very months, days and microseconds", intervals, intervalTable) { f =>
+  onSchema("intervals keep their months, days and microseconds", intervals, intervalTable) { f =>
     val value = for {
       micros <- PostgresKind.longs; months <- PostgresKind.ints; days <- Gen.choose(-1000000, 1000000);
       time <- PostgresKind.longs
@@ -127,7 +127,7 @@ final class PostgresTypesSuite extends SinkSuite(Postgres) {
   }
 
   onSchema(
-    "an interval that PostgreSQL would take for infinity is a bad row",
+    "an interval that PostgreSQL would read as infinity is a bad row",
     new StructType().add("id", LongType).add("a", CalendarIntervalType),
     "CREATE TABLE t (id BIGINT, a INTERVAL)") { f =>
     Seq(

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.{DataFrame, Row}
 import org.scalatest.tags.Slow
 
-/** What our tables give when Spark's own reader reads them. */
+/** Our tables read by Spark's own reader. */
 @Slow
 final class ReadBackSuite extends QuerySuite {
 
@@ -27,7 +27,7 @@ final class ReadBackSuite extends QuerySuite {
     "TIMESTAMP_NTZ" -> Seq("TIMESTAMP_NTZ'2026-03-29 02:30:00.123456'", "TIMESTAMP_NTZ'1900-01-01 00:00:00'")
   )
 
-  /** Whether Spark tells CHAR and VARCHAR from STRING. */
+  /** Whether Spark distinguishes CHAR and VARCHAR from STRING. */
   private val kept = "spark.sql.preserveCharVarcharTypeInfo"
 
   private def written(sql: String)(check: (DataFrame, DataFrame) => Any): Unit = {
@@ -61,7 +61,7 @@ final class ReadBackSuite extends QuerySuite {
   }
 
   scalars.foreach { case (kind, values) =>
-    test(s"$kind reads back by Spark's own reader, alone and in arrays") {
+    test(s"$kind reads back through Spark's own reader, as a scalar and in arrays") {
       val all = values :+ "NULL"
       val array = all.map(v => s"CAST($v AS $kind)").mkString("array(", ", ", ")")
       written(all.map(v => s"SELECT CAST($v AS $kind) AS a, $array AS b").mkString(" UNION ALL "))(same)

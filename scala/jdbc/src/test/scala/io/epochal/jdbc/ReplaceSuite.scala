@@ -53,7 +53,7 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
     holds(f, 0 until 20)
   }
 
-  on("a new query's first epoch replaces all rows and begins the ledger anew; its later ones add theirs", keyed) { f =>
+  on("a new query's first epoch replaces all rows and restarts the ledger; later epochs add rows", keyed) { f =>
     begun(f)
     val run = f.newRun(otherQuery, replace)
     write(f, run, 0, numbers(f, 5 until 25))
@@ -73,7 +73,7 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
     val run = f.newRun(otherQuery, replace)
     write(f, run, 0, numbers(f, 50 until 60))
     write(f, run, 0, numbers(f, 50 until 60))
-    f.database.execute("INSERT INTO t VALUES (60, 'by somebody else')")
+    f.database.execute("INSERT INTO t VALUES (60, 'by another writer')")
     write(f, f.newRun(otherQuery, replace), 0, numbers(f, 50 until 60))
     holds(f, 50 until 61)
     refused(Conditions.EpochOffsetsChanged)(
@@ -86,7 +86,7 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
   }
 
   on(
-    "a failure before the COMMIT, at any step, leaves the old rows to the old query, which goes on; then the new one replaces",
+    "a failure before the COMMIT, at any step, leaves the old rows to the old query, which continues; then the new one replaces",
     table) { f =>
     begun(f)
     steps.zipWithIndex.foreach { case (step, i) =>
@@ -104,7 +104,7 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
     holds(f, 100 until 110)
   }
 
-  on("a failure before the COMMIT, at any step, and the new query starts again: it replaces once", table) { f =>
+  on("after a failure before the COMMIT, at any step, the restarted new query replaces once", table) { f =>
     begun(f)
     steps.foreach { step =>
       val next = UUID.randomUUID.toString
@@ -119,7 +119,7 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
     }
   }
 
-  on("a failure after the COMMIT: the new rows are there, and the replay leaves them", table) { f =>
+  on("if a run fails after the COMMIT, the new rows are stored, and the replay keeps them", table) { f =>
     begun(f)
     Failpoints.arm("commit.after=fail")
     intercept[IllegalStateException](write(f, f.newRun(otherQuery, replace), 0, numbers(f, 100 until 110)))
@@ -131,41 +131,37 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
     holds(f, 100 until 120)
   }
 
-  on("a lost acknowledgement of the COMMIT is found out, also where the old query's first epoch was the same", table) {
+  on("a lost response to the COMMIT is resolved, also if the old query's first epoch was the same", table) { f =>
+    write(f, f.newRun(query, replace), 0, numbers(f, 0 until 10))
+    f.database.execute("INSERT INTO t VALUES (99, 'by another writer')")
+    Failpoints.arm("commit.before=disconnect@1;commit.after=disconnect@1")
+    val run = f.newRun(otherQuery, replace)
+    write(f, run, 0, numbers(f, 0 until 10))
+    Failpoints.disarm()
+    assert(ledger(f, "query_id") == otherQuery && run.metrics("retries") == "2")
+    holds(f, 0 until 10)
+  }
+
+  on("of two queries that replace each other, the last to commit its first epoch before it was fenced wins", table) {
     f =>
-      write(f, f.newRun(query, replace), 0, numbers(f, 0 until 10))
-      f.database.execute("INSERT INTO t VALUES (99, 'by somebody else')")
-      Failpoints.arm("commit.before=disconnect@1;commit.after=disconnect@1")
-      val run = f.newRun(otherQuery, replace)
-      write(f, run, 0, numbers(f, 0 until 10))
-      Failpoints.disarm()
-      assert(ledger(f, "query_id") == otherQuery && run.metrics("retries") == "2")
-      holds(f, 0 until 10)
+      begun(f)
+      val old = f.newRun(query, replace)
+      write(f, old, 1, numbers(f, 10 until 20))
+      val late = f.newRun(otherQuery, replace)
+      f.logOffsets(0, "{}")
+      val epoch = new Epoch(0, late.newWrite(), 1)
+      val message = epoch.task(0, 0, numbers(f, 100 until 110))
+      refused(Conditions.SinkFenced)(write(f, old, 2, numbers(f, 20 until 30)))
+      val back = f.newRun(query, replace)
+      write(f, back, 2, numbers(f, 20 until 30))
+      refused(Conditions.SinkFenced)(epoch.commit(Seq(message)))
+      holds(f, 0 until 30)
+      write(f, f.newRun(otherQuery, replace), 0, numbers(f, 100 until 110))
+      refused(Conditions.SinkFenced)(write(f, back, 3, numbers(f, 30 until 40)))
+      holds(f, 100 until 110)
   }
 
-  on(
-    "of two queries that replace each other, the one whose first epoch commits last before it was fenced stays",
-    table) { f =>
-    begun(f)
-    val old = f.newRun(query, replace)
-    write(f, old, 1, numbers(f, 10 until 20))
-    val late = f.newRun(otherQuery, replace)
-    f.logOffsets(0, "{}")
-    val epoch = new Epoch(0, late.newWrite(), 1)
-    val message = epoch.task(0, 0, numbers(f, 100 until 110))
-    refused(Conditions.SinkFenced)(write(f, old, 2, numbers(f, 20 until 30)))
-    val back = f.newRun(query, replace)
-    write(f, back, 2, numbers(f, 20 until 30))
-    refused(Conditions.SinkFenced)(epoch.commit(Seq(message)))
-    holds(f, 0 until 30)
-    write(f, f.newRun(otherQuery, replace), 0, numbers(f, 100 until 110))
-    refused(Conditions.SinkFenced)(write(f, back, 3, numbers(f, 30 until 40)))
-    holds(f, 100 until 110)
-  }
-
-  on(
-    "a query that was replaced is refused, without a word to the one that runs; and so is one with earlier epochs",
-    table) { f =>
+  on("a replaced query is refused, without a change to the current one; so is one with earlier epochs", table) { f =>
     begun(f)
     val run = f.newRun(otherQuery, replace)
     write(f, run, 0, numbers(f, 100 until 110))
@@ -200,7 +196,7 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
     holds(f, 0 until 40)
   }
 
-  on("a table that was dropped and made again is filled anew; another table is refused", table) { f =>
+  on("a recreated table is refilled; another table is refused", table) { f =>
     begun(f)
     f.database.execute("DROP TABLE t", table, "INSERT INTO t VALUES (99, 'in the new table')")
     val run = f.newRun(otherQuery, replace)
@@ -213,7 +209,7 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
       write(f, f.newRun(third, replace + ("dbtable" -> "u")), 0, numbers(f, 0 until 10)))
   }
 
-  on("output mode complete, and a batch", table) { f =>
+  on("output mode complete replaces the rows with each epoch, and a batch is refused", table) { f =>
     begun(f)
     val run = f.newRun(otherQuery, replace, OutputMode.Complete)
     write(f, run, 0, numbers(f, 100 until 110))
@@ -223,8 +219,8 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
     refused(Conditions.ModeUnsupported)(batch.createBatchWriterFactory(() => 1))
   }
 
-  // The generic dialect has no keys.
-  if (!databases.isInstanceOf[InProcess]) on("rows with keys", keyed) { f =>
+  // The generic dialect does not support keys.
+  if (!databases.isInstanceOf[InProcess]) on("keyed rows are replaced", keyed) { f =>
     val upsert = replace + ("keyColumns" -> "id")
     write(f, f.newRun(query, upsert), 0, numbers(f, 0 until 20))
     val run = f.newRun(otherQuery, upsert)

@@ -21,7 +21,7 @@ final class Mysql8RowFilesSuite extends RowFilesChecks(Mysql8)
 @Slow
 final class H2RowFilesSuite extends RowFilesChecks(InProcess.H2)
 
-/** Epochs that are larger than what may travel in messages, where the database has no staging. */
+/** Epochs that exceed what messages may hold, on databases without staging. */
 abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databases) {
 
   private val small = Map("sinkId" -> "sink", "inlineMaxBytes" -> "2k")
@@ -38,7 +38,7 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
     (now, now.task(0, 0, numbers(f, rows)).asInstanceOf[FileMessage])
   }
 
-  on("tasks with more rows than their share put them into files, which are gone after the epoch", table) { f =>
+  on("tasks with more rows than their share write files, which are gone after the epoch", table) { f =>
     val run = f.newRun(query, small)
     write(f, run, 0, numbers(f, 0 until 10))
     assert(run.metrics("transport") == "inline" && files(f).isEmpty)
@@ -55,7 +55,7 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
     assert(f.database.query("SELECT word FROM t ORDER BY id").map(_.head) == (0 until 5005).map(n => s"row $n"))
   }
 
-  on("a load that is tried again reads the files again", table) { f =>
+  on("a retried load reads the files again", table) { f =>
     val run = f.newRun(query, small)
     val (epoch, message) = task(f, run, 0, 0 until 2000)
     Failpoints.arm("rows.loaded=disconnect@1")
@@ -77,7 +77,7 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
   }
 
   on(
-    "a file that was changed, or that the driver does not see, fails its epoch by name, and nothing of it is kept",
+    "a file that was altered, or that the driver does not see, fails its epoch by name, and none of its rows are kept",
     table) { f =>
     val run = f.newRun(query, small)
     val (changed, first) = task(f, run, 0, 0 until 2000)
@@ -98,7 +98,7 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
   }
 
   on(
-    "two sinks of one query id, as a copied checkpoint has it, leave each other's files",
+    "two sinks of one query id, as in a copied checkpoint, leave each other's files alone",
     table,
     "CREATE TABLE u (id BIGINT NOT NULL, word TEXT)") { f =>
     val (epoch, message) = task(f, f.newRun(query, small), 0, 0 until 2000)
@@ -109,12 +109,12 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
     holds(f, 0 until 2000)
   }
 
-  on("with spillDirectory the files are there, for a batch too", table) { f =>
-    val elsewhere = Files.createTempDirectory("epochal-spill")
+  on("with spillDirectory the files are in that directory, for a batch too", table) { f =>
+    val directory = Files.createTempDirectory("epochal-spill")
     try {
-      val there = Map("inlineMaxBytes" -> "2k", "spillDirectory" -> elsewhere.toString)
-      write(f, f.newRun(query, there + ("sinkId" -> "sink")), 0, numbers(f, 0 until 2000))
-      val batch = f.newRun(query, there).newBatchWrite()
+      val spilling = Map("inlineMaxBytes" -> "2k", "spillDirectory" -> directory.toString)
+      write(f, f.newRun(query, spilling + ("sinkId" -> "sink")), 0, numbers(f, 0 until 2000))
+      val batch = f.newRun(query, spilling).newBatchWrite()
       val factory = batch.createBatchWriterFactory(() => 1)
       val writer = factory.createWriter(0, 0)
       numbers(f, 2000 until 4000).foreach(writer.write)
@@ -123,9 +123,9 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
       batch.commit(Array(message))
       writer.close()
       assert(files(f).isEmpty)
-      val left = Using.resource(Files.walk(elsewhere))(_.iterator.asScala.filter(Files.isRegularFile(_)).toVector)
+      val left = Using.resource(Files.walk(directory))(_.iterator.asScala.filter(Files.isRegularFile(_)).toVector)
       assert(left.isEmpty)
       holds(f, 0 until 4000)
-    } finally org.apache.commons.io.FileUtils.deleteDirectory(elsewhere.toFile)
+    } finally org.apache.commons.io.FileUtils.deleteDirectory(directory.toFile)
   }
 }

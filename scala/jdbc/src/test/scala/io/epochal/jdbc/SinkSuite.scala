@@ -8,7 +8,7 @@ import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.core.failpoint.Failpoints
 import io.epochal.testkit.{Epoch, SinkRun}
 
-/** A suite over one kind of database, with the sink driven by hand: no Spark session. */
+/** A suite for one kind of database, in which tests drive the sink directly, without a Spark session. */
 abstract class SinkSuite(databases: TestDatabases) extends AnyFunSuite {
 
   protected val query = "5b3c9f0e-0000-4000-8000-00000000000a"
@@ -30,7 +30,7 @@ abstract class SinkSuite(databases: TestDatabases) extends AnyFunSuite {
       }
     }
 
-  /** A whole epoch in two partitions. */
+  /** A complete epoch in two partitions. */
   protected def write(
       fixture: JdbcSinkFixture,
       run: SinkRun,

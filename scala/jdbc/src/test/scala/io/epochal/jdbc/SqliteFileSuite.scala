@@ -17,7 +17,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.ConnectionPool
 import io.epochal.jdbc.option.JdbcOptions
 
-/** What becomes of rows when the file of a database is deleted or replaced. */
+/** Rows stay complete when a database's file is deleted or replaced. */
 final class SqliteFileSuite extends QuerySuite {
   import testImplicits._
 
@@ -25,7 +25,7 @@ final class SqliteFileSuite extends QuerySuite {
   final private class Place(val directory: Path) {
     val file: Path = directory.resolve("x.db")
 
-    /** With the files beside it, as `rm x.db*` does. */
+    /** Deletes the file and those beside it, as `rm x.db*` does. */
     def remove(): Unit = names.filter(_.startsWith("x.db")).foreach(name => Files.delete(directory.resolve(name)))
 
     def names: Seq[String] =
@@ -33,7 +33,7 @@ final class SqliteFileSuite extends QuerySuite {
 
     def key(name: String): AnyRef = Files.readAttributes(directory.resolve(name), classOf[BasicFileAttributes]).fileKey
 
-    /** Puts another database there, which has a table of its own. */
+    /** Replaces the file by another database, which has a table of its own. */
     def replace(): Unit = {
       val other = new Place(Files.createTempDirectory(directory, "other"))
       other.database().execute("CREATE TABLE mine (id BIGINT)", "INSERT INTO mine VALUES (7)")
@@ -70,7 +70,7 @@ final class SqliteFileSuite extends QuerySuite {
       .trigger(trigger)
       .start()
 
-  /** A query that runs while `change` is made between two of its epochs, and what it ends with. */
+  /** Runs a query, makes `change` between two of its epochs, and returns the error that it ends with. */
   private def ended(place: Place, checkpoint: File, path: String, rows: MemoryStream[Int] = MemoryStream[Int])(
       change: => Any): EpochalException = {
     val query = start(rows.toDF().toDF("id"), place.database(path).url, checkpoint)
@@ -87,7 +87,7 @@ final class SqliteFileSuite extends QuerySuite {
   private def pools(url: String): Int =
     ConnectionPool.count(JdbcOptions.read(Map("url" -> url, "dbtable" -> "t")).fold(throw _, identity).connection)
 
-  /** Writes so many rows, and ends. */
+  /** Writes the given number of rows, and ends. */
   private def finish(rows: Int, url: String, checkpoint: File): Unit = {
     val frame = spark.readStream
       .format("epochal-random")
@@ -99,7 +99,7 @@ final class SqliteFileSuite extends QuerySuite {
 
   Seq[(String, Place => Unit)]("was deleted" -> (_.remove()), "was replaced" -> (_.replace())).foreach {
     case (what, change) =>
-      test(s"a query with a new checkpoint writes into the file that is there: the one of the query before it $what") {
+      test(s"a query with a new checkpoint writes the current file after the previous query's file $what") {
         withPlace { (place, checkpoints) =>
           finish(500, place.database().url, new File(checkpoints, "first"))
           assert(place.ids() == (0L until 500L))
@@ -110,7 +110,7 @@ final class SqliteFileSuite extends QuerySuite {
         }
       }
 
-      test(s"a batch writes into the file that is there: the one of the batch before it $what") {
+      test(s"a batch writes the current file after the previous batch's file $what") {
         withPlace { (place, _) =>
           def write(): Unit = spark
             .range(500)
@@ -127,7 +127,7 @@ final class SqliteFileSuite extends QuerySuite {
       }
   }
 
-  test("a file that is deleted while the query runs fails the next epoch, and no other file is made") {
+  test("a file that is deleted while the query runs fails the next epoch, and no other file is created") {
     withPlace { (place, checkpoint) =>
       val error = ended(place, checkpoint, place.file.toString)(place.remove())
       assert(
@@ -136,7 +136,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("so does one that is deleted while the query has no connection open") {
+  test("a file that is deleted while the query has no connection open fails the next epoch") {
     withPlace { (place, checkpoint) =>
       val error = ended(place, checkpoint, place.file.toString) {
         ConnectionPool.sweep(java.time.Duration.ZERO)
@@ -146,7 +146,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("a file that is replaced while the query runs fails the next epoch, and the other one stays as it is") {
+  test("a file that is replaced while the query runs fails the next epoch, and the new file is unchanged") {
     withPlace { (place, checkpoint) =>
       val error = ended(place, checkpoint, place.file.toString)(place.replace())
       assert(error.values("change") == "replaced by another file")
@@ -177,25 +177,25 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("the file is known by a link, a relative path and a URI, too") {
+  test("the file is recognised through a link, a relative path and a URI") {
     Seq[Path => String](
       file => Files.createSymbolicLink(file.resolveSibling("link.db"), file).toString,
       file => Paths.get("").toAbsolutePath.relativize(file).toString,
       file => s"file:$file?cache=private",
       file => s"file://localhost${file.toString.replace("x.db", "%78.db")}"
-    ).foreach { named =>
+    ).foreach { urlOf =>
       withPlace { (place, checkpoint) =>
-        val error = ended(place, checkpoint, named(place.file))(place.remove())
+        val error = ended(place, checkpoint, urlOf(place.file))(place.remove())
         assert(error.values("change").startsWith("deleted"))
       }
       withPlace { (place, checkpoint) =>
-        val error = ended(place, checkpoint, named(place.file))(Files.delete(place.directory.resolve("x.db-wal")))
+        val error = ended(place, checkpoint, urlOf(place.file))(Files.delete(place.directory.resolve("x.db-wal")))
         assert(error.values("file") == s"${place.file}-wal")
       }
     }
   }
 
-  test("a query whose file was deleted fails, though another query has begun a new file there") {
+  test("a query whose file was deleted fails, though another query has created a new file at its path") {
     withPlace { (place, checkpoints) =>
       val rows = MemoryStream[Int]
       val first = start(rows.toDF().toDF("id"), place.database().url, new File(checkpoints, "first"))
@@ -205,13 +205,13 @@ final class SqliteFileSuite extends QuerySuite {
       finish(200, place.database().url, new File(checkpoints, "second"))
       rows.addData(4, 5, 6)
       val error = EpochalException.in(intercept[Exception](first.processAllAvailable())).get
-      // A file system may give the new file the number of the old one: then the ledger tells them apart.
+      // The file system may reuse the old file's number: then the ledger distinguishes them.
       assert(Seq(Conditions.DatabaseFileReplaced, Conditions.LedgerEmpty).contains(error.condition), error)
       assert(place.ids() == (0L until 200L))
     }
   }
 
-  test("a link that names another file while the query runs fails the next epoch") {
+  test("a link that is pointed at another file while the query runs fails the next epoch") {
     withPlace { (place, checkpoint) =>
       val other = new Place(Files.createDirectory(place.directory.resolve("other")))
       other.database().execute("CREATE TABLE mine (id BIGINT)")
@@ -226,7 +226,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("a connection serves all epochs of a query, and is closed with it: finished, stopped or failed") {
+  test("a connection is kept for all epochs of a query, and closed when it finishes, is stopped or fails") {
     withPlace { (place, checkpoints) =>
       def released(): Unit = eventually(timeout(30.seconds)) {
         assert(pools(place.database().url) == 0 && place.names == Seq("x.db"))
@@ -250,7 +250,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("a batch keeps no connection: written or failed") {
+  test("a batch closes its connection, whether it succeeds or fails") {
     withPlace { (place, _) =>
       def write(sql: String): Unit = spark
         .range(10)
@@ -267,7 +267,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("an embedded database of the generic dialect is free when its query has ended") {
+  test("an embedded database of the generic dialect is released when its query has ended") {
     withPlace { (place, checkpoints) =>
       val url = s"jdbc:h2:${place.directory}/x;DATABASE_TO_LOWER=TRUE;CASE_INSENSITIVE_IDENTIFIERS=TRUE"
       Seq("first", "second").foreach { name =>

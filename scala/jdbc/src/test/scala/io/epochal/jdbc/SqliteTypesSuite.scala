@@ -151,7 +151,7 @@ final class SqliteTypesSuite extends SinkSuite(Sqlite) {
   }
 
   onSchema(
-    "rows of many chunks and batches arrive whole",
+    "rows of many chunks and batches arrive complete",
     new StructType().add("id", LongType).add("word", StringType)) { f =>
     val rows = (0 until 20001).map(n => InternalRow(n.toLong, UTF8String.fromString("x" * (n % 977))))
     write(f, f.newRun(query, create), 0, rows)
@@ -160,20 +160,18 @@ final class SqliteTypesSuite extends SinkSuite(Sqlite) {
   }
 
   onSchema(
-    "a decimal kept as text cannot order rows",
+    "a decimal stored as text cannot order rows",
     new StructType().add("id", LongType).add("a", DecimalType(20, 2)),
     "CREATE TABLE t (id BIGINT PRIMARY KEY, a TEXT)") { f =>
     refused(Conditions.ModeUnsupported)(f.newRun(query, Map("keyColumns" -> "id", "orderColumn" -> "a")))
   }
 
-  on(
-    "a NULL for the column that is the row's number is a bad row",
-    "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)") { f =>
+  on("a NULL for the alias of the rowid is a bad row", "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)") { f =>
     val run = f.newRun(query)
     assert(refused(Conditions.BadRow)(write(f, run, 0, Seq(InternalRow(null, null)))).values("column") == "id")
   }
 
-  on("VACUUM does not make another table of it", table) { f =>
+  on("VACUUM keeps the table's identity", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     f.database.execute("CREATE TABLE before_it (a)", "DROP TABLE before_it", "VACUUM")
     write(f, f.newRun(query), 1, numbers(f, 10 until 20))
@@ -185,7 +183,7 @@ final class SqliteTypesSuite extends SinkSuite(Sqlite) {
     assert(f.database.one("PRAGMA journal_mode") == "wal")
   }
 
-  test("a database in memory, and a directory that does not exist, are refused") {
+  test("an in-memory database, and a missing directory, are refused") {
     def open(url: String): Unit = {
       val options =
         JdbcOptions.read(Map("url" -> url, "dbtable" -> "t", "createTable" -> "true")).fold(throw _, identity)
@@ -202,7 +200,7 @@ final class SqliteTypesSuite extends SinkSuite(Sqlite) {
     open("jdbc:sqlite:relative.db")
   }
 
-  on("a file that does not exist yet is not made by a refused query") { f =>
+  on("a refused query does not create a missing file") { f =>
     refused(Conditions.TableMissing)(f.newRun(query))
     assert(!java.nio.file.Files.exists(java.nio.file.Paths.get(f.database.url.stripPrefix("jdbc:sqlite:"))))
     f.database.execute("CREATE TABLE t (a)")

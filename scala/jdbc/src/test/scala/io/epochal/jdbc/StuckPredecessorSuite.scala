@@ -22,10 +22,10 @@ final class MariadbStuckPredecessorSuite extends StuckPredecessor(Mariadb, InMid
 @Slow
 final class Mysql8StuckPredecessorSuite extends StuckPredecessor(Mysql8, InMiddle.ofMysql)
 
-/** How a test knows that a statement is under way.
+/** How a test detects that a statement is running.
   *
   * @param slow
-  *   makes an INSERT of rows from 10 on take its time
+  *   slows down an INSERT of rows from 10 on
   */
 final case class InMiddle(slow: Seq[String], loading: String, merging: String, drop: String)
 
@@ -50,12 +50,12 @@ object InMiddle {
   )
 }
 
-/** A driver that dies or is frozen in the middle of a statement, its successor, and other sinks beside them (K15). */
+/** A driver that dies or freezes during a statement, its successor, and unrelated sinks (K15). */
 abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
     extends SinkSuite(databases)
     with Eventually {
 
-  // With it a claim looks after 2 s for whom it waits; by default after 10 s.
+  // With it a claim checks for blockers after 2 s; by default after 10 s.
   private val timeouts =
     if (Examples.isFull) Nil else Seq("lockTimeout" -> "6s")
   private val sink = ("sinkId" -> "sink") +: timeouts
@@ -107,15 +107,15 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
     holds(f, 0 until 110)
   }
 
-  on("a claim that waits delays no other sink, and its error names whom it waits for, who is not ended", table) { f =>
+  on("a waiting claim delays no other sink, and its error names the blocking session, which is not ended", table) { f =>
     f.database.execute(
       "CREATE TABLE other (id BIGINT NOT NULL, word TEXT)",
       "CREATE TABLE third (id BIGINT NOT NULL, word TEXT)")
     val short = Map("sinkId" -> "sink", "lockTimeout" -> "3s", "retry.maxAttempts" -> "2")
     write(f, f.newRun(query, short), 0, numbers(f, 0 until 10))
-    Using.resource(f.database.connect()) { stranger =>
-      stranger.setAutoCommit(false)
-      execute(stranger, "UPDATE epochal_ledger SET v = v WHERE sink_id = 'sink'")
+    Using.resource(f.database.connect()) { unrelated =>
+      unrelated.setAutoCommit(false)
+      execute(unrelated, "UPDATE epochal_ledger SET v = v WHERE sink_id = 'sink'")
       val stuck = Future(f.newRun(query, short).newWrite().createStreamingWriterFactory(() => 1))
       Seq("other", "third").foreach { name =>
         val healthy = f.newRun(otherQuery, Map("sinkId" -> name, "dbtable" -> name))
@@ -125,12 +125,12 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
       Await.ready(stuck, 60.seconds)
       val error = stuck.value.get.failed.get.asInstanceOf[EpochalException]
       assert(error.condition.name == Conditions.SinkBlocked.name, error.getMessage)
-      assert(error.getMessage.contains(s" ${session(stranger)} "), error.getMessage)
-      stranger.rollback()
+      assert(error.getMessage.contains(s" ${session(unrelated)} "), error.getMessage)
+      unrelated.rollback()
     }
   }
 
-  on("sinks that start at the same moment in an empty database all start, and make one ledger") { f =>
+  on("sinks that start at the same moment in an empty database all start, and create one ledger") { f =>
     val sinks = (0 until 8).toList.map(i => s"sink$i")
     val all = Future.traverse(sinks.zipWithIndex) { case (sink, i) =>
       val options = Map(
@@ -149,7 +149,7 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
 
   /** Waits until the writer has committed epoch 0, and shows the sign in its next. */
   private def during(f: JdbcSinkFixture, writer: StuckWriter, sign: String): Unit =
-    eventually(timeout(90.seconds), interval(150.millis)) { // InnoDB's lists are read anew only after a pause of 100 ms
+    eventually(timeout(90.seconds), interval(150.millis)) { // InnoDB refreshes its lists only after a pause of 100 ms
       assert(writer.isAlive, writer.output)
       assert(f.database.query("SELECT last_epoch FROM epochal_ledger WHERE last_epoch = 0").nonEmpty)
       assert(f.database.query(sign).nonEmpty)

@@ -10,8 +10,8 @@ import scala.util.Try
 import io.epochal.core.error.EpochalException
 import io.epochal.testkit.Epoch
 
-/** A writer in a process of its own, that a test can kill and freeze. It writes epoch 0 and then, in one transaction, epoch
-  * 1; when it ends it prints what came of that: `written`, or the name of the error's condition.
+/** A writer in a separate process, which a test can kill and freeze. It writes epoch 0 and then, in one transaction, epoch
+  * 1; at its end it prints the outcome: `written`, or the name of the error's condition.
   *
   * Arguments: URL, query, rows of epoch 1, then options as `name=value`.
   */
@@ -43,7 +43,7 @@ object StuckWriter {
     override def close(): Unit = ()
   }
 
-  /** Starts one. */
+  /** Starts a writer. */
   def start(url: String, query: String, rows: Int, options: (String, String)*): StuckWriter = {
     val java = Paths.get(System.getProperty("java.home"), "bin", "java").toString
     val opens = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala
@@ -68,7 +68,7 @@ final class StuckWriter private (process: Process, log: Path) {
   def thaw(): Unit = signal("CONT")
   def kill(): Unit = process.destroyForcibly().waitFor(20, TimeUnit.SECONDS): Unit
 
-  /** What it printed last, once it has ended. */
+  /** The last line that it printed before its end. */
   def outcome(): String = {
     if (!process.waitFor(90, TimeUnit.SECONDS)) throw new AssertionError(s"it has not ended: $output")
     output.trim.linesIterator.toSeq.lastOption.getOrElse("")

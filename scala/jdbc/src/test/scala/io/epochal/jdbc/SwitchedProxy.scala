@@ -5,7 +5,7 @@ import java.net.{InetAddress, ServerSocket, Socket}
 
 import scala.util.Try
 
-/** A TCP proxy on this host, whose new connections lead to the port that is set at the time. */
+/** A TCP proxy on this host, whose new connections lead to the current target port. */
 final private[jdbc] class SwitchedProxy(first: Int) extends AutoCloseable {
   private val server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress)
   @volatile private var target = first
@@ -20,9 +20,9 @@ final private[jdbc] class SwitchedProxy(first: Int) extends AutoCloseable {
       .foreach(client => connect(client.get)))
 
   private def connect(client: Socket): Unit = {
-    val there = new Socket(InetAddress.getLoopbackAddress, target)
-    background(pump(client.getInputStream, there.getOutputStream))
-    background(pump(there.getInputStream, client.getOutputStream))
+    val upstream = new Socket(InetAddress.getLoopbackAddress, target)
+    background(pump(client.getInputStream, upstream.getOutputStream))
+    background(pump(upstream.getInputStream, client.getOutputStream))
   }
 
   private def pump(in: InputStream, out: OutputStream): Unit = {

@@ -20,7 +20,7 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
   private val ids = new StructType().add("id", LongType)
 
   onSchema(
-    "a name without quotes means the exact table, else the one in lower case",
+    "a name without quotes matches the exact table, or else the one in lower case",
     ids,
     "CREATE TABLE t (id BIGINT)",
     "CREATE TABLE \"Pair\" (id BIGINT)",
@@ -44,7 +44,7 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
   }
 
   onSchema(
-    "a table of another schema keeps its ledger there",
+    "a table of another schema has its ledger in that schema",
     ids,
     "CREATE SCHEMA \"odd.schema\"",
     "CREATE TABLE \"odd.schema\".\"odd\"\"table?\" (id BIGINT)") { f =>
@@ -66,7 +66,7 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
   }
 
   onSchema(
-    "narrowing is refused with the cast that would do, widening is not",
+    "narrowing is refused with the cast to use, widening is not",
     new StructType().add("a", LongType),
     "CREATE TABLE t (a INTEGER)",
     "CREATE TABLE u (a NUMERIC(20,2))") { f =>
@@ -76,7 +76,7 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
   }
 
   onSchema(
-    "an instant does not go into a timestamp without time zone by itself",
+    "an instant needs a cast to fit a timestamp without time zone",
     new StructType().add("a", TimestampType),
     "CREATE TABLE t (a TIMESTAMP)") { f =>
     assert(refused(Conditions.ColumnTypeMismatch)(f.newRun(query)).getMessage.contains("CAST(a AS TIMESTAMP_NTZ)"))
@@ -86,14 +86,14 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
     "a partition" -> Seq(
       "CREATE TABLE t (id BIGINT) PARTITION BY RANGE (id)",
       "CREATE TABLE near PARTITION OF t FOR VALUES FROM (0) TO (10) PARTITION BY RANGE (id)",
-      "CREATE FOREIGN TABLE far PARTITION OF near FOR VALUES FROM (0) TO (5) SERVER elsewhere"
+      "CREATE FOREIGN TABLE far PARTITION OF near FOR VALUES FROM (0) TO (5) SERVER remote"
     ),
     "a child" -> Seq(
       "CREATE TABLE t (id BIGINT)",
       "CREATE TABLE near () INHERITS (t)",
-      "CREATE FOREIGN TABLE far () INHERITS (near) SERVER elsewhere")
+      "CREATE FOREIGN TABLE far () INHERITS (near) SERVER remote")
   ).foreach { case (member, tables) =>
-    val server = Seq("CREATE FOREIGN DATA WRAPPER wrapper", "CREATE SERVER elsewhere FOREIGN DATA WRAPPER wrapper")
+    val server = Seq("CREATE FOREIGN DATA WRAPPER wrapper", "CREATE SERVER remote FOREIGN DATA WRAPPER wrapper")
     onSchema(
       s"$member that is a foreign table is refused by name before anything is written",
       ids,
@@ -108,13 +108,13 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
     "a foreign partition that is attached while the query runs fails its next epoch",
     ids,
     "CREATE FOREIGN DATA WRAPPER wrapper",
-    "CREATE SERVER elsewhere FOREIGN DATA WRAPPER wrapper",
+    "CREATE SERVER remote FOREIGN DATA WRAPPER wrapper",
     "CREATE TABLE t (id BIGINT) PARTITION BY RANGE (id)",
     "CREATE TABLE near PARTITION OF t FOR VALUES FROM (0) TO (10)"
   ) { f =>
     val run = f.newRun(query)
     write(f, run, 0, Seq(InternalRow(1L)))
-    f.database.execute("CREATE FOREIGN TABLE far PARTITION OF t FOR VALUES FROM (10) TO (20) SERVER elsewhere")
+    f.database.execute("CREATE FOREIGN TABLE far PARTITION OF t FOR VALUES FROM (10) TO (20) SERVER remote")
     refused(Conditions.TargetChanged)(write(f, run, 1, Seq(InternalRow(2L))))
     refused(Conditions.ModeUnsupported)(f.newRun(query))
     f.database.execute("ALTER TABLE t DETACH PARTITION far")
@@ -122,7 +122,7 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
     holds(f, 1 to 2)
   }
 
-  onSchema("only an index that can stand behind an upsert counts as a key", ids, "CREATE TABLE t (id BIGINT)") { f =>
+  onSchema("only an index that supports an upsert counts as a key", ids, "CREATE TABLE t (id BIGINT)") { f =>
     Seq(
       "CREATE UNIQUE INDEX i ON t (id) WHERE id > 5",
       "CREATE UNIQUE INDEX i ON t ((id + 1))",
@@ -136,39 +136,38 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
   }
 }
 
-/** What is refused before anything is written, by name. */
+/** Targets that are refused by name before anything is written. */
 abstract class TableChecks(databases: TestDatabases) extends SinkSuite(databases) {
 
-  on("a table that does not exist is refused, and a near one named", table) { f =>
+  on("a missing table is refused, with a similar name suggested", table) { f =>
     f.database.execute("CREATE TABLE comments (id BIGINT)")
     assert(
       refused(Conditions.TableMissing)(f.newRun(query, Map("dbtable" -> "coments"))).getMessage.contains("'comments'"))
   }
 
-  on(
-    "a column that the table does not have is refused, with those that it has",
-    "CREATE TABLE t (id BIGINT, words TEXT)") { f =>
-    assert(refused(Conditions.ColumnMissing)(f.newRun(query)).getMessage.contains("id, words"))
-  }
-
-  on("columns are found whatever their case, if only one can be meant", "CREATE TABLE t (\"Id\" BIGINT, WORD TEXT)") {
+  on("a column that the table lacks is refused, with the table's columns", "CREATE TABLE t (id BIGINT, words TEXT)") {
     f =>
-      write(f, f.newRun(query), 0, numbers(f, 0 until 2))
-      assert(f.database.one("SELECT count(*) FROM t").toString == "2")
+      assert(refused(Conditions.ColumnMissing)(f.newRun(query)).getMessage.contains("id, words"))
+  }
+
+  on("columns are matched in any case, if only one matches", "CREATE TABLE t (\"Id\" BIGINT, WORD TEXT)") { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 2))
+    assert(f.database.one("SELECT count(*) FROM t").toString == "2")
   }
 
   on(
-    "a column that must have a value is missed",
+    "a missing value for a required column is refused",
     "CREATE TABLE t (id BIGINT, word TEXT, more TEXT NOT NULL, own TEXT NOT NULL DEFAULT '')") { f =>
     assert(refused(Conditions.ColumnRequired)(f.newRun(query)).values("column") == "more")
   }
 
-  onSchema("a type without a home is refused", new StructType().add("a", NullType), "CREATE TABLE t (a TEXT)") { f =>
-    refused(Conditions.TypeUnsupported)(f.newRun(query))
+  onSchema("a type without a column type is refused", new StructType().add("a", NullType), "CREATE TABLE t (a TEXT)") {
+    f =>
+      refused(Conditions.TypeUnsupported)(f.newRun(query))
   }
 
   onSchema(
-    "a NULL for a column that must have a value is a bad row",
+    "a NULL for a required column is a bad row",
     new StructType().add("id", LongType).add("word", StringType),
     "CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL)") { f =>
     val rows = Seq(f.row(1), f.row(2), InternalRow(3L, null), f.row(4))
@@ -179,7 +178,7 @@ abstract class TableChecks(databases: TestDatabases) extends SinkSuite(databases
   }
 
   onSchema(
-    "the NUL character and broken UTF-8 are bad rows, wherever they stand",
+    "the NUL character and broken UTF-8 are bad rows, at any position",
     new StructType().add("id", LongType).add("word", StringType),
     table) { f =>
     val good =

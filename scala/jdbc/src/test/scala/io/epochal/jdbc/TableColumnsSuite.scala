@@ -15,7 +15,7 @@ final class StagedTableColumnsSuite extends TableColumns(new Owned(PostgresBy.st
 final class PostgresTableColumnsSuite extends TableColumns(new Owned(Postgres)) {
 
   onSchema(
-    "a column of another type that appears before the first epoch is noticed",
+    "a column of another type that appears before the first epoch is detected",
     wide,
     "CREATE TABLE t (id BIGINT PRIMARY KEY)") { f =>
     val run = f.newRun(query, adding)
@@ -27,13 +27,13 @@ final class PostgresTableColumnsSuite extends TableColumns(new Owned(Postgres)) 
     write(f, run, 0, Seq(row(1, "one", "1.50")))
   }
 
-  onSchema("prepared transactions write before a column can be added", wide, "CREATE TABLE t (id BIGINT)") { f =>
+  onSchema("prepared transactions cannot add columns, since they write first", wide, "CREATE TABLE t (id BIGINT)") { f =>
     refused(Conditions.ModeUnsupported)(
       f.newRun(query, Map("sinkId" -> "sink", "addColumns" -> "true", "transport" -> "prepared")))
   }
 }
 
-/** Which columns a query's rows go into: `columnMap`, `addColumns`, `updateColumns`. */
+/** Mapping of a query's columns to the table's: `columnMap`, `addColumns`, `updateColumns`. */
 abstract class TableColumns(databases: TestDatabases) extends SinkSuite(databases) {
 
   protected val wide: StructType =
@@ -48,7 +48,7 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     f.database.query("SELECT * FROM t WHERE id = (SELECT max(id) FROM t)").headOption.fold(0)(_.size)
 
   on(
-    "columns go where columnMap says, and what it names wrongly is refused with the nearest name",
+    "columns are mapped by columnMap, and a wrong name in it is refused with the nearest one",
     "CREATE TABLE t (comment_id BIGINT PRIMARY KEY, \"full text\" TEXT, word INT)") { f =>
     val map = Map("columnMap" -> "ID:comment_id, word:\"full text\"", "keyColumns" -> "id", "sinkId" -> "sink")
     val run = f.newRun(query, map)
@@ -70,7 +70,7 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     refused(Conditions.OptionInvalid)(f.newRun(query, wrong("id=comment_id")))
   }
 
-  on("a table that is made has the mapped names") { f =>
+  on("a created table has the mapped names") { f =>
     val map = Map("columnMap" -> "id:key,word:\"a \"\"word\"\"\"", "keyColumns" -> "id", "createTable" -> "true")
     write(f, f.newRun(query, map + ("sinkId" -> "sink")), 0, numbers(f, 0 until 2))
     assert(
@@ -79,7 +79,7 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
   }
 
   onSchema(
-    "columns are added with the first epoch, nullable, and older rows keep NULL",
+    "columns are added with the first epoch, as nullable, and older rows have NULL",
     wide,
     "CREATE TABLE t (id BIGINT PRIMARY KEY)") { f =>
     f.database.execute("INSERT INTO t VALUES (0)")
@@ -119,13 +119,13 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     assert(text(f, "id, word, price") == Seq("0 null null", "2 two 2.00"))
   }
 
-  onSchema("a key is never added, nor anything without addColumns", wide, "CREATE TABLE t (word TEXT)") { f =>
+  onSchema("keys are never added, nor any column without addColumns", wide, "CREATE TABLE t (word TEXT)") { f =>
     refused(Conditions.KeyNotUnique)(f.newRun(query, adding))
     refused(Conditions.ColumnMissing)(f.newRun(query, Map("sinkId" -> "sink")))
   }
 
   onSchema(
-    "updateColumns are replaced, the others keep their values",
+    "updateColumns are replaced, the other columns keep their values",
     wide,
     "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT, price NUMERIC(10,2))") { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "id", "updateColumns" -> "PRICE"))

@@ -12,17 +12,17 @@ import io.epochal.jdbc.database.ConnectionPool
 trait TestDatabase {
   def name: String
 
-  /** For the sink, with its login. */
+  /** The URL for the sink, with its login. */
   def url: String
 
-  /** Options to write there. */
+  /** Options of a sink that writes to this database. */
   def options(table: String, more: (String, String)*): Map[String, String] =
     Map("url" -> url, "dbtable" -> table, "retry.initialDelay" -> "10ms", "retry.maxDelay" -> "50ms") ++ more
 
-  /** For the test, which prepares the place and looks: with an administrator's login, where there is one. */
+  /** A connection for the test's own setup and checks: with an administrator's login, where there is one. */
   def connect(): Connection = DriverManager.getConnection(url)
 
-  /** The same with the sink's own login. */
+  /** A connection with the sink's own login. */
   final def connectAsSink(): Connection = DriverManager.getConnection(url)
 
   def execute(sql: String*): Unit = Using.resource(connect()) { connection =>
@@ -46,11 +46,11 @@ trait TestDatabase {
   def close(): Unit
 }
 
-/** Where tests get databases from; each suite runs over one kind. */
+/** A source of databases for tests; each suite runs on one kind. */
 trait TestDatabases {
   def kind: String
 
-  /** Cancels the test, saying why, where there is none. */
+  /** Cancels the test with a reason if there is no server. */
   def newDatabase(): TestDatabase
 }
 
@@ -74,17 +74,17 @@ object Postgres extends PostgresDatabases("PostgreSQL", PostgresServer.url)
 
 object Postgres13 extends PostgresDatabases("PostgreSQL 13", PostgresServer.oldest)
 
-/** Whose collation is not by bytes. */
+/** A database whose default collation does not sort by bytes. */
 object PostgresIcu
     extends PostgresDatabases(
       "PostgreSQL, ICU en-US",
       PostgresServer.icu,
       " LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0")
 
-/** The test logs in as the superuser that made the server, the sink as `loader` (see [[LoaderRights]]).
+/** The test logs in as the superuser that created the server, the sink as `loader` (see [[LoaderRights]]).
   *
   * @param rights
-  *   names of the blocks of GRANTs that the loader gets
+  *   names of the blocks of GRANTs that the loader receives
   */
 class PostgresDatabases(
     override val kind: String,
@@ -98,7 +98,7 @@ class PostgresDatabases(
     Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))
   }
 
-  /** Half the work of copying through the write-ahead log, which is the default from 15 on. */
+  /** Copies files, which is half the work of copying through the write-ahead log, the default since version 15. */
   private lazy val byFiles = Using.resource(DriverManager.getConnection(server)) { connection =>
     if (connection.getMetaData.getDatabaseMajorVersion >= 15) " STRATEGY FILE_COPY" else ""
   }
@@ -109,7 +109,7 @@ class PostgresDatabases(
     database
   }
 
-  /** What all databases begin as: empty, with the loader's rights. */
+  /** The template of all databases: empty, with the loader's rights. */
   private lazy val template = {
     val database = create(like)
     run(place(database), LoaderRights.Role +: rights.flatMap(LoaderRights.of): _*)
@@ -138,7 +138,7 @@ private object PostgresDatabases {
   val number = new AtomicInteger
 }
 
-/** The same databases, with options of a suite's own. */
+/** The same databases, with a suite's own options. */
 final class Configured(databases: TestDatabases, name: String, more: (String, String)*) extends TestDatabases {
   override val kind = s"${databases.kind}, $name"
 
@@ -155,7 +155,7 @@ final class Configured(databases: TestDatabases, name: String, more: (String, St
   }
 }
 
-/** The same databases, where tables that the test makes are the sink's own: only its owner may add columns to a table. */
+/** The same databases, where the sink's role owns tables created by the test: only the owner may add columns. */
 final class Owned(databases: TestDatabases) extends TestDatabases {
   override val kind = databases.kind
 
@@ -198,19 +198,19 @@ object Mysql8ByMariadb extends OldestMysql("MySQL 8.0 by MariaDB's driver", "jdb
 sealed abstract class MysqlDatabases(override val kind: String, server: => String) extends TestDatabases {
   private val number = new AtomicInteger
 
-  /** A type for texts in a key, and what it takes. */
+  /** A type for text keys, and the options that it requires. */
   def keyText: String
   def keyOptions: Map[String, String]
 
   override def newDatabase(): TestDatabase = {
-    val there = server
+    val serverUrl = server
     val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
-    def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(there))(connection =>
+    def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(serverUrl))(connection =>
       Using.resource(connection.createStatement())(_.execute(sql)): Unit)
     onServer(s"CREATE DATABASE $database CHARACTER SET utf8mb4")
     new TestDatabase {
       override val name = kind
-      override val url = there.replace("/?", s"/$database?")
+      override val url = serverUrl.replace("/?", s"/$database?")
 
       // As an application's user would: with InnoDB, and names in double quotes.
       override def connect(): Connection = {
@@ -228,7 +228,7 @@ sealed abstract class MysqlDatabases(override val kind: String, server: => Strin
   }
 }
 
-/** A database in this process, written by the generic dialect. */
+/** An in-process database, written by the generic dialect. */
 final class InProcess(override val kind: String, urlOf: Int => String, shutdown: String) extends TestDatabases {
   private val number = new AtomicInteger
 

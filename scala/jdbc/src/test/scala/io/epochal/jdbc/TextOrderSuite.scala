@@ -25,7 +25,7 @@ final class SqliteTextOrderSuite extends TextOrder(Sqlite) {
   sorted("an RTRIM column", "TEXT COLLATE RTRIM")
 
   onSchema(
-    "texts of a database in UTF-16 have no order that is Spark's",
+    "texts of a database in UTF-16 are not sorted as Spark sorts them, and refused",
     schema,
     "PRAGMA encoding = 'UTF-16le'",
     ddl("TEXT")) { f =>
@@ -51,25 +51,20 @@ abstract class PostgresTextOrder(databases: TestDatabases) extends TextOrder(dat
   sorted("a varchar column", "VARCHAR(50)")
   sorted("a domain's column", "label", "CREATE DOMAIN label AS text")
 
-  onSchema(
-    "a text that goes into a numeric column is not sorted as Spark sorts texts, and refused",
-    schema,
-    ddl("NUMERIC")) { f =>
+  onSchema("a text in a numeric column is not sorted as Spark sorts texts, and refused", schema, ddl("NUMERIC")) { f =>
     refused(Conditions.ModeUnsupported)(f.newRun(query, ordered))
   }
 
-  onSchema(
-    "of several changes to a key the last by the text's bytes counts",
-    schema.add("op", StringType),
-    ddl("TEXT")) { f =>
-    val run = f.newRun(query, ordered ++ Map("mode" -> "changes", "opColumn" -> "op"))
-    def row(id: Long, version: String, op: String) = InternalRow(id, fromString(version), fromString(op))
-    write(f, run, 0, Seq(row(1, "a", "d"), row(1, "B", "i"), row(2, "a", "i"), row(2, "B", "d")))
-    holds(f, 2 to 2)
+  onSchema("of several changes to a key the last by the text's bytes wins", schema.add("op", StringType), ddl("TEXT")) {
+    f =>
+      val run = f.newRun(query, ordered ++ Map("mode" -> "changes", "opColumn" -> "op"))
+      def row(id: Long, version: String, op: String) = InternalRow(id, fromString(version), fromString(op))
+      write(f, run, 0, Seq(row(1, "a", "d"), row(1, "B", "i"), row(2, "a", "i"), row(2, "B", "d")))
+      holds(f, 2 to 2)
   }
 }
 
-/** `orderColumn` on a text: the greatest is what Spark takes for it, by bytes, whatever the database's collations. */
+/** `orderColumn` on a text: the greatest by bytes wins, as in Spark, regardless of the database's collations. */
 abstract class TextOrder(databases: TestDatabases) extends SinkSuite(databases) {
   protected val schema: StructType = new StructType().add("id", LongType).add("version", StringType)
   protected val ordered: Map[String, String] = Map("sinkId" -> "sink", "keyColumns" -> "id", "orderColumn" -> "version")

@@ -8,12 +8,12 @@ final class PostgresTiesSuite extends Ties(Postgres)
 final class StagedTiesSuite extends Ties(PostgresBy.staged)
 final class SqliteTiesSuite extends Ties(Sqlite)
 
-/** Changes of one key that no order tells apart. */
+/** Changes to one key with the same order. */
 abstract class Ties(databases: TestDatabases) extends SinkSuite(databases) {
   private val schema = new StructType().add("op", StringType).add("id", LongType).add("version", IntegerType)
 
   onSchema(
-    "a row that is stored and deleted at the same place of the order has one fate, in whatever order the two come",
+    "of a store and a delete with the same order the store wins, in either sequence",
     schema,
     "CREATE TABLE t (id BIGINT PRIMARY KEY, version INT)") { f =>
     val run = f.newRun(

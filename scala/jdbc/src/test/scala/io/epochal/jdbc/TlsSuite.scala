@@ -8,15 +8,15 @@ final class PostgresTlsSuite extends TlsChecks(Postgres, "sslmode")
 @Slow
 final class MariadbTlsSuite extends TlsChecks(Mariadb, "sslMode")
 
-/** The URL's parameters for TLS, and those of `connection.*`, hold for every connection. */
+/** TLS parameters of the URL and of `connection.*` apply to every connection. */
 abstract class TlsChecks(databases: TestDatabases, parameter: String) extends SinkSuite(databases) {
 
-  on("a server that cannot prove who it is, or has no TLS, is not written to", table) { f =>
+  on("a server that cannot prove its identity, or lacks TLS, receives no rows", table) { f =>
     val before = f.newRun(query)
     write(f, before, 0, numbers(f, 0 until 10))
-    val asked =
+    val settings =
       Seq(Map("url" -> s"${f.database.url}&$parameter=verify-full"), Map(s"connection.$parameter" -> "verify-full"))
-    asked.foreach { options =>
+    settings.foreach { options =>
       val error = refused(Conditions.DatabaseUnreachable)(f.newRun(query, Map("sinkId" -> "sink") ++ options))
       assert(error.getMessage.toLowerCase(java.util.Locale.ROOT).contains("ssl"))
     }

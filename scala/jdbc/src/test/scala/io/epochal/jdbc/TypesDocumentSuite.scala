@@ -17,7 +17,7 @@ import io.epochal.jdbc.sqlite.SqliteType
 final class TypesDocumentSuite extends AnyFunSuite {
 
   private val columnTypes: Map[String, PostgresType] = {
-    val named = Map(
+    val aliases = Map(
       "boolean" -> "bool",
       "smallint" -> "int2",
       "integer" -> "int4",
@@ -54,7 +54,7 @@ final class TypesDocumentSuite extends AnyFunSuite {
       "oid",
       "public.uuid"
     ).map(n => n -> n)
-    (named ++ same).map { case (name, typname) => name -> PostgresType(typname, -1, name) } +
+    (aliases ++ same).map { case (name, typname) => name -> PostgresType(typname, -1, name) } +
       ("an enum" -> PostgresType("public.mood", -1, "mood", PostgresType.Enum(Seq("sad"))))
   }
 
@@ -88,7 +88,7 @@ final class TypesDocumentSuite extends AnyFunSuite {
 
   private def filled(name: String): String = name.replace("p,s", "6,2").replace("(p)", "(6)").replace("(n)", "(5)")
 
-  /** The columns that a row says its types go into; "as STRING" stands for those of the row of STRING. */
+  /** The column types that a row lists for its types; "as STRING" stands for those of the STRING row. */
   private def homesOf(row: Seq[String], table: Seq[Seq[String]])(plain: String => String): Set[String] = {
     val others =
       if (row(2).startsWith("as ")) homesOf(table.find(_.head == row(2).stripPrefix("as ")).get, table)(plain)
@@ -98,7 +98,7 @@ final class TypesDocumentSuite extends AnyFunSuite {
 
   private val scalars = rows("## PostgreSQL").takeWhile(!_.head.startsWith("STRUCT"))
 
-  test("each Spark type of the table gets the type that the table says, and goes where it says and nowhere else") {
+  test("each Spark type gets the documented type, and is accepted by the documented columns and no others") {
     assert(scalars.flatMap(row => sparkTypes(row.head)).size == 19)
     (scalars :+ rows("## PostgreSQL").find(_.head.startsWith("STRUCT")).get).foreach { row =>
       val homes = homesOf(row, scalars)(_.replaceFirst("\\(.*", ""))
@@ -110,7 +110,7 @@ final class TypesDocumentSuite extends AnyFunSuite {
     }
   }
 
-  test("an array goes where its elements go, and into JSON") {
+  test("arrays are accepted where their elements are, and as JSON") {
     scalars.flatMap(row => sparkTypes(row.head)).foreach { kind =>
       val array = ArrayType(kind)
       assert(PostgresType.declare(array) == PostgresType.declare(kind).map(_ + "[]"))
@@ -128,11 +128,11 @@ final class TypesDocumentSuite extends AnyFunSuite {
       }
   }
 
-  test("a type that is in no table is refused") {
+  test("an undocumented type is refused") {
     assert(PostgresType.declare(NullType).isEmpty && SqliteType.declare(NullType).isEmpty)
   }
 
-  test("SQLite stores what the table says") {
+  test("SQLite stores the documented forms") {
     val table = rows("## SQLite")
     table.init.foreach { row =>
       sparkTypes(row.head).foreach { kind =>
@@ -143,7 +143,7 @@ final class TypesDocumentSuite extends AnyFunSuite {
       assert(SqliteType.declare(kind).isEmpty))
   }
 
-  test("MySQL makes what the table says, and takes what it says and nothing else") {
+  test("MySQL creates the documented types, and accepts the documented ones and no others") {
     val table = rows("## MySQL and MariaDB")
     assert(table.flatMap(row => sparkTypes(row.head)).size == 15)
     val columns = table
@@ -163,7 +163,7 @@ final class TypesDocumentSuite extends AnyFunSuite {
 
   private def bare(sql: String): String = sql.takeWhile(_.isLetter)
 
-  test("any other database is asked for what the table says") {
+  test("other databases create and accept the documented types") {
     val table = rows("## Any other database")
     assert(table.flatMap(row => sparkTypes(row.head)).size == 15)
     table.foreach { row =>

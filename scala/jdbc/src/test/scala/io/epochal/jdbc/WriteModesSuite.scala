@@ -15,7 +15,7 @@ final class Mysql8WriteModesSuite extends WriteModes(Mysql8)
 /** Append, upsert and complete (K10). */
 abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases) {
 
-  // A TEXT cannot be a key everywhere.
+  // Not every database allows TEXT as a key.
   private def keyText: String = databases match {
     case mysql: MysqlDatabases => mysql.keyText
     case _                     => "TEXT"
@@ -48,13 +48,13 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
     assert(ledger(f, "total_rows") == 6L)
   }
 
-  onSchema("of rows with the same key in one epoch the greatest order wins, NULL last", schema, keyed) { f =>
+  onSchema("among rows with the same key in one epoch the greatest order wins, NULL last", schema, keyed) { f =>
     val rows = Seq(row(1, "a", 2, "two"), row(1, "a", 10, "ten"), row(1, "a", null, "none"), row(2, "a", null, "only"))
     write(f, f.newRun(query, ordered), 0, rows ++ rows.reverse)
     assert(stored(f) == Seq("1 a 10 ten", "2 a null only"))
   }
 
-  onSchema("rows with the same key and nothing to order them are refused", schema, keyed) { f =>
+  onSchema("rows with the same key and no order column are refused", schema, keyed) { f =>
     val rows = Seq(row(1, "a", 2, "two"), row(1, "a", 10, "ten"), row(1, "b", 1, "b"))
     val error = refused(Conditions.DuplicateKeys)(write(f, f.newRun(query, upsert), 0, rows))
     assert(error.values("rows") == "2" && error.values("columns") == "kind, id")
@@ -62,7 +62,7 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
   }
 
   onSchema(
-    "a NULL in a key column is refused: it would never be replaced",
+    "a NULL in a key column is refused: the row would never be replaced",
     schema,
     s"CREATE TABLE t (id BIGINT, kind $keyText, version INT, word TEXT, UNIQUE (id, kind))") { f =>
     val error = refused(Conditions.BadRow)(
@@ -71,7 +71,7 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
   }
 
   onSchema(
-    "rows that are all key are upserted too",
+    "rows that consist of keys only are upserted, too",
     new StructType().add("id", LongType),
     "CREATE TABLE t (id BIGINT PRIMARY KEY)") { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "id"))
@@ -81,7 +81,7 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
   }
 
   onSchema(
-    "columns that the query does not have keep their values and defaults",
+    "columns that the query lacks keep their values and defaults",
     new StructType().add("id", LongType).add("word", StringType),
     "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT, note VARCHAR(20) DEFAULT 'new')") { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "id"))
@@ -94,7 +94,7 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
         "2 two new"))
   }
 
-  onSchema("complete mode replaces the table, also by nothing", schema, keyed) { f =>
+  onSchema("complete mode replaces the table, even without rows", schema, keyed) { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink"), OutputMode.Complete)
     write(f, run, 0, Seq(row(1, "a", 1, "one"), row(2, "a", 1, "two")))
     write(f, run, 1, Seq(row(2, "a", 2, "TWO"), row(3, "a", 1, "three")))
@@ -104,7 +104,7 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
     assert(stored(f).isEmpty)
   }
 
-  onSchema("update mode needs keyColumns, and then upserts", schema, keyed) { f =>
+  onSchema("update mode requires keyColumns, and upserts", schema, keyed) { f =>
     refused(Conditions.KeyColumnsRequired)(
       write(f, f.newRun(query, Map("sinkId" -> "sink"), OutputMode.Update), 0, Seq(row(1, "a", 1, "one"))))
     val run = f.newRun(query, upsert, OutputMode.Update)

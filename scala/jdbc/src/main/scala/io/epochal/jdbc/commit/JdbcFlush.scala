@@ -12,7 +12,7 @@ import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.EncodedRows
 
-/** Stores rows of a task partition and its progress in one transaction (K12).
+/** Stores a task partition's rows and progress in one transaction (K12).
   *
   * {{{
   *   begin ── rows into the table ── progress: from → to, if it is at `from` and the run may write ── COMMIT
@@ -21,7 +21,7 @@ import io.epochal.kit.sink.row.EncodedRows
   *                       fenced, overtaken, failed, other table            lock the row: at `to` it landed, at `from` again
   * }}}
   *
-  * Each takes a connection of the pool for as long as it lasts. Prints without secrets.
+  * Each flush holds a pooled connection while it runs. `toString` contains no secrets.
   */
 final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, queryId: String) extends RowFlush {
 
@@ -30,14 +30,14 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
 
   override def applied(partition: Int): Position =
     database.inTransaction(s"the start of partition $partition", Some(run.writer)) { transaction =>
-      known(transaction.connection, partition).applied
+      lockedProgress(transaction.connection, partition).applied
     }
 
   override def flush(partition: Int, epoch: Long, rows: EncodedRows, from: Position, to: Position): Unit = {
     var inDoubt = false
     database.inTransaction(s"the flush of partition $partition in epoch $epoch", Some(run.writer)) { transaction =>
       val connection = transaction.connection
-      val landed = inDoubt && known(connection, partition).applied == to
+      val landed = inDoubt && lockedProgress(connection, partition).applied == to
       inDoubt = false
       if (!landed) {
         store(connection, epoch, rows)
@@ -61,8 +61,8 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
       case Loaded.DuplicateKeys(_) => throw new IllegalStateException("rows that are appended have no keys")
     }
 
-  /** The partition's row, locked, of a run that may write. */
-  private def known(connection: Connection, partition: Int): PartitionProgress = {
+  /** The partition's progress row, locked; fails if the run may not write any more. */
+  private def lockedProgress(connection: Connection, partition: Int): PartitionProgress = {
     val found = table.partition(connection, run.sinkId, queryId, partition)
     found
       .filter(row => row.generation == run.generation && row.runId == run.runId)
@@ -70,7 +70,7 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
   }
 
   private def refusal(connection: Connection, partition: Int, from: Position): EpochalException = {
-    val row = known(connection, partition)
+    val row = lockedProgress(connection, partition)
     row.failed match {
       case Some(reason) => Conditions.RunFailed("sinkId" -> run.sinkId, "reason" -> reason)
       case None if row.applied != from =>
@@ -100,7 +100,7 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
     throw Conditions.ProgressLost(
       "sinkId" -> run.sinkId,
       "epoch" -> epoch,
-      "reason" -> s"partition $partition had delivered ${delivered.rows} rows, of which only ${stored.rows} are stored")
+      "reason" -> s"partition $partition had delivered ${delivered.rows} rows, but only ${stored.rows} are stored")
 
   override def toString: String = s"flushes into ${options.connection.place}"
 }

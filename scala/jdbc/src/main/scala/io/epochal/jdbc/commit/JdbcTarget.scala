@@ -17,10 +17,10 @@ import io.epochal.kit.sink.row.{DeadLetter, RowFormat}
 import io.epochal.kit.sink.transport.{DriverTransport, RowFiles, Shipment, Transport}
 import io.epochal.kit.sink.{EpochOutcome, SinkProgress, SinkTarget, SinkTransaction}
 
-/** A table that a run, or a batch write, has found and bound its columns to.
+/** The target table of a run or batch write, with the query's columns bound to it.
   *
-  * What tasks have brought to the database themselves is moved by the committing transaction, or noted with the ledger row and
-  * completed after the COMMIT ([[io.epochal.jdbc.database.BulkLoad]]).
+  * Rows that tasks brought to the database themselves are moved by the committing transaction, or recorded with the ledger row
+  * and completed after the COMMIT ([[io.epochal.jdbc.database.BulkLoad]]).
   */
 final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends SinkTarget {
 
@@ -34,9 +34,9 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   override def rowFormat: RowFormat = dialect.rowFormat(bound)
 
   override def transport(tasks: Int, limit: Long, files: => Option[RowFiles]): Transport = {
-    def asked = if (database.options.transport == TransportChoice.Auto) files else None
+    def spillFiles = if (database.options.transport == TransportChoice.Auto) files else None
     database.bulk match {
-      case None       => DriverTransport.shared(tasks, limit, asked)
+      case None       => DriverTransport.shared(tasks, limit, spillFiles)
       case Some(bulk) => Transports.bulk(database, bulk, run, tasks, limit)
     }
   }
@@ -77,7 +77,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
   override def losesConnection(error: Throwable): Boolean = database.losesConnection(error)
 
-  override def couldNotAsk(error: EpochalException): Boolean = JdbcTarget.unasked(error.condition)
+  override def couldNotAsk(error: EpochalException): Boolean = JdbcTarget.connectionErrors(error.condition)
 
   override def committed(shipment: Shipment, outcome: EpochOutcome): Unit =
     if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>
@@ -122,8 +122,8 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       Failpoints.reach(Failpoint.AfterLoad)
     }
 
-    /** Whether the table is still the one, with columns of the types, that the rows were encoded for. The load holds a lock on
-      * it: this stays so until the COMMIT.
+    /** Whether the table and its column types are still those that the rows were encoded for. The load holds a lock on the table,
+      * so the answer holds until the COMMIT.
       */
     private def isUnchanged: Boolean = {
       val catalog = dialect.catalog
@@ -161,7 +161,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
 private[commit] object JdbcTarget {
 
-  /** The table was replaced or altered since the rows were encoded. */
+  /** Refusal: the table was replaced or altered since the rows were encoded. */
   def replaced(run: BulkRun): EpochalException = {
     val target = run.table.table.target
     Conditions.TargetChanged(
@@ -173,7 +173,7 @@ private[commit] object JdbcTarget {
   }
 
   /** Errors of the connection and the database. */
-  private val unasked =
+  private val connectionErrors =
     Set(
       Conditions.DatabaseError,
       Conditions.DatabaseUnreachable,
@@ -184,7 +184,7 @@ private[commit] object JdbcTarget {
 /** Loads an epoch's rows into the table and checks that all of them are stored (K13).
   *
   * @param whole
-  *   the rows are all that the table is to hold
+  *   the epoch replaces the table's contents
   */
 final private[jdbc] class Loading(database: Database, run: BulkRun, whole: Boolean) {
 
@@ -197,7 +197,7 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, whole: Boole
     AddedColumns.add(connection, dialect, options.table, bound)
     if (whole) clear(connection, epoch)
     if (shipment.stored > 0)
-      bring(connection, shipment, epoch) match {
+      loadShipment(connection, shipment, epoch) match {
         case loaded: Loaded.Rows => loaded.check(epoch, bound.table.name)
         case Loaded.DuplicateKeys(rows) =>
           throw Conditions.DuplicateKeys(
@@ -208,8 +208,8 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, whole: Boole
     bound.deadLetters.foreach(table => setAside(connection, table, shipment.deadLetters, epoch))
   }
 
-  /** What was there must be gone, as this transaction sees it: DELETE's own count says nothing of rows that a trigger or a
-    * rule kept. Rows that others have committed since it ran are deleted as well.
+  /** Deletes all rows and checks, within this transaction, that none remain: DELETE's count includes rows that a trigger or rule
+    * kept. Rows that others commit in the meantime are deleted as well.
     */
   private def clear(connection: Connection, epoch: String): Unit = {
     val table = bound.table.name
@@ -224,14 +224,14 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, whole: Boole
         "found" -> "rows are left after all were deleted")
   }
 
-  /** Whether the transaction sees no row in the table. LIMIT is not the same in all databases. */
+  /** Whether the transaction sees no row in the table. Without LIMIT, whose syntax differs between databases. */
   private def isEmpty(connection: Connection, table: String): Boolean =
     Using.resource(connection.createStatement()) { statement =>
       statement.setMaxRows(1)
       Using.resource(statement.executeQuery(s"SELECT 1 FROM $table"))(rows => !rows.next())
     }
 
-  private def bring(connection: Connection, shipment: Shipment, epoch: String): Loaded =
+  private def loadShipment(connection: Connection, shipment: Shipment, epoch: String): Loaded =
     database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
       case Some(bulk) => bulk.load(connection, run, shipment, epoch)
       case None       => dialect.load(connection, bound, shipment.rows, options.batchSize)
@@ -246,6 +246,6 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, whole: Boole
 
 private[jdbc] object Loading {
 
-  /** Attempts to empty the table while others add rows. */
+  /** Attempts to empty the table while other transactions add rows. */
   private val Clearings = 3
 }

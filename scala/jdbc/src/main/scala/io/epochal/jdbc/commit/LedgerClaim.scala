@@ -16,7 +16,7 @@ import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.database.{Blocker, BulkRun, ConnectionPool, Database, Sessions, Transaction, Trust, Writer}
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
 
-/** Claims a sink in its ledger, for one run, and finds or makes its table (K5). */
+/** Claims a sink in its ledger for one run, and finds or creates its table (K5). */
 final private[jdbc] class LedgerClaim(
     database: Database,
     schema: StructType,
@@ -32,12 +32,12 @@ final private[jdbc] class LedgerClaim(
       try
         database.inTransaction("the claim of the ledger") { transaction =>
           val connection = transaction.connection
-          val there = dialect.catalog.find(connection, database.options.table)
-          val name = there.fold(dialect.catalog.newName(connection, database.options.table))(_.name)
+          val existing = dialect.catalog.find(connection, database.options.table)
+          val name = existing.fold(dialect.catalog.newName(connection, database.options.table))(_.name)
           val ledger = new LedgerTable(dialect, Trust(name, database.options.trustedOwners), database.place)
           val watching = new ClaimWatch(database, ledger, name.schema, run, decide)
           watch = Some(watching)
-          val claimed = watching.over(connection)(claim(connection, ledger, made = there.isEmpty))
+          val claimed = watching.over(connection)(claim(connection, ledger, made = existing.isEmpty))
           transaction.commit()
           claimed
         }
@@ -54,8 +54,8 @@ final private[jdbc] class LedgerClaim(
     Claimed(row, new JdbcTarget(database, claimed))
   }
 
-  /** Locks the sink's own row first, and those of its progress, and binds the table: all can take as long as somebody else's
-    * transaction. Only then it takes the lock that other sinks' claims need too, and waits for nothing while it holds it (K15).
+  /** First locks the sink's own row and its progress, and binds the table: each step can wait for another transaction. Only
+    * then it takes the lock shared by all sinks' claims, and never waits while holding it (K15).
     */
   private def claim(connection: Connection, ledger: LedgerTable, made: Boolean): (LedgerRow, BulkRun) = {
     val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
@@ -70,14 +70,14 @@ final private[jdbc] class LedgerClaim(
     }
     ledger.create(connection)
     if (mine.isEmpty && ledger.owner(connection, run.sinkId).isDefined) throw TargetTables.overtaken
-    // Where making the table has committed the transaction, the lock on the row is gone.
+    // Creating the table may have committed the transaction and released the row's lock.
     val before = if (made && mine.isDefined) ledger.lock(connection, run.sinkId) else mine
     val target = bound.table.target
     val found = LedgerState(
       target,
       dialect.server(connection),
       before,
-      ledger.known(connection, run.sinkId, run.queryId),
+      ledger.earlier(connection, run.sinkId, run.queryId),
       ledger.others(connection, run.sinkId, target))
     val row = decide(found).fold(throw _, identity)
     ledger.claim(connection, before, row)
@@ -101,7 +101,7 @@ final private[jdbc] class LedgerClaim(
       "waited" -> database.options.lockTimeout.toString.stripPrefix("PT").toLowerCase(Locale.ROOT),
       "blockers" -> watch.blockers.map(_.description).mkString("; "))
 
-  /** Makes what is missing in a transaction of its own, where a claim's would be committed by that. */
+  /** Creates missing tables in a separate transaction, for databases where DDL would commit the claim's. */
   private def makeReady(): Unit =
     if (dialect.abilities.ddlCommits) database.inTransaction("making the tables ready") { transaction =>
       val bound = TargetTables.prepare(database, schema, transaction.connection)(())
@@ -112,14 +112,14 @@ final private[jdbc] class LedgerClaim(
     }
 }
 
-/** Finds the sessions that block a claim while it waits for a lock (K15).
+/** Finds the sessions that block a claim (K15).
   *
-  * A driver that died in a long statement, or was frozen in the middle of one, leaves a session that holds the sink's row.
-  * Such a session is ended when it is proven to be of this sink and of a generation that the claim makes an older one: its
-  * transaction is rolled back, and the run it belongs to, should it wake, is fenced. No other session is ever ended; the
-  * error names it. Nor is any for a claim that the ledger will refuse: the run that it waits for is the rightful one.
+  * A driver that died or froze during a long statement leaves a session that holds the sink's row. Such a session is ended if
+  * it provably belongs to this sink and to a generation older than the claim's: its transaction is rolled back, and its run,
+  * should it wake, is fenced. No other session is ever ended; the error names it instead. A claim that the ledger will refuse
+  * ends no session: the run that blocks it is the rightful one.
   *
-  * A claim that succeeds sooner than `grace` costs no check: a predecessor that is well gets that long to end its transaction.
+  * A claim that succeeds within `grace` costs no check: a healthy predecessor has that long to finish its transaction.
   */
 final private[jdbc] class ClaimWatch(
     database: Database,
@@ -133,10 +133,10 @@ final private[jdbc] class ClaimWatch(
   @volatile private var found = Seq.empty[Blocker]
   @volatile private var refused = Option.empty[EpochalException]
 
-  /** The blocking sessions that were seen last and could not be ended. */
+  /** The blocking sessions found by the last check that could not be ended. */
   def blockers: Seq[Blocker] = found
 
-  /** Why the ledger, as it was seen last, would refuse the claim. */
+  /** Why the ledger, as of the last check, would refuse the claim. */
   def refusal: Option[EpochalException] = refused
 
   /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
@@ -156,7 +156,7 @@ final private[jdbc] class ClaimWatch(
     while (waiting) {
       try check(sessions, session, done)
       catch {
-        case NonFatal(error) => log.warn("epochal-jdbc: whom the claim waits for cannot be seen: {}", redacted(error))
+        case NonFatal(error) => log.warn("epochal-jdbc: cannot see which sessions block the claim: {}", redacted(error))
       }
       waiting = wait(Pause)
     }
@@ -187,12 +187,12 @@ final private[jdbc] class ClaimWatch(
       }
     }
 
-  /** What the ledger would say to the claim now; None while the table is missing, of which nothing is known then. */
+  /** The ledger's current decision on the claim; None while the ledger's table is missing. */
   private def decided(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
     dialect.catalog
       .find(connection, database.options.table)
       .map { table =>
-        val known = ledger.known(connection, run.sinkId, run.queryId)
+        val known = ledger.earlier(connection, run.sinkId, run.queryId)
         val others = ledger.others(connection, run.sinkId, table.target)
         decide(LedgerState(table.target, row.server, Some(row), known, others))
       }

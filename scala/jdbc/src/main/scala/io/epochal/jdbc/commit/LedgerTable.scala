@@ -9,45 +9,45 @@ import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** Tables that the sink keeps beside its target. All methods run inside the caller's transaction.
+/** Tables that the sink keeps beside its target. All methods run in the caller's transaction.
   *
   * @param trust
-  *   whose tables they are, and who may have made them
+  *   the target whose tables they are, and who may have created them
   */
 abstract private[jdbc] class KeptTables(dialect: Dialect, protected val trust: Trust) {
   protected val words: LedgerDialect = dialect.ledger
   protected val forUpdate: Sql = Sql.raw(words.forUpdate)
   protected def now: Sql = Sql.raw(words.now)
 
-  protected def named(table: String): QualifiedName = QualifiedName(trust.target.schema, table)
-  protected def quoted(table: String): Sql = Sql.raw(words.table(named(table)))
+  protected def qualified(table: String): QualifiedName = QualifiedName(trust.target.schema, table)
+  protected def quoted(table: String): Sql = Sql.raw(words.table(qualified(table)))
 
-  /** Whether there is such a table; one that cannot be trusted is an error. */
+  /** Whether the table exists; an untrusted one is an error. */
   protected def exists(connection: Connection, table: String): Boolean =
-    dialect.catalog.exists(connection, named(table)) && {
-      dialect.checkTrusted(connection, named(table), trust, named = false)
+    dialect.catalog.exists(connection, qualified(table)) && {
+      dialect.checkTrusted(connection, qualified(table), trust, named = false)
       true
     }
 
   protected def make(connection: Connection, table: String, columns: String): Unit =
     if (!exists(connection, table))
-      Sql.create(connection, s"CREATE TABLE ${words.table(named(table))} ($columns)${words.tableOptions}")(
+      Sql.create(connection, s"CREATE TABLE ${words.table(qualified(table))} ($columns)${words.tableOptions}")(
         exists(connection, table))
 }
 
-/** The ledger's tables in the target's database and schema; `docs/PROTOCOL.md` has their columns.
+/** The ledger's tables in the target's database and schema; `docs/PROTOCOL.md` lists their columns.
   *
   *   - `epochal_ledger`: one row per sink id, the only one that decides anything
-  *   - `epochal_ledger_retired`: the rows of queries that another query has taken over from, for when they come back
+  *   - `epochal_ledger_retired`: rows of queries that were taken over from, in case they return
   *   - `epochal_ledger_history`: the latest epochs, for people
   *   - `epochal_ledger_lock`: one row that claims lock, only in databases without a better lock
   *
-  * All methods run inside the caller's transaction.
+  * All methods run in the caller's transaction.
   *
   * @param trust
-  *   whose ledger it is, and who may have made it
+  *   the target whose ledger it is, and who may have created it
   * @param place
-  *   for messages
+  *   shown in messages
   */
 final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends KeptTables(dialect, trust) {
   import LedgerTable._
@@ -59,10 +59,10 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   private val rowCount = Sql.raw(words.column("rows"))
   private val number = Sql.raw(words.column("number"))
 
-  /** What is beside the ledger of the same schema. */
+  /** The progress tables in the same schema. */
   private[jdbc] def progress: ProgressTable = new ProgressTable(dialect, trust)
 
-  /** Makes what is missing. Claims are serialized, so nobody else makes them at the same time. */
+  /** Creates missing tables. Claims are serialized, so no two create them concurrently. */
   def create(connection: Connection): Unit = {
     import words.{bigint, text, timestamp}
     val (rows, place) = (words.column("rows"), words.column("number"))
@@ -83,15 +83,15 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     )
   }
 
-  /** Makes the row that stands in for a lock of the database. */
+  /** Creates the row that claims lock in databases without a lock of their own. */
   def createLock(connection: Connection): Unit = {
     make(connection, "epochal_ledger_lock", s"id ${words.bigint} NOT NULL, PRIMARY KEY (id)")
     def exists: Boolean = sql"SELECT id FROM $claiming".query(connection)(_.getLong(1)).nonEmpty
-    val table = words.table(named("epochal_ledger_lock"))
+    val table = words.table(qualified("epochal_ledger_lock"))
     if (!exists) Sql.create(connection, s"INSERT INTO $table (id) VALUES (1)")(exists)
   }
 
-  /** Waits until no other claim goes on. */
+  /** Waits until no other claim is in progress. */
   def takeLock(connection: Connection): Unit = sql"UPDATE $claiming SET id = id".run(connection)
 
   /** The sink's row, locked until the transaction ends. */
@@ -100,13 +100,13 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     sql"SELECT * FROM $ledger WHERE sink_id = $sinkId$forUpdate".query(connection)(read).headOption
   }
 
-  /** Generation and run id of the run that may write, without a lock. */
+  /** Generation and run id of the run that may write. Takes no lock. */
   def owner(connection: Connection, sinkId: String): Option[(Long, String)] =
     sql"SELECT generation, run_id FROM $ledger WHERE sink_id = $sinkId"
       .query(connection)(rows => (rows.getLong(1), rows.getString(2)))
       .headOption
 
-  /** The error of a run that may not write any more, since another one claimed the sink. Without a lock. */
+  /** The error of a fenced run: one whose sink has since been claimed by another. Takes no lock. */
   def fenced(connection: Connection, run: BulkRun): Option[EpochalException] = {
     val current = owner(connection, run.sinkId)
     Option.when(!run.isCurrent(current))(
@@ -116,19 +116,19 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
         "current" -> current.fold("none")(_._1.toString)))
   }
 
-  /** The sink's row, without a lock; None where there is no ledger, too. */
+  /** The sink's row; None also if there is no ledger. Takes no lock. */
   def row(connection: Connection, sinkId: String): Option[LedgerRow] =
     if (exists(connection)) sql"SELECT * FROM $ledger WHERE sink_id = $sinkId".query(connection)(read).headOption
     else None
 
-  /** Whether all is there that is read and repaired by hand. */
+  /** Whether all tables exist that the repair tools read and write. */
   def isComplete(connection: Connection): Boolean =
     Seq("epochal_ledger", "epochal_ledger_retired", "epochal_ledger_history").forall(exists(connection, _))
 
-  /** Whether there is a ledger. */
+  /** Whether the ledger exists. */
   def exists(connection: Connection): Boolean = exists(connection, "epochal_ledger")
 
-  /** The last epoch that was applied, without a lock. */
+  /** The last applied epoch. Takes no lock. */
   def lastEpoch(connection: Connection, sinkId: String): Option[Long] =
     sql"SELECT last_epoch FROM $ledger WHERE sink_id = $sinkId"
       .query(connection)(Sql.long(_, "last_epoch"))
@@ -139,17 +139,17 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   def lockedOwner(connection: Connection, sinkId: String): Option[(Long, String)] =
     lock(connection, sinkId).map(row => (row.generation, row.runId))
 
-  /** What this very query had when another took the sink over from it. */
-  def known(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
+  /** The query's own row from before another query took the sink over. */
+  def earlier(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
     sql"SELECT * FROM $retired WHERE sink_id = $sinkId AND query_id = $queryId".query(connection)(read).headOption
 
-  /** Other sinks that write to the target: by its number, where it has one, since a table can be renamed. */
+  /** Other sinks on the target: matched by its table id where it has one, since a table can be renamed. */
   def others(connection: Connection, sinkId: String, target: Target): Seq[LedgerRow] = {
     val same = target.oid.fold(sql"target = ${target.name}")(oid => sql"target_oid = $oid")
     sql"SELECT * FROM $ledger WHERE $same AND sink_id <> $sinkId ORDER BY sink_id".query(connection)(read)
   }
 
-  /** Writes what a claim decided; the row of another query, which it replaces, is kept. */
+  /** Writes a claim's decision; the row of a replaced query is retired. */
   def claim(connection: Connection, before: Option[LedgerRow], row: LedgerRow): Unit = {
     before.filter(_.queryId != row.queryId).foreach(retire(connection, _))
     val last = row.last
@@ -170,7 +170,7 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     statement.run(connection)
   }
 
-  /** Makes the row that of another query and target; what it was before is kept. */
+  /** Assigns the row to another query and target; its former state is retired. */
   def takeOver(connection: Connection, before: LedgerRow, queryId: String, target: Target): Unit = {
     retire(connection, before)
     sql"""UPDATE $ledger SET query_id = $queryId, target = ${target.name}, target_oid = ${target.oid}
@@ -179,20 +179,20 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
 
   private def retire(connection: Connection, row: LedgerRow): Unit = {
     sql"DELETE FROM $retired WHERE sink_id = ${row.sinkId} AND query_id = ${row.queryId}".run(connection)
-    // By name: somebody else may have made the tables, with columns in another order.
+    // By name: tables created by hand may have their columns in another order.
     val columns =
       sql"""sink_id, v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount, epochs, total_rows,
          |generation, run_id, server_id, timeline, created_at, updated_at"""
     sql"INSERT INTO $retired ($columns) SELECT $columns FROM $ledger WHERE sink_id = ${row.sinkId}".run(connection)
   }
 
-  /** Writes the epoch that the row has applied last, provided that the table is still the one that the row names, with columns of the
-    * types that the rows were encoded for. The load holds a lock on the table: this stays so until the COMMIT.
+  /** Records the epoch as applied, provided that the table and its column types are still those that the rows were encoded for. The
+    * load holds a lock on the table, so this holds until the COMMIT.
     *
     * @param added
-    *   rows by which there are more than before; None: those of the epoch
+    *   rows added to the table on balance; None: the number of the epoch's rows
     * @return
-    *   false when it is not: the transaction must be rolled back
+    *   false if the table changed: the transaction must be rolled back
     */
   def record(
       connection: Connection,
@@ -209,13 +209,13 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
          |WHERE sink_id = ${row.sinkId} AND generation = ${row.generation} AND run_id = ${row.runId}
          |AND $same AND ${Sql.raw(dialect.catalog.shapeSql(table))} = $shape""".update(connection)
     if (changed == 1L) {
-      remember(connection, row.sinkId)
+      recordHistory(connection, row.sinkId)
       if (applied.epoch % Prune == 0) prune(connection, row.sinkId)
     }
     changed == 1L
   }
 
-  private def remember(connection: Connection, sinkId: String): Unit =
+  private def recordHistory(connection: Connection, sinkId: String): Unit =
     sql"""INSERT INTO $history (sink_id, $number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
        |digest, $rowCount, committed_at)
        |SELECT sink_id, epochs, last_epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash, digest, $rowCount,
@@ -226,23 +226,23 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
        |AND $number <= (SELECT epochs - ${Sql.raw(Keep.toString)} FROM $ledger WHERE sink_id = $sinkId)"""
       .run(connection)
 
-  /** For repairs, under the row's lock: the last epoch that counts as applied from now on. As a claim does, it raises the
-    * generation, so that a run which is still active is fenced.
+  /** For repairs, under the row's lock: sets the last applied epoch. Like a claim, it raises the generation, so that an active run
+    * is fenced.
     */
   def correct(connection: Connection, sinkId: String, runId: String, applied: AppliedEpoch): Unit =
     sql"""UPDATE $ledger SET last_epoch = ${applied.epoch}, trigger_mode = ${applied.trigger.name},
        |offsets_hash = ${applied.offsetsHash}, digest = ${applied.digest.hex}, $rowCount = ${applied.digest.rows},
        |generation = generation + 1, run_id = $runId, updated_at = $now WHERE sink_id = $sinkId""".run(connection)
 
-  /** For repairs: nothing is known of the sink any more but its history. */
+  /** For repairs: deletes all of the sink's rows except its history. */
   def forget(connection: Connection, sinkId: String): Unit =
     Seq(ledger, retired).foreach(table => sql"DELETE FROM $table WHERE sink_id = $sinkId".run(connection))
 
-  /** For people: the sinks' ids. */
+  /** For people: the ids of all sinks. */
   def sinks(connection: Connection): Seq[String] =
     sql"SELECT sink_id FROM $ledger ORDER BY sink_id".query(connection)(_.getString(1))
 
-  /** For people: the rows of a sink in the ledger (one, or none), and of queries that were replaced. */
+  /** For people: the sink's row in the ledger, if any, and the rows of queries that were replaced. */
   def described[A](connection: Connection, sinkId: String)(row: ResultSet => A): (Option[A], Seq[A]) = (
     sql"SELECT * FROM $ledger WHERE sink_id = $sinkId".query(connection)(row).headOption,
     sql"SELECT * FROM $retired WHERE sink_id = $sinkId ORDER BY updated_at".query(connection)(row))
@@ -287,10 +287,10 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
 
 object LedgerTable {
 
-  /** Of the rows that this release writes; it reads all up to it. */
+  /** Version of the rows that this release writes; it reads all versions up to this one. */
   val Version = 1L
 
-  /** Epochs that the history keeps for each sink; up to `Prune` more are there until they are removed together. */
+  /** Epochs that the history keeps for each sink. Up to `Prune` more accumulate before they are removed together. */
   val Keep = 1000L
   private val Prune = 100L
 }

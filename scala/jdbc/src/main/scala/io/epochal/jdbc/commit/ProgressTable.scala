@@ -7,15 +7,15 @@ import io.epochal.jdbc.database.{BulkRun, Dialect, Trust}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** The tables beside the ledger that tell of rows stored in the middle of epochs (K12); `docs/PROTOCOL.md` has their columns.
+/** The tables beside the ledger that record rows stored in the middle of epochs (K12); `docs/PROTOCOL.md` lists their columns.
   *
-  *   - `epochal_ledger_progress`: one row for each task partition of a query: up to where its rows are stored, and the run that may
-  *     store more. A task moves it in the transaction of the rows
-  *   - `epochal_ledger_boundary`: where the partitions were at the end of the latest epochs. The driver writes it, under the
+  *   - `epochal_ledger_progress`: one row per task partition of a query: how far its rows are stored, and which run may store
+  *     more. A task advances it in the transaction of the rows
+  *   - `epochal_ledger_boundary`: where the partitions stood at the end of the latest epochs. The driver writes it, holding the
   *     lock of the ledger's row
   *
-  * All methods run inside the caller's transaction. Who may write is decided by generation and run id in the row itself: a claim
-  * puts its own there.
+  * All methods run in the caller's transaction. Generation and run id in the row itself decide who may write: a claim writes its
+  * own.
   */
 final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends KeptTables(dialect, trust) {
   import ProgressTable._
@@ -23,10 +23,10 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
   private val progress = quoted(ProgressName)
   private val boundary = quoted(BoundaryName)
 
-  /** Whether the tables are there; one that cannot be trusted is an error. */
+  /** Whether the tables exist; an untrusted one is an error. */
   def exists(connection: Connection): Boolean = Seq(ProgressName, BoundaryName).forall(exists(connection, _))
 
-  /** Makes them. Claims are serialized, so nobody else makes them at the same time. */
+  /** Creates the tables. Claims are serialized, so no two create them concurrently. */
   def create(connection: Connection): Unit = {
     import words.{bigint, text, timestamp}
     val key = s"sink_id $text NOT NULL, query_id $text NOT NULL, task_partition $bigint NOT NULL"
@@ -46,18 +46,18 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
     )
   }
 
-  /** Waits for flushes of a sink that are under way, and keeps others out until the transaction ends. */
+  /** Waits for the sink's running flushes, and blocks new ones until the transaction ends. */
   def lock(connection: Connection, sinkId: String): Unit = {
     if (words.locksByUpdate) sql"UPDATE $progress SET applied = applied WHERE sink_id = $sinkId".run(connection)
     sql"SELECT applied FROM $progress WHERE sink_id = $sinkId$forUpdate".query(connection)(_.getLong(1)): Unit
   }
 
-  /** Puts a run in the place of those before it (K5): they store nothing more. */
+  /** Fences earlier runs (K5): they can store nothing more. */
   def claim(connection: Connection, sinkId: String, generation: Long, runId: String): Unit =
     sql"UPDATE $progress SET generation = $generation, run_id = $runId, failed = NULL WHERE sink_id = $sinkId"
       .run(connection)
 
-  /** After rows beyond the last epoch were lost with their table: they are stored again when they come. */
+  /** Rewinds to the last epoch after later rows were lost with their table: they are stored again on arrival. */
   def rewind(connection: Connection, sinkId: String): Unit =
     sql"""SELECT b.query_id, b.task_partition, b.delivered, b.digest FROM $boundary b
        |WHERE b.sink_id = $sinkId AND b.epoch =
@@ -68,7 +68,7 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
            |WHERE sink_id = $sinkId AND query_id = $query AND task_partition = $partition""".run(connection)
       }
 
-  /** All that is kept of a query. */
+  /** A query's progress and boundaries. */
   def read(connection: Connection, sinkId: String, queryId: String): Progress = {
     val applied =
       sql"SELECT task_partition, applied, digest FROM $progress WHERE sink_id = $sinkId AND query_id = $queryId"
@@ -92,7 +92,7 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
     Option(rows.getString("offsets_hash")),
     rows.getInt("task_partition") -> Position.parse(rows.getLong("delivered"), rows.getString("digest")))
 
-  /** Makes the boundary the only one of its query, and its ends what is stored. */
+  /** Makes the boundary the query's only one, and sets the stored positions to its ends. */
   def anchor(connection: Connection, run: BulkRun, queryId: String, at: Boundary): Unit = {
     end(connection, run.sinkId, queryId)
     at.ends.toSeq.sortBy(_._1).foreach { case (partition, position) =>
@@ -103,24 +103,24 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
     write(connection, run.sinkId, queryId, at)
   }
 
-  /** Notes which offsets were logged for a boundary. */
+  /** Records the hash of the offsets that were logged for a boundary. */
   def note(connection: Connection, sinkId: String, queryId: String, epoch: Long, offsetsHash: String): Unit =
     sql"""UPDATE $boundary SET offsets_hash = $offsetsHash
        |WHERE sink_id = $sinkId AND query_id = $queryId AND epoch = $epoch""".run(connection)
 
-  /** Forgets all of a query. */
+  /** Deletes everything about a query. */
   def end(connection: Connection, sinkId: String, queryId: String): Unit = Seq(progress, boundary).foreach(table =>
     sql"DELETE FROM $table WHERE sink_id = $sinkId AND query_id = $queryId".run(connection))
 
-  /** Forgets all of a sink. */
+  /** Deletes everything about a sink. */
   def forget(connection: Connection, sinkId: String): Unit =
     Seq(progress, boundary).foreach(table => sql"DELETE FROM $table WHERE sink_id = $sinkId".run(connection))
 
-  /** Whether anything is kept of a sink. */
+  /** Whether anything is recorded for a sink. */
   def knows(connection: Connection, sinkId: String): Boolean =
     sql"SELECT task_partition FROM $progress WHERE sink_id = $sinkId".query(connection)(_.getLong(1)).nonEmpty
 
-  /** Puts a boundary in the place of an earlier one of its epoch, and drops those that no restart goes back to. */
+  /** Replaces an earlier boundary of the same epoch, and deletes those that no restart returns to. */
   def record(connection: Connection, sinkId: String, queryId: String, at: Boundary): Unit = {
     sql"""DELETE FROM $boundary WHERE sink_id = $sinkId AND query_id = $queryId
        |AND (epoch = ${at.epoch} OR epoch < ${at.epoch - Kept + 1})""".run(connection)
@@ -148,11 +148,11 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
       .headOption
   }
 
-  /** Moves a task partition, provided that it is where the task knows it to be, that the run may write, and that the table is
-    * still the one, with columns of the types, that the rows were encoded for.
+  /** Advances a task partition, provided that it stands where the task expects it, that the run may write, and that the table and
+    * its column types are still those that the rows were encoded for.
     *
     * @return
-    *   false when not: the transaction must be rolled back
+    *   false if not: the transaction must be rolled back
     */
   def advance(
       connection: Connection,
@@ -171,13 +171,13 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
        |AND ${Sql.raw(dialect.catalog.shapeSql(run.table))} = ${run.shape}""".update(connection) == 1L
   }
 
-  /** Lets no task of a run store rows any more. */
+  /** Stops all tasks of a run from storing rows. */
   def fail(connection: Connection, run: BulkRun, reason: String): Unit =
     sql"""UPDATE $progress SET failed = ${reason.take(LongestReason)}
        |WHERE sink_id = ${run.sinkId} AND generation = ${run.generation} AND run_id = ${run.runId}""".run(connection)
 }
 
-/** Of one task partition.
+/** The stored progress of one task partition.
   *
   * @param failed
   *   why the run may store nothing more
@@ -192,7 +192,7 @@ private object ProgressTable {
   private val ProgressName = "epochal_ledger_progress"
   private val BoundaryName = "epochal_ledger_boundary"
 
-  /** Epochs whose ends are kept: a restart goes back to the one before the last. */
+  /** Epochs whose boundaries are kept: a restart returns to the one before the last. */
   private val Kept = 3L
   private val LongestReason = 200
 }

@@ -10,20 +10,20 @@ import io.epochal.jdbc.option.{QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
 
-/** Finds or creates the target and the table of bad rows, and binds the query's columns to the target. */
+/** Finds or creates the target and the dead-letter table, and binds the query's columns to the target. */
 private[jdbc] object TargetTables {
 
-  /** Another claim of the sink was first: this one begins again, since it has locked nothing. */
+  /** Another claim of the sink was first: this claim starts over, since it holds no lock. */
   def overtaken: SQLException = new SQLException("another claim of the sink was first", "40001")
 
-  /** Finds the table, or makes it if the options say so, and checks that the rows can go there; and so for bad rows.
+  /** Finds the table, or creates it if the options say so, and checks that the query's rows fit; the same for the dead-letter table.
     *
     * @param make
-    *   false where everything has been made before, and making it would commit the transaction: MySQL's ALTER TABLE does,
-    *   even when it is denied
+    *   false if everything was created in an earlier transaction and creating it again would commit this one: MySQL's ALTER
+    *   TABLE does, even if it is denied
     * @param serialize
-    *   lets one at a time go on. Before it, what can wait for others' transactions is done; after it, what must not be made
-    *   twice
+    *   admits one claim at a time. Steps that can wait for other transactions run before it, creations that must not run twice
+    *   after it
     */
   def prepare(database: Database, schema: StructType, connection: Connection, make: Boolean = true)(
       serialize: => Unit): BoundTable = {
@@ -34,15 +34,15 @@ private[jdbc] object TargetTables {
     def bind(table: TargetTable): BoundTable = {
       val identified = if (make) dialect.catalog.identify(connection, table) else table
       val added = check.added(schema, identified).fold(throw _, identity)
-      AddedColumns.tried(connection, dialect, identified.name, added) {
+      AddedColumns.preview(connection, dialect, identified.name, added) {
         val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
         val bound = check.bind(schema, complete).fold(throw _, identity)
         bound.copy(added = added, shape = dialect.catalog.shape(connection, bound))
       }
     }
-    val there = find().map(bind)
+    val existing = find().map(bind)
     serialize
-    val bound = there.getOrElse {
+    val bound = existing.getOrElse {
       if (find().isDefined) throw overtaken
       if (!options.createTable || !make) throw check.missing(Some(connection))
       val sql = check
@@ -57,16 +57,16 @@ private[jdbc] object TargetTables {
   }
 }
 
-/** Columns that the query has and the table lacks (`addColumns`).
+/** Columns of the query that the table lacks (`addColumns`).
   *
-  * They are added in the transaction of the first epoch: an epoch that is rolled back leaves the table as it was. Rows are
-  * encoded before that, for the types that the columns will have. So the claim tries it: it adds them, looks, and takes them
-  * back. An epoch that finds other types than the claim had seen is refused, as for any column (`TARGET_CHANGED`).
+  * They are added in the transaction of the first epoch, so an epoch that is rolled back leaves the table as it was. Rows are
+  * encoded earlier, for the types that the columns will have. The claim therefore adds the columns, reads their types and rolls
+  * the change back. An epoch that finds other types than the claim is refused, as for any column (`TARGET_CHANGED`).
   */
 private[jdbc] object AddedColumns {
 
-  /** Runs `body` as if the table had the columns already. */
-  def tried[A](connection: Connection, dialect: Dialect, table: QualifiedName, columns: Seq[(String, String)])(
+  /** Runs `body` as if the table already had the columns. */
+  def preview[A](connection: Connection, dialect: Dialect, table: QualifiedName, columns: Seq[(String, String)])(
       body: => A): A =
     if (columns.isEmpty) body
     else {
@@ -78,15 +78,15 @@ private[jdbc] object AddedColumns {
       result
     }
 
-  /** Adds those that are still missing. */
+  /** Adds the columns that are still missing. */
   def add(connection: Connection, dialect: Dialect, name: TableName, bound: BoundTable): Unit =
     if (bound.added.nonEmpty) {
-      val there = dialect.catalog.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase(Locale.ROOT))
+      val found = dialect.catalog.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase(Locale.ROOT))
       alter(
         connection,
         dialect,
         bound.table.name,
-        bound.added.filterNot { case (column, _) => there.contains(column.toLowerCase(Locale.ROOT)) })
+        bound.added.filterNot { case (column, _) => found.contains(column.toLowerCase(Locale.ROOT)) })
     }
 
   private def alter(

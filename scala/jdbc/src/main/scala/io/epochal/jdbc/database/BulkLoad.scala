@@ -8,14 +8,14 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
-/** A run, as what its tasks leave in the database names it.
+/** A run, as identified by what its tasks leave in the database.
   *
   * @param runId
-  *   a ledger that was set back can give the same generation again, but not to the same run
+  *   after a ledger was set back the same generation can be issued again, but not the same run id
   * @param shape
-  *   of the table when its columns were bound
+  *   the table's column types when the columns were bound
   * @param once
-  *   a batch write: nobody comes after it under this sink id
+  *   a batch write: it has no successor under this sink id
   */
 final case class BulkRun(
     sinkId: String,
@@ -25,10 +25,10 @@ final case class BulkRun(
     shape: String,
     once: Boolean) {
 
-  /** Under which other sessions see its transactions. */
+  /** The mark under which other sessions see its transactions. */
   def writer: Writer = Writer.of(table.table.name.schema, sinkId, generation)
 
-  /** Whether it is the one that may write.
+  /** Whether this run is the one that may write.
     *
     * @param owner
     *   generation and run id of the sink's row in the ledger
@@ -36,65 +36,64 @@ final case class BulkRun(
   def isCurrent(owner: Option[(Long, String)]): Boolean = owner.contains((generation, runId))
 }
 
-/** A way for tasks to bring rows to the database without showing them (K6). Travels to the tasks; holds no state.
+/** A way for tasks to bring rows to the database without making them visible (K6). Stateless; serialized to the tasks.
   *
   * A dialect that has one offers it as [[Dialect.bulk]].
   */
 trait BulkLoad extends Serializable {
 
-  /** As the option `transport` has it. */
+  /** The value of the option `transport`. */
   def name: String
 
-  /** Whether the server, and this way of writing, allow it. Before the query starts.
+  /** Whether the server and the write mode allow it. Called before the query starts.
     *
     * @param append
-    *   rows are only added
+    *   the write only adds rows
     */
   def check(@unused connection: Connection, @unused append: Boolean): Either[EpochalException, Unit] = Right(())
 
-  /** The same when the number of tasks is known. */
+  /** Same check, once the number of tasks is known. */
   def checkTasks(@unused database: Database, @unused tasks: Int): Either[EpochalException, Unit] = Right(())
 
-  /** In the claim's transaction: makes the tables that it needs. */
+  /** Creates the tables that it needs, in the claim's transaction. */
   def claim(connection: Connection, run: BulkRun): Unit
 
-  /** Whether what a run has decided is still to be done when the next one takes another transport. */
+  /** Whether a decided epoch is still completed if the next run takes another transport. */
   def outlastsItsRun: Boolean = false
 
-  /** In the transaction of a claim that found no row in the ledger: what was decided under the ledger of before is not
-    * decided any more.
+  /** Called in the transaction of a claim that found no ledger row: discards decisions made under an earlier ledger.
     */
   def forget(@unused connection: Connection, @unused run: BulkRun): Unit = ()
 
-  /** In a task: begins to take the rows of one attempt, in the transaction that is open on the connection.
+  /** Called in a task: starts to take the rows of one attempt, in the connection's open transaction.
     *
     * @param token
-    *   of this attempt alone
+    *   unique to this attempt
     */
   def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy
 
-  /** In a task whose connection was lost, on another: whether a newer run has claimed the sink, which ends the transactions
-    * of older ones.
+  /** Called in a task that lost its connection, on a new one: the error if a newer run has claimed the sink and thereby ended this
+    * run's transactions.
     */
   def fenced(connection: Connection, run: BulkRun): Option[EpochalException]
 
-  /** In the committing transaction: brings the rows of the attempts named, and no others, into the table, and compares
-    * their numbers with the messages (K13).
+  /** Called in the committing transaction: moves the rows of the given attempts, and no others, into the table, and checks their
+    * numbers against the messages (K13).
     */
   def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded
 
-  /** In the committing transaction, when the ledger row is written: notes what is to be done after the COMMIT. */
+  /** Called in the committing transaction, when the ledger row is written: records what remains to be done after the COMMIT. */
   def decide(
       @unused connection: Connection,
       @unused run: BulkRun,
       @unused epoch: Long,
       @unused messages: Seq[BulkMessage]): Unit = ()
 
-  /** After the COMMIT: does it, and removes what attempts that do not count have left. May be called again. */
+  /** Called after the COMMIT: completes the epoch, and removes the leftovers of attempts that do not count. Idempotent. */
   def complete(@unused database: Database, @unused run: BulkRun, @unused messages: Seq[BulkMessage]): Unit = ()
 
-  /** Completes what was decided, and removes what was not and never will be: of this run, while it commits nothing, and of
-    * older ones of the same sink. Runs transactions of its own, under the ledger's lock.
+  /** Completes what was decided and removes what never will be: of this run, which must not be committing, and of older runs of
+    * the same sink. Runs its own transactions, under the ledger's lock.
     */
   def settle(database: Database, run: BulkRun): Unit
 }
@@ -103,33 +102,33 @@ trait BulkLoad extends Serializable {
 trait BulkCopy {
   def write(bytes: Array[Byte], length: Int): Unit
 
-  /** Ends the transaction so that the rows outlive the task, invisible to all but the driver's commit.
+  /** Ends the transaction so that the rows outlive the task, visible only to the driver's commit.
     *
     * @param digest
-    *   of the attempt's rows, those that cannot be stored too
+    *   of all the attempt's rows, including bad ones
     * @param rows
-    *   that were written
+    *   number of rows written
     * @return
-    *   where they are
+    *   the place of the rows, for the message to the driver
     */
   def finish(digest: ContentDigest, rows: Long): String
 
-  /** Whether the rows may be in place although the response to `finish` is lost with the connection. */
+  /** Whether the rows may be in place although the connection was lost before the response to `finish`. */
   def isInDoubt: Boolean = false
 
-  /** Where that is in doubt: looks for the rows.
+  /** Looks for the rows after `finish` lost its response.
     *
     * @param connection
-    *   another one
+    *   a new one
     * @param transaction
-    *   the id of the one in which the rows were written
+    *   the id of the transaction in which the rows were written
     * @return
-    *   where they are; None: nowhere, and they never will be
+    *   the rows' place; None: they were not stored and never will be
     * @throws java.sql.SQLException
-    *   one that passes, while that is not decided
+    *   a transient one, while the outcome is undecided
     */
   def find(@unused connection: Connection, @unused transaction: Option[String]): Option[String] = None
 
-  /** Leaves a copy that is not finished, so that the transaction can be rolled back. */
+  /** Abandons an unfinished copy, so that the transaction can be rolled back. */
   def cancel(): Unit
 }

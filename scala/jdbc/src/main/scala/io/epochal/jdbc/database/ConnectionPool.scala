@@ -19,10 +19,10 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.option.ConnectionSettings
 
-/** Connections of this JVM, kept from epoch to epoch: a small epoch costs no connect.
+/** This JVM's connections, kept across epochs: a small epoch costs no connect.
   *
-  * There is one pool per database and login. It holds no connection while nobody writes for a minute, and is closed then; on
-  * the driver already when the last query that writes there has ended.
+  * There is one pool per database and login. It is closed after a minute without use; on the driver, as soon as the last query
+  * that writes there has ended.
   */
 private[jdbc] object ConnectionPool {
 
@@ -39,10 +39,10 @@ private[jdbc] object ConnectionPool {
   private val holds = mutable.Map.empty[Key, Int]
   private var sweeping: Option[ScheduledFuture[_]] = None
 
-  /** Lends a connection while `body` runs. One that was lost, or could not be rolled back, is not lent again.
+  /** Lends a connection while `body` runs. A connection that was lost, or whose rollback failed, is not reused.
     *
     * @param patience
-    *   how long it may wait for one; None: without end
+    *   how long to wait for a connection; None: indefinitely
     */
   def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, patience: Option[Duration] = None)(
       body: Connection => A): A =
@@ -59,17 +59,17 @@ private[jdbc] object ConnectionPool {
   private def lostItsFile(error: Throwable): Boolean =
     EpochalException.in(error).exists(_.condition == Conditions.DatabaseFileReplaced)
 
-  /** From here on a query, or a batch write, uses connections; when it ends, it closes this. With the last of those that use
-    * the same connections, they are closed.
+  /** Registers a query or batch write as a user of the connections, until it closes the result. When the last user of a pool
+    * closes, its connections are closed.
     *
-    * @param anew
-    *   it begins with new connections: where a database is a file, an older one may have one open that was deleted since
+    * @param fresh
+    *   start with new connections: if the database is a file, an older connection may have a deleted file open
     */
-  def hold(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, anew: Boolean = false): Hold = {
+  def hold(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, fresh: Boolean = false): Hold = {
     val key = Key(settings, dialect.properties(settings, lockTimeout))
     synchronized {
       holds(key) = holds.getOrElse(key, 0) + 1
-      if (anew) pools.get(key).foreach(endConnections)
+      if (fresh) pools.get(key).foreach(endConnections)
     }
     new Hold(key)
   }
@@ -95,7 +95,7 @@ private[jdbc] object ConnectionPool {
     unused.foreach(_.source.close())
   }
 
-  /** Those that are lent, once they are given back. */
+  /** Evicts all connections; those that are lent, when they are returned. */
   private def endConnections(pool: Pool): Unit = pool.source.getHikariPoolMXBean.softEvictConnections()
 
   /** Lends a connection until the lease is closed. */
@@ -113,7 +113,7 @@ private[jdbc] object ConnectionPool {
     }
   }
 
-  /** Waits while this JVM itself has all connections that it may have: tasks give theirs back when they end. */
+  /** Waits while this JVM uses all connections that it may have: tasks return theirs when they end. */
   @tailrec private def take(source: HikariDataSource, since: Long, patience: Option[Duration]): Connection =
     (try Some(source.getConnection)
     catch {
@@ -128,7 +128,7 @@ private[jdbc] object ConnectionPool {
       case None             => take(source, since, patience)
     }
 
-  /** Nobody has given a connection back in time. */
+  /** No connection was returned in time. */
   final class AllBusy(connections: Int)
       extends SQLException(s"all $connections connections that this JVM may hold (maxConnections) stayed busy")
 
@@ -138,7 +138,7 @@ private[jdbc] object ConnectionPool {
   final class Lease private[epochal] (val connection: Connection, pool: Pool) extends AutoCloseable {
     private var usable = true
 
-    /** The connection is not to be lent again. */
+    /** Prevents the connection from being reused. */
     def abandon(): Unit = usable = false
 
     override def close(): Unit =
@@ -146,8 +146,8 @@ private[jdbc] object ConnectionPool {
       finally leave(pool)
   }
 
-  /** A connection of its own, outside any transaction: it fails at once and changes no setting of the database. */
-  def once[A](settings: ConnectionSettings, dialect: Dialect)(body: Connection => A): A = {
+  /** Runs `body` on a connection outside the pool and outside any transaction: fails at once and changes no setting of the database. */
+  def unpooled[A](settings: ConnectionSettings, dialect: Dialect)(body: Connection => A): A = {
     val connection = new LoginDataSource(settings, dialect.driver(settings.url), Map.empty).getConnection
     try body(connection)
     finally connection.close()
@@ -167,7 +167,7 @@ private[jdbc] object ConnectionPool {
     pool.idleSince = System.nanoTime()
   }
 
-  /** Closes the pools that nobody has used for so long. */
+  /** Closes the pools that have been unused for the given time. */
   private[jdbc] def sweep(idle: Duration): Unit = synchronized {
     val now = System.nanoTime()
     pools.filterInPlace { (_, pool) =>
@@ -181,11 +181,11 @@ private[jdbc] object ConnectionPool {
     }
   }
 
-  /** How many there are for one login. */
+  /** Number of connections of one login. */
   private[jdbc] def count(settings: ConnectionSettings): Int = synchronized(
     pools.keysIterator.count(_.settings == settings))
 
-  /** How many threads wait for a connection of one login. */
+  /** Number of threads that wait for a connection of one login. */
   private[jdbc] def waiting(settings: ConnectionSettings): Int = synchronized(
     pools.iterator
       .filter { case (key, _) => key.settings == settings }
@@ -210,21 +210,21 @@ private[jdbc] object ConnectionPool {
 
   private val ConnectionTimeout = 15000L
 
-  /** The errors in a chain that say what the database said, the outermost first. */
+  /** The SQLExceptions in a chain of causes, the outermost first. */
   def sqlErrors(error: Throwable): List[SQLException] =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(20).collect { case e: SQLException => e }.toList
 }
 
-/** The files of a database as one connection has them open ([[Dialect.files]]).
+/** The files that one connection has open ([[Dialect.files]]).
   *
-  * A file that is deleted, or replaced by another, lives on for those who have it open. So the file that a path names is
-  * compared with the one that is open, by its number in the file system, which no other file gets meanwhile. A file that is
-  * overwritten in place stays the same one. On Windows files have no such number, and one that is open cannot be deleted.
+  * A file that is deleted or replaced stays open for those who have it open. So the file at the path is compared with the open
+  * one by its number in the file system, which no other file gets while it is open. A file that is overwritten in place stays
+  * the same one. On Windows files have no such number, and an open file cannot be deleted.
   */
 final private class OpenFiles(settings: ConnectionSettings, files: Seq[Path]) {
   private val open = mutable.Map.empty[Path, AnyRef]
 
-  /** Those that come into being later are known from then on.
+  /** Files that are created later are remembered from then on.
     *
     * @throws EpochalException
     *   DATABASE_FILE_REPLACED
@@ -244,7 +244,7 @@ private[jdbc] object OpenFiles {
   private val known = Collections.synchronizedMap(new WeakHashMap[Connection, OpenFiles])
   private val Attempts = 3
 
-  /** Opens a connection, and notes which files it has open: those that its paths name both before and after. */
+  /** Opens a connection and remembers its files: those found at its paths both before and after. */
   @tailrec def connect(settings: ConnectionSettings, files: () => Seq[Path], attempts: Int = Attempts)(
       open: => Connection): Connection = {
     val before = files().headOption.flatMap(key)
@@ -264,14 +264,14 @@ private[jdbc] object OpenFiles {
   }
 
   /** @param connection
-    *   one that the pool has lent
+    *   one lent by the pool
     * @throws EpochalException
     *   DATABASE_FILE_REPLACED
     */
   def check(connection: Connection): Unit =
     if (!known.isEmpty) Option(known.get(connection.unwrap(classOf[Connection]))).foreach(_.check())
 
-  /** What a file is known by while it is open; None: there is none. */
+  /** The identity of a file while it is open; None: there is no file. */
   def key(path: Path): Option[AnyRef] =
     try Option(Files.readAttributes(path, classOf[BasicFileAttributes]).fileKey)
     catch { case _: IOException => None }
@@ -284,7 +284,7 @@ private[jdbc] object OpenFiles {
       "advice" -> (if (path == database) Another else Again))
 
   private val Another =
-    "To begin anew, start the query with a new checkpoint (a batch: write it again). If the file was moved by mistake, put it back, with its -wal file, and start the query again."
+    "To start over, start the query with a new checkpoint (a batch: write it again). If the file was moved by mistake, put it back, with its -wal file, and start the query again."
   private val Again =
     "Start the query again: the ledger shows which epochs are in the database. Delete or move files of a database only while nothing writes to it."
 }

@@ -13,10 +13,10 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 
-/** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).
+/** One database as a query uses it: connections, the meaning of errors, and retries (K8).
   *
   * @param onRetry
-  *   is called with each failure that is retried
+  *   called for each failure that is retried
   */
 final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: () => Unit) {
 
@@ -25,41 +25,41 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
 
   private val files: Seq[Path] = dialect.files(settings)
 
-  /** Whether the database is a file, which can be deleted, or replaced by another. */
+  /** Whether the database is a file, which can be deleted or replaced by another. */
   val isFile: Boolean = files.nonEmpty
 
-  /** Whether there is no database yet: it will be made by the first connection. */
+  /** Whether the database does not exist yet: the first connection creates its file. */
   def isNew: Boolean = files.headOption.exists(!Files.exists(_))
 
-  /** The file that this query, or batch write, has begun to write. */
+  /** The file that this query or batch write has begun to write. */
   @volatile private var file = Option.empty[AnyRef]
 
   def place: String = settings.place
 
-  /** A query, or a batch write, begins. When it ends, it closes this, and with it its connections. */
+  /** Registers a query or batch write. It closes the result when it ends, and its connections with it. */
   def hold(): AutoCloseable = {
     file = None
-    ConnectionPool.hold(settings, dialect, options.lockTimeout, anew = isFile)
+    ConnectionPool.hold(settings, dialect, options.lockTimeout, fresh = isFile)
   }
 
-  /** How tasks bring rows to the database, if they may. */
+  /** How tasks bring rows to the database themselves, if they may. */
   val bulk: Option[BulkLoad] = options.transport match {
     case TransportChoice.Inline => None
     case TransportChoice.Auto   => dialect.bulk.find(_.name == TransportChoice.Staged.name)
     case named                  => dialect.bulk.find(_.name == named.name)
   }
 
-  /** Runs `body` in a transaction that it commits itself; the whole is run again after a transient failure.
+  /** Runs `body` in a transaction that `body` commits; the whole is repeated after a transient failure.
     *
     * @param step
-    *   completes "failed in …"
+    *   completes "failed in …" in messages
     * @param writer
-    *   whose transaction it is, for a successor that waits for it
+    *   the run whose transaction it is, for successors that wait for it
     */
   def inTransaction[A](step: String, writer: Option[Writer] = None)(body: Transaction => A): A =
     connected(step)(Transaction.run(_, dialect, options.lockTimeout, writer)(body))
 
-  /** Runs `body`, which takes care of its transactions, on a pooled connection, and again after a transient failure. */
+  /** Runs `body`, which manages its own transactions, on a pooled connection; repeats it after a transient failure. */
   def connected[A](step: String)(body: Connection => A): A =
     retrying(step) {
       keepFile()
@@ -68,33 +68,33 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
       result
     }
 
-  /** A connection that is opened in the middle of a query must not begin with another file. */
+  /** Fails if the file was replaced: a connection opened in the middle of a query must not switch to another file. */
   private def keepFile(): Unit = files.headOption.foreach { path =>
     val now = OpenFiles.key(path)
     if (file.isEmpty) file = now else if (now != file) throw OpenFiles.changed(settings, path, path)
   }
 
-  /** A connection from the pool, for a task that has none: it waits as long as others load. */
+  /** Lends a pooled connection to a task, which waits for one as long as other tasks load. */
   def lend(): ConnectionPool.Lease = ConnectionPool.lend(settings, dialect, options.lockTimeout)
 
-  /** Runs `body`, and again after a transient failure. */
+  /** Runs `body`, and repeats it after a transient failure. */
   def retrying[A](step: String)(body: => A): A =
     explaining(step)(new Retrier(options.retry, verdict, logRetry(step)).run(_ => body))
 
-  /** Runs `body` once; its failure becomes one of ours, without secrets. */
+  /** Runs `body` once; a failure becomes one of our errors, without secrets. */
   def explaining[A](step: String)(body: => A): A =
     try body
     catch { case NonFatal(error) => throw explain(step, error) }
 
-  /** Runs `body` on a connection of its own; again only where the server is there and takes none yet: a wrong place, or
-    * password, fails at once.
+  /** Runs `body` on a connection outside the pool. It is retried only if the server exists but takes no connections yet: a wrong
+    * host or password fails at once.
     */
   def inspect[A](body: Connection => A): A = {
     val step = "the checks before the start"
     def opensLater(error: Throwable): Verdict =
       if (ConnectionPool.sqlErrors(error).exists(dialect.errors.opensLater)) Verdict.Retry else Verdict.GiveUp
     explaining(step)(new Retrier(options.retry, opensLater, logRetry(step)).run(_ =>
-      ConnectionPool.once(settings, dialect)(connection => dialect.inspecting(connection)(body(connection)))))
+      ConnectionPool.unpooled(settings, dialect)(connection => dialect.inspecting(connection)(body(connection)))))
   }
 
   private def verdict(error: Throwable): Verdict =
@@ -108,7 +108,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         case said :: _                                         => dialect.errors.verdict(said)
       }
 
-  /** Whether the failure of a COMMIT leaves open what became of it. */
+  /** Whether the failure of a COMMIT leaves its outcome unknown. */
   def losesConnection(error: Throwable): Boolean =
     ConnectionPool.sqlErrors(error).exists(dialect.errors.losesConnection)
 
@@ -124,7 +124,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
       settings.redact(event.cause.getMessage))
   }
 
-  /** Ours as it is; the database's without secrets. */
+  /** Our errors pass unchanged; the database's lose their secrets. */
   private def explain(step: String, error: Throwable): Throwable =
     EpochalException
       .in(error)
@@ -140,7 +140,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     val cause = settings.redact(said)
     def tooMany(advice: String): EpochalException = Conditions.TooManyConnections
       .because(cause)("url" -> place, "step" -> step, "advice" -> advice, "reason" -> reason)
-    def named(failure: DatabaseFailure): EpochalException = failure match {
+    def specific(failure: DatabaseFailure): EpochalException = failure match {
       case DatabaseFailure.RowTooLarge(setting) =>
         Conditions.RowTooLarge.because(cause)("url" -> place, "step" -> step, "setting" -> setting, "reason" -> reason)
       case DatabaseFailure.TooManyConnections(setting) =>
@@ -150,7 +150,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     val failure = errors.flatMap(dialect.errors.known).headOption
     if (errors.exists(_.isInstanceOf[ConnectionPool.AllBusy]))
       tooMany("Raise {option:maxConnections} as far as the server allows, or run fewer tasks at a time.")
-    else if (failure.isDefined) named(failure.get)
+    else if (failure.isDefined) specific(failure.get)
     else if (state.startsWith("28") || said.getErrorCode == Database.MysqlAccessDenied && state.isEmpty)
       Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)
     else if (state.startsWith("08") || state == "3D000" || state == "57P03")
@@ -166,14 +166,14 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
 
 private object Database {
 
-  /** ER_ACCESS_DENIED_ERROR, of drivers that give no SQLSTATE. */
+  /** ER_ACCESS_DENIED_ERROR, for drivers that set no SQLSTATE. */
   private val MysqlAccessDenied = 1045
 }
 
-/** A transaction that is open on a connection.
+/** An open transaction on a connection.
   *
   * @param id
-  *   by which the database can be asked later what became of it, if it can
+  *   by which the database can report its outcome later, if it can
   */
 final private[jdbc] class Transaction private (
     val connection: Connection,
@@ -182,7 +182,7 @@ final private[jdbc] class Transaction private (
     writer: Option[Writer]) {
   private var open = true
 
-  /** Commits it. Nothing may follow. It fails where that went into a file that is not the database any more. */
+  /** Commits; nothing may follow. Fails if the file written to is not the database any more. */
   def commit(): Unit = {
     dialect.commit(connection)
     open = false
@@ -195,16 +195,16 @@ final private[jdbc] class Transaction private (
     ended()
   }
 
-  // What the transaction did stands: a failure here must not make it look otherwise.
+  // The transaction is committed: a failure here must not make it look otherwise.
   private def ended(): Unit = writer.foreach(mine => Try(dialect.sessions.foreach(_.ended(connection, mine))))
 }
 
 private[jdbc] object Transaction {
 
-  /** Runs `body`, and rolls back what it has not committed.
+  /** Runs `body`, and rolls back what it did not commit.
     *
     * @param writer
-    *   whose transaction it is, for a successor that waits for it
+    *   the run whose transaction it is, for successors that wait for it
     */
   def run[A](connection: Connection, dialect: Dialect, lockTimeout: Duration, writer: Option[Writer] = None)(
       body: Transaction => A): A = {
@@ -215,8 +215,8 @@ private[jdbc] object Transaction {
         OpenFiles.check(connection)
         body(transaction)
       } catch {
-        case error: Throwable => // A fatal one, too, must not give the connection back with the transaction open.
-          // Where the connection is lost there is nothing to roll back, and the first error is the reason.
+        case error: Throwable => // Fatal errors too: the connection must not return to the pool with the transaction open.
+          // On a lost connection there is nothing to roll back, and the first error is the cause.
           try transaction.close()
           catch { case NonFatal(second) => error.addSuppressed(second) }
           throw error

@@ -18,31 +18,31 @@ import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
-/** Everything that differs between databases. The rest of the sink names no database.
+/** Everything that differs between databases. The rest of the sink is independent of the database.
   *
-  * A dialect of your own is a class with a constructor without parameters, named in the resource
-  * `META-INF/services/io.epochal.jdbc.database.Dialect`; it comes before Epochal's own. Extend [[generic.GenericDialect]]
-  * and override what your database does better, or this trait for one of a different kind. What it owes:
+  * A custom dialect is a class with a no-argument constructor, listed in the resource
+  * `META-INF/services/io.epochal.jdbc.database.Dialect`; it takes precedence over Epochal's own. Extend [[generic.GenericDialect]]
+  * and override what your database does better, or implement this trait for a different kind of database. It must provide:
   *
   *   - '''tables''': `quote` and a [[Catalog]]
-  *   - '''types''': what its [[TypeRules]] declare must be among what they accept; a value that a column cannot hold as it is must
-  *     be refused by the task (`rowFormat`), an error of the database, or not fit: it is never rounded, cut or turned into NULL
-  *   - '''transactions''': after `begin`, reads see what others have committed before each statement, and a locked row stays so until
-  *     the end; its [[DriverErrors]] read the driver's errors
-  *   - '''rows''': `load` tells how many rows the ''database'' counted; [[insert.InsertBatches]] does it by INSERTs, and
+  *   - '''types''': the types that [[TypeRules]] declares must be among those that it accepts. A value that a column cannot hold
+  *     unchanged is refused by the task (`rowFormat`), fails in the database, or does not fit: it is never rounded, cut or set to NULL
+  *   - '''transactions''': after `begin`, each statement sees what others committed before it, and a locked row stays locked until
+  *     the end; its [[DriverErrors]] classify the driver's errors
+  *   - '''rows''': `load` returns how many rows the ''database'' counted; [[insert.InsertBatches]] does it by INSERTs, and
   *     [[insert.TemporaryMerge]] upserts through a temporary table
   *
-  * Methods with a body may stay as they are. Every method that takes a connection runs inside the transaction that is open
-  * on it, unless it says otherwise.
+  * Methods with a body need not be overridden. Every method that takes a connection runs inside its open transaction, unless its
+  * doc says otherwise.
   */
 trait Dialect {
 
-  /** For messages. */
+  /** The database's name, for messages. */
   def name: String
 
   def handles(url: String): Boolean
 
-  /** The driver for a URL. None: any that the class path has for it. */
+  /** The driver for a URL. None: any driver on the class path that accepts it. */
   def driver(url: String): Option[JdbcDriver] =
     DriverProperties.driver(url).map { case (className, artifact) => JdbcDriver(className, artifact) }
 
@@ -52,23 +52,23 @@ trait Dialect {
   def types: TypeRules
   def errors: DriverErrors
 
-  /** None where nobody could tell for whom a session waits. */
+  /** None if the database does not show which session waits for which. */
   def sessions: Option[Sessions] = None
 
   def ledger: LedgerDialect
 
-  /** What can be refused without connecting, and must be before the driver makes files: a place, a mode. */
+  /** Refuses options without connecting, before the driver can create files: a bad place or mode. */
   def check(@unused options: JdbcOptions): Either[EpochalException, Unit] = Right(())
 
-  /** The same for what this server is too old for; outside a transaction. */
+  /** Refuses a server that is too old; outside a transaction. */
   def check(@unused connection: Connection): Either[EpochalException, Unit] = Right(())
 
-  /** The files that a connection of the driver's keeps open, of a database that is a file: its own first. A transaction fails
-    * when one of them is deleted or replaced: what it writes would be in no file that anybody finds.
+  /** For a database that is a file: the files that a connection keeps open, the database itself first. A transaction fails when
+    * one of them is deleted or replaced, since it would write to a file that no path leads to.
     */
   def files(@unused settings: ConnectionSettings): Seq[Path] = Nil
 
-  /** Driver properties; the user's own come on top. */
+  /** Default driver properties; the user's own override them. */
   def properties(@unused settings: ConnectionSettings, @unused lockTimeout: Duration): Map[String, String] =
     Map.empty
 
@@ -84,11 +84,11 @@ trait Dialect {
   /** Runs statements that can start code that users have put on a table: triggers, defaults, rules. */
   def writing[A](@unused connection: Connection)(body: => A): A = body
 
-  /** Refuses a table that the sink has found by a name of its own, if somebody could have planted it to run code with the
-    * rights of the role that writes.
+  /** Refuses a table that the sink found by its fixed name if another role could have planted it to run code with the rights of the
+    * writing role.
     *
     * @param named
-    *   the user has named its schema
+    *   the user named its schema explicitly
     */
   def checkTrusted(
       @unused connection: Connection,
@@ -98,23 +98,23 @@ trait Dialect {
 
   // Transactions.
 
-  /** Opens a transaction, with its guards (K13).
+  /** Opens a transaction with its guards (K13).
     *
     * @param writer
-    *   whose it is, where a successor may have to wait for it: other sessions can see that until it ends
+    *   the run whose transaction it is, visible to other sessions until it ends, if a successor may have to wait for it
     * @return
-    *   the transaction's id, if the database can be asked later what became of it
+    *   the transaction's id, if the database can report its outcome later
     */
   def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String]
 
   def commit(connection: Connection): Unit = connection.commit()
   def rollback(connection: Connection): Unit = connection.rollback()
 
-  /** Whether a transaction of another connection was committed, once that is decided; None when the database cannot tell: the
-    * ledger row does.
+  /** Whether another connection's transaction was committed, once decided; None if the database cannot report it: then the
+    * ledger row decides.
     *
     * @throws SQLException
-    *   a transient one, while the transaction is under way
+    *   a transient one, while the transaction is in progress
     */
   def isCommitted(@unused connection: Connection, @unused transaction: String): Option[Boolean] = None
 
@@ -122,30 +122,30 @@ trait Dialect {
 
   // Rows.
 
-  /** How tasks turn rows into bytes. */
+  /** How tasks encode rows. */
   def rowFormat(table: BoundTable): RowFormat
 
-  /** Puts rows that tasks encoded with `rowFormat` into the table. */
+  /** Loads rows that tasks encoded with `rowFormat` into the table. */
   def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded
 
   /** The ways in which tasks can bring rows to the database themselves: `staged`, `prepared`, or none. */
   def bulk: Seq[BulkLoad] = Nil
 }
 
-/** What a database can do beyond appending and upserting, and what it limits.
+/** Capabilities of a database beyond append and upsert, and its limits.
   *
   * @param deletes
-  *   a load removes rows by their keys where [[BoundTable.operation]] says so
+  *   a load deletes rows by key where [[BoundTable.operation]] says so
   * @param flushes
-  *   tasks can append rows in transactions of their own, in the middle of an epoch (K12); else only the driver writes
+  *   tasks can append rows in their own transactions, in the middle of an epoch (K12); otherwise only the driver writes
   * @param altersInTransaction
-  *   ALTER TABLE is part of the transaction, and is taken back with it
+  *   ALTER TABLE is transactional: a rollback undoes it
   * @param ddlCommits
-  *   CREATE TABLE and the like commit the transaction that is open: then a claim makes its tables in one of their own first
+  *   CREATE TABLE and other DDL commit the open transaction: a claim then creates its tables in a separate one first
   * @param maxConnections
-  *   that one JVM may hold to one database, unless the user says how many
+  *   maximum per JVM, unless the user sets it
   * @param longestName
-  *   bytes in UTF-8
+  *   in bytes of UTF-8
   */
 final case class Abilities(
     deletes: Boolean = false,
@@ -158,26 +158,26 @@ final case class Abilities(
 /** The tables of a database. */
 trait Catalog {
 
-  /** The table that is meant, as written or in the database's own case. */
+  /** The table of that name, as written or in the database's own case. */
   def find(connection: Connection, name: TableName): Option[TargetTable]
 
-  /** Names of tables near it, to suggest one. */
+  /** Names of tables in the same schema, for suggestions. */
   def tableNames(connection: Connection, name: TableName): Seq[String]
 
-  /** What a table that is to be made will be called. */
+  /** The name that a new table would get. */
   def newName(connection: Connection, name: TableName): QualifiedName
 
   def exists(connection: Connection, table: QualifiedName): Boolean
 
-  /** Marks a table with a number that is lost when the table is dropped, where the database has none for it. Where nothing like
-    * it can be had, a table that is dropped and made again is not noticed.
+  /** Marks the table, so that a recreated table of the same name is recognised, where the database has no table id. Where no mark
+    * is possible, a recreated table goes unnoticed.
     */
   def identify(@unused connection: Connection, table: TargetTable): TargetTable = table
 
-  /** SQL for the number, as `identify` would give it now; `NULL` where there is no table. */
+  /** SQL for the table's current id, as `identify` would return it; `NULL` if there is no table. */
   def identitySql(@unused table: QualifiedName): String = "NULL"
 
-  /** SQL for a text that changes when the types of the columns that rows are bound to do; never NULL. */
+  /** SQL for a text that changes whenever the types of the bound columns change; never NULL. */
   def shapeSql(table: BoundTable): String
 
   final def identity(connection: Connection, table: QualifiedName): Option[Long] =
@@ -187,66 +187,66 @@ trait Catalog {
     Sql.query(connection, s"SELECT ${shapeSql(table)}")(_.getString(1)).head
 }
 
-/** Which Spark types go into which columns. */
+/** Which Spark types each column type can store. */
 trait TypeRules {
 
-  /** The type for a column that is to be made. */
+  /** The type of a new column. */
   def declare(dataType: DataType): Option[String]
 
-  /** The same for a column of a primary key. */
+  /** The type of a new column of a primary key. */
   def declareKey(dataType: DataType): Option[String] = declare(dataType)
 
-  /** The same, as this server has it: one that compares texts as Spark does. */
+  /** Same, on this server: a type that compares texts as Spark does. */
   def declareKey(@unused connection: Connection, dataType: DataType): Option[String] = declareKey(dataType)
 
-  /** For a hint: how a column is declared that compares texts as Spark does. */
+  /** For a hint: how to declare a column that compares texts as Spark does. */
   def exactKey: String = "a type and collation that compare byte by byte"
 
-  /** Whether every value of the type can be stored without loss, or is refused by the task; else the type to cast to. */
+  /** Whether every value of the type is stored without loss or refused by the task; otherwise the type to cast to. */
   def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit]
 
-  /** Whether the database sorts the stored values as the query's are sorted. */
+  /** Whether the database sorts the stored values as Spark sorts the query's. */
   def sorts(@unused dataType: DataType, @unused columnType: ColumnType): Boolean = true
 }
 
-/** What the errors of a database and its driver mean. */
+/** Classifies the errors of a database and its driver. */
 trait DriverErrors {
 
-  /** Whether the same can succeed if tried again. */
+  /** Whether a retry can succeed. */
   def verdict(error: SQLException): Verdict
 
   /** Whether the error may have come after the transaction was committed. */
   def losesConnection(error: SQLException): Boolean
 
-  /** Whether a failed connection must not be used again, though it may still answer. */
+  /** Whether the connection must not be reused after the error, though it may still respond. */
   def outlives(error: SQLException): Boolean = losesConnection(error)
 
-  /** Whether the server is there, but takes no connection yet: it starts, or has as many as it may. */
+  /** Whether the server exists but takes no connections yet: it is starting, or at its connection limit. */
   def opensLater(@unused error: SQLException): Boolean = false
 
-  /** What an error means, where it has a name of its own. */
+  /** The failure that the error stands for, if it has a condition of its own. */
   def known(@unused error: SQLException): Option[DatabaseFailure] = None
 }
 
-/** SQL fragments that the ledger's statements need. */
+/** SQL fragments for the ledger's statements. */
 trait LedgerDialect {
   def text: String
   def bigint: String
   def timestamp: String
 
-  /** SQL for this moment. */
+  /** SQL for the current time. */
   def now: String
 
-  /** Locks the rows of a SELECT until the transaction ends. */
+  /** SQL that locks the rows of a SELECT until the transaction ends. */
   def forUpdate: String
 
-  /** Whether that takes an UPDATE that changes nothing, made before the SELECT. */
+  /** Whether locking takes a no-op UPDATE before the SELECT. */
   def locksByUpdate: Boolean = false
 
-  /** SQL for a table of the ledger. */
+  /** SQL for the name of a ledger table. */
   def table(name: QualifiedName): String
 
-  /** SQL for a column whose name may be a reserved word. */
+  /** SQL for a column name that may be a reserved word. */
   def column(name: String): String = name
 
   /** Appended to CREATE TABLE. */
@@ -255,8 +255,8 @@ trait LedgerDialect {
   /** SQL for "equal, or both NULL". */
   def same(left: String, right: String): String
 
-  /** Lets one claim in this database go on at a time, until its transaction ends. False: it has no such lock, and the row of
-    * a table `epochal_ledger_lock` serves.
+  /** Admits one claim in this database at a time, until its transaction ends. False: the database has no such lock, and a row of
+    * the table `epochal_ledger_lock` is locked instead.
     */
   def serializeClaims(@unused connection: Connection): Boolean = false
 }
@@ -266,28 +266,28 @@ sealed trait DatabaseFailure
 
 object DatabaseFailure {
 
-  /** One row alone is more than a statement may have.
+  /** A single row exceeds what a statement may hold.
     *
     * @param setting
-    *   of the server
+    *   the server setting that limits it
     */
   final case class RowTooLarge(setting: String) extends DatabaseFailure
 
   /** @param setting
-    *   of the server
+    *   the server setting that limits them
     */
   final case class TooManyConnections(setting: String) extends DatabaseFailure
 }
 
-/** What a load did. */
+/** The result of a load. */
 sealed trait Loaded
 
 object Loaded {
 
   /** @param stored
-    *   rows that the database says it stored
+    *   number of rows that the database reports as stored
     * @param expected
-    *   rows that it should have stored: all sent, less those of the same key that lost by the order column
+    *   number of rows that should be stored: all rows sent, less those of the same key that lost by the order column
     */
   final case class Rows(stored: Long, expected: Long) extends Loaded {
 
@@ -304,31 +304,31 @@ object Loaded {
           "found" -> s"the database stored $stored of the ${Plural.of(expected, "row")}")
   }
 
-  /** Rows share a key, and nothing orders them. */
+  /** Rows share a key, and no order column decides between them. */
   final case class DuplicateKeys(rows: Long) extends Loaded
 }
 
 /** The JDBC driver of a database.
   *
   * @param artifact
-  *   `group:name` of its jar, where that is not Epochal's
+  *   `group:name` of its jar, if Epochal does not ship it
   */
 final case class JdbcDriver(className: String, artifact: Option[String] = None)
 
-/** A dialect of Epochal's own: asked after those of users. */
+/** A dialect of Epochal's own: ranked after users' dialects. */
 private[jdbc] trait BuiltInDialect { this: Dialect => }
 
-/** Takes any URL: asked after all others. */
+/** Accepts any URL: ranked last. */
 private[jdbc] trait LastDialect extends BuiltInDialect { this: Dialect => }
 
-/** Dialects that are made of something else; named in a service file of Epochal's. */
+/** Dialects that are adapted from another interface; listed in a service file of Epochal's. */
 private[jdbc] trait Dialects {
   def found(loader: ClassLoader): Seq[Dialect]
 }
 
 object Dialect {
 
-  /** The dialect for a URL: users' own come before Epochal's. */
+  /** The dialect for a URL; users' dialects come before Epochal's. */
   def of(url: String): Option[Dialect] = registered.sortBy(rank).find(_.handles(url))
 
   private def rank(dialect: Dialect): Int = dialect match {

@@ -16,15 +16,15 @@ import io.epochal.jdbc.database.LoginDataSource.{CommonSchemes, JdbcScheme}
 import io.epochal.jdbc.option.ConnectionSettings
 import io.epochal.kit.access.DriverAccess
 
-/** Logs in with one set of settings. It prints without secrets, and the pool above it never sees any.
+/** Logs in with one set of settings. `toString` contains no secrets, and the pool above it never sees any.
   *
-  * The driver is made by its class name: `DriverManager` would show it only to classes of the loader that it happened to
-  * start with.
+  * The driver is instantiated by its class name: `DriverManager` shows it only to classes of the loader that registered
+  * it.
   *
   * @param defaults
   *   driver properties that the user's own override
   * @param files
-  *   that a connection has open, where the database is one
+  *   the files that a connection has open, if the database is a file
   */
 final private[jdbc] class LoginDataSource(
     settings: ConnectionSettings,
@@ -37,7 +37,7 @@ final private[jdbc] class LoginDataSource(
 
   private val source: Driver = settings.driver.map(JdbcDriver(_)).orElse(driver).fold(anyDriver)(load)
 
-  /** Nothing of the class runs before it is known to be a driver. */
+  /** No code of the class runs before it is known to be a driver. */
   private def load(driver: JdbcDriver): Driver = {
     val found = loaders.iterator
       .flatMap(loader => Try(Class.forName(driver.className, false, loader)).toOption)
@@ -56,10 +56,10 @@ final private[jdbc] class LoginDataSource(
     loaders.iterator
       .flatMap(loader => ServiceLoader.load(classOf[Driver], loader).iterator.asScala)
       .find(_.acceptsURL(settings.url))
-      .getOrElse(throw missing(s"no driver on the class path accepts this URL$meant", None))
+      .getOrElse(throw missing(s"no driver on the class path accepts this URL$suggestion", None))
 
-  /** What a URL that no driver accepts was probably meant to begin with. */
-  private def meant: String = settings.url.trim match {
+  /** The URL prefix that was probably meant, if no driver accepts the URL. */
+  private def suggestion: String = settings.url.trim match {
     case JdbcScheme(name) => Nearest.of(name, CommonSchemes).fold("")(near => s"; did you mean jdbc:$near:")
     case _                => "; it must begin with 'jdbc:'"
   }
@@ -81,7 +81,7 @@ final private[jdbc] class LoginDataSource(
     }
   }
 
-  /** Drivers throw whatever they like at a property that they do not understand. */
+  /** Drivers throw any kind of exception for a property that they do not understand. */
   private def connect(properties: Properties): Connection =
     try source.connect(settings.url, properties)
     catch {

@@ -12,18 +12,18 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 /** A column's type as its dialect knows it. */
 trait ColumnType extends Serializable {
 
-  /** As a person would declare it: `numeric(10,2)`. */
+  /** As it would be declared in SQL: `numeric(10,2)`. */
   def declared: String
 }
 
 /** A column of the target.
   *
   * @param nullable
-  *   false also where the database would take a NULL but store something else (SQLite's `INTEGER PRIMARY KEY`)
+  *   false also if the database takes a NULL but stores something else (SQLite's `INTEGER PRIMARY KEY`)
   * @param filled
-  *   the database gives it a value when a row brings none
+  *   the database supplies a value if a row has none
   * @param generated
-  *   the database computes it always: no row can bring a value
+  *   always computed by the database: no row can supply a value
   */
 final case class TargetColumn(
     name: String,
@@ -33,17 +33,17 @@ final case class TargetColumn(
     generated: Boolean
 )
 
-/** A primary key or unique index that can stand behind an upsert.
+/** A primary key or unique index that an upsert can use.
   *
   * @param loose
-  *   of its columns those that can take for equal what Spark tells apart, and by what: `collation NOCASE`
+  *   the columns that may treat as equal values that Spark distinguishes, each with the reason: `collation NOCASE`
   */
 final case class TargetKey(columns: Set[String], loose: Map[String, String] = Map.empty)
 
 /** A table as found in the database. */
 final case class TargetTable(name: QualifiedName, target: Target, columns: Seq[TargetColumn], keys: Seq[TargetKey]) {
 
-  /** A name that no column has, in any case. */
+  /** A name derived from `name` that no column has, in any case. */
   def unused(name: String): String =
     Iterator.iterate(name)(_ + "_").find(n => !columns.exists(_.name.equalsIgnoreCase(n))).get
 }
@@ -51,11 +51,11 @@ final case class TargetTable(name: QualifiedName, target: Target, columns: Seq[T
 /** A column of the query and the table's column that takes it.
   *
   * @param ordinal
-  *   place in the query's rows
+  *   index in the query's rows
   * @param required
   *   a NULL here is a bad row
   * @param identifies
-  *   a row that deletes another has it too: a key, or the order
+  *   present also in a row that deletes: a key, or the order
   */
 final case class BoundColumn(
     field: StructField,
@@ -64,20 +64,20 @@ final case class BoundColumn(
     required: Boolean,
     identifies: Boolean = false)
 
-/** How rows go into the table, in the table's spelling of names. */
+/** How rows go into the table; names are spelled as in the table. */
 sealed trait WriteMode
 
 object WriteMode {
   case object Append extends WriteMode
 
   /** @param keys
-    *   in the order of the table's columns: all sinks then take a table's rows in one order
+    *   in the order of the table's columns, so that all sinks process a table's rows in one order
     * @param loose
-    *   of them those that the database compares less strictly than Spark, and by what; empty unless that is accepted
+    *   the keys that the database compares less strictly than Spark, each with the reason; empty unless the user accepted that
     * @param order
-    *   of rows with the same key the greatest wins; None: there must be none
+    *   among rows of the same key the greatest wins; None: keys must be unique within an epoch
     * @param updated
-    *   the columns that a row of the same key replaces; never empty
+    *   the columns that a row of the same key updates; never empty
     * @param operation
     *   None: no row deletes
     */
@@ -90,28 +90,28 @@ object WriteMode {
       extends WriteMode
 }
 
-/** The column of the query that says what a row does. Rows carry it to the database as one more column, a boolean: whether
-  * the row deletes.
+/** The query's column that says whether a row stores or deletes. Encoded rows carry it to the database as one more column, a
+  * boolean: whether the row deletes.
   *
   * @param ordinal
-  *   place in the query's rows
+  *   index in the query's rows
   * @param name
-  *   of that boolean; no column of the table has it
+  *   of that boolean; no column of the table has this name
   */
 final case class OperationColumn(ordinal: Int, name: String)
 
-/** A query's columns bound to a table: all that a load has to know.
+/** A query's columns bound to a table: everything that a load needs.
   *
   * @param columns
   *   in the order of the query's rows
   * @param nulCharacter
-  *   what becomes of the NUL character in texts
+  *   how NUL characters in texts are handled
   * @param added
-  *   names and types of columns that the table gets with the first epoch
+  *   names and types of columns that are added with the first epoch
   * @param deadLetters
   *   the table that takes bad rows
   * @param shape
-  *   the types of the table's columns when the rows were bound to them
+  *   the types of the table's columns at binding
   * @param trustedOwners
   *   see [[Trust]]
   */
@@ -133,23 +133,23 @@ final case class BoundTable(
     case WriteMode.Append         => None
   }
 
-  /** The columns of the rows as tasks encode them: the table's, then whether the row deletes. */
+  /** The columns of encoded rows: the table's, then the operation. */
   def incoming: Seq[String] = columnNames ++ operation.map(_.name)
 }
 
-/** Whom the sink trusts with the tables that it keeps beside a target (K19).
+/** The roles that the sink trusts to own the tables beside a target (K19).
   *
   * @param owners
-  *   roles that the user names, beside those who could act as the sink's own role anyway
+  *   roles that the user named, in addition to those that could act as the sink's own role anyway
   */
 final case class Trust(target: QualifiedName, owners: Seq[String])
 
-/** Reads what a row of `mode=changes` does. A row that inserts and one that updates are the same to us: stored by its key,
-  * so that changes that come twice, or after a snapshot that has them, leave the right rows.
+/** Reads the operation of a row of `mode=changes`. Inserts and updates are the same: the row is stored by its key, so that
+  * changes that arrive twice, or after a snapshot that includes them, leave the right rows.
   */
 private[jdbc] object Operation {
 
-  /** The words, in lower case: `true` deletes. The short ones are Debezium's. */
+  /** The accepted words, in lower case, and whether they delete. The short ones are Debezium's. */
   val Words: Seq[(String, Boolean)] =
     Seq("insert" -> false, "update" -> false, "delete" -> true, "i" -> false, "c" -> false, "r" -> false) ++
       Seq("u" -> false, "d" -> true)
@@ -160,7 +160,7 @@ private[jdbc] object Operation {
   /** Whether the row deletes.
     *
     * @throws BadValue
-    *   it is NULL or another word
+    *   it is NULL or an unknown word
     */
   def deletes(row: BinaryRow, ordinal: Int): Boolean = {
     if (row.isNullAt(ordinal)) throw new BadValue(ordinal, "it is NULL, not insert (i, c, r), update (u) or delete (d)")
@@ -176,7 +176,7 @@ private[jdbc] object Operation {
   private def is(word: Array[Byte], base: AnyRef, address: Long, length: Int): Boolean =
     word.length == length && {
       var i = 0
-      // With this bit set a capital letter is the small one, and nothing else becomes a small letter.
+      // This bit set makes a capital letter small, and turns no other byte into a small letter.
       while (i < length && (Memory.getByte(base, address + i) | 0x20) == word(i)) i += 1
       i == length
     }

@@ -9,7 +9,7 @@ import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetTable}
 import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
 
-/** Tables as JDBC's metadata shows them. Where tables have no schema, the catalog stands in for it. */
+/** Tables as JDBC's metadata shows them. In databases without schemas, the catalog takes the schema's place. */
 private[generic] object GenericCatalog extends Catalog {
 
   override def find(connection: Connection, name: TableName): Option[TargetTable] = {
@@ -46,7 +46,7 @@ private[generic] object GenericCatalog extends Catalog {
   override def exists(connection: Connection, table: QualifiedName): Boolean =
     tables(connection, table.schema, "%").exists(_._1.table.equalsIgnoreCase(table.table))
 
-  /** Refuses what would break a promise in silence. */
+  /** Refuses tables that would silently break a promise. */
   private def suitable(connection: Connection): Unit = {
     val metadata = connection.getMetaData
     val product = metadata.getDatabaseProductName
@@ -76,7 +76,7 @@ private[generic] object GenericCatalog extends Catalog {
     else Seq(part.text, part.text.toUpperCase(Locale.ROOT), part.text.toLowerCase(Locale.ROOT)).distinct
 
   /** @param pattern
-    *   `%`, or a name
+    *   `%`, or a table's name
     */
   private def tables(connection: Connection, schema: String, pattern: String): Seq[(QualifiedName, String)] =
     described(connection, schema, pattern)(_.getTables(_, _, _, null))(rows =>
@@ -84,7 +84,7 @@ private[generic] object GenericCatalog extends Catalog {
 
   private def columns(connection: Connection, table: QualifiedName): Seq[TargetColumn] =
     described(connection, table.schema, table.table)(_.getColumns(_, _, _, "%")) { rows =>
-      // Some drivers want the columns read from left to right.
+      // Read from left to right, as some drivers require.
       val found = rows.getString("TABLE_NAME")
       val column = rows.getString("COLUMN_NAME")
       val number = rows.getInt("DATA_TYPE")

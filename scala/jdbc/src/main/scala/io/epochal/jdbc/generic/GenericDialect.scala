@@ -20,12 +20,12 @@ import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
 import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
-/** Any database whose driver is on the class path, by what JDBC and standard SQL promise. To be extended where a database
-  * can do more.
+/** Any database whose driver is on the class path, by what JDBC and standard SQL guarantee. Extend it for databases that can
+  * do more.
   *
-  * What it cannot do: replace rows by a key (no statement for it is common to databases: refused), tell a table from one of
-  * the same name made anew, notice that a column changed its type while a run writes, and wait for a lock no longer than
-  * `lockTimeout`. NaN, the infinities and texts of fixed length are refused, since databases differ in what becomes of them.
+  * It cannot replace rows by a key (no statement for that is common to databases, so it is refused), distinguish a table from a
+  * recreated one of the same name, notice that a column's type changes while a run writes, or limit a wait for a lock to
+  * `lockTimeout`. It refuses NaN, infinities and fixed-length texts, since databases differ in how they store them.
   */
 class GenericDialect extends Dialect {
 
@@ -50,7 +50,7 @@ class GenericDialect extends Dialect {
   override def rowFormat(table: BoundTable): RowFormat =
     RowBytes(table, GenericRules)
 
-  /** READ COMMITTED, or the next stricter that there is: what a transaction waited for must be seen by its next statement. */
+  /** READ COMMITTED, or the next stricter level: after a wait for a transaction, the next statement must see its changes. */
   override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
     connection.setAutoCommit(false)
     val metadata = connection.getMetaData
@@ -66,7 +66,7 @@ class GenericDialect extends Dialect {
   override def server(connection: Connection): ServerIdentity =
     ServerIdentity(connection.getMetaData.getDatabaseProductName, None)
 
-  /** By INSERTs of many rows, whose count the database tells; where it does not know these, by the driver's batches. */
+  /** Multi-row INSERTs, for which the database counts the rows; or the driver's batches, if the database does not know these. */
   override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded = {
     if (table.mode != WriteMode.Append)
       throw JdbcOptions.unsupported("replace rows", "the dialect of this database has no statement for it", "Append.")
@@ -82,10 +82,10 @@ class GenericDialect extends Dialect {
     Loaded.Rows(stored, rows.rows)
   }
 
-  /** What every database takes. */
+  /** A limit that every database accepts. */
   private def MaxParameters = 999
 
-  /** Comes with the first statement. Later it has another reason (a statement too long), and rows are stored already. */
+  /** Consulted for the first statement only: a later error has another cause (a statement too long), and rows are stored already. */
   private def isUnknown(error: SQLException): Boolean =
     error.isInstanceOf[SQLSyntaxErrorException] || error.isInstanceOf[SQLFeatureNotSupportedException] ||
       Option(error.getSQLState).exists(state => state.startsWith("42") || state.startsWith("0A"))
@@ -93,11 +93,11 @@ class GenericDialect extends Dialect {
   override def ledger: LedgerDialect = GenericLedger
 }
 
-/** What JDBC and standard SQL say of errors. */
+/** Classifies errors by JDBC's exception classes and standard SQL's SQLSTATEs. */
 class GenericErrors extends DriverErrors {
 
-  /** By SQLSTATE: connection, serialization and deadlock, resources, shutdown, a lock not to be had; and by the classes of
-    * JDBC for what may pass.
+  /** Transient are the SQLSTATEs for connection, serialization and deadlock, resources, shutdown and unavailable locks, and JDBC's
+    * transient exception classes.
     */
   override def verdict(error: SQLException): Verdict = {
     val state = Option(error.getSQLState).getOrElse("")
@@ -113,20 +113,20 @@ class GenericErrors extends DriverErrors {
 
 object GenericErrors extends GenericErrors
 
-/** The ledger in standard SQL. Its names stand without quotes, in the database's own case. */
+/** The ledger in standard SQL. Its names are unquoted, in the database's own case. */
 private[generic] object GenericLedger extends LedgerDialect {
   override val text = "VARCHAR(255)"
   override val bigint = "BIGINT"
   override val timestamp = "TIMESTAMP"
 
-  /** By this machine's clock: databases write their own time, but not in UTC, in too many ways. JDBC's escape is taken by
-    * every driver.
+  /** This machine's time: databases have clocks of their own, but no common expression for UTC. Every driver accepts the JDBC
+    * escape.
     */
   override def now: String = s"{ts '${UtcTime.format(Instant.now())}'}"
 
   private val UtcTime = DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss.SSSSSS", Locale.ROOT).withZone(ZoneOffset.UTC)
 
-  // FOR UPDATE is not the same in all; an UPDATE locks its rows in each.
+  // The syntax of FOR UPDATE differs between databases; an UPDATE locks its rows in all of them.
   override val forUpdate = ""
   override val locksByUpdate = true
 
@@ -139,10 +139,10 @@ private[generic] object GenericLedger extends LedgerDialect {
   override def column(name: String): String = s"\"${name.toUpperCase(Locale.ROOT)}\""
 }
 
-/** For every JDBC URL that no other dialect takes. */
+/** Handles every JDBC URL that no other dialect handles. */
 final class AnyDialect extends GenericDialect with LastDialect
 
-/** A dialect of another team over what JDBC promises of any database. */
+/** Adapts another team's [[JdbcDialect]] to the generic dialect. */
 final private[jdbc] class AuthoredDialect(val author: JdbcDialect) extends GenericDialect {
 
   override def name: String = author.name
@@ -171,7 +171,7 @@ final private[jdbc] class AuthoredDialect(val author: JdbcDialect) extends Gener
   }
 }
 
-/** Those that a class loader sees. */
+/** All [[JdbcDialect]]s that a class loader sees. */
 final class AuthoredDialects extends Dialects {
   override def found(loader: ClassLoader): Seq[Dialect] =
     ServiceLoader.load(classOf[JdbcDialect], loader).asScala.map(new AuthoredDialect(_)).toSeq

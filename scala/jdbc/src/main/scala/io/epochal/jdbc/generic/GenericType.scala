@@ -9,14 +9,14 @@ import io.epochal.jdbc.database.{BoundColumn, ColumnType, TypeRules}
 import io.epochal.jdbc.insert.{Binder, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
 
-/** A column's type as JDBC's metadata shows it.
+/** A column's type as reported by JDBC's metadata.
   *
   * @param number
-  *   of `java.sql.Types`
+  *   constant of `java.sql.Types`
   * @param size
   *   characters, bytes or digits
   * @param scale
-  *   digits behind the point, of a number or of seconds
+  *   fractional digits, of a number or of seconds
   */
 final case class GenericType(typeName: String, number: Int, size: Int, scale: Int) extends ColumnType {
   override def declared: String = number match {
@@ -28,10 +28,10 @@ final case class GenericType(typeName: String, number: Int, size: Int, scale: In
   def digitsBeforePoint: Int = size - scale
 }
 
-/** Which Spark types go where. */
+/** Which Spark types each column type can store. */
 class GenericTypes extends TypeRules {
 
-  /** In standard SQL. */
+  /** Types of standard SQL. */
   override def declare(dataType: DataType): Option[String] = Option(dataType).collect {
     case BooleanType          => "BOOLEAN"
     case ByteType | ShortType => "SMALLINT"
@@ -87,7 +87,7 @@ class GenericTypes extends TypeRules {
     Either.cond(home(dataType, column), (), suggestion(column))
   }
 
-  /** The Spark type that the column would take. */
+  /** The Spark type to cast to for the column. */
   private def suggestion(column: GenericType): Option[String] = column.number match {
     case Types.BOOLEAN | Types.BIT     => Some("BOOLEAN")
     case Types.TINYINT                 => Some("TINYINT")
@@ -107,7 +107,7 @@ class GenericTypes extends TypeRules {
 
 object GenericType extends GenericTypes {
 
-  /** Digits of a second that a timestamp of so many characters keeps: `2026-01-31 12:30:00.123456+01:00`. */
+  /** Fractional second digits of a timestamp of the given length: `2026-01-31 12:30:00.123456+01:00`. */
   def fraction(number: Int, size: Int): Int = number match {
     case Types.TIMESTAMP               => math.max(0, size - 20)
     case Types.TIMESTAMP_WITH_TIMEZONE => math.max(0, size - 26)
@@ -115,7 +115,7 @@ object GenericType extends GenericTypes {
   }
 }
 
-/** Values by the setters that JDBC 4.2 asks of every driver. */
+/** Binds values by the setters that JDBC 4.2 requires of every driver. */
 private[generic] object GenericRules extends ValueRules {
 
   override def check(column: BoundColumn, nul: NulCharacter): Option[ValueCheck] = column.field.dataType match {
@@ -128,7 +128,7 @@ private[generic] object GenericRules extends ValueRules {
     case _ => None
   }
 
-  /** Microseconds in the least unit that the column keeps. */
+  /** The smallest unit that the column keeps, in microseconds. */
   private def finest(column: BoundColumn): Long = column.column.columnType match {
     case kind: GenericType => math.pow(10, (6 - math.max(0, math.min(kind.scale, 6))).toDouble).toLong
     case _                 => 1L

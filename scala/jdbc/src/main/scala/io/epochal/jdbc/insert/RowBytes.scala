@@ -10,12 +10,12 @@ import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 
-/** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
+/** Spark's own row bytes: `int64 length, bytes` for each row; a row never crosses a chunk boundary.
   *
-  * The driver binds them to statements ([[InsertBatches]]). Bad values are found in the task, where the row is known.
+  * The driver binds them to statements ([[InsertBatches]]). Tasks find bad values, where the row is known.
   *
   * @param operation
-  *   place in the query's rows of what says what a row does; of a row that deletes only what finds and orders it counts
+  *   index of the operation column in the query's rows; of a row that deletes only key and order columns are checked
   */
 final case class RowBytes(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter, rules: ValueRules)
     extends RowFormat {
@@ -57,27 +57,27 @@ final private class ColumnCheck(bound: BoundColumn, nul: NulCharacter, rules: Va
     }
 }
 
-/** Reads what [[RowBytes]] wrote: `row` points at one row after the other, of those that were gathered. */
+/** Reads what [[RowBytes]] wrote: `row` points at one gathered row after the other. */
 final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
   private val chunks = rows.chunks.iterator
   private var chunk = Array.emptyByteArray
   private var end = 0
   private var position = 0
 
-  // Rows that were gathered: the chunks they lie in, and where.
+  // Chunks and offsets of the gathered rows.
   private var held = new Array[Array[Byte]](16)
   private var places = new Array[Int](16)
   private var count = 0
   private var bound = 0
   val row: BinaryRow = BinaryRow.empty(columns)
 
-  /** Finds the rows that follow: no more than `most`, and no more bytes than `maxBytes` unless it is one row. */
-  def gather(most: Int, maxBytes: Long): Int = {
+  /** Gathers the next rows: at most `maxRows`, and at most `maxBytes` bytes unless a single row exceeds that. */
+  def gather(maxRows: Int, maxBytes: Long): Int = {
     count = 0
     bound = 0
     var bytes = 0L
     var full = false
-    while (!full && count < most && advance()) {
+    while (!full && count < maxRows && advance()) {
       val length = lengthAt(chunk, position)
       bytes += length
       full = count > 0 && bytes > maxBytes
@@ -89,14 +89,14 @@ final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
     count
   }
 
-  /** Points `row` at the next of them. */
+  /** Points `row` at the next gathered row. */
   def next(): Unit = {
     val (bytes, place) = (held(bound), places(bound))
     row.pointTo(bytes, place + 8, lengthAt(bytes, place))
     bound += 1
   }
 
-  /** Bytes of `row`, twice those that MySQL's texts escape. */
+  /** Size of `row` in bytes; bytes that MySQL's texts escape count twice. */
   def escapedBytes: Long = {
     val (bytes, place) = (held(bound - 1), places(bound - 1))
     val length = lengthAt(bytes, place)
@@ -115,7 +115,7 @@ final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
     count += 1
   }
 
-  /** Whether there is a row where `position` is. */
+  /** Moves to the row at `position`, if there is one. */
   private def advance(): Boolean = {
     while (position == end && chunks.hasNext) {
       val (bytes, length) = chunks.next()
@@ -130,24 +130,24 @@ final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
     java.lang.Long.reverseBytes(Memory.getLong(bytes, Memory.ARRAY_START + place)).toInt
 }
 
-/** INSERTs of encoded rows ([[RowBytes]]), for databases without a bulk load.
+/** Inserts encoded rows ([[RowBytes]]), for databases without a bulk load.
   *
   * @param maxParameters
-  *   that one statement may have
+  *   maximum per statement
   */
 final class InsertBatches(rules: ValueRules, quote: String => String, maxParameters: Int) {
 
-  /** Many rows in each statement. Gives how many the database says it stored.
+  /** Many rows per statement. Returns the number of rows that the database reports as stored.
     *
     * @param into
-    *   SQL of the table that takes them
+    *   SQL of the table to insert into
     * @param begun
-    *   told after each statement that rows are stored
+    *   called after each statement that stored rows
     * @param maxBytes
-    *   of the rows of one statement, as encoded; a row that is larger has a statement of its own
+    *   limit on the encoded rows of one statement; a larger row gets a statement of its own
     * @param alone
-    *   what the failure of a statement with a single row means, and how many bytes that row has, those counted twice that
-    *   are escaped in a statement's text
+    *   translates the failure of a single-row statement, given the row's size in bytes, where bytes that need an escape in the
+    *   statement's text count twice
     */
   def multiRow(
       connection: Connection,
@@ -159,12 +159,12 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
       maxBytes: Long = Long.MaxValue,
       alone: (SQLException, Long) => SQLException = (error, _) => error): Long = {
     val source = new Source(table, rows)
-    val most = math.max(1, math.min(batchSize, maxParameters / table.incoming.size))
+    val maxRows = math.max(1, math.min(batchSize, maxParameters / table.incoming.size))
     var stored = 0L
     var statement: PreparedStatement = null
     var size = 0
     try {
-      var count = source.gather(most, maxBytes)
+      var count = source.gather(maxRows, maxBytes)
       while (count > 0) {
         if (count != size) {
           if (statement != null) statement.close()
@@ -180,14 +180,14 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
           (try Sql.execute(statement)
           catch { case error: SQLException if count == 1 => throw alone(error, source.escapedBytes) })
         begun()
-        count = source.gather(most, maxBytes)
+        count = source.gather(maxRows, maxBytes)
       }
     } finally if (statement != null) statement.close()
     stored
   }
 
-  /** One row in each statement, many statements in a batch of the driver. Rows of which the driver does not tell whether they
-    * were stored (`SUCCESS_NO_INFO`) count as stored.
+  /** One row per statement, many statements per driver batch. Rows whose outcome the driver does not report
+    * (`SUCCESS_NO_INFO`) count as stored.
     */
   def batches(connection: Connection, into: String, table: BoundTable, rows: EncodedRows, batchSize: Int): Long = {
     val source = new Source(table, rows)
@@ -206,9 +206,9 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
         stored += statement.executeBatch().map(n => if (n == Statement.SUCCESS_NO_INFO) 1L else n.toLong).sum
         done += count
       }
-      // A file's length and checksum are compared where its last chunk has been taken.
+      // After its last chunk, a file's length and checksum are verified.
       val more = source.gather(1, Long.MaxValue)
-      if (more != 0) throw new IllegalStateException(s"more rows than the ${rows.rows} that the messages tell of")
+      if (more != 0) throw new IllegalStateException(s"more rows than the ${rows.rows} in the messages")
       stored
     }
   }
@@ -219,7 +219,7 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
     s"INSERT INTO $into ($names) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
   }
 
-  /** Binds one row after the other. */
+  /** Binds the encoded rows in order. */
   final private class Source(table: BoundTable, rows: EncodedRows) {
     private val reader = new RowBytesReader(rows, table.columns.size + table.operation.size)
     private val binders = table.columns.map(rules.binder(_, table.nulCharacter)).toArray
@@ -228,12 +228,12 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
     private val operation = table.operation.fold(-1)(_.ordinal)
     private val width = table.incoming.size
 
-    /** How many of the next rows go together: at least one, where there is one. */
-    def gather(most: Int, maxBytes: Long): Int = reader.gather(most, maxBytes)
+    /** Number of rows to send together: at least one, if any remain. */
+    def gather(maxRows: Int, maxBytes: Long): Int = reader.gather(maxRows, maxBytes)
 
     def escapedBytes: Long = reader.escapedBytes
 
-    /** Binds the next of those. */
+    /** Binds the next gathered row. */
     def bind(statement: PreparedStatement, place: Int): Unit = {
       reader.next()
       val deletes = operation >= 0 && Operation.deletes(reader.row, operation)

@@ -6,23 +6,23 @@ import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** An upsert, or changes, by way of a temporary table: rows of the same key are told apart there before any of them replaces
-  * another.
+/** An upsert, or changes, through a temporary table, where rows of the same key are resolved before any of them replaces a row of
+  * the target.
   *
   * @param incoming
-  *   SQL of the temporary table, with the columns of [[BoundTable.incoming]] under their names
+  *   SQL of the temporary table, whose columns are those of [[BoundTable.incoming]]
   */
 abstract class TemporaryMerge(quote: String => String, incoming: String) {
 
-  /** Makes it, empty. */
+  /** Creates the temporary table, or empties it. */
   protected def create(connection: Connection, table: BoundTable): Unit
 
-  /** Brings its rows into the target, of each key the greatest by the order.
+  /** Merges the temporary table's rows into the target: of each key the greatest by the order column.
     *
     * @param rows
-    *   how many it has
+    *   number of rows
     * @param distinct
-    *   how many different keys
+    *   number of distinct keys
     */
   protected def merge(
       connection: Connection,
@@ -34,7 +34,7 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
   protected def drop(connection: Connection): Unit
 
   /** @param rows
-    *   how many `fill` puts into the temporary table
+    *   number of rows that `fill` puts into the temporary table
     */
   final def apply(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, rows: Long)(
       fill: => Long): Loaded = {
@@ -56,11 +56,11 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
   /** SQL for the keys, as the target's index compares them. */
   protected def keyList(upsert: WriteMode.Upsert): String = list(upsert.keys)
 
-  /** SQL for a column by which rows of the temporary table are sorted: texts by their bytes in UTF-8, as Spark sorts them. */
+  /** SQL for a sort expression of the temporary table's column: texts by their UTF-8 bytes, as Spark sorts them. */
   protected def sorted(column: BoundColumn): String = quote(column.column.name)
 
-  /** The rows to keep, each once: a relation for FROM. Of those that no order tells apart one that is stored comes before
-    * one that deletes.
+  /** The row to keep for each key, as a relation for FROM. If the order does not decide, a row that is stored wins over one that
+    * deletes.
     */
   protected def winners(table: BoundTable, upsert: WriteMode.Upsert): String = {
     val keys = keyList(upsert)

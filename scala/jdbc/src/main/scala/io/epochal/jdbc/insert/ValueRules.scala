@@ -9,26 +9,26 @@ import io.epochal.jdbc.database.BoundColumn
 import io.epochal.jdbc.row.{NulCharacter, StoredText}
 import io.epochal.kit.spark.memory.BinaryRow
 
-/** How values of Spark's types become parameters of a statement in one database. Travels to the tasks. */
+/** How values of Spark's types become statement parameters in one database. Serialized to the tasks. */
 trait ValueRules extends Serializable {
 
-  /** What a task must look at before it takes a value of the column; None: every value can be stored. */
+  /** The check that a task makes on values of the column; None: every value can be stored. */
   def check(column: BoundColumn, nul: NulCharacter): Option[ValueCheck]
 
-  /** How the driver sets a parameter for the column. */
+  /** How the driver binds a parameter for the column. */
   def binder(column: BoundColumn, nul: NulCharacter): Binder
 }
 
-/** Looks at values that are not NULL, one after the other. Allocates nothing for a good one. */
+/** Checks non-NULL values. Allocates nothing for a good value. */
 trait ValueCheck {
 
-  /** Why the value cannot be stored; null for a good one. */
+  /** Why the value cannot be stored; null if it can. */
   def problem(row: BinaryRow, ordinal: Int): String
 }
 
 object ValueCheck {
 
-  /** Broken UTF-8, and the NUL character if it is to be an error. For one task. */
+  /** Finds broken UTF-8, and NUL characters if they are errors. One instance per task. */
   def text(nul: NulCharacter): ValueCheck = {
     val text = new StoredText(nul)
     (row, ordinal) => text.take(row.base, row.address(ordinal), row.length(ordinal))
@@ -41,7 +41,7 @@ object ValueCheck {
   val date: ValueCheck = (row, ordinal) => outside(row.getInt(ordinal).toLong, IsoTime.FirstDay, IsoTime.LastDay)
 
   /** @param unit
-    *   microseconds that the column can tell apart
+    *   the column's resolution in microseconds
     */
   def timestamp(unit: Long): ValueCheck = (row, ordinal) => {
     val micros = row.getLong(ordinal)
@@ -49,14 +49,14 @@ object ValueCheck {
     else outside(micros, IsoTime.FirstMicro, IsoTime.LastMicro)
   }
 
-  /** Before the Gregorian calendar drivers differ about which day a date is. */
+  /** Drivers disagree on dates before the Gregorian calendar, so these are refused. */
   val gregorianDate: ValueCheck = (row, ordinal) => gregorian(row.getInt(ordinal).toLong, IsoTime.FirstGregorianDay)
   val gregorianTimestamp: ValueCheck = (row, ordinal) => gregorian(row.getLong(ordinal), IsoTime.FirstGregorianMicro)
 
   private def gregorian(value: Long, first: Long): String =
     if (value < first) "it is before 1582-10-15, where drivers differ about the calendar" else null
 
-  /** The first problem of the two. */
+  /** The first of the two problems. */
   def both(first: ValueCheck, second: ValueCheck): ValueCheck = (row, ordinal) => {
     val problem = first.problem(row, ordinal)
     if (problem != null) problem else second.problem(row, ordinal)
@@ -66,14 +66,14 @@ object ValueCheck {
     if (value < first || value > last) "it has a year that is not from 1 to 9999" else null
 }
 
-/** Sets one parameter from a value that is not NULL. */
+/** Binds one parameter to a non-NULL value. */
 trait Binder {
   def bind(statement: PreparedStatement, parameter: Int, row: BinaryRow, ordinal: Int): Unit
 }
 
 object Binder {
 
-  /** For numbers, bytes and texts, by the setters that every driver has for them. */
+  /** Binds numbers, bytes and texts by the setters that every driver implements. */
   def plain(dataType: DataType, nul: NulCharacter): Binder = dataType match {
     case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
     case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
@@ -88,7 +88,7 @@ object Binder {
   }
 }
 
-/** Dates and times as ISO 8601 texts. All texts of a kind have one length: they sort as the times do. */
+/** Dates and times as ISO 8601 texts. Texts of one kind have the same length, so they sort chronologically. */
 private[jdbc] object IsoTime {
 
   private val MicrosPerSecond = 1000000L

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types._
 import io.epochal.kit.sink.row.ChunkedBytes
 import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
-/** A scalar as JSON: a number or literal as it is, all else in quotes. Its text needs no escapes. */
+/** A scalar as JSON: numbers and literals bare, everything else in quotes. Its text needs no escapes. */
 final private class JsonScalar(text: JsonScalar.Text, isBare: String => Boolean) extends JsonValue {
 
   override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
@@ -66,7 +66,7 @@ private object JsonScalar {
   private def bare(text: Text): JsonValue = new JsonScalar(text, _ => true)
   private def inQuotes(text: Text): JsonValue = new JsonScalar(text, _ => false)
 
-  /** JSON has no numbers for NaN and the infinities. */
+  /** JSON has no numbers for NaN and infinities, so these are quoted. */
   private def real(text: Text): JsonValue =
     new JsonScalar(text, number => Character.isDigit(number.charAt(number.length - 1)))
 
@@ -84,20 +84,20 @@ private object JsonScalar {
     s"${time.toLocalDate}T${Clock.format(time)}"
   }
 
-  /** Six digits of a second, and nine where there are nanoseconds. */
+  /** Six fractional digits, or nine if there are nanoseconds. */
   private val Clock: DateTimeFormatter = new DateTimeFormatterBuilder()
     .appendPattern("HH:mm:ss")
     .appendFraction(NANO_OF_SECOND, 6, 9, true)
     .toFormatter(java.util.Locale.ROOT)
 }
 
-/** Spark's TIME(p), nanoseconds of the day. Spark 4.0 has no such type, so it is known by its name. */
+/** Spark's TIME(p), in nanoseconds of the day. Matched by name, since Spark 4.0 does not have the type. */
 private[jdbc] object SparkTime {
   private val Name = """time\((\d)\)""".r
 
   def is(dataType: DataType): Boolean = precision(dataType).isDefined
 
-  /** Digits of a second that the type keeps. */
+  /** Fractional second digits that the type keeps. */
   def precision(dataType: DataType): Option[Int] = dataType.typeName match {
     case Name(digits) => Some(digits.toInt)
     case _            => None

@@ -10,26 +10,26 @@ import io.epochal.jdbc.row.{NulCharacter, StoredText}
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
 
-/** Writes values of one type as JSON (docs/types.md says which form each type has). The same value gives the same text.
+/** Writes values of one type as JSON, in the forms that docs/types.md lists. Equal values give equal texts.
   *
-  * Belongs to one task.
+  * One instance per task.
   */
 abstract private[jdbc] class JsonValue {
 
-  /** The value is not NULL.
+  /** Writes a value, which must not be NULL.
     *
     * @throws BadValue
-    *   when it has no form in JSON
+    *   the value has no JSON form
     */
   def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit
 
-  /** The same as the name in an object. */
+  /** Writes a value as the name of an object's member. */
   def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit
 }
 
 private[jdbc] object JsonValue {
 
-  /** Names within a struct must differ, and a map's keys must have a text: else something would be lost. */
+  /** Names within a struct must differ, and a map's keys must be scalars: otherwise data would be lost. */
   def supports(dataType: DataType): Boolean = dataType match {
     case ArrayType(element, _)  => supports(element)
     case MapType(key, value, _) => JsonScalar.supports(key) && key != VariantType && supports(value)
@@ -40,7 +40,7 @@ private[jdbc] object JsonValue {
   }
 
   /** @param column
-    *   place in the query's rows, for messages
+    *   index in the query's rows, for messages
     */
   def apply(column: Int, dataType: DataType, nul: NulCharacter): JsonValue = dataType match {
     case ArrayType(element, _)                        => new Elements(element, apply(column, element, nul))
@@ -51,7 +51,7 @@ private[jdbc] object JsonValue {
     case other                                        => JsonScalar(other)
   }
 
-  /** Characters below 128, for which a byte each will do. */
+  /** Writes characters below 128, one byte each. */
   def ascii(text: String, out: ChunkedBytes): Unit = {
     out.reserve(text.length)
     var i = 0
@@ -66,7 +66,7 @@ private[jdbc] object JsonValue {
     out.putByte(char.toInt)
   }
 
-  /** What has no name: it cannot be a map's key. */
+  /** A type whose values cannot be a map's keys. */
   abstract private class Nested extends JsonValue {
     override def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
       throw new IllegalStateException("a nested value as a key")
@@ -91,7 +91,7 @@ private[jdbc] object JsonValue {
     }
   }
 
-  /** NULLs are written too: a field that is missing and one that is NULL would else be the same. */
+  /** Writes NULLs too, so that a NULL field differs from a missing one. */
   final private class Fields(column: Int, fields: Array[StructField], nul: NulCharacter) extends Nested {
     private val values = fields.map(field => JsonValue(column, field.dataType, nul))
     private val names = fields.zipWithIndex.map { case (field, i) =>
@@ -118,7 +118,7 @@ private[jdbc] object JsonValue {
     }
   }
 
-  /** In the map's own order. A NUL in a key is an error whatever is done with others: two keys could become one. */
+  /** In the map's own order. A NUL character in a key is always an error: replacing it could make two keys equal. */
   final private class Entries(column: Int, key: DataType, value: DataType, nul: NulCharacter) extends Nested {
     private val names = JsonValue(column, key, NulCharacter.Error)
     private val values = JsonValue(column, value, nul)
@@ -159,7 +159,7 @@ private[jdbc] object JsonValue {
       write(base, origin, slot, out)
   }
 
-  /** As Spark writes it; what that text has of NULs is dealt with as in any JSON. */
+  /** Spark's JSON text of the variant; NUL characters in it are handled as in any JSON. */
   final private class Variant(column: Int, nul: NulCharacter) extends Nested {
     private val json = new StoredJson(nul)
 
@@ -174,7 +174,7 @@ private[jdbc] object JsonValue {
     }
   }
 
-  /** A text in quotes, with the escapes that JSON demands. */
+  /** A text in quotes, with the escapes that JSON requires. */
   private def quoted(base: AnyRef, address: Long, length: Int, out: ChunkedBytes): Unit = {
     byte('"', out)
     var from = 0
@@ -209,24 +209,24 @@ private[jdbc] object JsonValue {
   }
 }
 
-/** A column of a row as a JSON text, for databases that keep it so. Belongs to one thread. */
+/** A column's values as JSON texts, for databases that store JSON as text. One instance per thread. */
 final private[jdbc] class JsonColumn(bound: BoundColumn, nul: NulCharacter) {
   private val ordinal = bound.ordinal
   private val value = JsonValue(ordinal, bound.field.dataType, nul)
   private val out =
     new ChunkedBytes(1L << 30, () => throw new BadValue(ordinal, "as JSON it is longer than 1 GB"))
 
-  /** Why the column has no JSON; null if it has. The value is not NULL. */
+  /** Why the value has no JSON form; null if it has one. The value must not be NULL. */
   def problem(row: BinaryRow): String =
     try {
       write(row)
       null
     } catch { case bad: BadValue => bad.reason }
 
-  /** The value is not NULL.
+  /** The JSON text of a value, which must not be NULL.
     *
     * @throws BadValue
-    *   when it has no form in JSON
+    *   the value has no JSON form
     */
   def text(row: BinaryRow): String = {
     write(row)

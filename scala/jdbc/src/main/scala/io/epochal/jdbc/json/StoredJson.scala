@@ -5,12 +5,12 @@ import scala.util.control.NoStackTrace
 import io.epochal.jdbc.row.{NulCharacter, TakenText, Texts}
 import io.epochal.kit.spark.memory.Memory
 
-/** Takes one JSON text after the other and gives it as it is to be stored. Belongs to one task; reads in place.
+/** Validates JSON texts and normalizes them for storage. One instance per task; reads in place.
   *
-  * The grammar is RFC 8259. Beyond it stands what PostgreSQL's jsonb refuses, so that the server has nothing left to refuse:
-  * a NUL written as an escape (dealt with as the user said; in a name always an error, since two names could become one),
-  * half a surrogate pair, numbers beyond numeric's range, texts beyond 256 MB. More than 1,000 levels are refused too: the
-  * server's own bound hangs on the size of its stack.
+  * The grammar is RFC 8259. In addition it refuses what PostgreSQL's jsonb refuses, so that the server never has to:
+  * escaped NUL characters (handled by `nulCharacter`; in a name always an error, since two names could become equal), lone
+  * surrogates, numbers beyond numeric's range, texts beyond 256 MB. It also refuses more than 1,000 levels: the server's own
+  * limit depends on its stack size.
   */
 final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
   import StoredJson._
@@ -89,7 +89,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
     }
   }
 
-  /** Leaves the position at its last character. */
+  /** Ends with the position on the escape's last character. */
   private def escape(isName: Boolean): Unit = {
     position += 1
     peek() match {
@@ -165,7 +165,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
       throw new Bad("its JSON has a number beyond the range of numeric")
   }
 
-  /** Passes over at least one digit, and says how many. */
+  /** Skips at least one digit and returns how many it skipped. */
   private def digits(): Int = {
     val from = position
     while (peek() >= '0' && peek() <= '9') position += 1
@@ -195,7 +195,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
 
   private def fail(what: String): Nothing = throw new Bad(s"it is not JSON: $what, at byte ${position + 1}")
 
-  /** The text is known to be JSON: a backslash stands in strings only, and another character follows it. */
+  /** The text is valid JSON: a backslash occurs in strings only, followed by another character. */
   private def change(): Unit = {
     changed.clear()
     var i = 0
@@ -226,7 +226,7 @@ private object StoredJson {
   private val MaxBytes = 0x0fffffff
   private val MaxDepth = 1000
 
-  /** Digits before and after the point that a numeric can have. */
+  /** Maximum digits of a numeric before and after the decimal point. */
   private val MaxWhole = 131072
   private val MaxFraction = 16383
 }

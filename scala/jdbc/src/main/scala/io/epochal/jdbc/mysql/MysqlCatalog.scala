@@ -15,10 +15,10 @@ import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** Tables as the information schema knows them. */
+/** Tables as listed in the information schema. */
 private[mysql] object MysqlCatalog extends Catalog {
 
-  /** Without a schema in the name it is that of the URL. */
+  /** A name without a schema refers to the URL's database. */
   override def find(connection: Connection, name: TableName): Option[TargetTable] =
     (for {
       schema <- name.schema.fold(Seq(schema(connection, name)))(spellings)
@@ -53,7 +53,7 @@ private[mysql] object MysqlCatalog extends Catalog {
        |WHERE table_schema = ${literal(table.table.name.schema)} AND table_name = ${literal(table.table.name.table)}
        |AND column_name IN (${table.columnNames.map(literal).mkString(", ")}))"""
 
-  /** Means the same whatever `sql_mode` says. */
+  /** A literal that means the same under any `sql_mode`. */
   def literal(text: String): String =
     if (text.isEmpty) "''" else s"CONVERT(0x${HexFormat.of.formatHex(text.getBytes(UTF_8))} USING utf8mb4)"
 
@@ -83,15 +83,15 @@ private[mysql] object MysqlCatalog extends Catalog {
   private def refuse(name: QualifiedName, reason: String, suggestion: String): Nothing =
     throw JdbcOptions.unsupported(s"write to $name", reason, suggestion)
 
-  /** The collation for texts that are keys. */
+  /** The collation of new text columns in keys. */
   def exactCollation(connection: Connection): String = {
-    val there = Sql.query(
+    val available = Sql.query(
       connection,
       s"SELECT collation_name FROM information_schema.collations WHERE collation_name IN (${MysqlType.ExactCollations.map(_ => "?").mkString(", ")})",
       MysqlType.ExactCollations: _*
     )(_.getString(1))
     MysqlType.ExactCollations
-      .find(there.contains)
+      .find(available.contains)
       .getOrElse(
         throw JdbcOptions.unsupported(
           "make a table with a text as key",
@@ -99,7 +99,7 @@ private[mysql] object MysqlCatalog extends Catalog {
           "Upgrade the server; or make the table yourself and set {option:keyComparison=database}."))
   }
 
-  /** Each with what makes it loose as a key. */
+  /** Each column with the reason why it is loose as a key, if it is. */
   private def columns(connection: Connection, table: QualifiedName): Seq[(TargetColumn, Option[String])] =
     sql"""SELECT column_name, is_nullable, column_default, extra, generation_expression, data_type, column_type,
         |character_maximum_length, character_octet_length, numeric_precision, numeric_scale, datetime_precision, collation_name
@@ -126,7 +126,7 @@ private[mysql] object MysqlCatalog extends Catalog {
         (column, kind.loose)
       }
 
-  /** A LONGTEXT may have 4 GiB. */
+  /** A LONGTEXT can hold 4 GiB, more than an Int. */
   private def length(rows: ResultSet, column: Int): Option[Int] = {
     val found = rows.getLong(column)
     Option.when(!rows.wasNull && found < Int.MaxValue)(found.toInt)
@@ -140,22 +140,22 @@ private[mysql] object MysqlCatalog extends Catalog {
       .groupMap(_._1)(_._2)
       .values
       .toSeq
-      .filter(_.forall(_.isDefined)) // a prefix of a column, or an expression
+      .filter(_.forall(_.isDefined)) // not on a column's prefix or an expression
       .map(_.flatten.toSet)
       .map(columns => TargetKey(columns, loose.filter { case (name, _) => columns(name) }))
 }
 
-/** Tells a table from one of the same name that was made after it was dropped.
+/** A mark that distinguishes a table from a recreated one of the same name.
   *
-  * InnoDB's own number of a table is seen with the PROCESS privilege only, and changes with every OPTIMIZE. So a number of
-  * ours is put at the end of the table's comment: `[epochal_target_<number>]`. It stays through TRUNCATE and ALTER and goes
-  * with the table. It takes the ALTER privilege, once; without it the table has no number, and its like is not noticed.
+  * InnoDB's own table id requires the PROCESS privilege and changes with every OPTIMIZE. So we append a number of our own to the
+  * table's comment: `[epochal_target_<number>]`. It survives TRUNCATE and ALTER and disappears with the table. Adding it takes the
+  * ALTER privilege, once; without that the table has no number, and a recreated table goes unnoticed.
   */
 private[mysql] object TargetMark {
 
   private val Prefix = "[epochal_target_"
 
-  // For each table its own: an ALTER that waits must not delay those of other tables.
+  // One lock per table: an ALTER that waits must not delay those of other tables.
   private val LockPrefix = "epochal_target_"
   private val LockSeconds = 30
   private val LongestComment = 2048
@@ -166,7 +166,7 @@ private[mysql] object TargetMark {
        |FROM information_schema.tables WHERE table_schema = ${MysqlCatalog.literal(table.schema)}
        |AND table_name = ${MysqlCatalog.literal(table.table)})"""
 
-  /** Commits the transaction. One at a time: two that put their numbers at once would each believe in its own. */
+  /** Commits the transaction. Serialized: of two concurrent calls, each would otherwise believe in its own number. */
   def put(connection: Connection, table: TargetTable): TargetTable =
     if (table.target.oid.isDefined) table
     else {
@@ -186,7 +186,7 @@ private[mysql] object TargetMark {
       .headOption
       .getOrElse("")
     val marked = s"$comment $Prefix${Random.between(1L, 1000000000000L)}]".trim
-    // Whether a backslash needs another one depends on sql_mode.
+    // Whether a backslash must be escaped depends on sql_mode, so comments with one are not marked.
     if (marked.length <= LongestComment && !marked.contains("\\"))
       try
         Sql.run(connection, s"ALTER TABLE ${MysqlDialect.quote(table)} COMMENT = '${marked.replace("'", "''")}'")
@@ -198,13 +198,13 @@ private[mysql] object TargetMark {
 final private[mysql] case class MysqlVersion(text: String) {
   def isMariadb: Boolean = text.contains("MariaDB")
 
-  /** None: not one that can be compared. */
+  /** None: the text is not a comparable version. */
   private def numbers: Option[(Int, Int)] = text.split("[^0-9]+") match {
     case Array(major, minor, _*) => for { a <- major.toIntOption; b <- minor.toIntOption } yield (a, b)
     case _                       => None
   }
 
-  /** An older server lacks what the dialect's statements use: common table expressions, window functions. */
+  /** Refuses servers that lack what the dialect's statements use: common table expressions, window functions. */
   def check: Either[EpochalException, Unit] = {
     val (product, oldest) = if (isMariadb) ("MariaDB", (10, 6)) else ("MySQL", (8, 0))
     JdbcOptions.ensure(numbers.forall(_ >= oldest))(

@@ -22,7 +22,7 @@ class MysqlDialect extends Dialect with BuiltInDialect {
   override val name = "MySQL"
   override def handles(url: String): Boolean = url.startsWith("jdbc:mariadb:") || url.startsWith("jdbc:mysql:")
 
-  /** A server must not be able to ask for the driver's files. */
+  /** Defaults that forbid the server to request files from the driver. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
     Map("connectTimeout" -> "10000", "tcpKeepAlive" -> "true", "allowLocalInfile" -> "false")
       .filterNot { case (key, _) => settings.url.contains(s"$key=") }
@@ -41,10 +41,10 @@ class MysqlDialect extends Dialect with BuiltInDialect {
   override def rowFormat(table: BoundTable): RowFormat =
     RowBytes(table, MysqlRules)
 
-  /** Settings of the session are made anew for each transaction, as a pooler may hand on another one. Without strictness
-    * values would be cut in silence, a 0 would become the next number of an AUTO_INCREMENT column, an empty text could be
-    * NULL. What the driver knows of the session (backslashes) stays. MariaDB ends a
-    * transaction whose client is silent: what a frozen driver holds is free then.
+  /** Sets the session's variables for each transaction, since a pooler may switch sessions. Without strict mode, MySQL would
+    * silently cut values, turn a 0 into the next AUTO_INCREMENT number, and possibly an empty text into NULL. The setting that
+    * the driver knows (backslash escapes) is kept. MariaDB ends transactions of idle clients, which frees what a frozen driver
+    * holds.
     */
   override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
     val seconds = math.max(1L, lockTimeout.toSeconds)
@@ -62,7 +62,7 @@ class MysqlDialect extends Dialect with BuiltInDialect {
     None
   }
 
-  // By statements, since the driver's automatic commit stays on: to switch it costs two round trips.
+  // As statements: the driver's autocommit stays on, since switching it costs two round trips.
   override def commit(connection: Connection): Unit = Sql.run(connection, "COMMIT")
   override def rollback(connection: Connection): Unit = Sql.run(connection, "ROLLBACK")
 
@@ -83,7 +83,7 @@ class MysqlDialect extends Dialect with BuiltInDialect {
     override val timestamp = "DATETIME(6)"
     override val now = "UTC_TIMESTAMP(6)"
     override val forUpdate = " FOR UPDATE"
-    // GET_LOCK would belong to the session, not to the transaction: so `serializeClaims` stays as it is.
+    // GET_LOCK would belong to the session, not to the transaction, so `serializeClaims` is not overridden.
     override val tableOptions = " ENGINE=InnoDB"
     override def same(left: String, right: String): String = s"$left <=> $right"
     override def table(name: QualifiedName): String = quote(name)
@@ -91,13 +91,13 @@ class MysqlDialect extends Dialect with BuiltInDialect {
   }
 }
 
-/** It has no state: one serves all. */
+/** The shared instance: the dialect is stateless. */
 object MysqlDialect extends MysqlDialect
 
-/** What the server's and the drivers' error numbers mean for a transaction. */
+/** Classifies the error numbers of server and drivers. */
 private[mysql] object MysqlErrors extends DriverErrors {
 
-  /** The connection is gone: server shutting down, network, killed; the drivers' own numbers from 2000 on. */
+  /** The connection is lost: server shutdown, network failure, killed session; the drivers' own numbers start at 2000. */
   private val Lost = Set(1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2006, 2013, 2055)
 
   /** Deadlock, lock wait timeout, changed since read, too many connections or transactions, group replication's rollback. */
@@ -106,11 +106,11 @@ private[mysql] object MysqlErrors extends DriverErrors {
   /** A primary that became a replica: another connection may lead to the new one. */
   private val ReadOnly = Set(1290, 1792, 1836)
 
-  /** Access denied, no such database, protocol violated: of class 08 or with it, but they will not pass. */
+  /** Access denied, unknown database, protocol violation: in or near class 08, but permanent. */
   private val Wrong = Set(1043, 1044, 1045, 1049, 1251)
 
-  /** What MariaDB's driver says when the connection was lost in a transaction, at its COMMIT too, and another server of the
-    * URL has answered since.
+  /** MariaDB's driver reports this, also at COMMIT, if it lost the connection in a transaction and has reached another server of
+    * the URL since.
     */
   private val LostInTransaction = "25S03"
 
@@ -120,14 +120,14 @@ private[mysql] object MysqlErrors extends DriverErrors {
 
   val PacketTooLarge = 1153
 
-  /** The server's own number, and what drivers say that look before they send: their states are those of a lost connection. */
+  /** The server's error number, and the messages of drivers that check before sending: their SQLSTATEs are those of a lost connection. */
   private def packetTooLarge(error: SQLException): Boolean =
     error.getErrorCode == PacketTooLarge || Option(error.getMessage).exists(_.contains("max_allowed_packet"))
 
-  /** Of the server, of the user in all, of the user's resources. */
+  /** The connection limit of the server, of the user, or of the user's resources. */
   private def tooManyConnections(error: SQLException): Boolean = Set(1040, 1203, 1226)(error.getErrorCode)
 
-  /** A privilege is missing: for the table, the database, the column, or such as PROCESS. */
+  /** A missing privilege on the table, database or column, or a global one such as PROCESS. */
   def denied(error: SQLException): Boolean = Set(1142, 1044, 1143, 1227)(error.getErrorCode)
 
   private def readOnly(error: SQLException): Boolean = ReadOnly(error.getErrorCode)

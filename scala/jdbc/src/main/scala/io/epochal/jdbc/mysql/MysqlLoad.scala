@@ -8,19 +8,19 @@ import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.row.EncodedRows
 
-/** Puts encoded rows into a table by INSERTs of many rows each. */
+/** Loads encoded rows into a table by multi-row INSERTs. */
 private[mysql] object MysqlLoad {
 
   private val MaxParameters = 65535
 
-  // More gains nothing.
+  // Larger statements are no faster.
   private val MaxBytes = 1L << 20
 
-  // A value takes up to four times as many bytes in a statement's text as in the row: numbers as digits, escaped bytes.
+  // In a statement's text a value takes up to four times its encoded bytes: numbers as digits, escaped bytes.
   private val TextPerByte = 4
   private val inserts = new InsertBatches(MysqlRules, MysqlDialect.quote, MaxParameters)
 
-  /** The server cuts the connection while it still comes: drivers tell of a lost one. */
+  /** The server cuts the connection while the statement arrives, which drivers report as a lost connection. */
   private def tooLarge(error: SQLException, bytes: Long, packet: Long): SQLException =
     if (!MysqlErrors.losesConnection(error)) error
     else
@@ -62,10 +62,10 @@ private[mysql] object MysqlLoad {
   private def temporary(table: BoundTable, name: String): String =
     MysqlDialect.quote(table.table.name.copy(table = name))
 
-  /** Rows that are there are changed and marked in one statement, and those without a mark are added.
+  /** Updates and marks existing rows in one statement, then inserts the rows without a mark.
     *
-    * ON DUPLICATE KEY UPDATE would change a row that collides in ''any'' unique index; here such a row is an error. And its count
-    * depends on a setting of the driver; here all are counted by the server: marked rows, and added ones.
+    * ON DUPLICATE KEY UPDATE would update a row that collides in ''any'' unique index; here such a collision is an error. Its row count
+    * also depends on a driver setting; here the server counts all rows: marked and inserted ones.
     */
   final private class MysqlMerge(incoming: String, ordered: String)
       extends TemporaryMerge(MysqlDialect.quote, incoming) {
@@ -78,7 +78,7 @@ private[mysql] object MysqlLoad {
       }
     }
 
-    // A temporary table neither commits the transaction nor can be named twice in a statement.
+    // A temporary table does not commit the transaction, and a statement cannot refer to it twice.
     override protected def create(connection: Connection, table: BoundTable): Unit = {
       discard(connection)
       Sql.run(
@@ -120,7 +120,7 @@ private[mysql] object MysqlLoad {
 
     override protected def drop(connection: Connection): Unit = discard(connection)
 
-    /** Also what a transaction left that was rolled back: temporary tables stay with the session. */
+    /** Also after a rolled-back transaction: temporary tables stay with the session. */
     private def discard(connection: Connection): Unit =
       Sql.run(connection, s"DROP TEMPORARY TABLE IF EXISTS $incoming, $ordered")
   }

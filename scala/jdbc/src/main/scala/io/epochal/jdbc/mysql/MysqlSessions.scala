@@ -9,42 +9,43 @@ import io.epochal.jdbc.database.{Blocker, Writer}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** How a successor finds the session of its predecessor (K15): a transaction holds the lock
-  * `epochal.<sink>.<generation>.<session>` by GET_LOCK while it is open, and the server tells which session that is. A server
-  * that refuses such locks (some clusters do) does not tell: then nothing is ended.
+/** Finds the session of a sink's predecessor (K15). While a transaction is open it holds the lock
+  * `epochal.<sink>.<generation>.<session>`, taken by GET_LOCK, and the server shows which session holds it. Servers that refuse such
+  * locks, as some clusters do, show no holder: then no session is ended.
   *
-  * That it is this session that keeps the claim waiting is told by InnoDB, to a user with PROCESS (and in MySQL, SELECT on
-  * `performance_schema.data_lock_waits`). Another user's claim takes the lock for the proof: the transaction of an older run
-  * is open while the claim waits.
+  * InnoDB shows which session blocks the claim to users with PROCESS (in MySQL also SELECT on
+  * `performance_schema.data_lock_waits`). For other users the held lock is sufficient proof: the older run's transaction is open
+  * while the claim waits.
   */
 private[mysql] object MysqlSessions extends Sessions {
 
   private def prefix(sink: String): String = s"epochal.$sink."
   private def lock(writer: Writer, session: Long): String = s"${prefix(writer.sink)}${writer.generation}.$session"
 
-  /** SQL for the name of the session that asks. */
-  private def mine(writer: Writer): String = s"CONCAT('${prefix(writer.sink)}${writer.generation}.', CONNECTION_ID())"
+  /** SQL for the lock name of the current session. */
+  private def lockName(writer: Writer): String =
+    s"CONCAT('${prefix(writer.sink)}${writer.generation}.', CONNECTION_ID())"
 
   def mark(connection: Connection, writer: Writer): Unit =
-    Try(Sql.query(connection, s"SELECT GET_LOCK(${mine(writer)}, 0)")(_.getInt(1))): Unit
+    Try(Sql.query(connection, s"SELECT GET_LOCK(${lockName(writer)}, 0)")(_.getInt(1))): Unit
 
   override def ended(connection: Connection, writer: Writer): Unit =
-    Sql.query(connection, s"SELECT RELEASE_LOCK(${mine(writer)})")(_.getInt(1)): Unit
+    Sql.query(connection, s"SELECT RELEASE_LOCK(${lockName(writer)})")(_.getInt(1)): Unit
 
   override def current(connection: Connection): Long =
     Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
 
-  /** Also those for whom these wait. */
+  /** Includes indirect blockers. */
   override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] = {
     val older = holders(connection, successor)
-    val blocking = waitedFor(connection, waiting).getOrElse(
+    val blocking = blockersOf(connection, waiting).getOrElse(
       if (isInStatement(connection, waiting)) older.keys.filter(_ != waiting).toSeq else Nil)
     val sessions = blocking.filter(_ != NoSession)
     describe(connection, sessions, older) ++ Option.when(blocking.contains(NoSession))(
       Blocker(None, "a transaction without a session (see XA RECOVER)", "", None))
   }
 
-  /** Which sessions are in a transaction of the sink's latest generations. */
+  /** The sessions that are in a transaction of the sink's latest generations. */
   private def holders(connection: Connection, successor: Writer): Map[Long, Writer] = {
     val last = successor.generation
     Sql
@@ -59,8 +60,8 @@ private[mysql] object MysqlSessions extends Sessions {
       .groupMapReduce(_._1)(_._2)((one, other) => if (one.generation > other.generation) one else other)
   }
 
-  /** None where the server does not show it, or not to this user. */
-  private def waitedFor(connection: Connection, waiting: Long): Option[Seq[Long]] =
+  /** None if the server does not show it, or not to this user. */
+  private def blockersOf(connection: Connection, waiting: Long): Option[Seq[Long]] =
     pairs(connection).flatMap { pairs =>
       try
         Some(
@@ -74,7 +75,7 @@ private[mysql] object MysqlSessions extends Sessions {
       catch { case error: SQLException if MysqlErrors.denied(error) => None }
     }
 
-  /** SQL of who waits for whom, as far as InnoDB's locks go. */
+  /** SQL for the pairs of waiting and blocking sessions in InnoDB. */
   private def pairs(connection: Connection): Option[String] =
     Sql
       .query(connection, "SELECT VERSION(), @@performance_schema")(rows => (rows.getString(1), rows.getBoolean(2)))
@@ -89,7 +90,7 @@ private[mysql] object MysqlSessions extends Sessions {
       .query(connection)(_.getLong(1))
       .nonEmpty
 
-  /** A session in its COMMIT is neither dead nor frozen: the server goes on with it, whoever its client is, and may wait for
+  /** A session in its COMMIT is neither dead nor frozen: the server finishes it regardless of its client, and it may be waiting for
     * a replica.
     */
   private def describe(connection: Connection, sessions: Seq[Long], older: Map[Long, Writer]): Seq[Blocker] =
@@ -119,10 +120,10 @@ private[mysql] object MysqlSessions extends Sessions {
       if Sql.query(connection, s"SELECT IS_USED_LOCK('${blocker.key}')")(_.getLong(1)).head == id
     } Sql.run(connection, s"KILL $id")
 
-  /** InnoDB's name for the session of a transaction that has none. */
+  /** InnoDB's session number for transactions without a session. */
   private val NoSession = 0L
 
-  /** So many of the latest are looked for: a run that woke after this many claims, and stopped once more, is not found. */
+  /** Number of generations that are searched: a run that wakes after more claims than this, and freezes again, is not found. */
   private val Generations = 100
 
   private val OfMariadb =
@@ -131,7 +132,7 @@ private[mysql] object MysqlSessions extends Sessions {
        |JOIN information_schema.innodb_trx AS r ON r.trx_id = w.requesting_trx_id
        |JOIN information_schema.innodb_trx AS b ON b.trx_id = w.blocking_trx_id"""
 
-  // Compared as numbers, nothing is found.
+  // Comparing the ids as numbers finds nothing.
   private val OfMysql =
     text"""SELECT r.trx_mysql_thread_id AS requesting, b.trx_mysql_thread_id AS blocking
        |FROM performance_schema.data_lock_waits AS w

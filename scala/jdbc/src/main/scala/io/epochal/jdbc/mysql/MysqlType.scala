@@ -11,20 +11,20 @@ import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.spark.memory.Memory
 
-/** A column's type as the information schema spells it.
+/** A column's type as listed in the information schema.
   *
   * @param name
   *   `varchar`
   * @param declared
   *   `varchar(20)`, `int unsigned`
   * @param length
-  *   characters, of a binary type bytes; None: 2 GiB or more
+  *   characters, or bytes of a binary type; None: 2 GiB or more
   * @param bytes
-  *   the same in bytes
+  *   maximum length in bytes
   * @param fraction
-  *   digits of a second
+  *   fractional second digits
   * @param collation
-  *   null for what is no text
+  *   null if the column is not a text
   */
 final case class MysqlType(
     name: String,
@@ -39,13 +39,13 @@ final case class MysqlType(
   def unsigned: Boolean = declared.contains("unsigned")
   def isText: Boolean = collation != null
 
-  /** What takes for equal the texts that Spark tells apart. All but a few collations fill texts up with spaces before they
-    * compare them (PAD SPACE).
+  /** The collation, if it treats as equal texts that Spark distinguishes. All but a few collations pad texts with spaces for
+    * comparison (PAD SPACE).
     */
   def loose: Option[String] = Option(collation).filterNot(MysqlType.isExact).map("collation " + _)
 }
 
-/** Which Spark types go where. */
+/** Which Spark types each column type can store. */
 object MysqlType extends TypeRules {
 
   private val Utf8 = "CHARACTER SET utf8mb4"
@@ -64,18 +64,18 @@ object MysqlType extends TypeRules {
     case _: StringType  => s"longtext $Utf8"
     case BinaryType     => "longblob"
     case DateType       => "date"
-    // Said aloud, or MySQL would make the first such column NOT NULL and change it with every update.
+    // Explicit NULL: otherwise MySQL makes the first such column NOT NULL and updates it with every change.
     case TimestampType    => "timestamp(6) NULL"
     case TimestampNTZType => "datetime(6)"
   }
 
-  /** By bytes, and without regard to PAD SPACE: MariaDB's, MySQL's from 8.0.17 on. */
+  /** Collations that compare bytes without PAD SPACE: MariaDB's, and MySQL's since 8.0.17. */
   val ExactCollations: Seq[String] = Seq("utf8mb4_nopad_bin", "utf8mb4_0900_bin")
 
   private def isExact(collation: String): Boolean =
     collation == "binary" || collation.endsWith("_nopad_bin") || collation.endsWith("_0900_bin")
 
-  /** Of large objects no key can be made; texts are told apart as Spark does, byte by byte. */
+  /** Large objects cannot be keys; texts are compared byte by byte, as in Spark. */
   override def declareKey(dataType: DataType): Option[String] = declareKey(dataType, ExactCollations.head)
   override def declareKey(connection: Connection, dataType: DataType): Option[String] =
     declareKey(dataType, MysqlCatalog.exactCollation(connection))
@@ -121,11 +121,11 @@ object MysqlType extends TypeRules {
     Either.cond(home(dataType, column), (), suggestion(column))
   }
 
-  /** Texts too: a load sorts them by their bytes. */
+  /** True for texts as well: a load sorts them by their bytes. */
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     columnType.asInstanceOf[MysqlType].name != "json"
 
-  /** The Spark type that the column would take. */
+  /** The Spark type to cast to for the column. */
   private def suggestion(column: MysqlType): Option[String] = column.name match {
     case "tinyint"                => Some("TINYINT")
     case "smallint" | "mediumint" => Some("SMALLINT")
@@ -144,8 +144,8 @@ object MysqlType extends TypeRules {
   }
 }
 
-/** Values as MySQL keeps them. What its strict mode lets through all the same is found here: fractions of a second and spaces
-  * at the end that would be cut, and bytes that would be filled up.
+/** How MySQL stores values. Tasks find what MySQL's strict mode would still change: fractions of a second and trailing spaces that
+  * would be cut, and bytes that would be padded.
   */
 private[mysql] object MysqlRules extends ValueRules {
 
@@ -205,7 +205,7 @@ private[mysql] object MysqlRules extends ValueRules {
 
   override def binder(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
     case BooleanType => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
-    // As texts: a driver would move dates by its own calendar and zone. The session's zone is UTC.
+    // As texts: a driver would convert dates by its own calendar and zone. The session's zone is UTC.
     case DateType                         => (s, i, row, c) => s.setString(i, IsoTime.date(row.getInt(c)))
     case TimestampType | TimestampNTZType => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), ""))
     case other                            => Binder.plain(other, nul)

@@ -11,10 +11,10 @@ import io.epochal.core.error.Redaction
 import io.epochal.core.error.Redaction.Mask
 import io.epochal.kit.access.Secret
 
-/** How to connect. Prints without user, password and properties.
+/** How to connect. `toString` contains no user, password or properties.
   *
   * @param maxConnections
-  *   of one JVM; None: as many as the dialect says
+  *   per JVM; None: the dialect's default
   */
 final case class ConnectionSettings(
     url: String,
@@ -25,23 +25,23 @@ final case class ConnectionSettings(
     maxConnections: Option[Int] = None
 ) {
 
-  /** Of the URL what is known to be no secret. */
+  /** The parts of the URL that are known not to be secret. */
   def place: String = JdbcUrl.shown(url)
 
-  /** A text from outside, without our secrets and without what looks like one. */
+  /** Masks our secrets, and what looks like one, in a text from outside. */
   def redact(text: String): String = {
     val ours = Option(text).getOrElse("").replace(url, place)
     Redaction.text(secrets.foldLeft(ours)((t, secret) => t.replace(secret, Redaction.Mask)))
   }
 
-  /** The driver's error without secrets, without its causes, which may hold some too. */
+  /** The driver's error without secrets, and without its causes, which may contain some too. */
   def redact(error: SQLException): SQLException = {
     val redacted = new SQLException(redact(error.getMessage), error.getSQLState, error.getErrorCode)
     redacted.setStackTrace(error.getStackTrace)
     redacted
   }
 
-  /** The same with the password read, for where it cannot be read: on executors. */
+  /** A copy with the password read, for executors, which cannot read it. */
   def resolved: ConnectionSettings = copy(password = password.map(p => Secret.Given(p.read())))
 
   private def secrets: Seq[String] =
@@ -57,8 +57,8 @@ object ConnectionSettings {
   private val ShortestSecret = 5
 }
 
-/** A JDBC URL as it may be shown. Each driver has a form of its own for users and passwords, so nothing is cut out: only what
-  * is known to be harmless is kept (hosts, ports, the database, the path of a file), and what is not understood is masked.
+/** A JDBC URL as it may be shown. Each driver has its own syntax for users and passwords, so nothing is cut out: only parts that
+  * are known to be harmless are kept (hosts, ports, the database, a file's path), and anything not understood is masked.
   *
   * | URL | shown |
   * |---|---|
@@ -74,12 +74,12 @@ private[jdbc] object JdbcUrl {
 
   private val Scheme = "(?i)(jdbc:[a-z0-9+_.-]+:)(.*)".r
 
-  // What may be shown, without capturing groups.
+  // Patterns of what may be shown, without capturing groups.
   private val Host = """(?:[\w.-]+(?:\\[\w$-]+)?|\[[0-9a-fA-F:.%]+\])(?::\d+)?"""
   private val Hosts = s"(?:$Host(?:,$Host)*)?"
   private val Path = """(?:/[\w.$~%-]*)*"""
 
-  /** Parameters: all of them have a name. What begins otherwise may be the rest of a password. */
+  /** Parameters, all with names. Anything that begins otherwise may be the rest of a password. */
   private val Parameters = """(?s)(?:[?;#:][\w. -]+=.*|[?;#])?"""
 
   private val AtHost = s"((?:[a-z]+:)*//$Hosts$Path)($Parameters)".r
@@ -88,7 +88,7 @@ private[jdbc] object JdbcUrl {
   private val File = s"(?s)([^;?#]*)($Parameters)".r
   private val Name = s"([\\w.-]+)($Parameters)".r
 
-  /** Those of a database in this process, or in a file: nobody logs in within the path. */
+  /** URLs of databases in this process or in a file: their paths contain no login. */
   private val OfFiles = Set("jdbc:sqlite:", "jdbc:h2:", "jdbc:hsqldb:", "jdbc:derby:", "jdbc:duckdb:")
   private val OfNames = Set("jdbc:postgresql:")
 
@@ -122,7 +122,7 @@ private[jdbc] object JdbcUrl {
     case _ => Mask
   }
 
-  /** Of Oracle's. */
+  /** Oracle's drivers. */
   private val Drivers = Set("thin:", "oci:", "oci8:")
 
   private def harmless(parameters: String): String =
@@ -137,8 +137,8 @@ private[jdbc] object JdbcUrl {
   private def pairs(text: String): Seq[(String, String)] =
     Pair.findAllMatchIn(text).map(m => (m.group(1), m.group(2))).toSeq
 
-  /** What of a URL must not be seen in a text of a driver: each piece between separators, whatever they mean to that driver,
-    * unless its name or its place says that it is harmless.
+  /** The parts of a URL that must be masked in a driver's messages: every piece between separators, which differ by driver, unless
+    * its name or position shows that it is harmless.
     */
   def secrets(url: String): Seq[String] = {
     val known = shown(url).split(Separators).toSet
@@ -161,6 +161,6 @@ private[jdbc] object JdbcUrl {
     Shown(key) || Settings(key) || key.startsWith("ssl")
   }
 
-  /** Who logs in, and how, is no secret: errors must be able to tell. Whatever is not here counts as one. */
-  private val Settings = DriverProperties.named("public")
+  /** Who logs in, and how, is no secret: errors may show it. Every property that is not listed counts as secret. */
+  private val Settings = DriverProperties.names("public")
 }

@@ -9,19 +9,19 @@ import scala.util.{Try, Using}
 
 import io.epochal.kit.access.{DriverAccess, Secret}
 
-/** Refuses what a JDBC driver could be told to do beside connecting: load a class, read a file, run a script.
+/** Refuses what a JDBC driver can be made to do besides connecting: load a class, read a file, run a script.
   *
-  * Properties that can do so ([[Dangerous]]) are refused on every Spark driver, unless its owner allows them. Where several
-  * share the Spark driver, it is the other way round: only [[Harmless]] properties are taken, and those that the owner
-  * allows; files (certificates, an SQLite database) and driver classes must be among what the owner allows.
+  * Properties that can do so ([[Dangerous]]) are refused on every Spark driver, unless its owner allows them. If several users
+  * share the Spark driver, the rule is reversed: only [[Harmless]] properties and those that the owner allows are accepted; files
+  * (certificates, an SQLite database) and driver classes must be on the owner's list.
   *
-  * Drivers read properties out of URLs in ways of their own. So a name counts wherever a piece of the URL, between any of the
+  * Each driver parses properties in URLs in its own way. So a name counts wherever a piece of the URL, between any of the
   * separators, has the form `name=value`; in any case, percent-encoded or with backslashes.
   */
 private[jdbc] object DriverRisks {
 
   /** @return
-    *   the settings, with what keeps the driver from files that it looks for by itself
+    *   the settings, plus the ones that keep the driver from reading files of its own accord
     * @throws EpochalException
     *   OPTION_NOT_ALLOWED
     */
@@ -39,7 +39,7 @@ private[jdbc] object DriverRisks {
   }
 
   /** @param whole
-    *   whether its value is known, and is not cut at a character that another driver takes for a separator
+    *   the value is known to be complete, not cut at a character that another driver treats as a separator
     */
   final private case class Property(name: String, value: String, where: String, whole: Boolean) {
     // As a driver would: a letter such as a dotless i is an I in upper case.
@@ -67,7 +67,7 @@ private[jdbc] object DriverRisks {
     Dangerous(property.key) && !harmless
   }
 
-  /** Of the databases that have a dialect it is known; any other one is the owner's choice. */
+  /** Databases with a dialect have a known driver class; any other class is the owner's choice. */
   private def checkDriver(settings: ConnectionSettings, access: DriverAccess): Unit = {
     val usual = DriverProperties.driver(settings.url).map(_._1)
     settings.driver match {
@@ -78,8 +78,8 @@ private[jdbc] object DriverRisks {
     }
   }
 
-  /** PgJDBC looks for one in the user's home, and sends what it finds to the server that the URL names. A password in the
-    * URL counts more than this one.
+  /** PgJDBC looks for a password file in the user's home, and sends what it finds to the server in the URL. This empty password
+    * prevents that; a password in the URL takes precedence over it.
     */
   private def withoutPasswordFile(settings: ConnectionSettings, access: DriverAccess): ConnectionSettings =
     if (access.isShared && settings.password.isEmpty && scheme(settings.url) == "postgresql" &&
@@ -94,7 +94,7 @@ private[jdbc] object DriverRisks {
     case _            => ""
   }
 
-  /** The database's file, as SQLite reads the URL; what is held in memory has none. */
+  /** The database file, as SQLite parses the URL; a database in memory has none. */
   private def sqliteFile(url: String): Option[String] = Option
     .when(scheme(url) == "sqlite")(url.trim.drop("jdbc:sqlite:".length).takeWhile(_ != '?'))
     .map { path =>
@@ -104,7 +104,7 @@ private[jdbc] object DriverRisks {
     }
     .filterNot(path => path.isEmpty || path.equalsIgnoreCase(":memory:"))
 
-  /** Parameters behind `?` or `;`, with their values; and whatever else may be one for some driver. */
+  /** Parameters after `?` or `;`, with their values, and anything else that some driver may treat as one. */
   private def ofUrl(url: String): Seq[Property] = {
     val decodings = Seq(url, decoded(url), decoded(decoded(url)))
     val forms = (decodings ++ decodings.map(_.replace("\\", ""))).distinct
@@ -130,18 +130,18 @@ private[jdbc] object DriverRisks {
 
   private def decoded(text: String): String = Try(URLDecoder.decode(text, UTF_8)).getOrElse(text)
 
-  /** SQLite: a database out of the class path, or from anywhere that a URL leads to. */
+  /** SQLite: opens a database from the class path, or from any URL. */
   private val Resource = ":resource:"
 
-  private val Dangerous = DriverProperties.named("danger") ++ DriverProperties.named("switch")
-  private val Switches = DriverProperties.named("switch")
+  private val Dangerous = DriverProperties.names("danger") ++ DriverProperties.names("switch")
+  private val Switches = DriverProperties.names("switch")
   private val Off = Set("", "false", "0", "no", "off")
   private val WellKnown = DriverProperties.values("value")
-  private val Files = DriverProperties.named("file")
-  private val Harmless = DriverProperties.named("harmless")
+  private val Files = DriverProperties.names("file")
+  private val Harmless = DriverProperties.names("harmless")
 }
 
-/** What the properties of JDBC drivers can do: the resource `driver-properties.txt`, whose head explains it. */
+/** Effects of the properties of JDBC drivers, from the resource `driver-properties.txt`, whose header explains it. */
 private[jdbc] object DriverProperties {
 
   private val lines: Seq[(String, Seq[String])] =
@@ -154,16 +154,16 @@ private[jdbc] object DriverProperties {
         .toVector
     }
 
-  /** The properties of a kind. */
-  def named(kind: String): Set[String] = lines.collect { case (`kind`, names) => names }.flatten.toSet
+  /** The names of the properties of a kind. */
+  def names(kind: String): Set[String] = lines.collect { case (`kind`, found) => found }.flatten.toSet
 
-  /** The class of the usual driver for a URL, and the artifact of its jar where that is not Epochal's. */
+  /** The class of the usual driver for a URL, and its jar's artifact if Epochal does not ship it. */
   def driver(url: String): Option[(String, Option[String])] = {
     val scheme = DriverRisks.scheme(url)
     lines.collectFirst { case ("driver", Seq(`scheme`, className, artifact @ _*)) => (className, artifact.headOption) }
   }
 
-  /** The values that follow each name. */
+  /** The values listed with each name of a kind. */
   def values(kind: String): Map[String, Set[String]] =
     lines.collect { case (`kind`, name +: values) => name -> values }.groupMapReduce(_._1)(_._2.toSet)(_ ++ _)
 }

@@ -10,14 +10,14 @@ import io.epochal.kit.access.{DriverAccess, Secret}
 import io.epochal.kit.sink.flush.FlushSettings
 import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkSettings}
 
-/** What a query asked of the sink, checked.
+/** A query's options for the sink, checked.
   *
   * @param sink
-  *   what any transactional sink is asked
+  *   options common to all transactional sinks
   * @param upsert
-  *   whether rows replace those of the same key, or remove them (`mode=changes`)
+  *   rows replace, or delete (`mode=changes`), those of the same key
   * @param keyColumns
-  *   as the user spelled them; empty where rows have no key
+  *   as the user spelled them; empty if rows have no key
   */
 final case class JdbcOptions(
     connection: ConnectionSettings,
@@ -196,7 +196,7 @@ object JdbcOptions {
       _ <- values.consistent(upsert || !values.isSet(OrderColumn))(
         "{option:orderColumn}, {option:mode=append}",
         "{option:orderColumn} chooses between rows of the same key: set {option:keyColumns}, or leave {option:orderColumn} out.")
-      // What tasks have prepared would meet, in unique indexes, the rows that are to be replaced.
+      // In unique indexes, rows prepared by tasks would collide with the rows to be replaced.
       _ <- values.consistent(
         !values(IdentityOptions.NewQuery).replaces || values(TransportName) != TransportChoice.Prepared)(
         "{option:onNewQuery=replace}, {option:transport=prepared}",
@@ -239,7 +239,7 @@ object JdbcOptions {
       RetryOptions.settings(values)
     )
 
-  /** What the sink, or a database, cannot do, why, and what to do instead. */
+  /** Refusal: what the sink or a database cannot do, why, and what to do instead. */
   private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
     Conditions.ModeUnsupported("format" -> Format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
 
@@ -255,7 +255,7 @@ object JdbcOptions {
       .orElse(values.get(PasswordFile).map(Secret.InFile(PasswordFile.name, _)))
       .orElse(values.get(PasswordEnv).map(Secret.InEnvironment(PasswordEnv.name, _)))
 
-  /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
+  /** Refuses asynchronous progress tracking: Spark refuses it for this sink, but a hidden option overrides that. */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =
     ensure(!AsynchronousProgress.isEnabled(raw) && !AsynchronousProgress.isForced(raw))(
       unsupported(
@@ -264,7 +264,7 @@ object JdbcOptions {
         "Set asyncProgressTrackingEnabled to false, and leave the option that overrides Spark's check out."))
 }
 
-/** What the option `keyComparison` asks for. */
+/** Values of the option `keyComparison`. */
 sealed abstract class KeyComparison(val name: String)
 
 object KeyComparison {
@@ -274,7 +274,7 @@ object KeyComparison {
   val all: Seq[KeyComparison] = Seq(Exact, Database)
 }
 
-/** What the option `transport` asks for. */
+/** Values of the option `transport`. */
 sealed abstract class TransportChoice(val name: String)
 
 object TransportChoice {
@@ -286,7 +286,7 @@ object TransportChoice {
   val all: Seq[TransportChoice] = Seq(Auto, Inline, Staged, Prepared)
 }
 
-/** When a continuous or real-time query stores rows. */
+/** Options on when a continuous or real-time query stores rows. */
 object FlushOptions {
 
   val Interval: OptionSpec[Duration] = OptionSpec(

@@ -3,12 +3,12 @@ package io.epochal.jdbc.option
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
-/** What a query asked of its rows' way into the table, beside mode and keys. Columns are the query's, as the user spelled
+/** Options on how rows go into the table, besides mode and keys. Columns are the query's, as the user spelled
   * them.
   *
   * @param updateColumns
   *   empty: all
-  * @param opColumn
+  *   None: every row is stored
   *   None: every row is to be stored
   * @param columnMap
   *   from the query's column to the table's
@@ -24,7 +24,7 @@ final case class RowOptions(
     maxBadRows: Int
 ) {
 
-  /** Bad rows that an epoch may have; None: the first one fails it. */
+  /** Maximum number of bad rows in an epoch; None: the first one fails it. */
   def badRowLimit: Option[Int] = deadLetterTable.map(_ => maxBadRows)
 }
 
@@ -70,9 +70,9 @@ object RowOptions {
   val all: Seq[OptionSpec[_]] = Seq(UpdateColumns, OpColumn, ColumnMap, AddColumns, DeadLetterTable, MaxBadRows)
 
   /** @param mode
-    *   the word that the user gave
+    *   the value of the option `mode`
     * @param keyed
-    *   rows are stored by keys
+    *   rows are stored by key
     */
   def read(values: OptionValues, mode: Option[String], keyed: Boolean): Either[EpochalException, RowOptions] = {
     val updated = values.get(UpdateColumns).getOrElse(Nil)
@@ -107,7 +107,7 @@ object RowOptions {
 /** A name as the user wrote it.
   *
   * @param quoted
-  *   written in double quotes: then it counts exactly as it stands
+  *   written in double quotes, so that it must match exactly
   */
 final case class NamePart(text: String, quoted: Boolean)
 
@@ -131,7 +131,7 @@ object TableName {
     else NamePart(text, quoted = false)
 }
 
-/** A table's name as its database spells it. */
+/** A table's name, spelled as in the database. */
 final case class QualifiedName(schema: String, table: String) {
   override def toString: String = s"$schema.$table"
 }

@@ -8,7 +8,7 @@ import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
 
-/** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
+/** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write only the rows.
   *
   * {{{
   *   header   "PGCOPY\n\377\r\n\0", int32 flags = 0, int32 length of the extension = 0
@@ -17,8 +17,8 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
   * }}}
   *
   * @param operation
-  *   place in the query's rows of what says what a row does; then a boolean comes after the columns, and a row that
-  *   deletes has only those that find it and order it
+  *   index of the operation column in the query's rows. If set, a boolean follows the columns, and a row that deletes contains only
+  *   its key and order columns
   */
 final case class CopyFormat(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter) extends RowFormat {
 
@@ -40,7 +40,7 @@ object CopyFormat {
   val Trailer: Array[Byte] = Array[Byte](-1, -1)
 }
 
-/** A column of the query's rows and how its values are written. */
+/** A column of the query's rows with its encoder. */
 final private class CopyCell(val ordinal: Int, val required: Boolean, val value: CopyValue)
 
 /** Writes the parts of a row. */
@@ -48,7 +48,7 @@ final private class CopyRow(cells: Array[CopyCell], out: ChunkedBytes) {
   val columns: Int = cells.length
 
   /** @param fields
-    *   how many values follow
+    *   number of values that follow
     */
   def begin(fields: Int): Unit = {
     out.reserve(2)
@@ -103,17 +103,17 @@ final private class CopyChangeEncoder(to: CopyRow, identifies: Array[Boolean], o
   }
 }
 
-/** Writes values of one type in the binary form of a PostgreSQL type, with the length before them.
+/** Encodes values of one type in the binary form of a PostgreSQL type, preceded by the length.
   *
-  * What the server would refuse for the whole epoch, or would store changed, is refused here, where the row is known (K9).
-  * Belongs to one task.
+  * Refuses, where the row is known, values that the server would reject, failing the whole epoch, or would change (K9). One
+  * instance per task.
   *
   * @param column
-  *   place in the query's rows, for messages
+  *   index in the query's rows, for messages
   */
 abstract private[postgres] class CopyValue(column: Int) {
 
-  /** The value is not NULL. Addresses are those of `UnsafeLayout`. */
+  /** Encodes a value, which must not be NULL. Addresses are those of `UnsafeLayout`. */
   def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit
 
   final protected def refuse(reason: String): Nothing = throw new BadValue(column, reason)
@@ -121,7 +121,7 @@ abstract private[postgres] class CopyValue(column: Int) {
 
 private[postgres] object CopyValue {
 
-  /** PostgreSQL's own bound for one value, less its header. */
+  /** PostgreSQL's limit for one value, less its header. */
   val MaxBytes: Int = 0x3fffffff - 8
 
   def apply(column: Int, from: DataType, to: PostgresType, nul: NulCharacter): CopyValue = (from, to.shape) match {
@@ -223,6 +223,6 @@ final private class ArrayValue(column: Int, from: DataType, to: PostgresType.Arr
     hasNulls
   }
 
-  /** `MaxArraySize`: PostgreSQL keeps 8 bytes for each of them. */
+  /** `MaxArraySize`: PostgreSQL allocates 8 bytes per element. */
   private def MaxElements = CopyValue.MaxBytes / 8
 }

@@ -9,10 +9,10 @@ import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
   *   int8 family (2: IPv4, 3: IPv6), int8 bits of the network, int8 1 for cidr, int8 number of bytes, the address
   * }}}
   *
-  * Read are the full forms `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`, each with `/bits` or without.
+  * Accepts the full forms `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`, each with or without `/bits`.
   *
   * @param isNetwork
-  *   cidr: no bit may be set to the right of the network
+  *   cidr: all bits to the right of the network must be zero
   */
 final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue(column) {
   private val bytes = new Array[Byte](16)
@@ -38,14 +38,14 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue
     out.putBytes(bytes, Memory.ARRAY_START, size)
   }
 
-  /** Where the character first is; `end` if nowhere. */
+  /** Index of the character's first occurrence, or `end`. */
   private def find(char: Char, end: Int): Int = {
     var i = 0
     while (i < end && at(i) != char) i += 1
     i
   }
 
-  /** Four numbers, into the bytes from `to` on. */
+  /** Four decimal numbers, written as bytes from `to` on. */
   private def v4(from: Int, end: Int, to: Int): Unit = {
     var i = from
     var part = 0
@@ -59,7 +59,7 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue
     }
   }
 
-  /** Groups of up to four hexadecimal digits; once, `::` stands for as many zeros as are missing. */
+  /** Groups of up to four hexadecimal digits; one `::` stands for the missing zeros. */
   private def v6(end: Int): Unit = {
     var i = 0
     var count = 0
@@ -103,7 +103,7 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue
     }
   }
 
-  /** One to three decimal digits, without a needless 0 before them. */
+  /** One to three decimal digits without leading zeros. */
   private def number(from: Int, end: Int, max: Int): Int = {
     if (end <= from || end - from > 3 || (end - from > 1 && at(from) == '0')) bad()
     var value = 0

@@ -16,17 +16,17 @@ import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
   *   point, then the groups, the highest first: each an int16 from 0 to 9999
   * }}}
   *
-  * The number is taken apart from its lowest digits by short division in base 2^32 (Knuth, volume 2, 4.3.1), so that none
-  * of 38 digits needs an object.
+  * The number is split from its lowest digits by short division in base 2^32 (Knuth, volume 2, 4.3.1), so that even 38 digits
+  * allocate nothing.
   *
   * @param scale
-  *   digits after the point of the query's type
+  *   fractional digits of the query's type
   * @param room
   *   None: the column takes every value of the query's type
   */
 final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room: Option[NumericRoom])
     extends CopyValue(column) {
-  // Magnitude in base 2^32, the lowest first; longs, for division without signs.
+  // Magnitude in base 2^32, the lowest limb first; longs, for unsigned division.
   private val limbs = new Array[Long](4)
   private val groups = new Array[Int](16)
   private val check = room.orNull
@@ -54,7 +54,7 @@ final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room:
   private val fractionGroups = (scale + 3) / 4
   private val firstDigits = Array(10000, 10, 100, 1000)(scale % 4)
 
-  /** The groups, the lowest first; the last of the fraction is filled up with zeros on its right. */
+  /** Splits into groups, the lowest first; the last fractional group is padded with zeros on the right. */
   private def split(): Int = {
     var count = 0
     if (scale % 4 != 0) {
@@ -83,12 +83,12 @@ private object NumericValue {
     new NumericValue(column, new ReadLimbs.Whole(read), 0, to.numeric.map { case (p, s) => new NumericRoom(p, s, 0) })
 }
 
-/** Numbers of up to 128 bits without their sign. */
+/** Unsigned numbers of up to 128 bits. */
 private object Limbs {
 
   def isZero(limbs: Array[Long]): Boolean = (limbs(0) | limbs(1) | limbs(2) | limbs(3)) == 0
 
-  /** Divides the number in its place and gives the remainder. */
+  /** Divides the number in place and returns the remainder. */
   def divide(limbs: Array[Long], by: Int): Int =
     if ((limbs(2) | limbs(3)) == 0 && limbs(1) <= Int.MaxValue) {
       val value = (limbs(1) << 32) | limbs(0)
@@ -117,15 +117,15 @@ private object Limbs {
   def of(value: BigInt): Array[Long] = Array.tabulate(4)(i => ((value >> (32 * i)) & 0xffffffffL).toLong)
 }
 
-/** A numeric(p,s) with less room than the query's type: only what fits it exactly, so that the server has nothing to round.
+/** A numeric(p,s) narrower than the query's type: accepts only exact values, so that the server never rounds.
   *
   * @param fromScale
-  *   digits after the point of the numbers asked about
+  *   fractional digits of the numbers to check
   */
 final private class NumericRoom(precision: Int, scale: Int, fromScale: Int) {
   private val scratch = new Array[Long](4)
 
-  /** The digits that must be zeros at the end, and the digits that there may be in all. */
+  /** How many trailing digits must be zeros, and how many digits are allowed in all. */
   private val surplus = fromScale - scale
   private val digits = precision + surplus
   private val limit = if (digits < 39) Limbs.of(BigInt(10).pow(math.max(digits, 0))) else null
@@ -156,17 +156,17 @@ private object NumericRoom {
   val PowersOfTen: Array[Int] = Array.iterate(1, 10)(_ * 10)
 }
 
-/** Reads a decimal's digits. */
+/** Reads a decimal's unscaled value. */
 private trait ReadLimbs {
 
-  /** Fills `limbs` with the magnitude, and says whether the number is negative. */
+  /** Fills `limbs` with the magnitude, and returns whether the number is negative. */
   def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean
 }
 
 private object ReadLimbs {
 
   private def setLong(value: Long, limbs: Array[Long]): Boolean = {
-    val magnitude = math.abs(value) // of Long.MinValue itself, which is right when read without a sign
+    val magnitude = math.abs(value) // leaves Long.MinValue as it is, which is correct as an unsigned number
     limbs(0) = magnitude & 0xffffffffL
     limbs(1) = magnitude >>> 32
     limbs(2) = 0
@@ -179,13 +179,13 @@ private object ReadLimbs {
       setLong(read(base, slot), limbs)
   }
 
-  /** Up to 18 digits: they lie in the slot as one long. */
+  /** Up to 18 digits: stored in the slot as one long. */
   object Short extends ReadLimbs {
     override def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean =
       setLong(Memory.getLong(base, slot), limbs)
   }
 
-  /** Up to 38 digits: they lie behind the slots as bytes, two's complement, the highest first. */
+  /** Up to 38 digits: stored behind the slots as bytes, in two's complement, the highest first. */
   object Wide extends ReadLimbs {
     override def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean = {
       val address = UnsafeLayout.address(base, origin, slot)
@@ -213,10 +213,10 @@ private object ReadLimbs {
   }
 }
 
-/** A text as a numeric (see [[NumericValue]] for its form): digits, with a sign, a point and an exponent where there are any.
+/** A text as a numeric (see [[NumericValue]] for the format): digits, with optional sign, point and exponent.
   *
-  * NaN and the infinities are refused: PostgreSQL has them, Spark's decimals have not. Lengths and exponents are checked before any
-  * arithmetic: `9e99999999` costs nothing.
+  * NaN and infinities are refused: Spark's decimals do not have them. Lengths and exponents are checked before any
+  * arithmetic, so `9e99999999` costs nothing.
   */
 final private class NumericText(column: Int, to: PostgresType) extends CopyValue(column) {
   private val room = to.numeric.orNull
@@ -234,7 +234,7 @@ final private class NumericText(column: Int, to: PostgresType) extends CopyValue
   }
 
   private def parsed(text: UTF8String): JavaDecimal = {
-    // Java takes digits of all scripts.
+    // Java parses digits of all scripts.
     if (text.numChars != text.numBytes) bad()
     try new JavaDecimal(text.toString)
     catch { case _: NumberFormatException => bad() }
@@ -257,9 +257,9 @@ final private class NumericText(column: Int, to: PostgresType) extends CopyValue
   private def MaxWhole = 131072L
   private def MaxFraction = 16383
 
-  /** Of the binary form, without the zeros around them. */
+  /** Maximum digits of the binary form, without leading and trailing zeros. */
   private def MaxDigits = 12000
 
-  /** With a sign, a point and an exponent. */
+  /** Maximum characters of the text, including sign, point and exponent. */
   private def MaxLength = MaxWhole + MaxFraction + 12
 }

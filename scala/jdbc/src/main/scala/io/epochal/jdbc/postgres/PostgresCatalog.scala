@@ -9,17 +9,17 @@ import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** Tables as PostgreSQL's catalog knows them. */
+/** Tables as listed in PostgreSQL's catalog. */
 private[postgres] object PostgresCatalog extends Catalog {
 
-  /** SQL for those of a table `c`'s partitions and children, at any depth, whose rows are on another server. */
+  /** SQL for the partitions and children of a table `c`, at any depth, that are foreign tables. */
   val ForeignMembers: String =
     """WITH RECURSIVE members AS (
       |  SELECT i.inhrelid AS oid FROM pg_inherits i WHERE c.relhassubclass AND i.inhparent = c.oid
       |  UNION SELECT i.inhrelid FROM pg_inherits i JOIN members m ON i.inhparent = m.oid)
       |SELECT p.* FROM members m JOIN pg_class p ON p.oid = m.oid WHERE p.relkind = 'f'""".stripMargin
 
-  /** Without a schema in the name the search path counts, as in SQL. */
+  /** A name without a schema is resolved by the search path, as in SQL. */
   override def find(connection: Connection, name: TableName): Option[TargetTable] =
     (for {
       schema <- name.schema.fold(Seq(None: Option[String]))(spellings(_).map(Option(_)))
@@ -39,7 +39,7 @@ private[postgres] object PostgresCatalog extends Catalog {
       name.schema.map(_.text)
     )(_.getString(1))
 
-  /** A table made now gets the name in PostgreSQL's own case, as it would from CREATE TABLE without quotes. */
+  /** Folded to PostgreSQL's own case, as CREATE TABLE does for an unquoted name. */
   override def newName(connection: Connection, name: TableName): QualifiedName = {
     val schema = name.schema
       .map(folded)
@@ -51,7 +51,7 @@ private[postgres] object PostgresCatalog extends Catalog {
     QualifiedName(schema, folded(name.table))
   }
 
-  /** By the catalog's rows: `to_regclass` may remember that there was none before the transaction waited for a lock. */
+  /** Reads the catalog's rows: `to_regclass` may have cached that the table was missing before the transaction waited for a lock. */
   override def exists(connection: Connection, table: QualifiedName): Boolean =
     sql"""SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
           |WHERE n.nspname = ${table.schema} AND c.relname = ${table.table}""".query(connection)(_.getInt(1)).nonEmpty
@@ -67,7 +67,7 @@ private[postgres] object PostgresCatalog extends Catalog {
        |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))"""
   }
 
-  /** Means the same whatever `standard_conforming_strings` says. */
+  /** A literal that means the same under any `standard_conforming_strings`. */
   private def literal(text: String): String = s"E'${text.replace("\\", "\\\\").replace("'", "''")}'"
 
   private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
@@ -128,7 +128,7 @@ private[postgres] object PostgresCatalog extends Catalog {
     generated = rows.getBoolean("generated")
   )
 
-  /** Those that ON CONFLICT can infer: whole, on plain columns, checked at once. */
+  /** Unique indexes that ON CONFLICT can infer: neither partial nor deferrable, on plain columns. */
   private def keys(connection: Connection, oid: Long, columns: Seq[TargetColumn]): Seq[TargetKey] = {
     val byType = columns.flatMap(c => PostgresType.loose(c.columnType).map(c.name -> _)).toMap
     sql"""SELECT i.indexrelid, a.attname, CASE
@@ -153,22 +153,22 @@ private[postgres] object PostgresCatalog extends Catalog {
   }
 }
 
-/** The types of a table's columns, down through domains and arrays to what is under them. */
+/** The types of a table's columns, resolved through domains and arrays. */
 private[postgres] object ColumnTypes {
 
   /** @param required
-    *   a domain on the way takes no NULL
+    *   a domain on the way rejects NULL
     */
   final case class ColumnType(kind: PostgresType, required: Boolean)
 
-  /** By the column's number. */
+  /** The types by column number. */
   def of(connection: Connection, table: Long): Map[Int, ColumnType] =
     Sql
       .query(connection, Levels, table)(rows => rows.getInt("attnum") -> level(rows))
       .groupMap(_._1)(_._2)
       .map { case (column, levels) => column -> resolved(levels.toList) }
 
-  /** One type on the way from the column's own (the first) to one that is neither domain nor array (the last). */
+  /** A step in the resolution of a type, from the column's own (the first) to one that is neither domain nor array (the last). */
   final private case class Level(oid: Long, kind: String, isRequired: Boolean, found: PostgresType)
 
   private def level(rows: ResultSet): Level = {
@@ -190,7 +190,7 @@ private[postgres] object ColumnTypes {
     case Nil       => throw new IllegalStateException("a column without a type")
   }
 
-  /** A modifier belongs to the innermost domain that has one; in an array, to its elements. A type is spelled with its schema
+  /** A modifier belongs to the innermost domain that has one, and in an array to its elements. A type is qualified by its schema
     * unless that is on the session's path.
     */
   private val Levels =

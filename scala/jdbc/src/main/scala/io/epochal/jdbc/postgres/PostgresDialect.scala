@@ -26,7 +26,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override val name = "PostgreSQL"
   override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
 
-  /** Tasks of one executor may each hold one connection; more at a time load no faster, and servers have few. */
+  /** Each task of an executor may hold one connection; more do not load faster, and servers have few. */
   override val abilities: Abilities =
     Abilities(deletes = true, flushes = true, altersInTransaction = true, maxConnections = 16, longestName = 63)
   override def catalog: Catalog = PostgresCatalog
@@ -39,7 +39,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
     Right(())
   }
 
-  /** Statements named on the server would be missed behind a pooler that hands each transaction another connection. */
+  /** Disables server-side prepared statements: behind a transaction pooler the next session lacks them. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
     Map(
       "ApplicationName" -> "epochal-jdbc",
@@ -51,9 +51,9 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override def rowFormat(table: BoundTable): RowFormat =
     CopyFormat(table.columns, table.operation.map(_.ordinal), table.nulCharacter)
 
-  /** One round trip. Settings hold until the transaction ends, so that a pooler may hand the connection on (K13). Under a
-    * stricter isolation than READ COMMITTED a transaction would not see what it waited for; a stronger `synchronous_commit`
-    * stays.
+  /** One round trip. Settings hold until the transaction ends, so that a pooler may reassign the connection (K13). Under an
+    * isolation level stricter than READ COMMITTED a transaction would not see the changes it waited for; a stronger
+    * `synchronous_commit` is kept.
     */
   override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
     val more = (PostgresSessions.guards +: writer.map(PostgresSessions.mark).toSeq).mkString(", ")
@@ -75,7 +75,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
     }
   }
 
-  /** Deferred triggers run now. */
+  /** Deferred triggers run in this statement. */
   override def commit(connection: Connection): Unit = {
     SearchPath.restore(connection)
     connection.commit()
@@ -97,14 +97,14 @@ class PostgresDialect extends Dialect with BuiltInDialect {
         case "in progress" => throw new SQLException("the lost transaction is still in progress", "55P03")
       }
 
-  /** The timeline is that of the log's end: the control file's changes only with the checkpoint that follows a promotion. */
+  /** Takes the timeline from the log's end: the control file's changes only at the checkpoint after a promotion. */
   override def server(connection: Connection): ServerIdentity =
     Seq(TimelineOfLog, TimelineOfControlFile).iterator
       .flatMap(identity(connection, _))
       .nextOption()
       .getOrElse(ServerIdentity("unknown", None))
 
-  /** A role may be kept from these functions, and a server may lack one; an error inside the transaction would end it. */
+  /** Guarded: the role may lack the privilege, or the server the function, and an error would abort the transaction. */
   private def identity(connection: Connection, timeline: String): Option[ServerIdentity] = {
     val savepoint = connection.setSavepoint()
     val found = Try(
@@ -140,17 +140,17 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   private val TimelineOfLog = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
   private val TimelineOfControlFile = "SELECT timeline_id::bigint FROM pg_control_checkpoint()"
 
-  /** Any number will do, as long as it is always the same: "epochal" as bytes. */
+  /** An arbitrary but fixed number: the bytes of "epochal". */
   private val ClaimsLock = 0x65706f6368616cL
   private val ShortestIdle = 30000L
 }
 
-/** It has no state: one serves all. */
+/** The shared instance: the dialect is stateless. */
 object PostgresDialect extends PostgresDialect
 
 private object PostgresErrors extends DriverErrors {
 
-  /** By SQLSTATE: connection, serialization and deadlock, resources, shutdown and start, lock timeout. */
+  /** Transient SQLSTATEs: connection, serialization and deadlock, resources, shutdown and startup, lock timeout. */
   override def verdict(error: SQLException): Verdict = {
     val state = Option(error.getSQLState).getOrElse("")
     val transient = state.startsWith("08") || state.startsWith("53") || Transient(state)
@@ -172,12 +172,12 @@ private object PostgresErrors extends DriverErrors {
   private val IdleInTransaction = "25P03"
   private val Transient = Set("40001", "40P01", "55P03", "57P01", "57P02", "57P03", IdleInTransaction)
 
-  /** Of the classes above, what will not pass: a protocol violation, and "no configuration for this host". */
+  /** Permanent errors within the classes above: protocol violation, and "no configuration for this host". */
   private val Wrong = Set("08P01", "08004")
 }
 
-/** Warns of a connection to another host on which nobody proves to be the server: rows, and what is needed to log in, can
-  * then be read and changed on the way. The driver's default is such a connection.
+/** Warns of connections to another host that do not verify the server: rows and login data can then be read and changed in
+  * transit. The driver's default does not verify.
   */
 private[postgres] object PostgresTls {
 
@@ -185,17 +185,17 @@ private[postgres] object PostgresTls {
   private val warned = ConcurrentHashMap.newKeySet[String]()
   private val MaxPlaces = 1000
 
-  /** Once for each place. */
+  /** Warns once for each place. */
   def warn(settings: ConnectionSettings): Unit =
     unverified(settings)
       .filter(_ => warned.size < MaxPlaces && warned.add(settings.place))
       .foreach(mode =>
         log.warn(
-          "epochal-jdbc: {} is on another host, and with {} it need not prove who it is. Set connection.sslmode=verify-full, and connection.sslrootcert to the file of its authority (docs/security.md).",
+          "epochal-jdbc: {} is on another host, and with {} its identity is not verified. Set connection.sslmode=verify-full, and connection.sslrootcert to the file of its authority (docs/security.md).",
           settings.place: Any,
           mode))
 
-  /** The mode with which a server on another host is taken for the right one unseen. */
+  /** The `sslmode`, if it accepts a server on another host without verifying it. */
   private[postgres] def unverified(settings: ConnectionSettings): Option[String] = Try {
     val defaults = new Properties
     settings.properties.foreach { case (name, value) => defaults.setProperty(name, value) }
@@ -208,7 +208,7 @@ private[postgres] object PostgresTls {
       if (blind) "an sslfactory that checks nothing" else s"sslmode=${mode.value}")
   }.toOption.flatten
 
-  /** Names are not looked up: that of another host may lead to this one for now. */
+  /** Compares literal names, without a lookup: another host's name may resolve to this one for now. */
   private def isHere(host: String): Boolean =
     host.isEmpty || host.equalsIgnoreCase("localhost") || host.matches("""127(\.\d{1,3}){3}|\[?::1\]?""") ||
       host.startsWith("/")

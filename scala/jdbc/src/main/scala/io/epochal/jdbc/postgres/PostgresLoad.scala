@@ -13,7 +13,7 @@ import io.epochal.jdbc.commit.LedgerTable
 import io.epochal.jdbc.database.{BoundTable, BulkLoad, BulkRun, Loaded, WriteMode}
 import io.epochal.kit.sink.row.EncodedRows
 
-/** Puts encoded rows into a table by one binary COPY: straight, or where they replace others, by way of a temporary table. */
+/** Loads encoded rows into a table by one binary COPY: directly, or, if they replace others, through a temporary table. */
 private[postgres] object PostgresLoad {
 
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows): Loaded = table.mode match {
@@ -25,7 +25,7 @@ private[postgres] object PostgresLoad {
       PostgresMerge(connection, table, upsert, incoming, rows.rows)
   }
 
-  /** Straight into the table. */
+  /** COPY directly into the table. */
   def append(connection: Connection, table: BoundTable, rows: EncodedRows): Long = SearchPath.ofSession(connection) {
     copy(connection, PostgresDialect.quote(table.table.name), table.columnNames, rows)
   }
@@ -37,16 +37,16 @@ private[postgres] object PostgresLoad {
     }
 }
 
-/** The temporary table through which rows come into another one by their keys.
+/** The temporary table through which keyed rows reach the target.
   *
-  * There is one for each session and shape of rows, kept from epoch to epoch and emptied by each COMMIT, which writes
-  * nothing to the catalogs: they do not grow with the epochs. A pooler may give every transaction another session, so each
-  * makes the table if this session has none yet. Its name tells its shape: a target that was altered, or made anew, gets
+  * There is one per session and row shape, kept across epochs and emptied by each COMMIT, which writes nothing to the catalogs:
+  * they do not grow with the epochs. Behind a pooler every transaction may get another session, so each one creates the table
+  * if its session lacks it. The name contains the shape: after the target was altered or recreated, rows use
   * another one.
   */
 private[postgres] object PostgresIncoming {
 
-  /** Makes it, empty, in this transaction at the latest: the relation's SQL. */
+  /** SQL of the relation, which is empty; created in this transaction if missing. */
   def temporary(connection: Connection, table: BoundTable): String = {
     val name = s"epochal_incoming_${hash(table)}"
     Using.resource(connection.createStatement())(
@@ -55,8 +55,8 @@ private[postgres] object PostgresIncoming {
     s"pg_temp.$name"
   }
 
-  /** A SELECT that has the columns of the rows as tasks encode them, with their types; also of those that the table gets
-    * with the first epoch only.
+  /** A SELECT with the columns and types of encoded rows, including columns that are added to the table with the first
+    * epoch.
     */
   def like(table: BoundTable): String = {
     val columns = table.columnNames.map { name =>
@@ -74,10 +74,10 @@ private[postgres] object PostgresIncoming {
   }
 }
 
-/** One binary COPY into a table. Takes rows as [[CopyFormat]] encodes them; closed before it is finished, it is cancelled.
+/** One binary COPY into a table, of rows encoded by [[CopyFormat]]. Closing it before `finish` cancels the copy.
   *
   * @param into
-  *   a table, quoted
+  *   a quoted table name
   */
 final private[postgres] class CopyStream(connection: Connection, into: String, columns: Seq[String])
     extends AutoCloseable {
@@ -90,29 +90,29 @@ final private[postgres] class CopyStream(connection: Connection, into: String, c
 
   def write(bytes: Array[Byte], length: Int): Unit = in.writeToCopy(bytes, 0, length)
 
-  /** Gives the number of rows that the server stored. */
+  /** Returns the number of rows that the server stored. */
   def finish(): Long = {
     in.writeToCopy(CopyFormat.Trailer, 0, CopyFormat.Trailer.length)
     in.endCopy()
   }
 
-  /** A copy that the server has ended, with the error that explains it, cannot be cancelled any more. */
+  /** A copy that the server has ended with an error cannot be cancelled any more; that error is the one to report. */
   override def close(): Unit =
     if (in.isActive)
       try in.cancelCopy()
       catch { case NonFatal(_) => () }
 }
 
-/** What PostgreSQL's ways to load have in common. */
+/** Common parts of PostgreSQL's bulk loads. */
 private[postgres] trait PostgresBulk extends BulkLoad {
 
-  /** A batch write has no row in the ledger, and no successor. */
+  /** A batch write has neither a ledger row nor a successor, so it is never fenced. */
   final override def fenced(connection: Connection, run: BulkRun): Option[EpochalException] =
     if (run.once) None else SearchPath.pinned(connection)(PostgresBulk.ledger(run).fenced(connection, run))
 }
 
 private[postgres] object PostgresBulk {
 
-  /** Beside the target of a run. */
+  /** The ledger beside the run's target. */
   def ledger(run: BulkRun): LedgerTable = new LedgerTable(PostgresDialect, run.table.trust, "")
 }

@@ -6,16 +6,16 @@ import io.epochal.jdbc.database.{BoundTable, Loaded, OperationColumn, WriteMode}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** Brings rows that lie in another relation of the same database into the target by their keys.
+/** Merges rows from another relation of the same database into the target by key.
   *
-  * Rows are locked in the order of the key: two sinks that upsert the same keys then wait for each other and never deadlock.
+  * Rows are locked in key order: sinks that upsert the same keys wait for each other and never deadlock.
   */
 private[postgres] object PostgresMerge {
 
   /** @param source
-    *   SQL of the relation, with the columns of [[BoundTable.incoming]] under their names: a table, or a query in brackets
+    *   SQL of the relation, whose columns are those of [[BoundTable.incoming]]: a table, or a query in parentheses
     * @param rows
-    *   how many rows it has
+    *   number of rows in it
     */
   def apply(
       connection: Connection,
@@ -33,7 +33,7 @@ private[postgres] object PostgresMerge {
     }
   }
 
-  /** What a sort may take before it goes to disk. It is the driver's one connection that sorts, one sort at a time. */
+  /** Memory for a sort. Only the driver's one connection sorts, one sort at a time. */
   private val SortMemory = "256MB"
   private val Many = 10000L
 
@@ -45,7 +45,7 @@ private[postgres] object PostgresMerge {
 }
 
 /** @param many
-  *   it pays to plan for many rows
+  *   there are enough rows for statements and settings that pay off only with many
   */
 final private class PostgresMerge(
     connection: Connection,
@@ -65,7 +65,7 @@ final private class PostgresMerge(
       Loaded.Rows(stored, if (stored == rows) rows else distinct)
     } else storeDistinct(rows)
 
-  /** The server itself refuses to touch a row twice: so keys need not be told apart before. */
+  /** Skips the search for duplicate keys: the server itself refuses to update a row twice. */
   private def storeDistinct(rows: Long): Loaded = {
     val before = connection.setSavepoint()
     try Loaded.Rows(insert(source), rows)
@@ -77,7 +77,7 @@ final private class PostgresMerge(
     }
   }
 
-  /** Rows of the target that are to change are locked first, all in one order, whatever becomes of them. */
+  /** First locks all target rows that change, in key order. */
   private def change(operation: OperationColumn, rows: Long): Loaded = {
     val deletes = quote(operation.name)
     val different = distinct
@@ -87,20 +87,20 @@ final private class PostgresMerge(
       val removing = count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes")
       val (found, deleted) = if (removing == 0) (0L, 0L) else delete(from, deletes)
       val stored = insert(s"(SELECT * FROM $from AS w WHERE NOT w.$deletes)")
-      // Between the two statements somebody may have committed a row of a key that goes.
+      // Between the two statements another transaction may have committed a row with a key to delete.
       Loaded.Rows(stored + deleted, different - removing + math.max(found, deleted))
     }
   }
 
-  /** Rows that were there to be deleted, and rows that were. A key that is not there is nothing to delete. */
+  /** How many rows there were to delete, and how many were deleted. A missing key counts as neither. */
   private def delete(from: String, deletes: String): (Long, Long) = {
     val ordered = upsert.keys.map(key => s"t.${quote(key)}").mkString(", ")
     val found = count(text"""SELECT count(*) FILTER (WHERE $deletes) FROM (
-         |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $same ORDER BY $ordered FOR UPDATE OF t) AS l""")
-    (found, write(s"DELETE FROM $target AS t USING $from AS w WHERE $same AND w.$deletes"))
+         |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $keysEqual ORDER BY $ordered FOR UPDATE OF t) AS l""")
+    (found, write(s"DELETE FROM $target AS t USING $from AS w WHERE $keysEqual AND w.$deletes"))
   }
 
-  /** MERGE is faster, but takes a key that somebody else adds meanwhile for an error. */
+  /** MERGE is faster, but fails if another transaction inserts the same key concurrently. */
   private def insert(from: String): Long =
     if (many && mergeable) {
       val before = connection.setSavepoint()
@@ -112,7 +112,7 @@ final private class PostgresMerge(
       }
     } else insertOrUpdate(from)
 
-  /** The server has MERGE, and the table none of the rules with which it is refused. */
+  /** Whether the server has MERGE and the table has no rules, with which it is refused. */
   private def mergeable: Boolean =
     connection.getMetaData.getDatabaseMajorVersion >= FirstWithMerge &&
       count(
@@ -122,14 +122,14 @@ final private class PostgresMerge(
     write(text"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("EXCLUDED")}""")
 
-  /** A nested loop comes to the target's rows in the order of the source's, a merge join in that of the key: with several
-    * columns in an order of its own.
+  /** Allows only join orders that lock in key order: a nested loop visits the target's rows in the source's order, a merge join in
+    * that of the key, but with several columns in an order of its own.
     */
   private def merge(from: String): Long = {
     execute(
       s"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
-    val condition = s"$same$near"
+    val condition = s"$keysEqual$keyRange"
     val merged = write(
       text"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $condition
          |WHEN MATCHED THEN UPDATE SET ${updates("w")}
@@ -139,13 +139,13 @@ final private class PostgresMerge(
     merged
   }
 
-  private lazy val same: String = SearchPath.equal(connection, target, upsert.keys)
+  private lazy val keysEqual: String = SearchPath.equal(connection, target, upsert.keys)
 
-  /** Runs a statement that changes the target. Under its path every function and operator needs its schema. */
+  /** Runs a statement that writes the target, under the session's path: every function and operator must be qualified. */
   private def write(sql: String): Long = SearchPath.ofSession(connection)(Sql.update(connection, sql))
 
-  /** Where the rows can only meet those of the target between two keys, the server need not read the others. */
-  private def near: String = upsert.keys match {
+  /** A condition that limits the join to the source's key range, so that the server need not read the other rows. */
+  private def keyRange: String = upsert.keys match {
     case Seq(key) if table.columns.exists(c => c.column.name == key && Numbers(c.column.columnType.declared)) =>
       val name = quote(key)
       Sql
@@ -160,8 +160,8 @@ final private class PostgresMerge(
   private def updates(from: String): String =
     upsert.updated.map(c => s"${quote(c)} = $from.${quote(c)}").mkString(", ")
 
-  /** Of the rows with the same key the one that is to count. It is asked for several times: so whether it deletes must not
-    * depend on how the rows lie there.
+  /** The winning row of each key. Several queries evaluate it, so whether a row deletes must not depend on the physical order of
+    * rows.
     */
   private def winners: String = {
     val order = upsert.order.fold("")(column => s", ${sorted(column)} DESC NULLS LAST") +
@@ -169,7 +169,7 @@ final private class PostgresMerge(
     s"(SELECT DISTINCT ON ($keys) * FROM $source AS s ORDER BY $keys$order)"
   }
 
-  /** Texts by their bytes, as Spark sorts them, whatever the column's collation. */
+  /** Texts by their bytes, as Spark sorts them, regardless of the column's collation. */
   private def sorted(column: String): String =
     if (table.columns.exists(c => c.column.name == column && PostgresType.isText(c.column.columnType)))
       s"""${quote(column)} COLLATE pg_catalog."C""""

@@ -14,8 +14,8 @@ import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
-/** Tasks COPY into the target and prepare their transactions; the driver decides in the ledger's transaction, then commits
-  * them one by one.
+/** Tasks COPY into the target and prepare their transactions. The driver decides in the ledger's transaction, then commits the
+  * prepared ones one by one.
   *
   * {{{
   *   task: BEGIN, COPY, PREPARE TRANSACTION gid ──► undecided ── the driver's COMMIT with gid in epochal_prepared ──► decided
@@ -23,14 +23,14 @@ import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
   *                                       settle: ROLLBACK PREPARED                             complete, settle: COMMIT PREPARED
   * }}}
   *
-  *   - A transaction is decided if and only if its gid stands in `epochal_prepared`, which is written with the ledger row.
-  *     Decided ones are committed, by this run or the next; all others are rolled back.
-  *   - A gid carries who and what: see [[Gid]]. One of an older generation can no longer be decided, since its run would
-  *     have to lock the ledger row and find its own generation there.
-  *   - The outcome of an epoch is atomic; it becomes visible partition by partition.
+  *   - A transaction is decided if and only if its gid is in `epochal_prepared`, which is written with the ledger row. Decided
+  *     transactions are committed, by this run or the next; all others are rolled back.
+  *   - A gid identifies the sink, generation and task: see [[Gid]]. A gid of an older generation can no longer be decided, since its run would
+  *     have to lock the ledger row and find its own generation in it.
+  *   - The outcome of an epoch is atomic, but its rows become visible partition by partition.
   *
-  * The same user and database must finish what a task prepared. A transaction left prepared holds its locks: it is settled
-  * by the next epoch, and by the next start, whatever the transport then is.
+  * The same user and database must finish what a task prepared. A prepared transaction holds its locks until it is settled: by the
+  * next epoch, or by the next start, under any transport.
   */
 private[postgres] object PostgresPrepared extends PostgresBulk {
   import PostgresBulk.ledger
@@ -44,14 +44,14 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
           "replace or delete rows with {option:transport=prepared}",
           "its tasks can only add rows",
           JdbcOptions.noTransport))
-    else enough(connection, 1)
+    else checkCapacity(connection, 1)
 
-  /** Each task holds a prepared transaction until its epoch is committed, and a repeated attempt one more. */
+  /** Each task's prepared transaction stays until its epoch is committed, and a retried attempt adds one. */
   override def checkTasks(database: Database, tasks: Int): Either[EpochalException, Unit] =
     database.connected("the check of max_prepared_transactions")(connection =>
-      SearchPath.pinned(connection)(enough(connection, tasks)))
+      SearchPath.pinned(connection)(checkCapacity(connection, tasks)))
 
-  private def enough(connection: Connection, tasks: Int): Either[EpochalException, Unit] = {
+  private def checkCapacity(connection: Connection, tasks: Int): Either[EpochalException, Unit] = {
     val allowed = Sql.query(connection, "SELECT current_setting('max_prepared_transactions')::int")(_.getInt(1)).head
     JdbcOptions.ensure(allowed >= tasks)(JdbcOptions.unsupported(
       s"use {option:transport=prepared} with $tasks tasks",
@@ -65,8 +65,8 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
   override def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
     if (isApplied(connection, run, attempt)) new Repetition(connection, run) else copy(connection, run, attempt, token)
 
-  /** The driver will find the same, and ask for no rows. They must not be written even to be rolled back: a unique index
-    * would refuse them.
+  /** Whether the epoch is applied already. Then the driver will request no rows, and the task must not write them, not even to roll
+    * them back: a unique index would reject them.
     */
   private def isApplied(connection: Connection, run: BulkRun, attempt: TaskAttempt): Boolean =
     ledger(run).lastEpoch(connection, run.sinkId).exists(_ >= attempt.epoch.toLong)
@@ -85,7 +85,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
     new BulkCopy {
       private val gid = Gid.of(run, attempt, token)
       private var doubtful = false
-      // The target's triggers run from here to the end of the COPY, and then with PREPARE TRANSACTION.
+      // The target's triggers run from here to the end of the COPY, and again at PREPARE TRANSACTION.
       SearchPath.restore(connection)
       private val copy =
         new CopyStream(connection, PostgresDialect.quote(run.table.table.name), run.table.columnNames)
@@ -100,7 +100,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
         doubtful = true
         Sql.run(connection, s"PREPARE TRANSACTION '$gid'")
         Failpoints.reach(Failpoint.TaskPrepared)
-        // Its message will never be sent, and the driver may have settled already.
+        // Its message will never be sent, and the driver may have settled before this PREPARE.
         if (cancelled) {
           end(connection, s"ROLLBACK PREPARED '$gid'")
           throw interruption
@@ -112,10 +112,10 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
       override def find(other: Connection, transaction: Option[String]): Option[String] = {
         val found = SearchPath.pinned(other) {
-          val there = new DecidedTransactions(run).prepared(other).find(_ == gid)
-          // A prepared transaction is still in progress, too.
-          if (there.isEmpty) transaction.foreach(PostgresDialect.isCommitted(other, _))
-          there
+          val present = new DecidedTransactions(run).prepared(other).find(_ == gid)
+          // A prepared transaction also counts as in progress.
+          if (present.isEmpty) transaction.foreach(PostgresDialect.isCommitted(other, _))
+          present
         }
         if (found.isDefined && cancelled) {
           end(other, s"ROLLBACK PREPARED '$gid'")
@@ -130,13 +130,13 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
   private def cancelled: Boolean = Option(TaskContext.get()).exists(_.isInterrupted())
   private def interruption = new InterruptedException("the task was cancelled")
 
-  /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
+  /** Fails a cancelled task or a fenced run: a transaction that it prepared would stay until the next settlement. */
   private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
     if (cancelled) throw interruption
     ledger(run).fenced(connection, run).foreach(throw _)
   }
 
-  /** The tasks have counted what the server stored; what is checked here is that all of it is there to be committed. */
+  /** Checks that every prepared transaction is there to be committed. The tasks have counted the rows that the server stored. */
   override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
     val prepared = new DecidedTransactions(run).prepared(connection).toSet
     shipment.elsewhere.find(message => !prepared(message.place)).foreach { message =>
@@ -153,8 +153,8 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =
     new DecidedTransactions(run).replace(connection, epoch, messages.map(_.place))
 
-  /** Nothing else of the sink may be prepared then: what attempts that do not count have left would hold its locks, and the
-    * server's few places, as long as the query runs.
+  /** Then settles, so that nothing else of the sink stays prepared: the leftovers of attempts that do not count would hold locks and
+    * the server's few slots for as long as the query runs.
     */
   override def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit =
     if (messages.nonEmpty) {
@@ -172,11 +172,11 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
     if (transactions.prepared(connection).nonEmpty) transactions.forget(connection)
   }
 
-  /** The table `epochal_prepared` is looked at only if something is prepared: a run with another transport may lack it. */
+  /** Reads the table `epochal_prepared` only if something is prepared: with another transport, it may be missing. */
   override def settle(database: Database, run: BulkRun): Unit =
     database.connected("the settlement of prepared transactions") { connection =>
-      // A task that was frozen in its COPY holds the keys of its rows; its run is fenced. A fenced run ends nobody: in a
-      // ledger that was set back, the generation of the one that may write can be lower.
+      // A task that froze in its COPY holds the keys of its rows; its run is fenced. A fenced run must end no session: after a
+      // ledger was set back, the current run's generation can be lower than its own.
       SearchPath.pinned(connection) {
         if (run.isCurrent(ledger(run).owner(connection, run.sinkId))) PostgresSessions.endOlder(connection, run.writer)
       }
@@ -203,7 +203,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
     Failpoints.reach(Failpoint.AfterCommitPrepared)
   }
 
-  /** Outside any transaction. One that is not there has been finished before; one that is busy is being finished. */
+  /** Runs outside any transaction. An unknown gid was finished before; a busy one is being finished. */
   private def end(connection: Connection, sql: String): Unit = {
     connection.setAutoCommit(true)
     try Sql.run(connection, sql)
@@ -231,8 +231,8 @@ private object Gid {
   def is(text: String): Boolean = Form.matches(text)
 }
 
-/** The table `epochal_prepared` of one sink, beside the server's own list of prepared transactions; see
-  * [[PostgresPrepared]]. All inside the caller's transaction.
+/** One sink's rows of the table `epochal_prepared`, and the server's own list of prepared transactions; see
+  * [[PostgresPrepared]]. All methods run in the caller's transaction.
   */
 final private[postgres] class DecidedTransactions(run: BulkRun) extends KeptTables(PostgresDialect, run.table.trust) {
   private val Name = "epochal_prepared"
@@ -244,15 +244,15 @@ final private[postgres] class DecidedTransactions(run: BulkRun) extends KeptTabl
       sql"CREATE TABLE $decided (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL) WITH (fillfactor = 50)"
         .run(connection)
 
-  /** Those of this sink that the server holds prepared. */
+  /** The gids of this sink that the server holds prepared. */
   def prepared(connection: Connection): Seq[String] =
     sql"""SELECT gid FROM pg_prepared_xacts
        |WHERE database = current_database() AND starts_with(gid, ${Gid.prefix(run)})"""
       .query(connection)(_.getString(1))
       .filter(Gid.is)
 
-  /** Decides an epoch. Those of the epoch before have been committed, or this one would not be decided; but a replica that
-    * was promoted since may not have got a COMMIT PREPARED. So what is still prepared stays decided.
+  /** Decides an epoch. The previous epoch's transactions have been committed, or this one would not be decided; but a replica
+    * promoted since may have missed a COMMIT PREPARED. So transactions that are still prepared stay decided.
     */
   def replace(connection: Connection, epoch: Long, gids: Seq[String]): Unit = {
     sql"""DELETE FROM $decided AS d WHERE sink_id = ${run.sinkId} AND NOT EXISTS (
@@ -264,8 +264,8 @@ final private[postgres] class DecidedTransactions(run: BulkRun) extends KeptTabl
   def forget(connection: Connection): Unit =
     if (exists(connection, Name)) sql"DELETE FROM $decided WHERE sink_id = ${run.sinkId}".run(connection)
 
-  /** Of this run and older ones, also of a ledger that is gone and had counted further: what is decided, and what never will
-    * be. Empty for a run that was replaced.
+  /** The decided and undecided transactions of this run and all others of the sink, including those of a lost ledger with higher
+    * generations. Empty for a run that was replaced.
     */
   def unsettled(connection: Connection): (Seq[String], Seq[String]) =
     if (!run.isCurrent(ledger.lockedOwner(connection, run.sinkId))) (Nil, Nil)

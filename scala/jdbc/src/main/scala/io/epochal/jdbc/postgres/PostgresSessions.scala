@@ -7,20 +7,20 @@ import io.epochal.jdbc.database.{Blocker, Writer}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** How the server notices that a client is gone, and how a successor finds the session of its predecessor (K15).
+/** Lets the server detect lost clients, and a successor find its predecessor's session (K15).
   *
-  * A transaction's `application_name` ends in `[<sink>/<generation>]`, for as long as the transaction lasts. So it holds through a
-  * pooler too: a session that shows it is in a transaction of that run now, whoever had the session before.
+  * A transaction's `application_name` ends in `[<sink>/<generation>]` until the transaction ends. This is reliable through a pooler
+  * too: a session that shows it is in a transaction of that run now, regardless of who used the session before.
   */
 private[postgres] object PostgresSessions extends Sessions {
 
   private val Mark = ".*\\[([0-9a-f]{16})/(\\d+)\\]".r
 
-  // application_name has 63 bytes; the mark takes 38 at most.
+  // application_name has 63 bytes; the mark takes up to 38.
   private val NameLength = 24
 
-  /** SQL of settings that hold until the transaction ends: by them the server ends what a client that died, or its host,
-    * left. A long statement looks every few seconds whether its client is there, on servers that can.
+  /** SQL of settings, valid until the transaction ends, by which the server ends sessions of dead clients or hosts. During a long
+    * statement it checks every few seconds whether the client is connected, on versions that can.
     */
   val guards: String =
     text"""CASE WHEN current_setting('client_connection_check_interval', true) = '0' AND version() LIKE '%linux%'
@@ -29,7 +29,7 @@ private[postgres] object PostgresSessions extends Sessions {
        |CASE WHEN current_setting('tcp_keepalives_interval', true)::int NOT BETWEEN 1 AND 10 THEN set_config('tcp_keepalives_interval', '10', true) END,
        |CASE WHEN current_setting('tcp_keepalives_count', true)::int NOT BETWEEN 1 AND 3 THEN set_config('tcp_keepalives_count', '3', true) END"""
 
-  /** SQL of the setting that says whose the transaction is. */
+  /** SQL of the setting that marks the transaction with its run. */
   def mark(writer: Writer): String =
     text"""set_config('application_name',
        |  left(current_setting('application_name'), $NameLength) || ' [${writer.sink}/${writer.generation}]', true)"""
@@ -37,7 +37,7 @@ private[postgres] object PostgresSessions extends Sessions {
   override def current(connection: Connection): Long =
     Sql.query(connection, "SELECT pg_backend_pid()")(_.getLong(1)).head
 
-  /** Also those for whom these wait. A session that waits for a standby has committed: it is neither dead nor frozen. */
+  /** Includes indirect blockers. A session that waits for a standby has committed: it is neither dead nor frozen. */
   override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
     Sql.query(
       connection,
@@ -71,7 +71,7 @@ private[postgres] object PostgresSessions extends Sessions {
     case (None, _)                         => "its statement may not be seen by this role"
   }
 
-  /** Ends the transactions of older generations of the writer's sink that are open. */
+  /** Ends the open transactions of older generations of the writer's sink. */
   def endOlder(connection: Connection, writer: Writer): Unit =
     Sql.query(
       connection,

@@ -13,9 +13,9 @@ import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.BatchCommit
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
-/** Tasks COPY into unlogged tables of the sink's own, from where the committing transaction moves the rows (K6, K13).
+/** Tasks COPY into the sink's own unlogged tables, from which the committing transaction moves the rows (K6, K13).
   *
-  * The registry `epochal_staging` (a logged table beside the ledger) has a line for each staging table:
+  * The registry `epochal_staging` (a logged table beside the ledger) has a row for each staging table:
   *
   * {{{
   *        open: locked by the task            finish: token, count and digest, COMMIT
@@ -25,14 +25,14 @@ import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
   *    ▲─────────────────────────────────────────────────────────────────────────────┘
   * }}}
   *
-  *   - A table is taken by one attempt at a time: its line is locked from `open` to the end of the task's transaction.
-  *   - The driver moves a table only when its line has the token, the count and the digest of a message, and the server
+  *   - A table is taken by one attempt at a time: its row is locked from `open` to the end of the task's transaction.
+  *   - The driver moves a table only if its row has the token, count and digest of a message, and the server
   *     moved as many rows: a crash of the server empties unlogged tables.
-  *   - Under the ledger's lock every table of the sink that is taken is either named by a message, or of an attempt that
-  *     will never be: both are emptied. Lines that a straggler holds are passed over until a later epoch; the rows of one
-  *     that a message names are moved all the same.
+  *   - Under the ledger's lock, each of the sink's taken tables either belongs to a message, or to an attempt that never will have
+  *     one: both are emptied. Rows locked by a straggler are skipped until a later epoch; staged rows that belong to a message
+  *     are moved all the same.
   *
-  * Tables are used again, so the catalog does not grow with the epochs: as many are made as attempts run at the same time.
+  * Tables are reused, so the catalog does not grow with the epochs: there are as many as attempts ran at the same time.
   */
 private[postgres] object PostgresStaging extends PostgresBulk {
 
@@ -79,7 +79,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
   private def holds(table: StagedTable, message: BulkMessage): Boolean =
     table.name == message.place && table.token == message.token && table.digest == message.digest
 
-  /** One table after the other: how many rows came from each is compared with its message. */
+  /** Moves one table after the other, and compares the number of rows of each with its message. */
   private def append(connection: Connection, run: BulkRun, registry: StagingRegistry, shipment: Shipment): Loaded = {
     val target = PostgresDialect.quote(run.table.table.name)
     val columns = run.table.columnNames.map(PostgresDialect.quote).mkString(", ")
@@ -95,7 +95,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     Loaded.Rows(moved + copied, shipment.stored)
   }
 
-  /** Where the server stored as many rows as were sent, all of them were there. */
+  /** If the server stored as many rows as were sent, no staged row was missing. */
   private def merge(
       connection: Connection,
       run: BulkRun,
@@ -121,7 +121,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     loaded
   }
 
-  /** Fails unless the table has all rows of the attempt. */
+  /** Fails unless the table contains all rows of the attempt. */
   private def complete(connection: Connection, registry: StagingRegistry, message: BulkMessage): Unit = {
     val found = Sql.query(connection, s"SELECT count(*) FROM ${registry.relation(message.place)}")(_.getLong(1)).head
     if (found != message.stored) throw lost(message.attempt, message.place, found, message.stored)
@@ -149,14 +149,14 @@ private[postgres] object PostgresStaging extends PostgresBulk {
       "place" -> place)
 }
 
-/** A staging table that an attempt has filled.
+/** A staging table filled by an attempt.
   *
   * @param once
-  *   of a batch write: nobody will use the table again
+  *   of a batch write: the table will not be reused
   */
 final private[postgres] case class StagedTable(name: String, token: String, digest: ContentDigest, once: Boolean)
 
-/** The table `epochal_staging` and the staging tables of one sink; see [[PostgresStaging]]. All inside the caller's
+/** One sink's rows of the table `epochal_staging`, and its staging tables; see [[PostgresStaging]]. All methods run in the caller's
   * transaction.
   */
 final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(PostgresDialect, run.table.trust) {
@@ -164,11 +164,11 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
   private val registry = quoted(Name)
   private val sinkId = run.sinkId
 
-  /** Of the columns that staging tables must have: when it changes, others are needed. */
+  /** Hash of the columns that staging tables must have: when it changes, new tables are needed. */
   private lazy val layout = Sha256.hex((run.shape +: run.table.incoming).mkString("\n"), 8)
 
   /** SQL for a staging table. */
-  def relation(table: String): String = words.table(named(table))
+  def relation(table: String): String = words.table(qualified(table))
 
   def create(connection: Connection): Unit =
     if (!exists(connection, Name))
@@ -176,9 +176,9 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
          |token text, generation bigint, epoch text, partition integer, attempt bigint, rows bigint, digest text,
          |taken_at timestamp with time zone) WITH (fillfactor = 50)""".run(connection)
 
-  /** SQL: the line's table is there, under a name that [[add]] gives, made by this role, and as it was made (K19): others may
-    * be able to write lines. Users change (passwords that are handed out for a day often come with names), and another's
-    * table is neither filled nor emptied nor dropped.
+  /** SQL condition: the row's table exists, has a name as [[add]] generates them, was created by this role, and is unaltered
+    * (K19), since others may be able to write registry rows. Roles change (short-lived passwords often come with new names),
+    * and another role's table is never filled, emptied or dropped.
     */
   private val mine =
     sql"""name ~ '^epochal_staging_[0-9a-f]{24}$$' AND EXISTS (SELECT FROM pg_class AS c
@@ -186,12 +186,12 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
        |AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
        |AND c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules AND NOT c.relhassubclass)"""
 
-  /** A free table, its line locked until the transaction ends. */
+  /** A free table, its row locked until the transaction ends. */
   def take(connection: Connection): Option[String] =
     sql"""SELECT name FROM $registry WHERE sink_id = $sinkId AND layout = $layout AND token IS NULL AND $mine
        |LIMIT 1 FOR UPDATE SKIP LOCKED""".query(connection)(_.getString(1)).headOption
 
-  /** A new table, seen by nobody until the transaction ends. */
+  /** A new table, invisible to others until the transaction ends. */
   def add(connection: Connection, token: String): String = {
     val name = s"epochal_staging_${token.replace("-", "").take(24)}"
     Sql.run(
@@ -203,7 +203,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     name
   }
 
-  /** Notes which attempt has filled a table. */
+  /** Records which attempt has filled a table. */
   def record(
       connection: Connection,
       table: String,
@@ -217,13 +217,13 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     if (changed != 1L) throw new IllegalStateException(s"the line of $table is gone from $Name")
   }
 
-  /** The sink's tables that attempts have filled, their lines locked; without lines that somebody else has locked. An
-    * attempt that looks for a free table while another is recorded holds that one's line, too, until its own end: what
-    * is missing here may be [[filled]].
+  /** The sink's filled tables, their rows locked; rows locked by other sessions are skipped. An attempt that looks for a free table
+    * while another attempt is being recorded also holds that one's row, until its own end: tables missing here may still be
+    * [[filled]].
     */
   def taken(connection: Connection): Seq[StagedTable] = staged(connection, sql"FOR UPDATE SKIP LOCKED")
 
-  /** The sink's tables that attempts have filled, whoever holds their lines. */
+  /** The sink's filled tables, including those whose rows other sessions have locked. */
   def filled(connection: Connection): Seq[StagedTable] = staged(connection, sql"")
 
   private def staged(connection: Connection, locks: Sql): Seq[StagedTable] = {
@@ -238,11 +238,11 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
         rows.getBoolean(5)))
   }
 
-  /** Empties tables, to be used again. One that somebody reads (a backup) is left as it is until a later epoch: its token
-    * is in no message any more.
+  /** Empties tables for reuse. A table that another session reads (a backup) is left until a later epoch: no message contains its
+    * token any more.
     */
   def free(connection: Connection, tables: Seq[StagedTable]): Unit = {
-    val (gone, kept) = tables.filter(table => alone(connection, table.name)).partition(_.once)
+    val (gone, kept) = tables.filter(table => tryLock(connection, table.name)).partition(_.once)
     if (gone.nonEmpty) drop(connection, gone.map(_.name))
     if (kept.nonEmpty) {
       Sql.run(connection, s"TRUNCATE ${kept.map(table => relation(table.name)).mkString(", ")}")
@@ -251,8 +251,8 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     }
   }
 
-  /** Locks a table, unless somebody else has a lock. */
-  private def alone(connection: Connection, table: String): Boolean = {
+  /** Locks a table, unless another session holds a lock on it. */
+  private def tryLock(connection: Connection, table: String): Boolean = {
     val savepoint = connection.setSavepoint()
     try {
       Sql.run(connection, s"LOCK TABLE ${relation(table)} IN ACCESS EXCLUSIVE MODE NOWAIT")
@@ -265,11 +265,11 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     }
   }
 
-  /** Drops the sink's free tables that have other columns than are needed now; those that somebody reads a later start. */
+  /** Drops the sink's free tables of other layouts; those that another session reads are left to a later start. */
   def dropOthers(connection: Connection): Unit = {
     val others =
       sql"""SELECT name FROM $registry WHERE sink_id = $sinkId AND layout <> $layout AND token IS NULL AND $mine
-         |FOR UPDATE SKIP LOCKED""".query(connection)(_.getString(1)).filter(alone(connection, _))
+         |FOR UPDATE SKIP LOCKED""".query(connection)(_.getString(1)).filter(tryLock(connection, _))
     if (others.nonEmpty) drop(connection, others)
   }
 
@@ -278,7 +278,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     sql"DELETE FROM $registry WHERE name IN ${Sql.list(tables)}".run(connection)
   }
 
-  /** Whether no newer run has claimed the sink; locks the ledger's row. A batch write has none. */
+  /** Whether no newer run has claimed the sink; locks the ledger row. A batch write has none. */
   def isCurrent(connection: Connection): Boolean =
     run.once || run.isCurrent(PostgresBulk.ledger(run).lockedOwner(connection, run.sinkId))
 }

@@ -9,11 +9,11 @@ import io.epochal.jdbc.json.SparkTime
 /** A PostgreSQL type.
   *
   * @param name
-  *   `pg_type.typname` of the type, or of the type under all domains; with its schema unless that is `pg_catalog`
+  *   `pg_type.typname` of the type, or of a domain's innermost base type; qualified by its schema unless that is `pg_catalog`
   * @param modifier
-  *   `atttypmod`: length, precision and scale, by type; -1 when there is none
+  *   `atttypmod`: length, precision and scale, depending on the type; -1 if there is none
   * @param declared
-  *   as `format_type` spells it
+  *   as `format_type` prints it
   */
 final case class PostgresType(
     name: String,
@@ -31,33 +31,33 @@ final case class PostgresType(
     ((packed >> 16) & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024)
   }
 
-  /** Digits of a second that a timestamp(p) or time(p) keeps. */
+  /** Fractional second digits that a timestamp(p) or time(p) keeps. */
   def fraction: Int = if (modifier < 0) 6 else modifier
 
-  /** Digits of a second that an interval keeps: the lower half of its modifier. */
+  /** Fractional second digits that an interval keeps: the lower half of its modifier. */
   def intervalFraction: Int = if (modifier < 0 || (modifier & 0xffff) == 0xffff) 6 else modifier & 0xffff
 
-  /** The fields that an interval keeps, a bit each: the upper half of its modifier. */
+  /** Bit mask of the fields that an interval keeps: the upper half of its modifier. */
   def intervalFields: Int = if (modifier < 0) PostgresType.AllFields else (modifier >> 16) & PostgresType.AllFields
 
   private def Header = 4
 }
 
-/** Which Spark types go where. */
+/** Which Spark types each column type can store. */
 object PostgresType extends TypeRules {
 
   sealed trait Shape extends Serializable
   case object Plain extends Shape
 
   /** @param labels
-    *   as they are when the query starts
+    *   at the start of the query
     */
   final case class Enum(labels: Seq[String]) extends Shape
 
   /** @param elementOid
-    *   of the element's own type, be it a domain
+    *   of the element's own type, which may be a domain
     * @param elementRequired
-    *   that domain takes no NULL
+    *   the element's domain rejects NULL
     */
   final case class Array(element: PostgresType, elementOid: Long, elementRequired: Boolean) extends Shape
 
@@ -97,7 +97,7 @@ object PostgresType extends TypeRules {
     case time if SparkTime.is(time) => s"time(${math.min(SparkTime.precision(time).get, 6)})"
   }
 
-  /** The plain types that take every value of a Spark type, or of which the task refuses the values that do not fit. */
+  /** The scalar types that store every value of a Spark type, or for which the task refuses the values that do not fit. */
   private def homes(dataType: DataType): Set[String] = dataType match {
     case BooleanType                                  => Set("bool")
     case ByteType | ShortType                         => Set("int2", "int4", "int8", "float4", "float8", "numeric")
@@ -117,11 +117,11 @@ object PostgresType extends TypeRules {
     case _                                                                        => Set.empty
   }
 
-  /** A text goes wherever PostgreSQL has a type for what it says. */
+  /** Types that texts go into, parsed by the type's own syntax. */
   private val Texts =
     Set("text", "varchar", "bpchar", "citext", "name", "uuid", "json", "jsonb", "inet", "cidr", "numeric")
 
-  /** Right, or the Spark type that the column would take. */
+  /** Right, or the Spark type to cast to for the column. */
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] = {
     val column = columnType.asInstanceOf[PostgresType]
     Either.cond(takes(dataType, column), (), suggestion(column))
@@ -134,7 +134,7 @@ object PostgresType extends TypeRules {
     case _          => false
   }
 
-  /** An interval declared with fields drops what is smaller than the last, and of years alone the months. */
+  /** An interval declared with fields drops everything smaller than its last field, and one of years alone the months. */
   private def keepsFields(dataType: DataType, to: PostgresType): Boolean = dataType match {
     case _: YearMonthIntervalType => to.intervalFields != YearsOnly
     case _                        => (to.intervalFields & Seconds) != 0
@@ -162,7 +162,7 @@ object PostgresType extends TypeRules {
       }
   }
 
-  /** Whether a column of the type has an order, and it is that of the query's values. */
+  /** Whether the column type has an order that equals Spark's for the query's values. */
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean = columnType match {
     case PostgresType(name, _, _, Plain) =>
       val isText = dataType match {
@@ -174,14 +174,14 @@ object PostgresType extends TypeRules {
     case _ => false
   }
 
-  /** What takes for equal the texts that Spark tells apart: citext ignores case, character(n) spaces at the end. */
+  /** Why the type treats as equal texts that Spark distinguishes: citext ignores case, character(n) trailing spaces. */
   def loose(columnType: ColumnType): Option[String] = columnType match {
     case PostgresType(name, _, declared, Plain) if Set("citext", "bpchar")(name) => Some(s"type $declared")
     case PostgresType(_, _, _, Array(element, _, _))                             => loose(element)
     case _                                                                       => None
   }
 
-  /** Whether a column of the type is sorted by a collation. */
+  /** Whether a collation sorts columns of the type. */
   def isText(columnType: ColumnType): Boolean = columnType match {
     case PostgresType(name, _, _, Plain) => Set("text", "varchar", "bpchar", "name")(name)
     case _                               => false

@@ -85,7 +85,7 @@ final private class ByteaValue(column: Int) extends CopyValue(column) {
   }
 }
 
-/** Days since 2000. The first and last values that fit mean infinity there. */
+/** Days since 2000-01-01. The first and last values of that range mean infinity. */
 final private class DateValue(column: Int) extends CopyValue(column) {
   import TimeValues._
 
@@ -99,10 +99,10 @@ final private class DateValue(column: Int) extends CopyValue(column) {
   }
 }
 
-/** Microseconds since 2000.
+/** Microseconds since 2000-01-01.
   *
   * @param fraction
-  *   digits of a second that the column keeps; the server would round the rest away
+  *   fractional second digits that the column keeps; the server would round the rest away
   */
 final private class TimestampValue(column: Int, fraction: Int) extends CopyValue(column) {
   import TimeValues._
@@ -134,10 +134,10 @@ final private class TimeValue(column: Int, fraction: Int) extends CopyValue(colu
   }
 }
 
-/** PostgreSQL's interval: int64 microseconds, int32 days, int32 months, of which none turns into another.
+/** PostgreSQL's interval: int64 microseconds, int32 days, int32 months, independent of each other.
   *
   * @param fraction
-  *   digits of a second that the column keeps
+  *   fractional second digits that the column keeps
   */
 abstract private class IntervalValue(column: Int, fraction: Int) extends CopyValue(column) {
   import TimeValues._
@@ -154,7 +154,7 @@ abstract private class IntervalValue(column: Int, fraction: Int) extends CopyVal
   }
 }
 
-/** All of it as time: a day of Spark's has 24 hours always, one of PostgreSQL's has not. */
+/** Stored as microseconds only: a day of Spark's always has 24 hours, one of PostgreSQL's need not. */
 final private class DayTimeIntervalValue(column: Int, fraction: Int) extends IntervalValue(column, fraction) {
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
     put(Memory.getLong(base, slot), 0, 0, out)
@@ -165,7 +165,7 @@ final private class YearMonthIntervalValue(column: Int) extends IntervalValue(co
     put(0L, 0, Memory.getInt(base, slot), out)
 }
 
-/** The greatest and least of all three fields together mean infinity from PostgreSQL 17 on. */
+/** Since PostgreSQL 17, the maxima or minima of all three fields together mean infinity. */
 final private class CalendarIntervalValue(column: Int, fraction: Int) extends IntervalValue(column, fraction) {
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
     val at = UnsafeLayout.address(base, origin, slot)
@@ -186,7 +186,7 @@ private object TimeValues {
   val LastDay = 2145031948L
   val FirstMicros: Long = -211813488000000000L + MicrosTo2000
 
-  /** The smallest step of a column that keeps so many digits of a second. */
+  /** The resolution of a column with that many fractional second digits, in microseconds. */
   def microsOf(fraction: Int): Long = math.pow(10, (6 - fraction).toDouble).toLong
 
   def tooFine(fraction: Int): String = s"it has more than the $fraction digits of a second that the column keeps"

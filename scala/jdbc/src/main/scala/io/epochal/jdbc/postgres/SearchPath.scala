@@ -9,33 +9,33 @@ import io.epochal.jdbc.database.Trust
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
 import io.epochal.jdbc.sql.Sql
 
-/** What the names in a statement mean (K19). Whoever may create in a schema on the search path could plant a table, a
-  * function or an operator there that a statement of ours would find before the one that is meant, and would run it with our
+/** The schemas that names in a statement refer to (K19). A role that may create objects in a schema on the search path could plant a table,
+  * function or operator that our statement would find before the intended one, and so run its code with our
   * rights.
   *
   * {{{
   *   begin: pinned ── the ledger, staging, the catalogs ──► write to the target: the session's path ──► pinned ── … ──► COMMIT: the session's path
   * }}}
   *
-  *   - Pinned, a transaction's path is `pg_catalog, pg_temp`, where nobody can plant anything.
-  *   - The target's own triggers, defaults and rules may count on the path that the role, the database or the connection has.
-  *     So that path is back for the statements that can start them: those that write to the target or to the table of bad
-  *     rows, and the end of the transaction, where deferred triggers run. Every name and operator in these statements has its
+  *   - Pinned, a transaction's path is `pg_catalog, pg_temp`, where no other role can plant anything.
+  *   - The target's own triggers, defaults and rules may rely on the path of the role, the database or the connection. So that path is
+  *     restored for the statements that can start them: writes to the target or the dead-letter table, and the end of the
+  *     transaction, where deferred triggers run. In these statements every name and operator is qualified by its
   *     schema.
   *
-  * Both hold until the transaction ends, so that a pooler may hand the connection on.
+  * Both settings last until the transaction ends, so that a pooler may reassign the connection.
   */
 private[postgres] object SearchPath {
 
-  /** The path of a transaction, and that of its session and the schemas on it that this role may use, which it remembers. Its
-    * names are read by the session's path.
+  /** Pins the transaction's path, and remembers the session's path with those of its schemas that this role may use. Names in
+    * this statement are still resolved by the session's path.
     */
   val Pin: String =
     """SELECT pg_catalog.set_config('epochal.search_path', pg_catalog.current_setting('search_path'), true),
       |  pg_catalog.set_config('epochal.schemas', pg_catalog.current_schemas(false)::pg_catalog.text, true),
       |  pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)""".stripMargin
 
-  /** SQL for the schemas on the session's path, in its order; outside such a transaction the setting is empty or missing. */
+  /** SQL for the schemas on the session's path, in order; outside a pinned transaction the setting is empty or missing. */
   val Schemas: String =
     "COALESCE(NULLIF(current_setting('epochal.schemas', true), '')::name[], current_schemas(false))"
 
@@ -43,8 +43,8 @@ private[postgres] object SearchPath {
   private val OfSession =
     "SELECT pg_catalog.set_config('search_path', pg_catalog.current_setting('epochal.search_path'), true)"
 
-  /** Runs `body` under the session's path. An error of the server's leaves it so: what follows is a rollback, to the
-    * beginning or to a savepoint from before, which brings the path back too.
+  /** Runs `body` under the session's path. After a server error the path stays: the rollback that follows, to the beginning or to
+    * an earlier savepoint, restores it.
     */
   def ofSession[A](connection: Connection)(body: => A): A = {
     restore(connection)
@@ -53,13 +53,13 @@ private[postgres] object SearchPath {
     result
   }
 
-  /** Back to the session's path. */
+  /** Restores the session's path. */
   def restore(connection: Connection): Unit = Sql.run(connection, OfSession)
 
-  /** Back to the pinned path. */
+  /** Restores the pinned path. */
   def pin(connection: Connection): Unit = Sql.run(connection, Pinned)
 
-  /** Runs `body`, which changes no table, on a connection without a transaction: in one of its own, pinned. */
+  /** Runs `body`, which writes no table, in a pinned transaction of its own, on a connection without one. */
   def pinned[A](connection: Connection)(body: => A): A = {
     connection.setAutoCommit(false)
     try {
@@ -69,11 +69,11 @@ private[postgres] object SearchPath {
       try {
         connection.rollback()
         connection.setAutoCommit(true)
-      } catch { case NonFatal(_) => () } // A lost connection; the error of `body` says so.
+      } catch { case NonFatal(_) => () } // The connection is lost, which the error of `body` reports.
   }
 
-  /** SQL that says of each column of a key that it is equal in `t` and `w`: by the operator of the unique index, with its
-    * schema. One outside of `pg_catalog` (citext's) gets values of its own types, or another in its schema could fit better.
+  /** SQL that compares each key column of `t` and `w` for equality, by the qualified operator of the unique index. Arguments of an
+    * operator outside `pg_catalog` (citext's) are cast to its own types, since another operator in its schema could match better.
     */
   def equal(connection: Connection, table: String, keys: Seq[String]): String = {
     val found = Sql
@@ -88,7 +88,7 @@ private[postgres] object SearchPath {
       .mkString(" AND ")
   }
 
-  /** For columns of unique indexes: the operator, and the cast that its arguments need. */
+  /** For columns of unique indexes: the operator, and the type to which its arguments must be cast. */
   private val Operators =
     """SELECT a.attname, format('OPERATOR(%I.%s)', n.nspname, o.oprname),
       |  CASE WHEN n.nspname = 'pg_catalog' THEN '' ELSE format('::%I.%I', tn.nspname, t.typname) END
@@ -103,18 +103,18 @@ private[postgres] object SearchPath {
       |ORDER BY c.opcdefault""".stripMargin
 }
 
-/** Whether a table that the sink finds by a name of its own (the ledger, staging, prepared transactions, bad rows) is one
-  * that nobody could have planted to run code with our rights (K19).
+/** Whether a table that the sink finds by its fixed name (the ledger, staging, prepared transactions, bad rows) cannot have been
+  * planted by another role to run code with our rights (K19).
   *
-  * Trusted are those who have such rights already, and whoever can act as one of them: the role that writes; the owner of the
-  * target, whose triggers we run; the owner of its schema, who can put another table in the target's place; superusers; and
-  * the roles that users name. That a role is a member of the same group as ours, or that ours is a member of it, does not
-  * count: others can act as a group.
+  * Trusted are roles that have such rights already, and roles that can act as one of them: the role that writes; the owner of the
+  * target, whose triggers we run; the owner of its schema, who can replace the target; superusers; and the roles that users
+  * name. Sharing a group with our role, or being a group that our role belongs to, is not enough: others can act as a
+  * group.
   */
 private[postgres] object TrustedTables {
 
   /** @param named
-    *   the user has named its schema, so that the owner of that is trusted, too
+    *   the user named its schema explicitly, so the schema's owner is trusted, too
     */
   def check(connection: Connection, table: QualifiedName, trust: Trust, named: Boolean): Unit = {
     val target = trust.target
@@ -144,10 +144,10 @@ private[postgres] object TrustedTables {
         (s"is ${kind.get}, where an ordinary table should be", "Find out who made it, and drop it")
       else
         owner match {
-          case Some(stranger) =>
+          case Some(untrusted) =>
             (
-              s"belongs to the role '$stranger', who could run code there with the rights of '$role'",
-              s"If you trust '$stranger', set ${JdbcOptions.TrustedOwners.name}=$stranger, or ALTER TABLE $table OWNER TO ${PostgresDialect
+              s"belongs to the role '$untrusted', who could run code there with the rights of '$role'",
+              s"If you trust '$untrusted', set ${JdbcOptions.TrustedOwners.name}=$untrusted, or ALTER TABLE $table OWNER TO ${PostgresDialect
                   .quote(role)}. If not, find out why it was made, and DROP TABLE $table"
             )
           case None =>
@@ -171,13 +171,13 @@ private[postgres] object TrustedTables {
   private def array(names: Seq[String]): String =
     names.map(name => "\"" + name.replace("\\", "\\\\").replace("\"", "\\\"") + "\"").mkString("{", ",", "}")
 
-  /** SQL: whoever has this role has rights of those who vouch, or can take them. */
+  /** SQL condition: every member of this role has the rights of a trusted role, or can obtain them. */
   private def trusted(role: String): String =
     s"""EXISTS (SELECT FROM vouched v WHERE pg_has_role($role, v.oid, CASE
        |WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'USAGE, SET, MEMBER WITH ADMIN OPTION' END))""".stripMargin
 
-  /** What is wrong with the table, its partitions and its children. A trigger counts with everything that it depends on: its
-    * function, and what stands in its WHEN; the server notes no dependency on what is its own.
+  /** Problems of the table, its partitions and its children. A trigger includes everything that it depends on: its function,
+    * and what its WHEN refers to; the server records no dependency on its own built-in objects.
     */
   private val Faults =
     s"""WITH RECURSIVE tables(oid) AS (

@@ -8,7 +8,7 @@ import io.epochal.jdbc.row.{NulCharacter, StoredText, Texts}
 import io.epochal.kit.sink.row.ChunkedBytes
 import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
-/** A text as it is. */
+/** A text column: the bytes unchanged. */
 final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter) extends CopyValue(column) {
   private val text = new StoredText(nul)
 
@@ -59,7 +59,7 @@ final private class LabelValue(column: Int, labels: Seq[String]) extends CopyVal
   private def more: String = if (labels.size > 10) ", …" else ""
 }
 
-/** 32 hexadecimal digits, as PostgreSQL reads them: hyphens may follow every four, braces may stand around. */
+/** A UUID: 32 hexadecimal digits in PostgreSQL's syntax, with optional hyphens after every four and optional braces. */
 final private class UuidValue(column: Int) extends CopyValue(column) {
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
@@ -97,7 +97,7 @@ final private class UuidValue(column: Int) extends CopyValue(column) {
   private def bad(): Nothing = refuse("it is not a UUID")
 }
 
-/** A text that is JSON. In jsonb a version (1) goes before it. */
+/** A JSON text. In jsonb a version byte (1) precedes it. */
 final private class JsonText(column: Int, isBinary: Boolean, nul: NulCharacter) extends CopyValue(column) {
   private val json = new StoredJson(nul)
 
@@ -126,6 +126,6 @@ final private class JsonTree(column: Int, from: DataType, isBinary: Boolean, nul
     json.copyTo(out)
   }
 
-  /** All texts of one jsonb together have 256 MB at the most. */
+  /** Limit on all texts of one jsonb value together: 256 MB. */
   private def MaxBytes = 255L << 20
 }

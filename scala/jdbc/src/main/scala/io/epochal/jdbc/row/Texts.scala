@@ -4,10 +4,10 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.spark.memory.Memory
 
-/** Whether a text can be stored as it is: databases refuse or misread the NUL character and broken UTF-8 (K9). */
+/** Checks whether a text can be stored unchanged: databases reject or misread the NUL character and broken UTF-8 (K9). */
 private[jdbc] object Texts {
 
-  /** Why not; null for a good text, since this runs for every value. */
+  /** Why the text cannot be stored; null if it can, since this runs for every value. */
   def problem(base: AnyRef, address: Long, length: Int): String =
     if (isPlain(base, address, length)) null
     else {
@@ -18,13 +18,13 @@ private[jdbc] object Texts {
   def nulAt(index: Int): String =
     s"it has the NUL character (\\u0000) as byte ${index + 1}, which the database cannot keep in a text; set nulCharacter to strip or replace it"
 
-  /** Whether all bytes are from 1 to 127: eight at a time, without a look at each. */
+  /** Whether all bytes are in 1 to 127. Checks eight bytes at a time. */
   def isPlain(base: AnyRef, address: Long, length: Int): Boolean = {
     var i = 0
     var high = 0L
     while (i <= length - 8) {
       val word = Memory.getLong(base, address + i)
-      // A byte of 0 borrows into its highest bit; a byte above 127 has it set already.
+      // Subtracting borrows into the highest bit of a 0 byte; a byte above 127 has it set already.
       high |= (word - 0x0101010101010101L) | word
       i += 8
     }
@@ -36,11 +36,11 @@ private[jdbc] object Texts {
     (high & 0x8080808080808080L) == 0
   }
 
-  /** Why a text is no UTF-8; null if it is. */
+  /** Why a text is not UTF-8; null if it is. */
   def encoding(base: AnyRef, address: Long, length: Int): String =
     if (UTF8String.fromAddress(base, address, length).isValid) null else "it is not valid UTF-8"
 
-  /** -1: there is none. */
+  /** Offset of the first invalid byte; -1 if there is none. */
   def indexOfNul(base: AnyRef, address: Long, length: Int): Int = {
     var i = 0
     while (i < length && Memory.getByte(base, address + i) != 0) i += 1
@@ -48,14 +48,14 @@ private[jdbc] object Texts {
   }
 }
 
-/** Points to the bytes of one text after the other. Belongs to one task. */
+/** Holds a reference to the bytes of the current text. One instance per task. */
 abstract private[jdbc] class TakenText {
   protected val changed = new ByteBuffer
   protected var at: AnyRef = _
   protected var start = 0L
   protected var count = 0
 
-  /** The text taken last. */
+  /** The current text. */
   final def base: AnyRef = at
   final def address: Long = start
   final def length: Int = count
@@ -69,7 +69,7 @@ abstract private[jdbc] class TakenText {
   final protected def pointToChanged(): Unit = point(changed.bytes, Memory.ARRAY_START, changed.length)
 }
 
-/** Gives texts as they are to be stored. Copies only those with a NUL. */
+/** Converts texts to the form to be stored. Copies only those with a NUL character. */
 final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
 
   /** Why the text cannot be stored; null if it can. */
@@ -100,10 +100,10 @@ final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
   }
 }
 
-/** What becomes of the character U+0000 in a text, which databases cannot keep. */
+/** How to handle the character U+0000 in a text, which databases cannot store. */
 sealed abstract class NulCharacter(val name: String) extends Serializable {
 
-  /** The bytes to be stored in its place. */
+  /** The replacement bytes. */
   def replacement: Array[Byte]
 
   def apply(text: String): String
@@ -117,13 +117,13 @@ object NulCharacter {
     override def apply(text: String): String = text
   }
 
-  /** It is left out. */
+  /** The character is removed. */
   case object Strip extends NulCharacter("strip") {
     override val replacement: Array[Byte] = Array.emptyByteArray
     override def apply(text: String): String = text.replace("\u0000", "")
   }
 
-  /** U+FFFD stands in its place. */
+  /** U+FFFD replaces the character. */
   case object Replace extends NulCharacter("replace") {
     override val replacement: Array[Byte] = "\ufffd".getBytes("UTF-8")
     override def apply(text: String): String = text.replace('\u0000', '\ufffd')
@@ -132,12 +132,12 @@ object NulCharacter {
   val all: Seq[NulCharacter] = Seq(Error, Strip, Replace)
 }
 
-/** Bytes in one array that grows and is used again. */
+/** A growable, reusable byte buffer. */
 final private[jdbc] class ByteBuffer {
   private var array = new Array[Byte](64)
   private var position = 0
 
-  /** Only the first `length` of them count. */
+  /** Only the first `length` bytes are valid. */
   def bytes: Array[Byte] = array
   def length: Int = position
 

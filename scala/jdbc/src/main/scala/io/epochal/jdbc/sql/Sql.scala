@@ -6,25 +6,25 @@ import scala.util.{Try, Using}
 
 /** A statement with its parameters in place: `sql"DELETE FROM $table WHERE sink_id = $sinkId"`, where `table` is [[Sql.raw]].
   *
-  * A value in the text becomes a parameter: a string, a number, `Some`, `None` (NULL). Only another `Sql` stands as it is.
+  * An interpolated value becomes a parameter: a string, a number, `Some`, `None` (NULL). Only another `Sql` is inserted as text.
   */
 final class Sql private (private val text: String, private val parameters: Seq[Any]) {
 
   def query[A](connection: Connection)(read: ResultSet => A): Seq[A] = Sql.query(connection, text, parameters: _*)(read)
 
-  /** Gives the number of rows that changed. */
+  /** Returns the number of changed rows. */
   def update(connection: Connection): Long = Sql.update(connection, text, parameters: _*)
 
   def run(connection: Connection): Unit = update(connection): Unit
 }
 
-/** Statements whose text is whole already, and their parameters: `Some`, `None` (NULL), strings and numbers. */
+/** Statements with complete text and separate parameters: `Some`, `None` (NULL), strings and numbers. */
 object Sql {
 
-  /** A text that stands in a statement as it is: names that are quoted, expressions. */
+  /** SQL text inserted as it is: quoted names, expressions. */
   def raw(text: String): Sql = new Sql(text, Nil)
 
-  /** For IN. */
+  /** A list of parameters for IN. */
   def list(values: Seq[Any]): Sql = new Sql(values.map(_ => "?").mkString("(", ", ", ")"), values)
 
   private[sql] def of(parts: Seq[String], values: Seq[Any]): Sql = new Sql(
@@ -39,23 +39,23 @@ object Sql {
       }
     }
 
-  /** Gives the number of rows that changed. */
+  /** Returns the number of changed rows. */
   def update(connection: Connection, sql: String, parameters: Any*): Long =
     Using.resource(connection.prepareStatement(sql)) { statement =>
       bind(statement, parameters)
       execute(statement)
     }
 
-  /** The same; drivers older than JDBC 4.2 count in an Int only. */
+  /** Returns the number of changed rows; drivers older than JDBC 4.2 support an Int only. */
   def execute(statement: PreparedStatement): Long =
     try statement.executeLargeUpdate()
     catch { case _: UnsupportedOperationException => statement.executeUpdate().toLong }
 
-  /** Runs a statement that has no parameters, and whose result does not count. */
+  /** Runs a statement without parameters, whose result is ignored. */
   def run(connection: Connection, sql: String): Unit =
     Using.resource(connection.createStatement())(_.execute(sql)): Unit
 
-  /** Makes something, unless somebody else makes it at the same moment. */
+  /** Creates an object, unless another session creates it concurrently. */
   def create(connection: Connection, sql: String)(exists: => Boolean): Unit =
     try run(connection, sql)
     catch { case error: SQLException => if (!Try(exists).getOrElse(false)) throw error }
@@ -80,8 +80,8 @@ object Sql {
   }
 }
 
-/** The interpolators `sql`, for a statement with parameters, and `text`, for SQL as a text. They strip the margins of what is
-  * written, and nothing of what is put into it: a name may hold a line that begins like a margin.
+/** The interpolators `sql`, for a statement with parameters, and `text`, for SQL as a text. They strip the margins of the literal
+  * parts, but not of interpolated values: a quoted name may contain a line that begins like a margin.
   */
 object SqlText {
 

@@ -11,10 +11,10 @@ import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** Tables as SQLite's schema table knows them. Names have no case there.
+/** Tables as listed in SQLite's schema table. Names are case-insensitive.
   *
-  * SQLite gives a table no number of its own. To see that one was dropped and made again, we put an empty index on it,
-  * `epochal_target_<number>`, whose condition no row meets: it costs nothing, stays through VACUUM and goes with the table.
+  * SQLite tables have no id. To recognise a recreated table, we create an empty index on it, `epochal_target_<number>`, whose
+  * condition no row meets: it costs nothing, survives VACUUM and disappears with the table.
   */
 private[sqlite] object SqliteCatalog extends Catalog {
 
@@ -49,7 +49,7 @@ private[sqlite] object SqliteCatalog extends Catalog {
       .query(connection)(_.getInt(1))
       .nonEmpty
 
-  /** A value carries its type here, whatever the column's. */
+  /** Values carry their own type, independent of the column's. */
   override def shapeSql(table: BoundTable): String = "''"
 
   override def identify(connection: Connection, table: TargetTable): TargetTable =
@@ -87,7 +87,7 @@ private[sqlite] object SqliteCatalog extends Catalog {
             rows.getInt(5),
             rows.getInt(6) > 0))
     val primary = raw.filter(_.primary > 0)
-    // Then the column is the row's number: SQLite makes one up for a NULL.
+    // The column is an alias of the rowid: SQLite generates a value for NULL.
     val numbers = primary.size == 1 && primary.head.declared.equalsIgnoreCase("INTEGER") && !withoutRowid
     val columns = raw.map { column =>
       val isNumber = numbers && column.primary > 0
@@ -114,7 +114,7 @@ private[sqlite] object SqliteCatalog extends Catalog {
       .groupBy(_._1)
       .values
       .toSeq
-      .filter(_.forall(_._2.isDefined)) // an expression has no name
+      .filter(_.forall(_._2.isDefined)) // not on an expression, which has no name
       .map { index =>
         TargetKey(
           index.flatMap(_._2).toSet,
@@ -123,7 +123,7 @@ private[sqlite] object SqliteCatalog extends Catalog {
 
   private val Collation = "collation "
 
-  /** SQL that compares a key as the index does of which that is told. */
+  /** SQL that compares a key by the collation in `loose`, as the index does. */
   def collated(loose: String): String = s"COLLATE ${SqliteDialect.quote(loose.stripPrefix(Collation))}"
 
   final private case class Raw(

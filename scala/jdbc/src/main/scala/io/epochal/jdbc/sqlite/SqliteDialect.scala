@@ -17,7 +17,7 @@ import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
-/** SQLite: a file on the driver's local disk, which the driver alone writes (K14). */
+/** SQLite: a file on the driver's local disk, which only the driver writes (K14). */
 class SqliteDialect extends Dialect with BuiltInDialect {
 
   private val Prefix = "jdbc:sqlite:"
@@ -30,7 +30,7 @@ class SqliteDialect extends Dialect with BuiltInDialect {
       Left(
         JdbcOptions.unsupported(
           "write to an in-memory database",
-          "each connection has one of its own, and nothing of it outlives the process",
+          "each connection has one of its own, which ends with the process",
           "Name a file, for example jdbc:sqlite:comments.db."))
     case Some(path) =>
       val directory = path.toAbsolutePath.normalize.getParent
@@ -39,13 +39,13 @@ class SqliteDialect extends Dialect with BuiltInDialect {
         "reason" -> s"the directory $directory does not exist (a relative path starts at the driver's working directory)"))
   }
 
-  /** With the write-ahead log and its index: SQLite puts them beside the file itself, not beside a link to it. */
+  /** The database, its write-ahead log and its index. SQLite puts these beside the file itself, not beside a link to it. */
   override def files(settings: ConnectionSettings): Seq[Path] = file(settings).toSeq.flatMap { path =>
     val itself = Try(path.toRealPath()).getOrElse(path)
     path +: Seq("-wal", "-shm").map(suffix => itself.resolveSibling(s"${itself.getFileName}$suffix"))
   }
 
-  /** None: in memory. */
+  /** The database file; None: in memory. */
   private def file(settings: ConnectionSettings): Option[Path] = {
     val text = settings.url.stripPrefix(Prefix)
     val name = if (text.startsWith("file:")) pathOfUri(text) else text.takeWhile(_ != '?')
@@ -53,7 +53,7 @@ class SqliteDialect extends Dialect with BuiltInDialect {
     Option.unless(inMemory)(Paths.get(name))
   }
 
-  /** As SQLite reads it: with or without an authority, percent-encoded. */
+  /** The path in a `file:` URI, as SQLite parses it: with or without an authority, percent-encoded. */
   private def pathOfUri(uri: String): String = {
     val name = uri.stripPrefix("file:").takeWhile(c => c != '?' && c != '#')
     val path = if (name.startsWith("//")) name.drop(2).dropWhile(_ != '/') else name
@@ -71,10 +71,10 @@ class SqliteDialect extends Dialect with BuiltInDialect {
   override def rowFormat(table: BoundTable): RowFormat =
     RowBytes(table, SqliteRules)
 
-  /** From here on, this connection alone writes.
+  /** Takes the write lock of the database.
     *
-    * In statements of our own: out of its automatic commit, the driver would follow each COMMIT with the next BEGIN, and an
-    * idle connection would keep the file from all others.
+    * As a statement of our own: with autocommit off, the driver would follow each COMMIT with the next BEGIN, and an idle connection
+    * would block all other writers.
     */
   override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
     Sql.run(connection, "BEGIN IMMEDIATE")
@@ -95,7 +95,7 @@ class SqliteDialect extends Dialect with BuiltInDialect {
     override val timestamp = "TEXT"
     override val now = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 
-    // BEGIN IMMEDIATE has locked all there is.
+    // BEGIN IMMEDIATE has locked the whole database.
     override val forUpdate = ""
     override def serializeClaims(connection: Connection): Boolean = true
     override def table(name: QualifiedName): String = quote(name)
@@ -104,10 +104,10 @@ class SqliteDialect extends Dialect with BuiltInDialect {
   }
 }
 
-/** It has no state: one serves all. */
+/** The shared instance: the dialect is stateless. */
 object SqliteDialect extends SqliteDialect
 
-/** By SQLite's result codes: another writer holds the file. */
+/** Classifies SQLite's result codes: those for a file locked by another writer are transient. */
 private object SqliteErrors extends DriverErrors {
   private val Busy = 5
   private val Locked = 6

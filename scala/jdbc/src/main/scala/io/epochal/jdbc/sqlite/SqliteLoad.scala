@@ -8,10 +8,10 @@ import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.row.EncodedRows
 
-/** Puts encoded rows into a table by INSERTs of many rows each. */
+/** Loads encoded rows into a table by multi-row INSERTs. */
 private[sqlite] object SqliteLoad {
 
-  /** Where rows that replace others come first. */
+  /** The temporary table for rows that replace others. */
   final val Incoming = "temp.epochal_incoming"
 
   private val MaxParameters = 32766
@@ -28,8 +28,8 @@ private[sqlite] object SqliteLoad {
     }
 }
 
-/** SQLite's ON CONFLICT would let the last of several rows with one key win, whichever that is: so they are told apart
-  * before.
+/** Merges rows by key. SQLite's ON CONFLICT would let the last of several rows with one key win, in arbitrary order, so duplicates
+  * are resolved first.
   */
 private[sqlite] object SqliteMerge extends TemporaryMerge(SqliteDialect.quote, SqliteLoad.Incoming) {
   import SqliteLoad.Incoming
@@ -44,7 +44,7 @@ private[sqlite] object SqliteMerge extends TemporaryMerge(SqliteDialect.quote, S
     ): Unit
   }
 
-  /** A temporary table has none of the target's collations. */
+  /** Temporary tables lack the target's collations, so these are added explicitly. */
   override protected def keyList(upsert: WriteMode.Upsert): String = upsert.keys
     .map(key => upsert.loose.get(key).fold(quote(key))(loose => s"${quote(key)} ${SqliteCatalog.collated(loose)}"))
     .mkString(", ")
@@ -69,7 +69,7 @@ private[sqlite] object SqliteMerge extends TemporaryMerge(SqliteDialect.quote, S
     Loaded.Rows(deleted + stored, found + kept)
   }
 
-  /** Rows deleted, rows that were there to be deleted, and rows that are to be stored. */
+  /** Rows that were deleted, rows that should have been, and rows to store. */
   private def delete(connection: Connection, table: BoundTable, keys: String, deletes: String): (Long, Long, Long) = {
     val gone = s"${target(table)} WHERE ($keys) IN (SELECT $keys FROM $Winners WHERE $deletes)"
     val found = one(connection, s"SELECT count(*) FROM $gone")

@@ -9,7 +9,7 @@ import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.json.{JsonColumn, JsonValue}
 import io.epochal.jdbc.row.NulCharacter
 
-/** What SQLite does to values that are stored in a column ("Datatypes In SQLite", 3.1). */
+/** A column's affinity: how SQLite converts the values stored in it ("Datatypes In SQLite", 3.1). */
 sealed trait Affinity
 
 object Affinity {
@@ -20,7 +20,7 @@ object Affinity {
   case object Numeric extends Affinity
 
   /** @param strict
-    *   of the table: only there ANY is a type, which keeps values as they are
+    *   the table is STRICT: only then ANY is a type that keeps values unchanged
     */
   def of(declared: String, strict: Boolean = false): Affinity = {
     val name = declared.toUpperCase(Locale.ROOT)
@@ -34,18 +34,18 @@ object Affinity {
 }
 
 /** @param sortsTexts
-  *   the database keeps texts in UTF-8, whose bytes it compares; UTF-16 sorts otherwise
+  *   the database's encoding is UTF-8, compared by bytes; UTF-16 sorts differently
   */
 final case class SqliteType(declared: String, affinity: Affinity, sortsTexts: Boolean = true) extends ColumnType
 
-/** Which Spark types go where, and as what they are stored. */
+/** Which Spark types each column can store, and in which form. */
 object SqliteType extends TypeRules {
   import Affinity._
 
   def of(declared: String, strict: Boolean = false, sortsTexts: Boolean = true): SqliteType =
     SqliteType(declared, Affinity.of(declared, strict), sortsTexts)
 
-  /** A decimal of so many digits is kept by a floating-point number. */
+  /** Decimals of up to so many digits are exact as floating-point numbers. */
   private val DigitsOfReal = 15
 
   override val exactKey = "COLLATE BINARY, which is the default"
@@ -60,13 +60,13 @@ object SqliteType extends TypeRules {
     case nested if isNested(nested) && JsonValue.supports(nested)    => "TEXT"
   }
 
-  /** What is stored as JSON. */
+  /** Types that are stored as JSON. */
   def isNested(dataType: DataType): Boolean = dataType match {
     case _: ArrayType | _: MapType | _: StructType | VariantType => true
     case _                                                       => false
   }
 
-  /** SQLite converts what is stored to the column's affinity: these pairs keep every value. */
+  /** SQLite converts stored values to the column's affinity: these pairs lose nothing. */
   private def homes(dataType: DataType): Set[Affinity] = dataType match {
     case BooleanType | LongType                        => Set(Integer, Numeric, Blob)
     case ByteType | ShortType | IntegerType            => Set(Integer, Numeric, Blob, Real)
@@ -92,7 +92,7 @@ object SqliteType extends TypeRules {
     case Real | Numeric => "DOUBLE"
   }
 
-  /** Decimals that stand there as text sort as text. */
+  /** Decimals stored as text sort as text, not by value. */
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean = {
     val column = columnType.asInstanceOf[SqliteType]
     dataType match {
@@ -103,7 +103,7 @@ object SqliteType extends TypeRules {
   }
 }
 
-/** Values as SQLite keeps them. */
+/** How SQLite stores values. */
 private[sqlite] object SqliteRules extends ValueRules {
 
   override def check(column: BoundColumn, nul: NulCharacter): Option[ValueCheck] = column.field.dataType match {

@@ -9,7 +9,7 @@ import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.row.DeadLetter
 
-/** The table that takes the rows that could not be stored, with their epoch, in its transaction.
+/** The table that receives bad rows with their epoch, in the epoch's transaction.
   *
   * Columns: `sink_id` and `epoch` (both NULL for a batch write), `partition_id`, `row_number` (from 1, in the partition),
   * `column_name`, `reason`, `row_json`, `recorded_at`.
@@ -19,7 +19,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
 
   private val words = dialect.ledger
 
-  /** Its name as the database spells it, if it is there; it must have all columns, not be the target, and be trusted. */
+  /** Its name as spelled in the database, if it exists. It must have all columns, differ from the target, and be trusted. */
   def find(connection: Connection, trust: Trust): Option[QualifiedName] =
     dialect.catalog.find(connection, name).map { found =>
       if (found.name == trust.target) throw isTarget
@@ -36,7 +36,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
       found.name
     }
 
-  /** The same, made if it is not there. */
+  /** The table's name, after creating it if it is missing. */
   def prepare(connection: Connection, trust: Trust): QualifiedName =
     find(connection, trust).getOrElse {
       val made = dialect.catalog.newName(connection, name)
@@ -62,7 +62,7 @@ private[jdbc] object DeadLetterTable {
   val Columns: Seq[String] =
     Seq("sink_id", "epoch", "partition_id", "row_number", "column_name", "reason", "row_json", "recorded_at")
 
-  /** What a dialect says whose ledger's texts are too short for rows. */
+  /** The text type of a dialect whose ledger's texts are too short for rows. */
   def refused(options: JdbcOptions, database: String): Either[EpochalException, Unit] =
     options.rows.deadLetterTable
       .map(_ =>
@@ -75,7 +75,7 @@ private[jdbc] object DeadLetterTable {
   /** @param epoch
     *   None for a batch write
     * @return
-    *   rows that the database says it stored
+    *   the number of rows that the database reports as stored
     */
   def insert(
       dialect: Dialect,

@@ -9,20 +9,20 @@ import io.epochal.jdbc.option.{JdbcOptions, RowOptions}
 /** A column of the query that goes into the table.
   *
   * @param ordinal
-  *   place in the query's rows
+  *   index in the query's rows
   * @param into
-  *   the table's column, as the query or `columnMap` spells it
+  *   the table's column, as spelled in the query or in `columnMap`
   */
 final private[jdbc] case class QueryColumn(field: StructField, ordinal: Int, into: String)
 
-/** What the options say of the query's columns, before any table is looked at.
+/** The query's columns according to the options, before any table is inspected.
   *
   * @param stored
-  *   all but the operation, in their order
+  *   all columns but the operation, in order
   * @param updated
   *   empty: all but the keys
   * @param operation
-  *   place in the query's rows of what says what a row does
+  *   index of the operation column in the query's rows
   */
 final private[jdbc] case class QueryColumns(
     stored: Seq[QueryColumn],
@@ -32,10 +32,10 @@ final private[jdbc] case class QueryColumns(
     operation: Option[Int]
 ) {
 
-  /** The same, if the query had not these columns; keys stay, so that they are missed. */
+  /** A copy without the given columns. Keys stay, so that a missing key is reported. */
   def without(absent: Set[String]): QueryColumns = {
-    def there(column: QueryColumn): Boolean = !absent(column.into)
-    copy(stored = stored.filter(there), order = order.filter(there), updated = updated.filter(there))
+    def present(column: QueryColumn): Boolean = !absent(column.into)
+    copy(stored = stored.filter(present), order = order.filter(present), updated = updated.filter(present))
   }
 }
 
@@ -63,8 +63,8 @@ private[jdbc] object QueryColumns {
     } yield QueryColumns(stored, keys, order.headOption, updated.distinct, operation.map(fields.indexOf))
   }
 
-  /** By the exact name, else by the only one that differs in case. */
-  def named[A](name: String, candidates: Seq[A])(of: A => String): Option[A] =
+  /** Finds a column by its exact name, or else by the only name that differs in case. */
+  def find[A](name: String, candidates: Seq[A])(of: A => String): Option[A] =
     candidates
       .find(of(_) == name)
       .orElse(candidates.filter(of(_).equalsIgnoreCase(name)) match {
@@ -77,11 +77,11 @@ private[jdbc] object QueryColumns {
       done.flatMap(d => check(value).map(d :+ _)))
 
   /** @param whole
-    *   the option's text with another name in the place of this one
+    *   the option's full text, given a replacement for this name
     */
   private def find[A](option: OptionSpec[_], name: String, candidates: Seq[A], whole: String => String = identity)(
       of: A => String): Checked[A] =
-    named(name, candidates)(of).toRight {
+    find(name, candidates)(of).toRight {
       val names = candidates.map(of)
       JdbcOptions.group.invalid(option, name, s"one of the query's columns ${NameList.shown(names)}", names, whole)
     }

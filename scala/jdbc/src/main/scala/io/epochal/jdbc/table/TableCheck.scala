@@ -9,18 +9,18 @@ import io.epochal.core.option.Nearest
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.option.{JdbcOptions, KeyComparison, QualifiedName, TransportChoice}
 
-/** Whether a query's rows can go into a table. Runs before the query starts, and again when a run claims the sink. */
+/** Checks whether a query's rows fit a table. Runs before the query starts, and again when a run claims the sink. */
 final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
   import JdbcOptions.noTransport
-  import QueryColumns.{Checked, all, named}
+  import QueryColumns.{Checked, all, find}
 
   private val place = options.connection.place
 
-  /** The table with the query's columns bound to it. */
+  /** Binds the query's columns to the table. */
   def bind(schema: StructType, table: TargetTable): Checked[BoundTable] =
     QueryColumns.of(schema, options).flatMap(bind(_, table))
 
-  /** The same before the start, when columns may still be missing that the first epoch adds. */
+  /** Same check before the start, when columns that the first epoch adds may still be missing. */
   def check(schema: StructType, table: TargetTable): Checked[Unit] =
     for {
       query <- QueryColumns.of(schema, options)
@@ -28,7 +28,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       _ <- bind(query.without(added.map(_._1).toSet), table)
     } yield ()
 
-  /** Names and types of columns that the table lacks and is to get. */
+  /** Names and types of columns to add to the table. */
   def added(schema: StructType, table: TargetTable): Checked[Seq[(String, String)]] =
     if (!options.rows.addColumns) Right(Nil)
     else if (!dialect.abilities.altersInTransaction)
@@ -43,7 +43,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     else
       for {
         query <- QueryColumns.of(schema, options)
-        absent = query.stored.filter(column => named(column.into, table.columns)(_.name).isEmpty)
+        absent = query.stored.filter(column => find(column.into, table.columns)(_.name).isEmpty)
         added <- all(absent)(column => declared(column.field).map(column.into -> _))
         _ <- all(added.map(_._1))(nameable)
       } yield added
@@ -57,14 +57,14 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       mode <- mode(query, columns, table)
     } yield BoundTable(table, columns.map(identified(mode, _)), mode, options.nulCharacter)
 
-  /** The same for a table that is still to be made. */
+  /** Same check for a table that is yet to be created. */
   def bindNew(schema: StructType, declareKey: DataType => Option[String] = dialect.types.declareKey): Checked[Unit] =
     create(schema, QualifiedName("", options.table.table.text), declareKey).map(_ => ())
 
   /** CREATE TABLE for the query's rows; keys become the primary key.
     *
     * @param declareKey
-    *   the type of a column of the key
+    *   the type of a key column
     */
   def create(
       schema: StructType,
@@ -96,7 +96,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       "nearest" -> near.fold("")(name => s" (there is '$name')"))
   }
 
-  /** A longer name would be cut without an error. */
+  /** Databases silently cut longer names. */
   private def nameable(name: String): Checked[Unit] =
     JdbcOptions.ensure(name.getBytes("UTF-8").length <= dialect.abilities.longestName)(
       JdbcOptions.unsupported(
@@ -113,7 +113,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
   private def column(query: QueryColumn, table: TargetTable): Checked[BoundColumn] = {
     val field = query.field
     for {
-      column <- named(query.into, table.columns)(_.name).toRight(absent(query, table))
+      column <- find(query.into, table.columns)(_.name).toRight(absent(query, table))
       _ <- declared(field)
       _ <- JdbcOptions.ensure(!column.generated)(
         mismatch(
@@ -171,7 +171,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     else {
       val keys = query.keys.map(name).distinct
       val others = columns.map(_.column.name).diff(keys)
-      // A row that is all key must still count as stored.
+      // If all columns are keys, rows must still count as stored: so the keys themselves are updated.
       val updated = if (query.updated.nonEmpty) query.updated.map(name) else if (others.isEmpty) keys else others
       for {
         loose <- compared(keys, columns, table)
@@ -192,8 +192,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     }
   }
 
-  /** Of the key's columns those that the database compares less strictly than Spark: none, or accepted. Each index on these
-    * columns counts, since a statement that names them can meet any.
+  /** The key columns that the database compares less strictly than Spark: none, unless accepted by the user. All indexes on these
+    * columns count, since a statement that names the columns can use any of them.
     */
   private def compared(
       keys: Seq[String],
@@ -234,7 +234,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
 
 private object TableCheck {
 
-  /** Whether no collation, and no type that a value can go into, changes which values are equal. */
+  /** Whether values of the type are equal in every column type exactly if they are in Spark. */
   def comparesAlike(dataType: DataType): Boolean = dataType match {
     case _: NumericType | BooleanType | BinaryType | DateType | TimestampType | TimestampNTZType => true
     case _                                                                                       => false

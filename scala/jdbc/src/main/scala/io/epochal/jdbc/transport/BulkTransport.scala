@@ -14,14 +14,14 @@ import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.kit.sink.row.RowFormat
 import io.epochal.kit.sink.transport._
 
-/** Tasks bring rows to the database themselves: at once, or when they have become too many for a message.
+/** Tasks bring rows to the database themselves: from the first row, or once they exceed what a message may hold.
   *
-  * Travels to the tasks with what it takes to log in. It prints without secrets.
+  * Serialized to the tasks with the login. `toString` contains no secrets.
   *
   * @param maxInlineBytes
-  *   of one task's rows in its message; 0: none
+  *   maximum bytes of one task's rows in its message; 0: send no rows by message
   * @param run
-  *   whose rows they are
+  *   the run that owns the rows
   */
 final private[jdbc] case class BulkTransport(
     options: JdbcOptions,
@@ -46,7 +46,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
   private var copy: BulkCopy = _
   private val write: (Array[Byte], Int) => Unit = (bytes, length) => copy.write(bytes, length)
 
-  // What may be held before it is sent.
+  // Bytes to hold before sending.
   private var limit = transport.maxInlineBytes
 
   override def rowEnded(): Unit = if (holds > limit) {
@@ -54,7 +54,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     sendHeld()
   }
 
-  /** Nothing has been sent yet: until then a transient failure is tried again here, later by Spark as a whole task. */
+  /** Opens the copy before anything is sent: so transient failures are retried here; later ones by Spark, with the whole task. */
   private def begin(): Unit = {
     database.retrying(step) {
       lease = database.lend()
@@ -73,7 +73,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
 
   private def sendHeld(): Unit = explaining(send(write))
 
-  /** A newer run ends the transactions of older ones: their tasks say so, and not that they lost a connection. */
+  /** The fencing error, if a newer run ended this transaction: it replaces the error of the lost connection. */
   private def explaining[A](body: => A): A = database.explaining(step) {
     try body
     catch {
@@ -94,8 +94,8 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
       BulkMessage(report, bytes, place, token)
     }
 
-  /** Where the rows are. A second attempt would wait for the keys of the first, if that has only lost the response. The lost
-    * connection is given up before another is asked for: else tasks that lost theirs together would wait for each other.
+  /** The place of the rows. If only the response was lost, a second attempt would wait for the keys of the first. The lost connection
+    * is given up before a new one is taken: otherwise tasks that lost theirs together would wait for each other.
     */
   private def finished(report: TaskReport): String =
     try copy.finish(report.digest, report.digest.rows - report.deadLetters.length)
@@ -113,7 +113,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     catch { case NonFatal(_) => () }
   }
 
-  /** What is not finished is rolled back; where the connection is lost, the database does so. */
+  /** Rolls back what is not finished; on a lost connection, the database does so. */
   override def close(): Unit = if (lease != null) {
     val ending = lease
     lease = null
@@ -134,11 +134,11 @@ private object BulkOutput {
   val SendBytes: Long = 256L << 10
 }
 
-/** Chooses the transport of an epoch, and describes it for the progress. */
+/** Chooses the transport of an epoch, and describes it in the progress metrics. */
 private[jdbc] object Transports {
 
-  /** By way of the database. With `auto`, the tasks share the bytes that may travel in messages evenly, so that no skew makes
-    * the whole pass the limit: a task that needs more than its share goes on by staging.
+  /** Transport through the database. With `auto`, the tasks share the inline limit evenly, so that skew cannot exceed it as a whole:
+    * a task that needs more than its share switches to staging.
     */
   def bulk(database: Database, bulk: BulkLoad, run: BulkRun, tasks: Int, limit: Long): BulkTransport = {
     val options = database.options
@@ -147,16 +147,16 @@ private[jdbc] object Transports {
     BulkTransport(options.copy(connection = options.connection.resolved), share, bulk, run)
   }
 
-  /** Rows that replace others come by way of a table of their own in any case: tasks fill it faster than the driver does. */
+  /** Rows that replace others pass through a separate table in any case, and tasks fill it faster than the driver does. */
   private def inlineBytes(run: BulkRun, limit: Long): Long = run.table.mode match {
     case WriteMode.Append    => limit
     case _: WriteMode.Upsert => math.min(limit, MaxInlineForMerge)
   }
 
-  /** Of an epoch. Less is no slower inline, and does not mind a crash of the server. */
+  /** Per epoch. Below this size inline is no slower, and it survives a crash of the server. */
   private val MaxInlineForMerge = 8L << 20
 
-  /** For the progress: which transport an epoch used, and why. */
+  /** For the progress metrics: the transport of an epoch, and the reason. */
   def describe(database: Database, shipment: Shipment, tasks: Int): Map[String, String] = {
     val staged = shipment.elsewhere.size
     val files = shipment.files.size
@@ -171,7 +171,7 @@ private[jdbc] object Transports {
       case TransportChoice.Auto if staged > 0 =>
         s"$staged of $tasks tasks exceeded their share of inlineMaxBytes"
       case TransportChoice.Auto => s"${shipment.bytes} bytes, within inlineMaxBytes"
-      case asked                => s"transport=${asked.name}"
+      case choice               => s"transport=${choice.name}"
     }
     Map("transport" -> taken, "transportReason" -> reason)
   }
@@ -181,23 +181,23 @@ private[jdbc] object Transports {
 private[jdbc] object Leftovers {
   private val log = LoggerFactory.getLogger("io.epochal.jdbc.transport.Leftovers")
 
-  /** Spark tells a sink of a failure before all tasks have ended: so there are more looks, later. Nothing is committed by
-    * this run any more.
+  /** Spark reports a failure before all tasks have ended, so the settlement is repeated later. This run commits nothing
+    * any more.
     */
   def settle(database: Database, run: => BulkRun): Unit = database.bulk.foreach { bulk =>
     def now(): Unit =
       try bulk.settle(database, run)
       catch {
-        // Spark would take a failure of `abort` for one of the query, in place of the stop.
+        // Spark would report a failure of `abort` as the query's failure, instead of the stop.
         case _: InterruptedException => Thread.currentThread().interrupt()
         case NonFatal(error) =>
           log.warn(
-            "epochal-jdbc: what the last epoch left behind could not be removed, the next start does it: {}",
+            "epochal-jdbc: could not remove leftovers of the failed epoch, the next start removes them: {}",
             error.getMessage)
       }
     now()
     val later = new DaemonThreads("epochal-leftovers").newThread { () =>
-      LaterLooks.foreach { pause =>
+      Pauses.foreach { pause =>
         Thread.sleep(pause)
         now()
       }
@@ -205,6 +205,6 @@ private[jdbc] object Leftovers {
     later.start()
   }
 
-  /** Milliseconds before each: most tasks end at once, those of a busy machine need longer. */
-  private val LaterLooks = Seq(3000L, 7000L, 20000L)
+  /** Pauses in milliseconds: most tasks end at once, on a busy machine they take longer. */
+  private val Pauses = Seq(3000L, 7000L, 20000L)
 }

@@ -6,7 +6,7 @@ import io.epochal.core.error.Conditions
 
 final class MysqlVersionSuite extends AnyFunSuite {
 
-  test("a server that is older than the dialect's statements is refused by its name and version") {
+  test("a server too old for the dialect's statements is refused by name and version") {
     Seq("5.7.22-log" -> "MySQL 5.7.22-log", "10.5.29-MariaDB-0+deb11u1" -> "MariaDB 10.5.29-MariaDB-0+deb11u1")
       .foreach { case (text, named) =>
         val error = MysqlVersion(text).check.left.toOption.get
@@ -14,7 +14,7 @@ final class MysqlVersionSuite extends AnyFunSuite {
       }
   }
 
-  test("the supported servers are not refused, nor what calls itself otherwise") {
+  test("supported servers and unknown version texts are accepted") {
     Seq(
       "8.0.12",
       "8.4.6",

@@ -13,7 +13,7 @@ final class JdbcOptionsSuite extends AnyFunSuite {
   private def refused(condition: Condition)(more: (String, String)*): Unit =
     assert(JdbcOptions.read(least ++ more).left.map(_.condition.name) == Left(condition.name))
 
-  test("keyColumns alone means upsert; mode says otherwise") {
+  test("keyColumns alone means upsert; mode overrides it") {
     assert(!read().upsert)
     assert(read("keyColumns" -> "a, b").upsert && read("keyColumns" -> "a, b").keyColumns == Seq("a", "b"))
     assert(!read("keyColumns" -> "a", "mode" -> "append").upsert)
@@ -34,7 +34,7 @@ final class JdbcOptionsSuite extends AnyFunSuite {
     Seq("", "a.b.c", "a b", "\"a", "a.", ".a", "\"\"").foreach(text => assert(parts(text).isEmpty, text))
   }
 
-  test("no secret is printed, and none comes back from the driver") {
+  test("no secret is printed, and driver errors reveal none") {
     val options = read(
       "password" -> "hunter22",
       "connection.sslpassword" -> "open sesame",

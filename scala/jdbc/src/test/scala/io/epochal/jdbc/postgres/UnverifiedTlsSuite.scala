@@ -6,13 +6,13 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.jdbc.option.ConnectionSettings
 import io.epochal.support.LoggedLines
 
-/** Which connections are warned of: those to another host that need not prove who it is. */
+/** Which connections cause a warning: those to another host whose identity is not verified. */
 final class UnverifiedTlsSuite extends AnyFunSuite {
 
   private def mode(url: String, properties: (String, String)*): Option[String] =
     PostgresTls.unverified(ConnectionSettings(url, None, None, None, properties.toMap))
 
-  test("a server on another host that need not prove who it is is told of, with the mode that lets it") {
+  test("an unverified server on another host causes a warning that names the mode") {
     assert(mode("jdbc:postgresql://db/shop").contains("sslmode=prefer"))
     assert(mode("jdbc:postgresql://db:5433/shop?sslmode=require").contains("sslmode=require"))
     assert(mode("jdbc:postgresql://db/shop", "sslmode" -> "disable").contains("sslmode=disable"))
@@ -22,7 +22,7 @@ final class UnverifiedTlsSuite extends AnyFunSuite {
         .exists(_.contains("sslfactory")))
   }
 
-  test("nothing is said of one that proves it, or that is on this host") {
+  test("a verified server, or one on this host, causes no warning") {
     Seq(
       "jdbc:postgresql://db/shop?sslmode=verify-full",
       "jdbc:postgresql://db/shop?sslmode=verify-ca",
@@ -37,11 +37,11 @@ final class UnverifiedTlsSuite extends AnyFunSuite {
     assert(mode("jdbc:postgresql://db/shop?sslmode=disable", "sslmode" -> "verify-full").contains("sslmode=disable"))
   }
 
-  test("it is said once for each place, without secrets") {
+  test("the warning appears once per place, without secrets") {
     val url = "jdbc:postgresql://once.example/shop?user=me&password=s3cret-word"
     val said = LoggedLines
       .of(Level.WARN)((1 to 3).foreach(_ => PostgresTls.warn(ConnectionSettings(url, None, None, None, Map.empty))))
-      .filter(_.contains("need not prove"))
+      .filter(_.contains("is not verified"))
     assert(said.size == 1 && said.head.contains("once.example") && said.head.contains("sslmode=verify-full"))
     assert(!said.head.contains("s3cret"))
   }
