@@ -43,8 +43,8 @@ DEFAULTS = re.compile(
 
 # Phrases that need a second reading. What to write instead: the plain verb, with its subject.
 UNCLEAR = re.compile(
-    r"\b(?:of which|that which|those which|what no|who asks|told|tells|telling|says? no|strangers?|in vain|nothing of|anew"
-    r"|go(?:es)? on|went on|comes? again|came again|without a word)\b|(?:/\*\*|\"\"\"|#:) ?What\b",
+    r"\b(?:of which|that which|those which|what no|who asks|told|tells|telling|says? no|strangers?|in vain|nothing of"
+    r"|anew|go(?:es)? on|went on|comes? again|came again|without a word)\b|(?:/\*\*|\"\"\"|#:) ?What\b",
     re.IGNORECASE,
 )
 PROSE = {".scala", ".java", ".py", ".sbt", ".md", ".json", ".sh"}
