@@ -1,4 +1,4 @@
-"""Sources as DataFrames: plain ``DataStreamReader`` calls with typed arguments.
+"""Sources as DataFrames: ``DataStreamReader`` calls, or ``DataFrameReader`` calls for batches, with typed arguments.
 
 All arguments except the session and ``url`` are keyword-only. ``None`` means "not set": the jar's default applies
 (``docs/OPTIONS.md``). The functions work on classic and on Connect sessions.
@@ -39,19 +39,21 @@ def checkpoint_log(
 ) -> DataFrame:
     """The logs of a checkpoint, of any query and any sink: one row for each source of each epoch.
 
-    ``docs/checkpoints.md`` lists the columns. ``epochal.checkpoint`` returns the same logs as a value with a summary.
+    ``docs/checkpoints.md`` lists the columns. ``epochal.checkpoint`` returns the same logs as a Python object, which
+    prints as a summary.
 
     Args:
         spark: the session.
         path: the query's ``checkpointLocation``, on any file system that Spark can read.
-        options: options by the names that the jar gives them.
+        options: further options, by their names in ``docs/OPTIONS.md``.
 
     Returns:
-        A batch DataFrame. A file that cannot be read is a row with a ``problem``.
+        A batch DataFrame. A log file that cannot be read yields a row whose ``problem`` states why.
 
     Raises:
         CheckpointError: there is no checkpoint (``CHECKPOINT_NOT_FOUND``). Raised by the first action.
-        OptionError: the driver serves several users, and its owner has not allowed the path (``OPTION_NOT_ALLOWED``).
+        OptionError: the driver is shared by several users, and its configuration does not allow this path
+            (``OPTION_NOT_ALLOWED``).
     """
     return load(spark, CHECKPOINT, {"path": text(path)}, options, None, streaming=False)
 
@@ -70,13 +72,15 @@ def ingest(
     event_time_column: str | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> DataFrame:
-    """A stream of the records that clients send to the driver. A record is acknowledged once the checkpoint holds it.
+    """A stream of the records that clients send to the driver. A record is acknowledged once it is in the checkpoint.
 
     Columns: ``value STRING``, or with ``records`` those of ``schema``; then ``receivedAt TIMESTAMP``,
     ``remote STRING``, ``stream STRING``, ``headers MAP<STRING, STRING>``. ``docs/ingest.md`` describes the guarantees
     to clients.
 
+    >>> from epochal import ingest
     >>> lines = epochal.read.ingest(spark, protocol=ingest.Tcp(9999, ack=True))  # doctest: +SKIP
+    >>> query = lines.writeStream.format("console").start()  # doctest: +SKIP
     >>> ingest.address(query)  # doctest: +SKIP
     ('127.0.0.1', 9999)
 
@@ -86,17 +90,17 @@ def ingest(
         records: format of a record: ``ingest.Text`` (the default), ``ingest.Json`` or ``ingest.Csv``.
         journal: size of the journal, and how long idempotency keys are remembered.
         schema: the columns of ``ingest.Json`` and ``ingest.Csv``.
-        limits: how large a micro-batch may be.
+        limits: maximum and minimum size of a micro-batch.
         num_partitions: number of partitions of a batch.
         fail_on_data_loss: whether the query fails when rows after its offset are missing.
-        source_id: name of the source in the offsets.
+        source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.
         event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress, such as
             ``"receivedAt"``.
-        options: options by the names that the jar gives them, such as ``{"port": 9999}``.
+        options: further options, by their names in ``docs/OPTIONS.md``, such as ``{"port": 9999}``.
 
     Raises:
         OptionError: the source rejects a value, or the listener is reachable from other machines without credentials.
-        SchemaError: the schema does not fit.
+        SchemaError: ``schema`` is missing or invalid, or is set for text records.
     """
     return load(spark, INGEST, INGEST.given(locals()), options, schema, streaming=True)
 
@@ -157,7 +161,7 @@ def random(
     streaming: bool = True,
     options: Mapping[str, OptionValue] | None = None,
 ) -> DataFrame:
-    """Random strings. A row is a pure function of (seed, id), so a replay delivers the same rows.
+    """Random strings. A row depends on the options and its id only, so a replay delivers the same rows.
 
     Columns: ``id BIGINT`` (0, 1, …), ``value STRING``, ``length BIGINT``, ``timestamp TIMESTAMP``.
 
@@ -172,13 +176,13 @@ def random(
         alphabet: characters of the strings.
         max_rows: total number of rows; required for a batch read.
         start_timestamp: timestamp of row 0; a ``datetime`` without a zone is local time.
-        limits: how large a micro-batch may be.
+        limits: maximum and minimum size of a micro-batch.
         fail_on_data_loss: whether the query fails when rows after its offset are missing.
-        source_id: name of the source in the offsets.
+        source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.
         event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress; here
             ``"timestamp"``.
         streaming: False returns a batch DataFrame.
-        options: options by the names that the jar gives them, such as ``{"maxRows": 10}``.
+        options: further options, by their names in ``docs/OPTIONS.md``, such as ``{"maxRows": 10}``.
 
     Raises:
         OptionError: the source rejects a value, or options exclude each other.
@@ -234,25 +238,25 @@ def rest(
             ``rest.NextUrl``, ``rest.TimeWindow``; unset, one response holds all records.
         records: format of a response: ``rest.Json``, ``rest.Ndjson``, ``rest.Csv``; unset, a JSON array.
         auth: the credentials of requests: ``rest.Bearer``, ``rest.Basic``, ``rest.OAuth2``, ``rest.ApiKey``,
-            ``rest.Signer``; a list to combine a key or a signer with another one.
+            ``rest.Signer``. A list combines ``rest.ApiKey`` or ``rest.Signer`` with another one.
         headers: request headers; secret.
         params: query parameters of every request; secret.
         request_body: body of every request, which is then a POST; its placeholders ``${offset}`` and ``${limit}``,
             ``${page}`` and ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}`` select the page;
             secret.
-        partition_params: rows of names and values, such as ``[{"repo": "a"}, {"repo": "b"}]``, or the same as JSON.
-            Each row is a list of its own with its own position; ``${repo}`` in ``url``, ``params`` and
-            ``request_body`` stands for its value.
-        metadata_columns: columns with the origin of a record: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
+        partition_params: one mapping for each list to read, such as ``[{"repo": "a"}, {"repo": "b"}]``, or the same as
+            JSON. Its values replace ``${repo}`` in ``url``, ``params`` and ``request_body``. Each list is paged on its
+            own, and has its own position in the offsets. Not secret.
+        metadata_columns: columns to add, with the origin of a record: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
             ``"_headers"``, ``"_params"``.
         http: timeouts, retries, TLS, proxy and rate limits of requests.
-        limits: how large a micro-batch may be.
+        limits: maximum and minimum size of a micro-batch.
         poll: how a stream polls for new records.
         num_partitions: number of tasks that fetch pages in parallel.
         fail_on_data_loss: whether the query fails when the list has become shorter than the offset.
-        source_id: name of the source in the offsets; unset, it is derived from the options that select the records.
+        source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.
         streaming: False returns a batch DataFrame.
-        options: options by the names that the jar gives them, such as ``{"pageSize": 10}``.
+        options: further options, by their names in ``docs/OPTIONS.md``, such as ``{"pageSize": 10}``.
 
     Raises:
         OptionError: the source rejects a value, or options exclude each other.
@@ -263,4 +267,5 @@ def rest(
 
 
 def _table(rows: Sequence[Mapping[str, str | int | float | bool]] | str | None) -> str | None:
+    """``partition_params`` as JSON, which the jar reads."""
     return rows if rows is None or isinstance(rows, str) else json.dumps([dict(row) for row in rows])

@@ -1,4 +1,4 @@
-"""The loop of a watch."""
+"""``epochal.watch``: polls streaming queries and shows their progress until they have ended."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    #: One query, several, or all active queries of a session.
+    #: One query, several, a session (its active queries), or None (those of the active session).
     Given = StreamingQuery | Iterable[StreamingQuery] | SparkSession | None
 
-#: Maximum seconds until the end of a query is noticed.
+#: Maximum seconds between two checks whether a query has ended.
 _MAX_NOTICE = 0.5
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "millisecond": 0.001, "s": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0}
@@ -37,7 +37,8 @@ def watch(queries: Given = None, *, every: str | float | timedelta | None = None
     line for each is printed.
 
     Ctrl-C, or a notebook's interrupt button, stops the queries. Rows of an uncommitted epoch are not in the table, and
-    a restarted query resumes there. A second Ctrl-C returns without waiting for the queries to stop.
+    a restarted query begins with that epoch. A second Ctrl-C raises ``KeyboardInterrupt`` without waiting for the
+    queries to stop.
 
     >>> epochal.watch(query)  # doctest: +SKIP
     1,000 rows in 10 epochs into strings, 3.2 s
@@ -45,13 +46,13 @@ def watch(queries: Given = None, *, every: str | float | timedelta | None = None
     Args:
         queries: a query or several; a session stands for its active queries, None for those of the active session.
         every: time between two updates: seconds, ``"1 second"``, or a ``timedelta``. Unset, one second for updates in
-            place and ten seconds for lines.
+            place and ten seconds for plain lines.
         file: where to write, instead of the notebook or standard output.
 
     Raises:
         OptionError: ``queries`` or ``every`` has an invalid type or value.
-        EpochalError: the error of the first failed query, after all have ended; Spark's own exception if it is not one
-            of Epochal's errors.
+        EpochalError: the error of the first failed query, after all have ended. If it is not one of Epochal's errors,
+            Spark's exception is raised instead.
         KeyboardInterrupt: the second Ctrl-C.
     """
     pace = None if every is None else seconds(every, "every")
@@ -61,7 +62,15 @@ def watch(queries: Given = None, *, every: str | float | timedelta | None = None
 
 
 def run(queries: Sequence[Query], view: View, pace: float) -> None:
-    """Watches until all queries have ended."""
+    """Watches until all queries have ended, or one could not be stopped after Ctrl-C.
+
+    Args:
+        pace: seconds between two updates.
+
+    Raises:
+        Exception: the error of the first failed query, or of the first one that could not be stopped.
+        KeyboardInterrupt: the second Ctrl-C.
+    """
     watched = [WatchedQuery(query) for query in queries]
     stopping: Stopping | None = None
     with Interrupts() as interrupts:
@@ -86,6 +95,8 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
 class Stopping:
     """Stops queries on a separate thread, so that the watch continues and a second Ctrl-C takes effect at once.
 
+    Stops from construction on, one query after the other.
+
     Attributes:
         error: the error of the first query that could not be stopped.
     """
@@ -97,6 +108,7 @@ class Stopping:
 
     @property
     def has_failed(self) -> bool:
+        """Whether a query could not be stopped, for another reason than that the JVM has ended."""
         return self.error is not None and not _is_lost(self.error)
 
     def _stop(self) -> None:
@@ -118,10 +130,13 @@ def raise_first(watched: Iterable[WatchedQuery]) -> None:
 
 
 def queries_of(given: Given, caller: str) -> list[Query]:
-    """The queries that an argument stands for.
+    """The queries that an argument stands for; none if it is None and there is no active session.
+
+    Args:
+        caller: name of the public function, for the error.
 
     Raises:
-        OptionError: the argument has another type.
+        OptionError: the argument is not a query, an iterable of queries, or a session.
     """
     _hooks.install()
     if given is None and (given := active_session()) is None:
@@ -139,7 +154,7 @@ def queries_of(given: Given, caller: str) -> list[Query]:
 
 
 def active_session() -> SparkSession | None:
-    """Spark's active session, classic or Connect."""
+    """Spark's active session, classic or Connect; None if there is none."""
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession()
@@ -147,6 +162,10 @@ def active_session() -> SparkSession | None:
 
 def seconds(given: str | float | timedelta, argument: str) -> float:
     """The duration of an argument, in seconds.
+
+    Args:
+        given: a number of seconds, a number with a unit as in ``"1 second"``, or a ``timedelta``.
+        argument: name of the argument, for the error.
 
     Raises:
         OptionError: the argument is not a positive duration.
@@ -169,7 +188,7 @@ def seconds(given: str | float | timedelta, argument: str) -> float:
 
 
 def _state_of(one: WatchedQuery, interrupts: Interrupts, is_stopping: bool) -> QueryState:
-    """The query's state; the last known one if Ctrl-C has also ended the JVM, as under ``spark-submit``."""
+    """Polls a query. If Ctrl-C has also ended the JVM, as under ``spark-submit``, the query counts as stopped."""
     try:
         return one.poll(is_stopping=is_stopping)
     except Exception as error:
@@ -179,12 +198,12 @@ def _state_of(one: WatchedQuery, interrupts: Interrupts, is_stopping: bool) -> Q
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether the JVM of this process has ended."""
+    """Whether the error shows that the connection to the JVM is lost."""
     return isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j.")
 
 
 def _pause(watched: Sequence[WatchedQuery], interrupts: Interrupts, pace: float, handled: int) -> None:
-    """Waits for the next poll, the end of a query, or a Ctrl-C that is not handled yet."""
+    """Waits until the next update is due, a query has ended, or Ctrl-C was pressed more than ``handled`` times."""
     deadline = time.monotonic() + pace
     while interrupts.count <= handled and (left := deadline - time.monotonic()) > 0:
         interrupts.sleep(min(_MAX_NOTICE, left))

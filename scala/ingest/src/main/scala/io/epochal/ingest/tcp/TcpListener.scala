@@ -19,14 +19,18 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
 import io.epochal.kit.access.Secret
 
-/** Settings for lines over TCP.
+/** Settings for lines over TCP, of a [[TcpListener]] or a [[TcpReceiver]].
   *
   * @param host
   *   the address to listen on, or the server to read from
   * @param token
-  *   the token that the first line of a connection must contain
+  *   the token of the first line of each connection, `TOKEN <token>`; None: the first line is a record
   * @param acknowledges
-  *   whether stored lines are acknowledged to clients
+  *   whether each client receives the number of its lines stored so far, as `OK <number>`
+  * @param maxLineBytes
+  *   a longer line ends its connection
+  * @param idleTimeout
+  *   time without input after which a client is disconnected; 0: never
   * @param blanks
   *   whether an empty line is a record
   */
@@ -43,11 +47,14 @@ final private[epochal] case class TcpSettings(
 
 /** Receives lines from any number of clients in one thread, which never blocks on a client or a disk.
   *
-  * A slow or silent client costs only its buffer. While the intake has no room, nothing is read, so clients block in `write`.
-  * [[TcpConnection]] handles the lines of a connection.
+  * A slow or silent client costs only its buffer. While the intake has no room, nothing is read, so clients block in
+  * `write`. Connections beyond `maxConnections` are closed at once. [[TcpConnection]] handles the lines of a
+  * connection, and defines when they are acknowledged.
+  *
+  * Listens from construction on.
   *
   * @throws io.epochal.core.error.EpochalException
-  *   PORT_UNAVAILABLE
+  *   PORT_UNAVAILABLE, by the constructor
   */
 final private[epochal] class TcpListener(format: String, settings: TcpSettings, intake: Intake) extends Listener {
   import TcpListener._
@@ -62,6 +69,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   private val block = new Array[Byte](Block)
   private val blockBuffer = ByteBuffer.wrap(block)
 
+  // Whether the last accept succeeded; if not, when to try again.
   private var admits = true
   private var admitsFrom = System.nanoTime()
 
@@ -81,7 +89,9 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     "linesTooLong" -> linesTooLong.sum.toString
   )
 
-  /** Waits up to two seconds for arrivals in flight and acknowledges them. */
+  /** Stops listening and reading, waits up to two seconds for the arrivals in flight, and closes all connections.
+    * Arrivals stored by then are acknowledged.
+    */
   override def close(): Unit = {
     closing = true
     selector.wakeup(): Unit
@@ -135,7 +145,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     case _ => if (key.isAcceptable) admit()
   }
 
-  /** After a failure, such as no free file descriptor, retries a second later. */
+  /** Accepts a connection. After a failure, such as no free file descriptor, none is accepted for a second. */
   private def admit(): Unit =
     try {
       val channel = server.accept()
@@ -179,12 +189,14 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     if (connection.lineTooLong && !knew) linesTooLong.increment()
   }
 
+  /** The periodic work for a connection: retries an arrival that was not stored, and ends a connection that is idle. */
   private def tick(connection: TcpConnection, now: Long): Unit = {
     connection.retry(now).foreach(offer(connection, _))
     if (connection.isStuck(now)) throw new IOException("it takes nothing, and sends nothing")
     if (connection.isIdle(now)) connection.refuse(s"nothing was sent for ${settings.idleTimeout.toSeconds} s")
   }
 
+  /** Passes an arrival to the intake. Its receipt reaches the listener's thread through `receipts`. */
   private def offer(connection: TcpConnection, arrival: Arrival): Unit = {
     val _ = intake.accept(arrival).thenAccept { receipt =>
       receipts.add(connection -> receipt)
@@ -192,7 +204,9 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     }
   }
 
-  /** Runs a step of a connection, then stores its next arrival and writes its replies; closes a broken connection. */
+  /** Runs a step of a connection, then offers its next arrival and writes its replies. Closes the connection if it is
+    * done, or if any of this fails.
+    */
   private def guarded(connection: TcpConnection)(body: => Unit): Unit =
     try {
       body
@@ -238,7 +252,7 @@ private object TcpListener {
   private val Block = 64 << 10
   private val Backlog = 128
 
-  /** Milliseconds between checks of connections that wait for room. */
+  /** Milliseconds between the checks for room, retries, idle connections, and a paused accept. */
   private val Tick = 20L
 
   // In nanoseconds.
@@ -246,10 +260,10 @@ private object TcpListener {
   private val AdmissionPause = 1000000000L
 }
 
-/** The single thread of a listener. Runs from construction until `body` returns.
+/** The single thread of a listener. Runs from construction until `body` returns or fails.
   *
   * @param format
-  *   for errors
+  *   the name of the source in errors
   */
 final private[tcp] class ListenerThread(name: String, format: String)(body: => Unit) {
   @volatile private var failed = Option.empty[EpochalException]
@@ -258,7 +272,7 @@ final private[tcp] class ListenerThread(name: String, format: String)(body: => U
   thread.setDaemon(true)
   thread.start()
 
-  /** The error that ended the thread. */
+  /** The error that ended the thread, if one did. */
   def failure: Option[EpochalException] = failed
 
   /** Interrupts the thread and waits for its end. */

@@ -19,15 +19,22 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.option.ConnectionSettings
 
-/** This JVM's connections, kept across epochs: a small epoch costs no connect.
+/** The database connections of this JVM, pooled across epochs, so that a small epoch need not open one.
   *
-  * There is one pool per database and login. It is closed after a minute without use; on the driver, as soon as the last query
-  * that writes there has ended.
+  * There is one pool for each [[ConnectionSettings]] and set of default driver properties, with at most
+  * `maxConnections` connections. A pool is closed after a minute without use, and on the driver as soon as the last
+  * [[Hold]] on it is closed. Any thread may call any method.
   */
 private[jdbc] object ConnectionPool {
 
+  /** Identifies a pool.
+    *
+    * @param defaults
+    *   driver properties that the dialect sets unless the user does ([[Dialect.properties]])
+    */
   final private case class Key(settings: ConnectionSettings, defaults: Map[String, String])
 
+  /** A pool, the number of open leases, and the time at which the last one was closed. */
   final private class Pool(val source: HikariDataSource) {
     var users = 0
     var idleSince = System.nanoTime()
@@ -36,13 +43,16 @@ private[jdbc] object ConnectionPool {
   private val log = LoggerFactory.getLogger("io.epochal.jdbc.database.ConnectionPool")
   private val Idle = Duration.ofMinutes(1)
   private val pools = mutable.Map.empty[Key, Pool]
+  // The number of open holds.
   private val holds = mutable.Map.empty[Key, Int]
+  // The periodic sweep; None while there is no pool.
   private var sweeping: Option[ScheduledFuture[_]] = None
 
-  /** Lends a connection while `body` runs. A connection that was lost, or whose rollback failed, is not reused.
+  /** Lends a connection while `body` runs. After an error that makes the connection unfit for reuse, or a failed
+    * rollback, it is closed instead of returned.
     *
     * @param patience
-    *   how long to wait for a connection; None: indefinitely
+    *   as in [[lend]]
     */
   def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, patience: Option[Duration] = None)(
       body: Connection => A): A =
@@ -50,6 +60,7 @@ private[jdbc] object ConnectionPool {
       try body(lease.connection)
       catch {
         case error: Throwable =>
+          // A suppressed error is that of the rollback.
           if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.errors.outlives) || lostItsFile(error))
             lease.abandon()
           throw error
@@ -59,11 +70,11 @@ private[jdbc] object ConnectionPool {
   private def lostItsFile(error: Throwable): Boolean =
     EpochalException.in(error).exists(_.condition == Conditions.DatabaseFileReplaced)
 
-  /** Registers a query or batch write as a user of the connections, until it closes the result. When the last user of a pool
-    * closes, its connections are closed.
+  /** Registers a query or batch write as a user of a pool until it closes the hold. Closing the last hold closes the
+    * pool's connections.
     *
     * @param fresh
-    *   start with new connections: if the database is a file, an older connection may have a deleted file open
+    *   whether existing connections are not reused: if the database is a file, they may have a deleted file open
     */
   def hold(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, fresh: Boolean = false): Hold = {
     val key = Key(settings, dialect.properties(settings, lockTimeout))
@@ -74,6 +85,7 @@ private[jdbc] object ConnectionPool {
     new Hold(key)
   }
 
+  /** The registration of a query or batch write. Closing it twice has no effect. */
   final class Hold private[ConnectionPool] (key: Key) extends AutoCloseable {
     private var open = true
 
@@ -95,10 +107,17 @@ private[jdbc] object ConnectionPool {
     unused.foreach(_.source.close())
   }
 
-  /** Evicts all connections; those that are lent, when they are returned. */
+  /** Closes the idle connections of a pool now, and each lent one when it is returned. */
   private def endConnections(pool: Pool): Unit = pool.source.getHikariPoolMXBean.softEvictConnections()
 
-  /** Lends a connection until the lease is closed. */
+  /** Lends a connection until the lease is closed.
+    *
+    * @param patience
+    *   how long to wait while all connections are lent, rounded up to a multiple of `ConnectionTimeout`; None: until
+    *   one is returned
+    * @throws java.sql.SQLException
+    *   [[AllBusy]] after `patience`; otherwise the error of a connection that could not be opened
+    */
   def lend(
       settings: ConnectionSettings,
       dialect: Dialect,
@@ -113,10 +132,11 @@ private[jdbc] object ConnectionPool {
     }
   }
 
-  /** Waits while this JVM uses all connections that it may have: tasks return theirs when they end. */
+  /** Takes a connection from a pool, and waits while all of them are lent: tasks return theirs when they end. */
   @tailrec private def take(source: HikariDataSource, since: Long, patience: Option[Duration]): Connection =
     (try Some(source.getConnection)
     catch {
+      // With a cause, the database refused a connection; without one, none was returned to the pool in time.
       case timeout: SQLTransientConnectionException if timeout.getCause == null && isFull(source) =>
         if (patience.exists(System.nanoTime() - since >= _.toNanos)) throw new AllBusy(source.getMaximumPoolSize)
         log.warn(
@@ -128,13 +148,14 @@ private[jdbc] object ConnectionPool {
       case None             => take(source, since, patience)
     }
 
-  /** No connection was returned in time. */
+  /** All connections of a pool stayed lent for as long as the caller was willing to wait. */
   final class AllBusy(connections: Int)
       extends SQLException(s"all $connections connections that this JVM may hold (maxConnections) stayed busy")
 
   private def isFull(source: HikariDataSource): Boolean =
     source.getHikariPoolMXBean.getActiveConnections >= source.getMaximumPoolSize
 
+  /** A lent connection. Closing the lease returns it to the pool, or closes it after `abandon`. */
   final class Lease private[epochal] (val connection: Connection, pool: Pool) extends AutoCloseable {
     private var usable = true
 
@@ -146,7 +167,9 @@ private[jdbc] object ConnectionPool {
       finally leave(pool)
   }
 
-  /** Runs `body` on a connection outside the pool and outside any transaction: fails at once and changes no setting of the database. */
+  /** Runs `body` on a new connection outside the pool, in autocommit mode. Does not wait for a free connection, and
+    * sets none of the dialect's driver properties, because some change the database itself (SQLite's `journal_mode`).
+    */
   def unpooled[A](settings: ConnectionSettings, dialect: Dialect)(body: Connection => A): A = {
     val connection = new LoginDataSource(settings, dialect.driver(settings.url), Map.empty).getConnection
     try body(connection)
@@ -167,7 +190,7 @@ private[jdbc] object ConnectionPool {
     pool.idleSince = System.nanoTime()
   }
 
-  /** Closes the pools that have been unused for the given time. */
+  /** Closes the pools without a lease for the given time. */
   private[jdbc] def sweep(idle: Duration): Unit = synchronized {
     val now = System.nanoTime()
     pools.filterInPlace { (_, pool) =>
@@ -181,11 +204,11 @@ private[jdbc] object ConnectionPool {
     }
   }
 
-  /** Number of connections of one login. */
+  /** Number of pools with these settings, for tests. */
   private[jdbc] def count(settings: ConnectionSettings): Int = synchronized(
     pools.keysIterator.count(_.settings == settings))
 
-  /** Number of threads that wait for a connection of one login. */
+  /** Number of threads that wait for a connection with these settings, for tests. */
   private[jdbc] def waiting(settings: ConnectionSettings): Int = synchronized(
     pools.iterator
       .filter { case (key, _) => key.settings == settings }
@@ -201,6 +224,7 @@ private[jdbc] object ConnectionPool {
     config.setMinimumIdle(0)
     config.setIdleTimeout(Idle.toMillis)
     config.setConnectionTimeout(ConnectionTimeout)
+    // Creating the pool opens no connection: the first caller does, and gets the error.
     config.setInitializationFailTimeout(-1)
     new HikariDataSource(config)
   }
@@ -208,23 +232,27 @@ private[jdbc] object ConnectionPool {
   private lazy val sweeper: ScheduledExecutorService =
     Executors.newSingleThreadScheduledExecutor(new DaemonThreads("epochal-connections"))
 
+  /** In milliseconds: how long Hikari waits before [[take]] logs that all connections are busy. */
   private val ConnectionTimeout = 15000L
 
-  /** The SQLExceptions in a chain of causes, the outermost first. */
+  /** The SQLExceptions in a chain of causes, outermost first. */
   def sqlErrors(error: Throwable): List[SQLException] =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(20).collect { case e: SQLException => e }.toList
 }
 
-/** The files that one connection has open ([[Dialect.files]]).
+/** The files that one connection has open ([[Dialect.files]]), if the database is a file.
   *
-  * A file that is deleted or replaced stays open for those who have it open. So the file at the path is compared with the open
-  * one by its number in the file system, which no other file gets while it is open. A file that is overwritten in place stays
-  * the same one. On Windows files have no such number, and an open file cannot be deleted.
+  * A connection keeps using a file that was deleted or replaced, so its writes would be lost. `check` detects this: it
+  * compares the file at each path with the open one by file key (on Unix, device and inode), which no other file has
+  * while this one is open. Windows has no file keys, and does not delete open files: nothing is checked there.
+  *
+  * Not detected: a file that is overwritten in place.
   */
 final private class OpenFiles(settings: ConnectionSettings, files: Seq[Path]) {
   private val open = mutable.Map.empty[Path, AnyRef]
 
-  /** Files that are created later are remembered from then on.
+  /** Fails if a file is not the one seen before. A file that does not exist yet is recorded by the first check that
+    * finds it.
     *
     * @throws EpochalException
     *   DATABASE_FILE_REPLACED
@@ -244,7 +272,9 @@ private[jdbc] object OpenFiles {
   private val known = Collections.synchronizedMap(new WeakHashMap[Connection, OpenFiles])
   private val Attempts = 3
 
-  /** Opens a connection and remembers its files: those found at its paths both before and after. */
+  /** Opens a connection and records its files. If another database file is at the path afterwards, it is not known
+    * which one the connection has open: the connection is closed and opened again, at most `attempts` times in all.
+    */
   @tailrec def connect(settings: ConnectionSettings, files: () => Seq[Path], attempts: Int = Attempts)(
       open: => Connection): Connection = {
     val before = files().headOption.flatMap(key)
@@ -263,19 +293,26 @@ private[jdbc] object OpenFiles {
     }
   }
 
-  /** @param connection
-    *   one lent by the pool
+  /** Checks the files of a connection.
+    *
+    * @param connection
+    *   lent by the pool
     * @throws EpochalException
     *   DATABASE_FILE_REPLACED
     */
   def check(connection: Connection): Unit =
     if (!known.isEmpty) Option(known.get(connection.unwrap(classOf[Connection]))).foreach(_.check())
 
-  /** The identity of a file while it is open; None: there is no file. */
+  /** The file key of the file at a path; None if there is no file, or on Windows. */
   def key(path: Path): Option[AnyRef] =
     try Option(Files.readAttributes(path, classOf[BasicFileAttributes]).fileKey)
     catch { case _: IOException => None }
 
+  /** The error for a file that was deleted or replaced.
+    *
+    * @param database
+    *   the path of the database file itself, which has other advice than the files beside it
+    */
   def changed(settings: ConnectionSettings, path: Path, database: Path): EpochalException =
     Conditions.DatabaseFileReplaced(
       "url" -> settings.place,

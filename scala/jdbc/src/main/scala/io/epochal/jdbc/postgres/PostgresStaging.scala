@@ -13,26 +13,30 @@ import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.BatchCommit
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
-/** Tasks COPY into the sink's own unlogged tables, from which the committing transaction moves the rows (K6, K13).
+/** The transport `staged`: tasks COPY their rows into the sink's own unlogged staging tables, and the committing
+  * transaction moves them into the target. Until then no reader of the target sees them.
   *
-  * The registry `epochal_staging` (a logged table beside the ledger) has a row for each staging table:
+  * The registry `epochal_staging` (a logged table beside the ledger; `docs/PROTOCOL.md` lists its columns) has a row
+  * for each staging table:
   *
   * {{{
-  *        open: locked by the task            finish: token, count and digest, COMMIT
-  *   free ───────────────────────► taken (not committed) ───────────────────────► taken
-  *    ▲                                  │ rollback                                 │
-  *    └──────────────────────────────────┘              load or settle: TRUNCATE    │
-  *    ▲─────────────────────────────────────────────────────────────────────────────┘
+  *         open: row locked          finish: token, count, digest; COMMIT
+  *   free ──────────────────► filling ──────────────────────────────────► filled
+  *    ▲                          │ rollback                                 │
+  *    ├──────────────────────────┘                                          │
+  *    └── load or settle: TRUNCATE, token cleared ──────────────────────────┘
   * }}}
   *
-  *   - A table is taken by one attempt at a time: its row is locked from `open` to the end of the task's transaction.
-  *   - The driver moves a table only if its row has the token, count and digest of a message, and the server
-  *     moved as many rows: a crash of the server empties unlogged tables.
-  *   - Under the ledger's lock, each of the sink's taken tables either belongs to a message, or to an attempt that never will have
-  *     one: both are emptied. Rows locked by a straggler are skipped until a later epoch; staged rows that belong to a message
-  *     are moved all the same.
+  *   - One attempt at a time fills a table: its row is locked from `open` to the end of the task's transaction.
+  *   - The driver moves a table only if its row has the token, count and digest of a message, and it checks that all
+  *     rows were moved, because a crash of the server empties unlogged tables.
+  *   - `load` and `settle` hold the lock of the ledger row. Under it, a filled table belongs either to a message of the
+  *     epoch, or to an attempt that will never have a message. Both kinds are emptied, in the same transaction.
+  *   - A table whose row another session has locked is emptied by a later epoch. If a message names it, its rows are
+  *     moved now.
   *
-  * Tables are reused, so the catalog does not grow with the epochs: there are as many as attempts ran at the same time.
+  * Tables are reused, so the catalog does not grow with the epochs: there are as many tables as attempts ran at the
+  * same time. A batch write drops its tables.
   */
 private[postgres] object PostgresStaging extends PostgresBulk {
 
@@ -79,7 +83,10 @@ private[postgres] object PostgresStaging extends PostgresBulk {
   private def holds(table: StagedTable, message: BulkMessage): Boolean =
     table.name == message.place && table.token == message.token && table.digest == message.digest
 
-  /** Moves one table after the other, and compares the number of rows of each with its message. */
+  /** Moves the staged tables one after the other, then the rows of the messages. If fewer rows of a table are stored
+    * than its message states, either the table has lost rows, which fails here, or the target drops rows, which the
+    * caller reports.
+    */
   private def append(connection: Connection, run: BulkRun, registry: StagingRegistry, shipment: Shipment): Loaded = {
     val target = PostgresDialect.quote(run.table.table.name)
     val columns = run.table.columnNames.map(PostgresDialect.quote).mkString(", ")
@@ -95,7 +102,9 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     Loaded.Rows(moved + copied, shipment.stored)
   }
 
-  /** If the server stored as many rows as were sent, no staged row was missing. */
+  /** Merges the rows of all staged tables and messages in one statement. The rows of the tables are counted unless the
+    * server stored as many rows as were sent: then none was missing.
+    */
   private def merge(
       connection: Connection,
       run: BulkRun,
@@ -121,7 +130,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     loaded
   }
 
-  /** Fails unless the table contains all rows of the attempt. */
+  /** Fails with STAGING_LOST unless the table contains all rows of the attempt. */
   private def complete(connection: Connection, registry: StagingRegistry, message: BulkMessage): Unit = {
     val found = Sql.query(connection, s"SELECT count(*) FROM ${registry.relation(message.place)}")(_.getLong(1)).head
     if (found != message.stored) throw lost(message.attempt, message.place, found, message.stored)
@@ -151,23 +160,25 @@ private[postgres] object PostgresStaging extends PostgresBulk {
 
 /** A staging table filled by an attempt.
   *
+  * @param digest
+  *   of all the attempt's rows, as in its message
   * @param once
-  *   of a batch write: the table will not be reused
+  *   whether a batch write filled it: it is dropped instead of reused
   */
 final private[postgres] case class StagedTable(name: String, token: String, digest: ContentDigest, once: Boolean)
 
-/** One sink's rows of the table `epochal_staging`, and its staging tables; see [[PostgresStaging]]. All methods run in the caller's
-  * transaction.
+/** The rows of one sink in `epochal_staging`, and the staging tables that they list; see [[PostgresStaging]]. All
+  * methods run in the caller's transaction.
   */
 final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(PostgresDialect, run.table.trust) {
   private val Name = "epochal_staging"
   private val registry = quoted(Name)
   private val sinkId = run.sinkId
 
-  /** Hash of the columns that staging tables must have: when it changes, new tables are needed. */
+  /** Hash of the columns that a staging table must have. Tables of another layout are not reused. */
   private lazy val layout = Sha256.hex((run.shape +: run.table.incoming).mkString("\n"), 8)
 
-  /** SQL for a staging table. */
+  /** SQL for the name of a staging table. */
   def relation(table: String): String = words.table(qualified(table))
 
   def create(connection: Connection): Unit =
@@ -176,9 +187,10 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
          |token text, generation bigint, epoch text, partition integer, attempt bigint, rows bigint, digest text,
          |taken_at timestamp with time zone) WITH (fillfactor = 50)""".run(connection)
 
-  /** SQL condition: the row's table exists, has a name as [[add]] generates them, was created by this role, and is unaltered
-    * (K19), since others may be able to write registry rows. Roles change (short-lived passwords often come with new names),
-    * and another role's table is never filled, emptied or dropped.
+  /** SQL condition: the row's table exists, has a name as [[add]] generates them, is owned by the current role, and has
+    * no triggers, rules or children. So a row that another role has written cannot make this sink fill, empty or drop a
+    * table that is no staging table of its role. Tables of an earlier role of the sink (short-lived credentials may
+    * change its name) are not touched either.
     */
   private val mine =
     sql"""name ~ '^epochal_staging_[0-9a-f]{24}$$' AND EXISTS (SELECT FROM pg_class AS c
@@ -186,12 +198,12 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
        |AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
        |AND c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules AND NOT c.relhassubclass)"""
 
-  /** A free table, its row locked until the transaction ends. */
+  /** Finds a free table and locks its row until the transaction ends; None if there is none. */
   def take(connection: Connection): Option[String] =
     sql"""SELECT name FROM $registry WHERE sink_id = $sinkId AND layout = $layout AND token IS NULL AND $mine
        |LIMIT 1 FOR UPDATE SKIP LOCKED""".query(connection)(_.getString(1)).headOption
 
-  /** A new table, invisible to others until the transaction ends. */
+  /** Creates a table and its row, which other sessions see once the transaction has committed. */
   def add(connection: Connection, token: String): String = {
     val name = s"epochal_staging_${token.replace("-", "").take(24)}"
     Sql.run(
@@ -203,7 +215,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     name
   }
 
-  /** Records which attempt has filled a table. */
+  /** Records that an attempt has filled a table. */
   def record(
       connection: Connection,
       table: String,
@@ -217,13 +229,13 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     if (changed != 1L) throw new IllegalStateException(s"the line of $table is gone from $Name")
   }
 
-  /** The sink's filled tables, their rows locked; rows locked by other sessions are skipped. An attempt that looks for a free table
-    * while another attempt is being recorded also holds that one's row, until its own end: tables missing here may still be
-    * [[filled]].
+  /** Locks and returns the filled tables: those of the sink, and those that batch writes left more than a day ago. Rows
+    * that other sessions have locked are skipped. These may be rows of filled tables: a task that was looking for a
+    * free table while the row was updated holds its lock until the task ends. [[filled]] has them.
     */
   def taken(connection: Connection): Seq[StagedTable] = staged(connection, sql"FOR UPDATE SKIP LOCKED")
 
-  /** The sink's filled tables, including those whose rows other sessions have locked. */
+  /** The tables of [[taken]], and those whose rows other sessions have locked. Locks nothing. */
   def filled(connection: Connection): Seq[StagedTable] = staged(connection, sql"")
 
   private def staged(connection: Connection, locks: Sql): Seq[StagedTable] = {
@@ -238,8 +250,8 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
         rows.getBoolean(5)))
   }
 
-  /** Empties tables for reuse. A table that another session reads (a backup) is left until a later epoch: no message contains its
-    * token any more.
+  /** Empties tables for reuse, and drops those of batch writes. A table that another session reads (a backup) is
+    * skipped. It keeps its token, which no later message has, so a later epoch empties it.
     */
   def free(connection: Connection, tables: Seq[StagedTable]): Unit = {
     val (gone, kept) = tables.filter(table => tryLock(connection, table.name)).partition(_.once)
@@ -251,7 +263,9 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     }
   }
 
-  /** Locks a table, unless another session holds a lock on it. */
+  /** Locks a table, unless another session holds a lock on it (`lock_not_available`). The savepoint keeps the
+    * transaction usable after that error.
+    */
   private def tryLock(connection: Connection, table: String): Boolean = {
     val savepoint = connection.setSavepoint()
     try {
@@ -265,7 +279,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     }
   }
 
-  /** Drops the sink's free tables of other layouts; those that another session reads are left to a later start. */
+  /** Drops the sink's free tables of other layouts. Those that another session reads are left to a later call. */
   def dropOthers(connection: Connection): Unit = {
     val others =
       sql"""SELECT name FROM $registry WHERE sink_id = $sinkId AND layout <> $layout AND token IS NULL AND $mine
@@ -278,7 +292,9 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     sql"DELETE FROM $registry WHERE name IN ${Sql.list(tables)}".run(connection)
   }
 
-  /** Whether no newer run has claimed the sink; locks the ledger row. A batch write has none. */
+  /** Whether no newer run has claimed the sink; locks the ledger row. A batch write has no ledger row and is always
+    * current.
+    */
   def isCurrent(connection: Connection): Boolean =
     run.once || run.isCurrent(PostgresBulk.ledger(run).lockedOwner(connection, run.sinkId))
 }

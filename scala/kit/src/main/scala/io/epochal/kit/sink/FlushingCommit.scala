@@ -25,16 +25,20 @@ import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.spark.{EndlessQuery, QueryStop}
 
-/** The driver's part under a continuous or real-time trigger (K12): tasks themselves store rows in the middle of an epoch; at
-  * its end the driver records their positions in the ledger.
+/** Commits the epochs of a continuous or real-time query. Its tasks ''flush'': they store rows in the middle of an
+  * epoch, in transactions of their own. At the end of the epoch the driver records each task's position in the ledger.
+  * Rows stored beyond the last recorded epoch are ''owed'': after a restart they are skipped when they arrive again.
+  * `docs/PROTOCOL.md` describes the tables and transactions, `docs/continuous.md` the guarantees.
   *
   * {{{
-  *   factory: refuse ── claim ── begin (what is stored, what is owed) ── tasks: skip what is owed, flush, flush, … ── message
+  *   factory: refuse ── claim ── begin: boundary, owed rows ── tasks: skip owed rows, flush, flush, … ── message
   *   commit:  lock the ledger row ── decide ── boundary and ledger row ── COMMIT
   * }}}
   *
-  * Real-time creates one for each epoch. Continuous creates one for a run, and calls `commit` in a thread of its own without an
-  * active session: values of the session are read when the run begins.
+  * A real-time query has an instance for each epoch. A continuous query has one for the whole run, and calls `commit`
+  * in a thread without an active session: `begin` reads all that depends on the session.
+  *
+  * Not guaranteed: that an epoch becomes visible as a whole, or that it is undone after a failure. Stored rows stay.
   */
 final private[sink] class FlushingCommit(write: TransactionalWrite) extends CommitStrategy {
   import FlushingCommit._
@@ -103,7 +107,9 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     metrics.flushed(sinkId, attempt, messages, System.nanoTime() - began)
   }
 
-  /** Real-time logs an epoch's offsets after this, continuous before. */
+  /** Whether another run has logged the epoch's offsets. Before the commit, a real-time query has not logged them yet,
+    * and a continuous one has.
+    */
   private def isForeign(epoch: Long, hash: Option[String]): Boolean = query.trigger match {
     case TriggerMode.RealTime => hash.isDefined
     case _                    => hash.isEmpty || !steering.loggedOffsets(epoch)
@@ -112,7 +118,9 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
   private def loggedHash(epoch: Long): Option[String] =
     if (epoch < 0) None else CheckpointOffsets.hash(query.checkpoint, epoch, hadoop)
 
-  /** Stops the query: Spark would continue, and never commit an epoch again. */
+  /** Stops a continuous query after a failed commit, which Spark ignores: tasks would continue, and no epoch would be
+    * committed again. The ledger records the failure, so that tasks store nothing more.
+    */
   private def stop(error: Throwable): Unit = {
     try claimed.target.failed(String.valueOf(error.getMessage))
     catch {
@@ -132,7 +140,7 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     "suggestion" -> "Keep to one source, columns computed from its own, and filters; or use {trigger:processingTime=1 second}."
   )
 
-  /** Rows that tasks have stored stay, and the ledger has their positions. */
+  /** Does nothing: stored rows stay, and the ledger has their positions. */
   override def abort(epoch: Long): Unit = ()
 }
 
@@ -142,16 +150,24 @@ private object FlushingCommit {
 
 /** The start of a job of a continuous or real-time query.
   *
+  * @param boundary
+  *   the position from which each task partition delivers
   * @param owed
-  *   rows that are stored beyond it, and skipped when they arrive
+  *   number of rows stored beyond the boundary, which are skipped when they arrive
   */
 final private[sink] case class Begin(boundary: Boundary, owed: Long)
 
-/** The driver's transactions of a continuous or real-time query (K12). */
+/** The driver's transactions of a continuous or real-time query, with retries after transient failures. */
 final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, settings: SinkSettings) {
 
-  /** Before the tasks of a job: finds where they begin, or begins new counts there. Tasks of the previous job may still be
-    * running, in the same run: waits for what they are storing; after new counts they store nothing more.
+  /** Called before the tasks of a job start: they resume from the last boundary, or count from 0 from here on
+    * ([[StartDecision]]).
+    *
+    * Tasks of the previous job of this run may still be running. Their current flushes are waited for; if the counts
+    * restart, later ones fail.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   the ledger does not fit the start: see [[StartDecision.decide]]; LEDGER_EMPTY if the sink has no row
     */
   def begin(start: ProgressStart): Begin =
     target.inTransaction(s"the start of epoch ${start.epoch}") { transaction =>
@@ -173,7 +189,11 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
       Begin(decision.boundary, owed)
     }
 
-  /** After the tasks have ended an epoch. A lost COMMIT response is resolved through the ledger (K7). */
+  /** Records the end of an epoch. If the response to COMMIT is lost, the ledger shows whether it was committed.
+    *
+    * @param ends
+    *   the position of each task partition at the end of the epoch
+    */
   def end(attempt: EpochAttempt, ends: Map[Int, Position]): Unit =
     new CommitDoubt(target, attempt.epoch.toString, inLedger = true)
       .inTransaction(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
@@ -192,15 +212,20 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     EpochDecision.landed(attempt, row).fold(throw _, identity) &&
       known.boundary(attempt.epoch).exists(_.ends == ends)
 
-  /** Before micro-batches: whether the ledger has rows of a continuous or real-time run. Left if that trigger must run first:
-    * it has committed this epoch, or rows are owed. No micro-batch has then committed the epoch, which would have removed those
-    * entries.
+  /** Called before the first micro-batch of a run, and after one that was committed before.
+    *
+    * @param epoch
+    *   the micro-batch; None: the one after the last committed epoch
+    * @return
+    *   whether the query has progress of a continuous or real-time run, which the micro-batch then removes. Left: that
+    *   trigger must run first, because it has committed this epoch, or rows are owed. Then no micro-batch has committed
+    *   the epoch: its commit would have removed the progress
     */
   def endsWithMicroBatches(queryId: String, epoch: Option[Long]): Either[EpochalException, Boolean] =
     target.inTransaction("the look at what is stored already") { transaction =>
       transaction.progress.fold[Either[EpochalException, Boolean]](Right(false)) { progress =>
         val found = transaction.ledgerRow().getOrElse(throw lost(epoch.getOrElse(0L)))
-        // This query replaces the other one, and does not resume its progress.
+        // If the row belongs to another query, this one replaces it, and the other's last epoch does not count.
         val row = if (found.queryId == queryId) found else found.copy(last = None)
         val known = progress.read(queryId)
         val first = epoch.getOrElse(row.last.fold(0L)(_.epoch + 1))

@@ -7,49 +7,55 @@ import scala.util.{Try, Using}
 
 import io.epochal.core.journal._
 
-/** The journal of a source that acknowledges rows to its clients once they are durable. Acknowledged rows count even if the run
-  * died before Spark logged any offset; in the [[io.epochal.core.journal.Journal]], by contrast, only rows that an offset names
-  * count.
+/** The journal of a source that acknowledges rows to its clients once they are durable. Acknowledged rows are delivered
+  * even if the run dies before Spark logs an offset. In the [[io.epochal.core.journal.Journal]], by contrast, only rows
+  * that an offset names count.
   *
-  * The journal is a directory of segments, files to which frames are appended. Rows are numbered from 0 over all segments. A
-  * frame holds the rows that one sync makes durable: all that were waiting when the writer was ready for more (group commit).
-  * Bytes: see [[FrameFormat]].
+  * The journal is a directory of segments: files to which frames are appended. Rows are numbered from 0 over all
+  * segments. A frame holds the rows of one `append`, which one sync makes durable (group commit). A segment may begin
+  * with ''carried state'': bytes that the caller keeps for longer than the rows, such as idempotency keys.
+  * [[FrameFormat]] defines the bytes.
   *
-  *   - '''A1''' A segment's name is unique. One run writes its file, from its creation on without reopening it, and never again
-  *     after a write or a sync has failed.
-  *   - '''A2''' A frame is written only after the frame before it was synced. So an intact frame after a broken one proves
-  *     damage; without one, the broken frame is the torn tail of a run that died, and was never acknowledged.
-  *   - '''A3''' A row is acknowledged, and delivered, only after its frame was synced and the run has then seen that its own
-  *     generation is the highest and that the segment's file exists.
-  *   - '''A4''' A new run reads all segments forward and takes over every intact frame: all acknowledged ones, and perhaps a
-  *     last frame that was written and not acknowledged, or not even synced. So it rewrites the last frame into a segment of
-  *     its own, before it delivers a row, knows a key or acknowledges anything.
-  *   - '''A5''' Segments are ordered by generation and number. A segment ends where a later one with rows begins: later rows in
-  *     its file were never acknowledged, or are in the later segment too.
-  *   - '''A6''' Rows are numbered without gaps. A missing row was damaged or removed: it is reported, and never taken for the
-  *     end, unless it is the very last one.
+  *   - '''A1''' A segment's name is unique. Its file is written by one run, which neither reopens it nor writes to it
+  *     again after a failed write or sync.
+  *   - '''A2''' A frame is written only after the frame before it was synced. So a broken frame with an intact one
+  *     after it was damaged later. Without one, it is the torn tail of a run that died, and was never acknowledged.
+  *   - '''A3''' A row is acknowledged, and delivered, only after its frame was synced and the run has then seen that
+  *     its own generation is the highest and that the segment's file exists.
+  *   - '''A4''' A new run reads all segments forward and takes over every intact frame: all acknowledged ones, and
+  *     perhaps a last frame that was written and not acknowledged, or not even synced. So it rewrites the last frame
+  *     into a segment of its own, before it delivers or acknowledges a row or restores state from it.
+  *   - '''A5''' Segments are ordered by generation and number. A segment ends where a later one with rows begins: later
+  *     rows in its file were never acknowledged, or are in the later segment too.
+  *   - '''A6''' Rows are numbered without gaps. A missing row was damaged or removed: it is reported, and not mistaken
+  *     for the end of the journal unless no row follows it.
   *   - '''A7''' A run first claims a generation, and then reads the segments.
-  *   - '''A8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs and a later
-  *     segment holds the carried state. A run does not know the epochs of earlier runs: of the segments before its first
-  *     committed epoch, the last [[Journal.Kept]] stay.
-  *   - '''A9''' State that must outlive the rows is carried over: the newest carried state and the frames from there on yield
-  *     all of it.
-  *   - '''A10''' Except for A8, a run removes a file of its own only if no other run can have taken over rows of it: no intact
-  *     frame was ever written, or later rows from the same number on are acknowledged. A fenced run removes nothing.
+  *   - '''A8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs and a
+  *     later segment holds the carried state. A run does not know the epochs of earlier runs: of the segments before
+  *     its first committed epoch, the last [[Journal.Kept]] stay.
+  *   - '''A9''' The newest carried state and the frames after it yield the whole state, whichever rows were removed.
+  *   - '''A10''' Except for A8, a run removes a file of its own only if no other run can have taken over rows from it:
+  *     it has never had an intact frame, or another file has acknowledged rows from the same number on. A fenced run
+  *     removes nothing.
   *
-  * A predecessor that was frozen, and wakes up, loses no row that it acknowledges (A3, A7): it syncs a frame at time s and
-  * looks at the generations at time g, s < g. The new run claims at time c, and reads the segments at time r, c < r. Either c <
-  * g: the predecessor sees the claim, and acknowledges nothing from then on. Or g < c: then s < g < c < r, and the new run
-  * reads the frame. Segments that the predecessor begins after r begin after all rows that it has acknowledged, thus no earlier
-  * than the last frame that the new run has read, and has rewritten into a segment of a higher generation (A4): they do not
-  * count (A5). This requires a store in which every later listing sees a created file, and every later read the synced bytes:
-  * local file systems, HDFS, S3.
+  * No acknowledged row is lost if a run was frozen and wakes up after a new run has begun (A3, A7). The old run syncs a
+  * frame at time s and reads the generations at time g, s < g. The new run claims a generation at time c and reads the
+  * segments at time r, c < r.
   *
-  * On a store that cannot sync open files every frame has a segment of its own, which closing makes durable.
+  *   - If c < g, the old run sees the claim, and acknowledges nothing from then on.
+  *   - If g < c, then s < r: the new run reads the frame.
+  *   - A segment that the old run begins after r begins after all rows that it has acknowledged, so not before the last
+  *     frame that the new run has read. That frame is in a segment of a higher generation, too (A4), so the old segment
+  *     does not count (A5).
   *
-  * Not guaranteed: that a row whose frame failed to sync is gone. It is not acknowledged, and this run does not deliver it; if
-  * the run then dies, or is fenced, before it acknowledges another row, the next run may find the row intact, deliver it and
-  * know its key.
+  * This requires a store in which every later listing shows a created file, and every later read returns the synced
+  * bytes: local file systems, HDFS, S3.
+  *
+  * On a store that cannot sync open files, each frame has a segment of its own, which is durable once it is closed.
+  *
+  * Not guaranteed: that a row whose frame failed to sync is gone. It is not acknowledged, and this run does not deliver
+  * it. But if the run dies or is fenced before it acknowledges another row, the next run may find the row intact, and
+  * deliver it.
   *
   * {{{
   *   begin            append              sync          see the generation
@@ -58,7 +64,8 @@ import io.epochal.core.journal._
   *             └── a failure ─────┴─────────────────┴──▶ abandoned; the next segment begins before these rows (A5, A10)
   * }}}
   *
-  * One thread at a time appends; one thread at a time, possibly another, plans and releases. Any thread may read its state.
+  * One thread at a time appends; one thread at a time, possibly another, plans and releases. Any thread may read its
+  * state: `until`, `bytes`, `bytesFrom`, `isFenced`, `await`.
   */
 final class AcknowledgedJournal private (
     store: FileStore,
@@ -70,17 +77,24 @@ final class AcknowledgedJournal private (
 ) extends AutoCloseable {
   private val mark = OpenSegment.mark(run)
   private var open = Option.empty[OpenSegment]
+  // Of this run's newest segment.
   private var number = 0L
+  // Bytes of the frames since this run last carried state; Long.MaxValue before it has.
   private var sinceCarried = Long.MaxValue
 
-  /** Whether a failure may have left an intact, unacknowledged frame, and the files that hold nothing else. */
+  /** Whether a failed append may have left an intact frame without acknowledged rows; the files that have only such
+    * frames.
+    */
   private var unsure = false
   private var doubtful = Vector.empty[String]
 
   @volatile private var fenced = false
+  // The argument of `skipTo`.
   @volatile private var skipped = 0L
   @volatile private var segments = recovered
+  // The ends of the last epochs committed.
   private var committed = Vector.empty[Long]
+  // Released segments whose files still exist.
   private var garbage = Vector.empty[String]
 
   /** The row after the last acknowledged one. */
@@ -92,21 +106,21 @@ final class AcknowledgedJournal private (
   /** Whether another run has taken over. */
   def isFenced: Boolean = fenced
 
-  /** The size of all segments. */
+  /** The size of all segments, in bytes. */
   def bytes: Long = segments.map(_.bytes).sum
 
   /** Bytes of the frames with rows from `row` on. */
   def bytesFrom(row: Long): Long = segments.map(_.bytesFrom(row)).sum
 
-  /** Appends rows and makes them durable (A2, A3): they may be acknowledged when this returns. After a failure the next call
-    * begins a new segment.
+  /** Appends a frame of rows and makes it durable (A2, A3): the rows may be acknowledged when this returns. After a
+    * failure the next call begins a new segment.
     *
     * @param carry
-    *   the state of everything acknowledged so far; evaluated if a segment begins with it (A9)
+    *   the state after all rows acknowledged so far; evaluated only if a new segment begins with it (A9)
     * @return
     *   the number of the first row
     * @throws java.io.IOException
-    *   if the store fails, or the file was deleted meanwhile; nothing may be acknowledged
+    *   if the store fails, or the file was deleted meanwhile; these rows must not be acknowledged
     * @throws JournalFenced
     *   if another run has taken over; every later call then throws it too
     */
@@ -139,17 +153,19 @@ final class AcknowledgedJournal private (
     }
   }
 
-  /** Sets the row up to which rows were committed when this run began. Earlier epochs are unknown (A8). */
+  /** Sets the row up to which epochs were committed when this run began (A8). Only the first call counts, before
+    * `release`.
+    */
   def startFrom(row: Long): Unit = if (committed.isEmpty) committed = Vector(row)
 
-  /** Numbers later rows from `row` on, if the rows before it are missing. */
+  /** Numbers the next rows from `row` on if the journal ends before it: Spark's offsets name rows that are lost. */
   def skipTo(row: Long): Unit = if (row > until) {
     seal()
     doubtful = Vector.empty // Later rows do not begin before the doubtful ones.
     skipped = row
   }
 
-  /** Waits until there is a row at `row`.
+  /** Waits at most `millis` until there is a row at `row`.
     *
     * @return
     *   whether there is one
@@ -164,7 +180,9 @@ final class AcknowledgedJournal private (
     until > row
   }
 
-  /** Plans the read of the rows `from` to `until`, with gaps for missing rows. Each segment existed when this returns. */
+  /** Plans the read of the rows from `from` to `until`, exclusive, with gaps for missing rows. The file of each planned
+    * segment was checked to exist.
+    */
   def plan(from: Long, until: Long): JournalPlan = {
     val reach = segments.filter(segment => segment.until > from && segment.from < until)
     val (there, gone) = reach.partition(segment => store.exists(segment.name))
@@ -183,7 +201,8 @@ final class AcknowledgedJournal private (
     JournalPlan(slices, gaps)
   }
 
-  /** The number of rows from `from` on in frames of at most this many bytes together; of a larger frame, a part of its rows. */
+  /** The number of rows from `from` on that fit into so many bytes, estimated from the average size of a frame's rows.
+    */
   def rowsWithin(from: Long, bytes: Long): Long = {
     val frames = segments.iterator.flatMap(segment => segment.frames.iterator.drop(segment.framesBelow(from)))
     var (rows, left) = (0L, bytes)
@@ -200,7 +219,9 @@ final class AcknowledgedJournal private (
   /** Commits an epoch, and removes segments that no replay can need any more (A8). Idempotent.
     *
     * @param end
-    *   the row after the epoch's last
+    *   the row after the last one of the epoch
+    * @throws java.io.IOException
+    *   if a segment cannot be removed: the epoch is committed nevertheless, and the next one removes the segment
     */
   def release(end: Long): Unit = if (!committed.lastOption.exists(_ >= end)) {
     committed = (committed :+ end).takeRight(Journal.Kept + 1)
@@ -212,13 +233,13 @@ final class AcknowledgedJournal private (
       segments = segments.drop(free.size)
       free.map(_.name)
     }
-    // A segment that cannot be removed now is retried after the next epoch.
+    // Retried after the next epoch.
     val failures = garbage.flatMap(name => Try(store.delete(name)).failed.toOption.map(name -> _))
     garbage = failures.map(_._1)
     failures.headOption.foreach(failure => throw failure._2)
   }
 
-  /** Removes the files of earlier runs that hold no rows. */
+  /** Removes the files of earlier runs that are not part of the journal: none of their rows count (A5). */
   def sweep(): Unit = {
     val known = segments.map(_.name).toSet
     store
@@ -227,9 +248,11 @@ final class AcknowledgedJournal private (
       .foreach(name => Try(store.delete(name)))
   }
 
-  /** Passes on what is known of the rows that were kept or carried: the newest carried state, then the payloads of the frames
-    * after it. Must be called before the first `append`.
+  /** Restores the caller's state (A9): passes on the newest carried state, then the payload of each frame after it, in
+    * order. Must be called before the first `append`.
     *
+    * @param payload
+    *   receives an array, which is reused after the call, and the length of the payload in it
     * @throws JournalDamage
     *   if a frame cannot be read as it was written
     */
@@ -251,8 +274,8 @@ final class AcknowledgedJournal private (
   /** Ends the current segment. Later appends begin a new one. */
   override def close(): Unit = seal()
 
-  /** Rewrites the last frame of an earlier run into this run's first segment, with the carried state if the frame is the first
-    * of its segment (A4).
+  /** Rewrites the last recovered frame into this run's first segment (A4). If the frame is the only one of its segment,
+    * the new segment replaces the old one, with its carried state.
     */
   private def takeOver(): Unit = recovered.lastOption.foreach { last =>
     val (rest, frame) = (last.before(last.frames.last.first), last.frames.last)
@@ -277,7 +300,7 @@ final class AcknowledgedJournal private (
   }
 
   private def begin(carry: => Array[Byte]): OpenSegment = {
-    // Another run may have taken the failed rows over: beginning before them would then be wrong.
+    // Another run may have taken the failed rows over: no segment may begin before them then.
     if (unsure) fence()
     val segment = newSegment(until, Option.when(sinceCarried >= segmentBytes || store.syncsOpenFiles)(carry))
     open = Some(segment)
@@ -289,7 +312,7 @@ final class AcknowledgedJournal private (
     new OpenSegment(store, SegmentIndex.name(generation.number, number, run), mark, source, from, state)
   }
 
-  /** The index of the newest segment, once it has its first frame. */
+  /** The index of the newest segment, with its first frame. */
   private def indexOf(segment: OpenSegment, frame: Frame): SegmentIndex =
     SegmentIndex(segment.name, generation.number, number, frame.first, segment.carried, Vector.empty, 0L) + frame
 
@@ -298,6 +321,7 @@ final class AcknowledgedJournal private (
     open = None
   }
 
+  /** Gives up the current segment after a failure (A1), and removes its file if nothing can be in it (A10). */
   private def abandon(): Unit = {
     open.foreach { segment =>
       segment.close()
@@ -310,13 +334,16 @@ final class AcknowledgedJournal private (
     open = None
   }
 
-  /** Later rows are acknowledged: a run that takes over from now on reads those first (A5, A7). */
+  /** Removes the doubtful files after an append: a run that takes over from now on reads the acknowledged rows instead
+    * (A5, A7), so A10 allows it.
+    */
   private def settle(): Unit = {
     doubtful.foreach(name => Try(store.delete(name)))
     doubtful = Vector.empty
     unsure = false
   }
 
+  /** Fails if another run has claimed this generation or a higher one. */
   private def fence(): Unit = if (!generation.isOwn) {
     fenced = true
     throw new JournalFenced(generation.number)
@@ -325,16 +352,18 @@ final class AcknowledgedJournal private (
 
 object AcknowledgedJournal {
 
-  /** In milliseconds: a waiting thread notices an interruption at once, and the unexpected end of the journal's thread within a
-    * second.
+  /** In milliseconds: a waiting thread notices an interruption at once, and the unexpected end of the journal's thread
+    * within a second.
     */
   private val LongestWait = 1000L
 
-  /** Small enough that delivered parts of a long backlog can be removed before all of it is delivered. */
+  /** The size at which a segment is ended: small enough that delivered parts of a long backlog can be removed before
+    * all of it is delivered.
+    */
   val SegmentBytes: Long = 64L << 20
 
-  /** Takes the journal over from the previous run: claims a generation, recovers the acknowledged rows, and rewrites the last
-    * frame (A4, A7).
+  /** Takes the journal over from the previous run: claims a generation, recovers the acknowledged rows, and rewrites
+    * the last frame (A4, A7).
     *
     * @param generations
     *   the separate directory of generations
@@ -363,6 +392,6 @@ object AcknowledgedJournal {
   }
 }
 
-/** Another run has taken the journal over: this run acknowledges nothing any more. */
+/** Another run has taken the journal over: this run, of the given generation, must acknowledge nothing any more. */
 final class JournalFenced(val generation: Long)
     extends Exception(s"A run with a higher generation than $generation has taken over")

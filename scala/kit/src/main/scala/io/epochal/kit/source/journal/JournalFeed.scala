@@ -12,26 +12,30 @@ import io.epochal.core.journal.Segment
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.source.{PollBounds, PollBudget, PositionCodec}
 
-/** Rows that were received after a position, though no offset names them.
+/** Rows that a feed has received after a position, and that no logged offset names yet.
   *
   * @param segments
-  *   that the offsets after the position name
+  *   the segments that later offsets must name: the unread ones that the position names, then the received ones
   * @param cursor
   *   where the origin is read next
   */
 final case class Ahead[C](segments: Seq[Segment], cursor: C)
 
-/** Receives rows poll after poll, for queries in which tasks keep reading while Spark calls nothing on the driver. The rows of
-  * a poll are sealed, written to the [[FeedLog]], and only then visible to the tasks.
+/** Polls an origin in a thread of its own and journals its rows, for continuous and real-time queries, in which a task
+  * keeps reading while Spark calls nothing on the driver.
   *
-  * Each poll with rows creates a segment. Small segments that no offset names are merged, so that offsets stay short.
+  * The rows of a poll are visible to tasks only after their segment was sealed and the [[FeedLog]] names it. Each poll
+  * with rows creates a segment. Small segments that no offset can name yet are merged, so that offsets stay short.
   *
-  * A failure ends the feed, and is thrown to every reader that waits for more.
+  * A failure ends the feed: it is thrown to every reader that has no rows left, and by `end` and `check`. Any thread
+  * may call the public methods.
   *
+  * @param start
+  *   the position from which the query reads
   * @param ahead
-  *   rows already received after `start`
+  *   rows that an earlier feed has received after `start`
   * @param receive
-  *   polls the origin once, from the end of a tail
+  *   polls the origin once: adds at most so many rows to the tail, and returns whether the budget ended the poll
   */
 final private[journal] class JournalFeed[P, C](
     journal: SourceJournal[P, C],
@@ -43,25 +47,27 @@ final private[journal] class JournalFeed[P, C](
     with AutoCloseable {
   import journal.positions
 
+  // `start`, then the end of the last committed epoch. Positions are counted from it, and name no segments before it.
   private var base = start
   private var segments = ahead.fold(positions.needed(start))(_.segments)
   private var cursor = ahead.fold(positions.cursor(start))(_.cursor)
+  // The row after the last one that is visible to tasks.
   private var last = JournalFeed.end(segments, positions.rows(start))
 
-  /** The state that the log may contain by now. */
+  /** The segments and the cursor of the last write to the log, whether it succeeded or not. */
   private var announced = segments -> cursor
   private var failure = Option.empty[Throwable]
 
-  /** Whether the origin has been polled after `start`. */
+  /** Whether the cursor may differ from that of `start`. */
   private var isPolled = ahead.nonEmpty
 
-  /** An offset that Spark has logged may name segments that begin before this row. */
+  /** Segments that begin before this row may be named by an offset that Spark has logged, and are not merged. */
   private var namedFrom = JournalFeed.end(positions.needed(start), positions.rows(start))
   private var closed = false
   private val budget = new PollBudget(JournalFeed.Bounds)
   private val thread = new DaemonThreads("epochal-feed").newThread(() => run())
 
-  /** The row after the last one that an earlier run may have delivered. */
+  /** The row after the last one that an earlier run has received, and may have delivered. */
   val begun: Long = last
 
   def begin(): Unit = {
@@ -72,7 +78,7 @@ final private[journal] class JournalFeed[P, C](
   override def await(row: Long, millis: Long): Option[FeedPlan] =
     FeedView.plan(journal.store, journal.source, received(row, millis), row)
 
-  /** Waits until there is a row at `row`.
+  /** Waits at most `millis` until there is a row at `row`.
     *
     * @return
     *   the segments from there on; empty if there is no such row yet
@@ -90,11 +96,14 @@ final private[journal] class JournalFeed[P, C](
     segments.filter(_.until > row)
   }
 
-  /** The position at a row that a task has read, to be logged. It names all segments received after `base`, also later ones. A
-    * task in another process may know a row slightly before this feed announces it.
+  /** The position at a row up to which a task has read, to be logged by Spark. It names all segments since the last
+    * committed epoch, also those after the row.
+    *
+    * Waits if the feed has not reached the row: a task in another process reads the log, and may see rows before this
+    * feed has returned from writing it.
     *
     * @throws Throwable
-    *   the failure that ended the feed
+    *   the failure that ended the feed, such as JOURNAL_FENCED
     */
   def end(row: Long): P = {
     if (!feeding.log.isOwn) fail(fenced)
@@ -106,20 +115,24 @@ final private[journal] class JournalFeed[P, C](
     }
   }
 
-  /** Throws the failure that ended the feed.
+  /** Fails if the feed has ended.
     *
     * @throws Throwable
-    *   that failure
+    *   the failure that ended it
     */
   def check(): Unit = synchronized(failure.foreach(throw _))
 
-  /** Whether the query can resume from a position with this feed. */
+  /** Whether this feed can continue from a position: it has not failed, and the position is not before the last
+    * committed epoch or after the last received row.
+    */
   def holds(position: P): Boolean = synchronized {
     val row = positions.rows(position)
     failure.isEmpty && row >= positions.rows(base) && row <= last
   }
 
-  /** Reports that an epoch has ended at a position: offsets stop naming segments before it. */
+  /** Reports that an epoch was committed at a position: later offsets do not name the segments before it. A position
+    * that the feed does not hold is ignored.
+    */
   def delivered(position: P): Unit = synchronized {
     if (holds(position)) {
       val needed = positions.needed(position).map(_.name).toSet
@@ -135,7 +148,8 @@ final private[journal] class JournalFeed[P, C](
       notifyAll()
     }
     thread.interrupt()
-    // The thread may be waiting for the origin or the store, and be interrupted there; its files are its own.
+    // The interrupt ends a wait for the origin or the store. A thread that outlasts this wait cannot disturb the
+    // segments of the next feed: their names are unique.
     thread.join(JournalFeed.LongestEnd)
   }
 
@@ -163,10 +177,10 @@ final private[journal] class JournalFeed[P, C](
     notifyAll()
   }
 
-  /** Polls the origin once.
+  /** Polls the origin once, unless there are `MostSegments`.
     *
     * @return
-    *   whether the origin has more
+    *   whether to poll again without a pause
     */
   private def poll(): Boolean = if (synchronized(segments.size) >= JournalFeed.MostSegments) false else receiveOnce()
 
@@ -186,7 +200,11 @@ final private[journal] class JournalFeed[P, C](
     } finally tail.discard()
   }
 
-  /** Makes received rows visible to the tasks. */
+  /** Makes received rows visible to the tasks.
+    *
+    * @param end
+    *   the position after them
+    */
   private def add(end: P): Unit = {
     val found = positions.segments(end).getOrElse(Nil).filter(_.from >= last)
     val next = positions.cursor(end)
@@ -201,8 +219,8 @@ final private[journal] class JournalFeed[P, C](
     join()
   }
 
-  /** Merges the last segments while they are many and small. Readers that have planned the old segments find their files for
-    * three epochs.
+  /** Merges the last segments, as long as the last `Joined` of them are small. The old files stay for
+    * [[io.epochal.core.journal.Journal.Kept]] epochs, for readers that have planned them.
     */
   @scala.annotation.tailrec
   private def join(): Unit = {
@@ -211,7 +229,7 @@ final private[journal] class JournalFeed[P, C](
       val isOld = small.map(_.name).toSet
       val replaced = journal.joined(small).exists { one =>
         synchronized {
-          // An offset may have named them meanwhile.
+          // An offset may name them by now.
           val free = small.head.from >= namedFrom
           if (free) segments = segments.filterNot(segment => isOld(segment.name)) :+ one
           free
@@ -224,17 +242,23 @@ final private[journal] class JournalFeed[P, C](
     }
   }
 
-  /** Segments named by `start` are available before the first poll has ended. */
+  /** The position at a row. Before the first poll has ended, that is `base` itself, or, since tasks can read the
+    * segments that `start` names already, a row after it.
+    */
   private def at(row: Long): P = synchronized {
     if (isPolled || row > positions.rows(base)) positions.after(base, row - positions.rows(base), segments, cursor)
     else base
   }
 
-  /** Writes the log; throws if another run has taken over, and nothing received may be delivered. */
+  /** Writes the log. Rows that it did not name before may be delivered only after this returns.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   JOURNAL_FENCED, if another run has taken over; JOURNAL_UNWRITABLE
+    */
   private def announce(segments: Seq[Segment], cursor: C, failure: Option[String] = None): Unit = {
     val end = JournalFeed.end(segments, positions.rows(base))
     val position = synchronized {
-      // Even if this fails: the file may exist, and tasks in other processes may have read it.
+      // Set even if the write fails: the file may exist, and tasks in other processes may have read it.
       announced = segments -> cursor
       positions.after(base, end - positions.rows(base), Nil, cursor)
     }
@@ -252,26 +276,29 @@ final private[journal] class JournalFeed[P, C](
 private[journal] object JournalFeed {
   private val log = LoggerFactory.getLogger(classOf[JournalFeed[_, _]])
 
-  /** Of a poll: a long list becomes visible to the tasks while it is read. */
+  /** The bounds of a poll: short, so that the rows of a long list become visible while the rest is received. */
   private val Bounds = PollBounds(Duration.ofMillis(100), 16L << 20)
+  // Maximum rows of a poll.
   private val Rows = 10000L
 
+  // So many consecutive segments are merged, if each has fewer bytes than SmallBytes.
   private val Joined = 32
   private val SmallBytes = 2L << 20
 
-  /** Receives no more before an epoch has ended: offsets name all segments. */
+  /** With so many segments, polls pause until an epoch is committed, because each offset names all of them. */
   private val MostSegments = 4000
 
-  /** In milliseconds. */
+  /** Maximum wait for the end of the thread, in milliseconds. */
   private val LongestEnd = 30000L
 
   private def end(segments: Seq[Segment], row: Long): Long =
     segments.lastOption.fold(row)(last => math.max(last.until, row))
 
-  /** Rows that an earlier feed has received after a position; None if there are none.
+  /** Rows that an earlier feed has received after a position. None if there are none, or if they do not continue the
+    * position: a gap in the rows, or unread segments of the position that the log does not have.
     *
     * @param received
-    *   the content of its log
+    *   the content of the earlier feed's log
     */
   def ahead[P, C](
       positions: JournalPositions[P, C],

@@ -7,56 +7,60 @@ import scala.annotation.unused
 import io.epochal.kit.record.ScannedPage
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpFailure, ResponseHead}
 
-/** Where a response names the next page, and how that page is requested. The name is a token, a text that the offset
-  * contains. The first page has none.
+/** A pagination in which each response names the next page: by a token, a text that is stored in the offset. None is
+  * the token of the first page.
   *
-  * Each response is requested once and journalled: a token may expire, and its page may change.
+  * Each page is requested once and journalled, because its token may expire and its records may change.
   */
 trait ChainedPagination extends Paging {
 
-  /** The flag that decides whether a page follows. */
+  /** The flag in a response that decides whether a page follows; None: the token decides. */
   def flag: Option[MoreFlag]
 
-  /** JSON Pointer to the next page's name in a response. */
+  /** JSON Pointer to the next page's token or address in a response, if it is in the body. */
   def place: Option[String] = None
 
-  /** JSON Pointers to everything needed from a response. */
+  /** JSON Pointers to all values needed from a response, outside of its records. */
   def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ place
 
-  /** JSON Pointer to the value needed from the last record. */
+  /** JSON Pointer within a record to its key, if the key of the last record is the next token. */
   def key: Option[String] = None
 
   /** Whether a header of a response names the next page. */
   def byHeader: Boolean = false
 
-  /** Whether each page names the next one by a separate value, which may be absent from the last page. */
+  /** Whether the token is a value of its own in the response, which the last page may lack. False if it is derived from
+    * the records.
+    */
   def hasNextName: Boolean = false
 
   /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
 
-  /** The token of the next page, if the response names one, else why it cannot be followed; None only if the response
-    * states that no page follows.
+  /** The next token as the response states it, without regard to `flag`. Right(None) only if the response states that
+    * no page follows: a missing token is a [[NoPage.Absent]]. Callers use [[follows]].
     */
   private[rest] def next(response: PageResponse): ChainedPagination.Next
 
-  /** Whether an earlier page of the same list named the one with this token. */
+  /** Whether an earlier page of the same list had a next token. If so, a page without one is the last. */
   private[rest] def continues(token: Option[String]): Boolean = token.nonEmpty
 
-  /** Number of records at the front of a page that belong to the previous one: counted pages begin where the server's
-    * pages do.
+  /** Number of records at the front of a page that are before its token's position, and are skipped: a numbered page
+    * begins where the server's page does.
     */
   private[rest] def before(@unused token: Option[String]): Long = 0L
 
-  /** Identifies a page: equal texts, same page. */
+  /** Identifies a page, for loop detection: the same page has the same text. */
   def page(endpoint: Endpoint, token: Option[String]): String
 
   /** Describes the page of a token in a message. */
   private[rest] def describe(token: Option[String]): String = if (token.isEmpty) "the first page" else "the next page"
 
-  /** The token of the next page, if there is one; the flag takes precedence over the token. The end requires evidence:
-    * the flag, null or an empty text in the token's place, a page without records, or the absence of a value that an
-    * earlier page of the list had.
+  /** The token of the next page; Right(None): the list ends here. The flag takes precedence over the token.
+    *
+    * The end requires evidence: the flag, a null or empty token, a page without records, or a missing token where
+    * `absentEnds` holds. Otherwise a missing token is a [[NoPage.Absent]]. A contradiction between flag and token, and
+    * a token that is too long, are a [[NoPage.Mismatch]].
     */
   final private[rest] def follows(response: PageResponse): ChainedPagination.Next = {
     val nextToken = next(response) match {
@@ -95,16 +99,16 @@ trait ChainedPagination extends Paging {
 /** The response to the request for a page.
   *
   * @param endpoint
-  *   of the request, with the parameters that all pages of its list have
+  *   the endpoint, with the parameters that all pages of the list have
   * @param token
-  *   of the page
+  *   the token of this page
   * @param target
-  *   of the request
+  *   path and query of the request: an address in the response may be relative to it
   * @param absentEnds
-  *   whether a response without the next page's name is the last one: an earlier page of this list had one, or the
-  *   options say so
+  *   whether a response without a next token is the last one: an earlier page of this list had one, or `endOfList` is
+  *   `assumed`
   * @param scanned
-  *   the values at the pointers and the key
+  *   the number of records, the values at `pointers`, and the keys
   */
 final private[rest] case class PageResponse(
     endpoint: Endpoint,
@@ -114,16 +118,16 @@ final private[rest] case class PageResponse(
     head: ResponseHead,
     scanned: ScannedPage)
 
-/** A flag in a response that says whether a page follows.
+/** A flag in a response that states whether a page follows: the option `hasMore` or `lastPage`.
   *
   * @param pointer
   *   JSON Pointer to it
   * @param trueInLast
-  *   whether it is true on the last page only
+  *   whether it is true on the last page only (`lastPage`)
   */
 final case class MoreFlag(pointer: String, trueInLast: Boolean) {
 
-  /** None: the value is not a flag. */
+  /** Whether a page follows; None if the value is not a flag. */
   def more(value: String): Option[Boolean] = value.toLowerCase(Locale.ROOT) match {
     case "true" | "1"  => Some(!trueInLast)
     case "false" | "0" => Some(trueInLast)
@@ -139,30 +143,32 @@ private[rest] object NoPage {
   /** The response contradicts the options.
     *
     * @param found
-    *   the contradiction
+    *   the contradiction, to complete the message "it returned …"
     */
   final case class Mismatch(found: String) extends NoPage
 
-  /** The name of the next page is absent: neither null nor empty.
+  /** The next token is missing. A null or empty one would state that no page follows.
     *
     * @param place
     *   where it was expected
     * @param option
-    *   the option that defines that place
+    *   the option that defines this place
     */
   final case class Absent(place: String, option: String) extends NoPage
 
   /** The response is one of several pages, but was expected to have all records.
     *
+    * @param reason
+    *   the sign of further pages
     * @param pagination
-    *   the kind that it suggests
+    *   the value of the option `pagination` that this sign suggests
     */
   final case class Incomplete(reason: String, pagination: String) extends NoPage
 
-  /** The link must not be followed.
+  /** The address of the next page must not be requested, for example on another server.
     *
     * @param link
-    *   the part of it that may be shown
+    *   the address, without possible secrets
     */
   final case class Refused(link: String, reason: String) extends NoPage
 }
@@ -172,7 +178,7 @@ object ChainedPagination {
   /** The token of the next page; None: no page follows. Left: why it cannot be followed. */
   private[rest] type Next = Either[NoPage, Option[String]]
 
-  /** Maximum length of a token, which is sent back and stored in offsets: more than servers accept in a request line.
+  /** Maximum length of a token, in characters. Servers do not accept so much in a request line, and offsets store it.
     */
   private val LongestToken = 64 << 10
 
@@ -181,7 +187,7 @@ object ChainedPagination {
   final case class InBody(pointer: String) extends CursorFrom
   final case class InHeader(name: String) extends CursorFrom
 
-  /** The last record's key: the next page has the records with greater keys. */
+  /** The key of the last record: the next page has the records with greater keys. */
   final case class InLastRecord(pointer: String) extends CursorFrom
 
   /** The place of a cursor in a request. */
@@ -189,13 +195,13 @@ object ChainedPagination {
   final case class AsParameter(name: String) extends CursorTo
   final case class AsHeader(name: String) extends CursorTo
 
-  /** A placeholder in the request's body, filled in by [[PageCall]]. */
+  /** A placeholder in the request's body, which [[PageCall]] replaces. */
   case object InRequestBody extends CursorTo
 
-  /** `cursor`: the response's token is sent in the next request. `keyset`: the last record's key is sent.
+  /** `cursor`: the next request sends the token of the response. `keyset`: it sends the key of the last record.
     *
     * @param first
-    *   the token of the first page, if it has one
+    *   the cursor or key that the request for the first page sends, if any
     */
   final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], flag: Option[MoreFlag])
       extends ChainedPagination {
@@ -241,7 +247,9 @@ object ChainedPagination {
       case Some(text) => s"the records after the ${if (key.isEmpty) "cursor" else "key"} '${HttpFailure.shown(text)}'"
     }
 
-    /** Rejects an API that begins with the key itself instead of after it, which would return that record twice. */
+    /** The key of the last record; None if there are no records. Rejects an API whose page begins with the requested
+      * key instead of after it: its record would be delivered twice.
+      */
     private def lastKey(pointer: String, token: Option[String], scanned: ScannedPage): Next =
       scanned.keys match {
         case None => Right(None)
@@ -252,12 +260,14 @@ object ChainedPagination {
       }
   }
 
-  /** A pagination whose responses contain the next page's address. A token is a [[PageUrl]]. */
+  /** A pagination whose responses contain the address of the next page. The token is this address, as [[PageUrl]]
+    * stores it.
+    */
   sealed trait ByAddress extends ChainedPagination {
 
     override def hasNextName: Boolean = true
 
-    /** The address as written in the response. */
+    /** The address as it is in the response, absolute or relative. */
     private[rest] def address(response: PageResponse): Next
 
     override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
@@ -287,7 +297,9 @@ object ChainedPagination {
       }
     }
 
-    /** Whether links to other pages of the list exist, and none that continues it under another name. */
+    /** Whether a response without the link is the last page: it links to other pages of the list, and no relation
+      * contains `next`.
+      */
     private def ended(relations: Seq[String]): Boolean =
       relations.exists(ChainedPagination.OtherPages) && !relations.exists(_.contains("next"))
   }
@@ -300,9 +312,10 @@ object ChainedPagination {
     override private[rest] def address(response: PageResponse): Next = text(pointer, "nextUrl", response.scanned)
   }
 
-  /** Relations of links within a list (RFC 8288, RFC 5005). */
+  /** Relations of links to other pages of the same list (RFC 8288, RFC 5005), except the next. */
   private val OtherPages = Set("first", "last", "prev", "previous")
 
+  /** The text at a pointer; Right(None) for null and `false`, which state that no page follows. */
   private def text(pointer: String, option: String, scanned: ScannedPage): Next =
     scanned.values.get(pointer) match {
       case Some(None)          => Left(NoPage.Mismatch(s"an object or an array at '$pointer', and not a text"))

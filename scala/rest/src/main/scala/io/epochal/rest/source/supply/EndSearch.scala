@@ -4,14 +4,16 @@ import io.epochal.core.error.Plural
 import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.{PageRequest, Pagination}
 
-/** A response's information about the list.
+/** The result of a request for a page of a counted list.
   *
+  * @param records
+  *   number of records on the page
   * @param total
-  *   the length of the list according to the response; None if there was no body
+  *   the length of the list according to the response; None if the response has no body, or totals are not configured
   * @param content
-  *   identifies the records of the page, if needed
+  *   digest of the page's records; 0 unless the pagination is by offset
   * @param digests
-  *   of some of the records, by their number in the list
+  *   digests of some of the records, by their number in the list
   */
 final private[rest] case class Counted(
     records: Long,
@@ -19,8 +21,8 @@ final private[rest] case class Counted(
     content: Long = 0,
     digests: Seq[(Long, String)] = Nil)
 
-/** A step of the search for a list's end: a request whose response leads to the next step, or the result. Pure: the
-  * caller sends the requests.
+/** A step of the search for the end of a counted list: a request whose response leads to the next step, or the result.
+  * Pure: the caller sends the requests. Records are counted from 0.
   */
 sealed private[rest] trait EndSearch
 
@@ -32,42 +34,52 @@ private[rest] object EndSearch {
     def next(response: Counted): EndSearch = respond(response)
   }
 
-  /** @param extent
-    *   `ends` is below the start of the search if the list has lost records; it is exact then
+  /** The result.
+    *
+    * @param extent
+    *   exact unless the search reached its limit. If the list has lost records, `ends` is below the start of the search
     * @param memory
     *   for the next search
     */
   final case class Found(extent: Extent, memory: EndMemory) extends EndSearch
 
-  /** A response contradicts the options.
+  /** A response contradicts the options: the search has failed.
     *
     * @param found
-    *   the contradiction
+    *   the contents of the response, to complete the message "it returned …"
     */
   final case class Mismatch(request: PageRequest, found: String) extends EndSearch
 
-  /** Begins a search of at most `most` records from `start` on.
+  /** Begins a search for the end of the list.
     *
     * @param byTotal
     *   whether responses have the total number of records
+    * @param memory
+    *   from the last search
+    * @param start
+    *   number of delivered records
+    * @param most
+    *   the limit: without totals, the search ends once this many records after `start` are known to exist
     */
   def begin(pagination: Pagination, byTotal: Boolean, memory: EndMemory, start: Long, most: Long): EndSearch =
     if (byTotal) new EndByTotal(pagination, memory).find(start) else new EndFinder(pagination).find(memory, start, most)
 
-  /** On an idle list, the page after its last full page is requested at the first poll and every sixteenth. */
+  /** How rarely an idle list gets a request beyond the one that each poll needs: at the first idle poll, then at every
+    * sixteenth.
+    */
   private[supply] val IdlePollsPerCheck = 16
 }
 
 /** State carried from one search to the next.
   *
   * @param short
-  *   first record and length of the page that was proven to be the last one
+  *   first record and length of the short page that was proven to be the last one; (0, 0) if there was none
   * @param trusted
-  *   searches since that proof
+  *   number of searches that have relied on this proof
   * @param full
   *   whether the last search reached its limit
   * @param idlePolls
-  *   consecutive searches without new records
+  *   number of consecutive searches without new records
   */
 final private[rest] case class EndMemory(
     short: (Long, Long) = (0L, 0L),
@@ -85,6 +97,13 @@ final private class EndFinder(pagination: Pagination) {
   import EndFinder._
   import EndSearch._
 
+  /** Searches in three steps, and ends after the first that yields the result:
+    *
+    *   - if the last search reached its limit, the page of the last record within this limit: a full batch takes no
+    *     more
+    *   - the page at `start`: an idle list takes no more
+    *   - a search between the two, or below `start` if the list has lost records
+    */
   def find(memory: EndMemory, start: Long, most: Long): EndSearch = {
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
     val bounded = target < Long.MaxValue
@@ -99,8 +118,9 @@ final private class EndFinder(pagination: Pagination) {
     })
   }
 
-  /** Requests the page at `start`, together with the previous record if that takes no second request. Otherwise that
-    * record is requested only at the first idle poll and every sixteenth.
+  /** Requests the page at `start`, which usually contains record `start - 1`, too, and so shows whether the list has
+    * lost records. If it does not, that record takes a second request: on an idle list only, every `IdlePollsPerCheck`
+    * polls.
     */
   private def probe(known: Known, start: Long)(after: Known => EndSearch): EndSearch =
     absorb(known, pagination.probe(start)) { now =>
@@ -113,8 +133,13 @@ final private class EndFinder(pagination: Pagination) {
       }
     }
 
-  /** @param limit
-    *   the search counts as full if it reaches this
+  /** Requests pages until the end is exact or record `target - 1` is known to exist: in growing steps while no end is
+    * known, then halving the interval.
+    *
+    * @param limit
+    *   the search counts as full ([[EndMemory.full]]) if so many records exist
+    * @param step
+    *   number of pages to advance while no end is known
     */
   private def search(known: Known, target: Long, limit: Long, step: Long): EndSearch =
     if (known.exists >= target || known.exact) Found(known.extent, known.memory.copy(full = known.exists >= limit))
@@ -133,6 +158,9 @@ final private class EndFinder(pagination: Pagination) {
   private def ask(known: Known, index: Long)(after: Known => EndSearch): EndSearch =
     absorb(known, pagination.request(index))(after)
 
+  /** Requests a page and adds its result: the records of a full page exist, the list ends before an empty page, and a
+    * short page must be proven to be the last one.
+    */
   private def absorb(known: Known, request: PageRequest)(after: Known => EndSearch): EndSearch = Ask(request) { page =>
     val records = page.records
     if (records > request.size) Mismatch(request, Plural.of(records, "record"))
@@ -146,9 +174,9 @@ final private class EndFinder(pagination: Pagination) {
     else after(known.to(math.min(known.exists, request.first), math.min(known.ends, request.first)))
   }
 
-  /** A short page is the last one, unless the server's pages are smaller than the options say. So the next page is
-    * requested whenever the short page differs from the known last one, and occasionally when it does not: a list may
-    * stop at exactly the size of such a page, and grow later.
+  /** Proves that a short page is the last one. It may not be: the server's pages may be smaller than `pageSize`. So the
+    * page after it must be empty. This is checked for each short page that was not the last one in the previous search,
+    * and every `IdlePollsPerCheck` searches for one that was: a list may end with just such a page, and grow later.
     */
   private def proven(memory: EndMemory, request: PageRequest, page: Counted)(
       after: (Long, EndMemory) => EndSearch): EndSearch = {
@@ -177,10 +205,10 @@ final private class EndFinder(pagination: Pagination) {
 private object EndFinder {
   private val Growth = 8L
 
-  /** No list has as many records: a server that seems to have them returns the same page for every request. */
+  /** No list has so many records: a server that seems to have them returns the same page for every request. */
   private val Endless = 1L << 50
 
-  /** The knowledge of a search so far. */
+  /** The result of the requests so far. */
   final private case class Known(extent: Extent, memory: EndMemory) {
     def exists: Long = extent.exists
     def ends: Long = extent.ends
@@ -190,9 +218,10 @@ private object EndFinder {
   }
 }
 
-/** Finds the end by the total in a response, with one request. It requests the page of the last delivered record,
-  * because that page exists, while the next one may be an error, and because it shows whether that record still exists.
-  * The page must fit the total: a total that is capped, or counts unlisted records, is not the end.
+/** Finds the end by the total in a response, usually with one request: for the page of the last delivered record. That
+  * page exists, while a request for the next one may fail, and it shows whether the record still exists.
+  *
+  * A page that contradicts the total is a mismatch: a total that is capped, or counts unlisted records, is not the end.
   */
 final private class EndByTotal(pagination: Pagination, memory: EndMemory) {
   import EndSearch._
@@ -207,20 +236,27 @@ final private class EndByTotal(pagination: Pagination, memory: EndMemory) {
   private def end(total: Long, idlePolls: Int): EndSearch =
     Found(Extent(total, total), memory.copy(idlePolls = idlePolls))
 
-  /** Full pages do not reveal a capped total, so the next page, which may not exist, is requested occasionally. */
+  /** A full page does not reveal a capped total. So the next page, which may not exist, is requested every
+    * `IdlePollsPerCheck` polls.
+    */
   private def further(total: Long): EndSearch = {
     val idle = memory.idlePolls + 1
     if (idle % IdlePollsPerCheck != 1) end(total, idle)
     else fitting(pagination.request(total))(nextPage => end(nextPage.total.getOrElse(total), idle))
   }
 
-  /** The list may change between the count and the page; a second request fits then. */
+  /** Requests a page, once more if it contradicts its total: the list may change while the server counts and reads. */
   private def fitting(request: PageRequest)(after: Counted => EndSearch): EndSearch = Ask(request) { first =>
     if (problem(request, first).isEmpty) after(first)
     else Ask(request)(second => problem(request, second).fold(after(second))(Mismatch(request, _)))
   }
 
-  /** If the requested page is gone, the first page has the number of remaining records. */
+  /** Finds the number of remaining records, after a response without a body: the requested page is gone. The first page
+    * has the total.
+    *
+    * @param before
+    *   first record of the requested page
+    */
   private def left(before: Long)(after: Long => EndSearch): EndSearch =
     if (before == 0) after(0)
     else
