@@ -127,7 +127,7 @@ def test_the_demo_does_not_start_without_its_requirements(tmp_path: Path) -> Non
     ("version", "ok"), [("4.0.5", True), ("4.3.0", True), ("3.5.7", False), ("4.4.0", False), (None, False)]
 )
 def test_the_spark_lines_are_4_0_to_4_3(version: str | None, ok: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_info, "_installed", lambda distribution: None)
+    monkeypatch.setattr(_info, "_installed_version", lambda distribution: None)
     found = _info.spark(version)
     assert found.ok == ok
     assert ok or "pip install" in found.remedy

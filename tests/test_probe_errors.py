@@ -30,13 +30,13 @@ PAGE = b"<!doctype html><html><head><title>Sign in</title></head><form><input ty
         (b'{"message": "no"}', 403, "application/json", "HTTP_STATUS", 'status 403: {"message": "no"}.*--auth'),
         (b"", 404, "application/json", "HTTP_STATUS", "Check the path"),
         (b"", 500, "application/json", "HTTP_STATUS", "The server failed"),
-        (b"", 400, "application/json", "HTTP_STATUS", "documentation names parameters"),
-        (PAGE, 200, "text/html", "HTTP_BODY_INVALID", "page of HTML titled 'Sign in'.*login page"),
-        (b"<html><body>Hi</body></html>", 200, "text/html", "HTTP_BODY_INVALID", "address for browsers"),
+        (b"", 400, "application/json", "HTTP_STATUS", "documentation lists required parameters"),
+        (PAGE, 200, "text/html", "HTTP_BODY_INVALID", "HTML page titled 'Sign in'.*login page"),
+        (b"<html><body>Hi</body></html>", 200, "text/html", "HTTP_BODY_INVALID", "address is for browsers"),
         (b"<?xml version='1.0'?><a/>", 200, "application/xml", "HTTP_BODY_INVALID", "XML"),
-        (b'[{"id": 1}, {"id"', 200, "application/json", "HTTP_BODY_INVALID", "it is no JSON"),
+        (b'[{"id": 1}, {"id"', 200, "application/json", "HTTP_BODY_INVALID", "it is not JSON"),
         (b"[" * 100_000, 200, "application/json", "HTTP_BODY_INVALID", "nested too deeply"),
-        (b'[{"id": ' + b"9" * 5000 + b"}]", 200, "application/json", "HTTP_BODY_INVALID", "it is no JSON"),
+        (b'[{"id": ' + b"9" * 5000 + b"}]", 200, "application/json", "HTTP_BODY_INVALID", "it is not JSON"),
         (b'[{"id": NaN}]', 200, "application/json", "HTTP_BODY_INVALID", "NaN is no JSON"),
         (b"", 200, "application/json", "RECORDS_NOT_FOUND", "is empty"),
         (b'{"id": 1, "name": "x"}', 200, "application/json", "RECORDS_NOT_FOUND", "its fields are id, name"),
@@ -169,7 +169,7 @@ def test_a_redirection_to_another_server_is_refused(target: str, said: str) -> N
 
 @pytest.mark.parametrize("url", ["ftp://x/y", "comments", "", "http://", "http://x:y/", "http://a b/"])
 def test_an_invalid_address_is_refused(url: str) -> None:
-    with pytest.raises(OptionError, match="is not an address"):
+    with pytest.raises(OptionError, match="is not an HTTP address"):
         probed(url)
 
 

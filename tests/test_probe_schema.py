@@ -39,7 +39,7 @@ from support.probing import probed, run_helper, serving_body
         ([[]], "ARRAY<STRING>", "only empty arrays"),
         ([{"a b": 1}, {"c": None}], "STRUCT<`a b`: BIGINT, c: STRING>", "c: only null"),
         ([{}], "STRING", "only empty objects"),
-        ([{"2026-01-01": 1, "2026-01-02": 2}], "MAP<STRING, BIGINT>", "taken for a map"),
+        ([{"2026-01-01": 1, "2026-01-02": 2}], "MAP<STRING, BIGINT>", "read as a map"),
         ([0.1234567890123456789], "DOUBLE", ""),
     ],
 )

@@ -8,9 +8,8 @@ object SinkPromises {
   // Epochs, without a query.
   val DriverCommits = Promise("driver-commits", "rows appear with the driver's commit, and not before")
   val EpochsFollow = Promise("epochs-follow", "epochs follow each other, in one run and in later ones")
-  val EpochReplay = Promise(
-    "epoch-replay",
-    "a replayed epoch is a no-op, in the same run and after a restart, on other partitions")
+  val EpochReplay =
+    Promise("epoch-replay", "a replayed epoch is a no-op, in the same run and after a restart, on other partitions")
   val OtherRows =
     Promise("other-rows", "an epoch replayed with other rows for the same offsets is kept as it was")
   val OtherOffsets =
