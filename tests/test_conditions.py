@@ -51,8 +51,8 @@ def uses() -> Iterator[Use]:
             end = found.end()
             if cause := CAUSE.match(text, end):
                 end = cause.end() + len(in_parentheses(text, cause.end())) + 2
-            called = text[end : end + 1] == "(" and "->" in (arguments := in_parentheses(text, end))
-            yield Use(file.name, NAMES[found[1].lower()], arguments if called else None)
+            arguments = in_parentheses(text, end) if text[end : end + 1] == "(" else ""
+            yield Use(file.name, NAMES[found[1].lower()], arguments if "->" in arguments else None)
 
 
 def test_every_call_supplies_the_placeholders_of_the_texts() -> None:

@@ -111,7 +111,8 @@ def read_ledger(options: argparse.Namespace) -> DatabaseLedger:
 
 
 def change_ledger(options: argparse.Namespace, wanted: Change) -> None:
-    change(options.url, wanted, **{"spark": session()} | _login(options))
+    arguments: dict[str, Any] = _login(options) or {"spark": session()}
+    change(options.url, wanted, **arguments)
 
 
 def _login(options: argparse.Namespace) -> dict[str, Any]:

@@ -47,12 +47,8 @@ final private[testkit] class SinkScene(fixture: FormatSink) extends Scene(fixtur
   def committed(query: QuerySpec): Long = query.committed.lastOption.fold(0L)(_ + 1)
 
   /** Asserts that the query is refused before it commits an epoch. */
-  def assertRefused(
-      error: Condition,
-      what: String,
-      query: QuerySpec,
-      reports: (Throwable, Condition) => Boolean): Unit =
-    Refusal.of(error, what, reports) {
+  def assertRefused(error: Condition, what: String, query: QuerySpec, test: (Throwable, Condition) => Boolean): Unit =
+    Refusal.of(error, what, test) {
       running(query.start(Session.get())) { started =>
         val _ = QueryWatch.until()(!started.isActive || committed(query) > 0)
         started.exception.foreach(throw _)
