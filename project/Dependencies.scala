@@ -8,12 +8,15 @@ object Dependencies {
     val junit = "5.14.1"
   }
 
-  /** Dependencies of tests only. With EPOCHAL_TESTS=none, which builds the jar alone, they are not downloaded. */
-  def inTests[A](needed: A*): Seq[A] = if (sys.env.get("EPOCHAL_TESTS").contains("none")) Nil else needed
+  /** EPOCHAL_TESTS=none builds the jar alone: what only tests need is not downloaded. */
+  private val jarAlone: Boolean = sys.env.get("EPOCHAL_TESTS").contains("none")
+
+  /** Dependencies of tests only. */
+  def inTests[A](needed: A*): Seq[A] = if (jarAlone) Nil else needed
 
   // A third of Spark's dependencies, in bytes, is needed at run time only and not by the compiler.
   private val notCompiledAgainst =
-    if (inTests(()).nonEmpty) Nil
+    if (!jarAlone) Nil
     else
       Seq("org.rocksdb", "org.apache.orc", "org.apache.parquet", "com.ibm.icu", "io.netty", "org.apache.curator")
         .map(ExclusionRule(_)) :+ ExclusionRule("org.apache.hadoop", "hadoop-client-runtime") :+
