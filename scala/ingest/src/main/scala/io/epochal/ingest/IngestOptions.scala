@@ -1,23 +1,23 @@
 package io.epochal.ingest
 
-import java.net.InetAddress
-import java.time.Duration
+import java.net.{InetAddress, InetSocketAddress}
+import java.time.{Clock, Duration}
 
 import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
-import io.epochal.ingest.http.{HttpSettings, IngestHttpOptions}
-import io.epochal.ingest.intake.IntakeSettings
-import io.epochal.ingest.tcp.TcpSettings
+import io.epochal.ingest.http.{HttpListener, IngestHttpOptions}
+import io.epochal.ingest.intake.{IntakeSettings, JournalIntake, Listener}
+import io.epochal.ingest.tcp.{TcpListener, TcpReceiver, TcpSettings}
 import io.epochal.kit.access.SecretOption
 import io.epochal.kit.record.{LoneRecordOptions, RecordRules}
 
 /** Validated options of a query.
   *
-  * @param transport
-  *   how records are received
+  * @param listen
+  *   starts to receive records; driver only: it contains secrets and is not serialized
   * @param records
   *   how records become the columns of a schema; None: rows of text
   * @param replacesInvalid
@@ -26,7 +26,7 @@ import io.epochal.kit.record.{LoneRecordOptions, RecordRules}
   *   the source identity that is stored in offsets
   */
 final case class IngestOptions(
-    transport: IngestTransport,
+    @transient listen: JournalIntake => Listener,
     records: Option[RecordRules],
     schema: Option[String],
     replacesInvalid: Boolean,
@@ -50,27 +50,8 @@ final case class IngestOptions(
   }
 }
 
-/** How records are received. */
-sealed trait IngestTransport extends Serializable
-
-object IngestTransport {
-
-  /** Clients write lines. */
-  final case class TcpListen(settings: TcpSettings) extends IngestTransport
-
-  /** Lines are read from a server. */
-  final case class TcpConnect(settings: TcpSettings) extends IngestTransport
-
-  /** Clients make requests.
-    *
-    * @param settings
-    *   driver only: they contain secrets and are not serialized
-    */
-  final case class HttpListen(host: String, port: Int, @transient settings: HttpSettings) extends IngestTransport
-}
-
 object IngestOptions {
-  val Format = "epochal-ingest"
+  val Format: String = Listener.Format
 
   val Protocol: OptionSpec[String] =
     OptionSpec("protocol", OptionType.oneOf("tcp", "http"), "Lines over TCP, or POST requests.", Some("tcp"))
@@ -161,9 +142,9 @@ object IngestOptions {
       _ <- values.consistent(records.isEmpty || !values.isSet(InvalidUtf8))(
         s"${InvalidUtf8.reference} without {option:format=text}",
         s"Leave ${InvalidUtf8.reference} out: it is for the column value.")
-      transport <- if (values(Protocol) == "http") http(values) else tcp(values, blanks = records.isEmpty)
+      listen <- if (values(Protocol) == "http") http(values) else tcp(values, blanks = records.isEmpty)
     } yield IngestOptions(
-      transport,
+      listen,
       records,
       values.get(LoneRecordOptions.Schema),
       values(InvalidUtf8) == "replace",
@@ -175,26 +156,26 @@ object IngestOptions {
       values.get(SourceOptions.EventTimeColumn)
     )
 
-  private val Largest = 256L << 20
+  private type Start = JournalIntake => Listener
 
-  private def http(values: OptionValues): Either[EpochalException, IngestTransport] = {
-    val idleTimeout = if (values.isSet(IdleTimeout)) values(IdleTimeout) else Duration.ofMinutes(1)
+  private def http(values: OptionValues): Either[EpochalException, Start] =
     for {
-      _ <- noneOf(values, ofTcp, "tcp")
+      _ <- noneOf(values, ofTcp, "{option:protocol=tcp}")
       _ <- values.consistent(values(Mode) == "listen")(
         "{option:mode=connect}, {option:protocol=http}",
         "Leave {option:mode} out: an API is read by the format epochal-rest.")
+      idleTimeout = if (values.isSet(IdleTimeout)) values(IdleTimeout) else Duration.ofMinutes(1)
       settings <- IngestHttpOptions.read(values, values(MaxConnections), idleTimeout)
       _ <- exposed(values, IngestHttpOptions.Protection, settings.isProtected)
-    } yield IngestTransport.HttpListen(values(Host), values(Port), settings)
-  }
+    } yield intake => {
+      val address = new InetSocketAddress(values(Host), values(Port))
+      new HttpListener(settings, address, intake, Clock.systemUTC(), () => intake.gauges)
+    }
 
-  private def tcp(values: OptionValues, blanks: Boolean): Either[EpochalException, IngestTransport] =
+  private def tcp(values: OptionValues, blanks: Boolean): Either[EpochalException, Start] =
     for {
       token <- Token.of(values)
-      _ <- check(
-        values(MaxLineBytes) <= Largest,
-        values.group.invalid(MaxLineBytes, s"${values(MaxLineBytes)}", "at most 256m"))
+      _ <- IngestHttpOptions.atMost(values, MaxLineBytes, 256L << 20, "256m")
       settings = TcpSettings(
         values(Host),
         values(Port),
@@ -204,46 +185,33 @@ object IngestOptions {
         values(IdleTimeout),
         values(MaxConnections),
         blanks)
-      _ <- noneOf(values, ofHttp, "http")
-      transport <- if (values(Mode) == "listen") listen(values, settings) else connect(values, settings)
-    } yield transport
+      _ <- noneOf(values, ofHttp, "{option:protocol=http}")
+      start <- if (values(Mode) == "listen") listen(values, settings) else connect(values, settings)
+    } yield start
 
-  private def listen(values: OptionValues, settings: TcpSettings): Either[EpochalException, IngestTransport] =
+  private def listen(values: OptionValues, settings: TcpSettings): Either[EpochalException, Start] =
     exposed(values, "{option:token}, {option:tokenFile} or {option:tokenEnv}", settings.token.nonEmpty)
-      .map(_ => IngestTransport.TcpListen(settings))
+      .map(_ => new TcpListener(settings, _))
 
-  private def connect(values: OptionValues, settings: TcpSettings): Either[EpochalException, IngestTransport] =
+  private def connect(values: OptionValues, settings: TcpSettings): Either[EpochalException, Start] =
     for {
-      _ <- Seq(Ack, MaxConnections, IdleTimeout)
-        .find(values.isSet(_))
-        .map(spec =>
-          values.conflict(
-            s"${spec.reference}, {option:mode=connect}",
-            s"Leave ${spec.reference} out: it is for {option:mode=listen}."))
-        .toLeft(())
-      _ <- check(settings.port > 0, values.group.invalid(Port, "0", "the port of a server"))
-    } yield IngestTransport.TcpConnect(settings)
+      _ <- noneOf(values, Seq(Ack, MaxConnections, IdleTimeout), "{option:mode=listen}")
+      _ <- Either.cond(settings.port > 0, (), values.group.invalid(Port, "0", "the port of a server"))
+    } yield new TcpReceiver(settings, _)
 
-  /** Refuses options of another protocol. */
-  private def noneOf(
-      values: OptionValues,
-      specs: Seq[OptionSpec[_]],
-      protocol: String): Either[EpochalException, Unit] =
-    specs.find(values.isSet(_)).fold[Either[EpochalException, Unit]](Right(())) { stray =>
-      values.only(stray)(holds = false, s"{option:protocol=$protocol}")
-    }
+  /** Refuses options that have an effect only with another one. */
+  private def noneOf(values: OptionValues, specs: Seq[OptionSpec[_]], only: String): Either[EpochalException, Unit] =
+    values.only(specs.find(values.isSet(_)).getOrElse(specs.head))(holds = false, only)
 
   /** Refuses a listener that is reachable from other machines without protection. */
   private def exposed(values: OptionValues, protection: String, isProtected: Boolean): Either[EpochalException, Unit] =
-    check(
+    Either.cond(
       isProtected || isLoopback(values(Host)),
+      (),
       Conditions.ListenerExposed(
         "format" -> Format,
         "address" -> s"${values(Host)}:${values(Port)}",
         "protection" -> protection))
-
-  private def check(holds: Boolean, error: => EpochalException): Either[EpochalException, Unit] =
-    Either.cond(holds, (), error)
 
   private def isLoopback(host: String): Boolean = Try(InetAddress.getByName(host).isLoopbackAddress).getOrElse(false)
 

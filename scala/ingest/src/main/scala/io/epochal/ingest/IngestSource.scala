@@ -1,8 +1,6 @@
 package io.epochal.ingest
 
 import java.io.IOException
-import java.net.InetSocketAddress
-import java.time.Clock
 
 import scala.util.Try
 import scala.util.control.NonFatal
@@ -14,9 +12,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.JournalDamage
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 import io.epochal.core.limit.ReadLimit
-import io.epochal.ingest.http.HttpListener
 import io.epochal.ingest.intake.{JournalIntake, Listener}
-import io.epochal.ingest.tcp.{TcpListener, TcpReceiver}
 import io.epochal.kit.record.{RecordReading, RecordRules}
 import io.epochal.kit.source.journal.{FedSource, FeedPlan, FeedRows, FeedView, JournalPartition, LiveFeeds}
 import io.epochal.kit.source.{Extent, InitialOffset, Supply}
@@ -196,7 +192,7 @@ private[ingest] object IngestSource {
     val intake = openIntake(options, store)
     intake.hold()
     try {
-      val listener = listen(options, intake)
+      val listener = options.listen(intake)
       val factory = new IngestReaderFactory(options, rules, reading, store)
       new IngestSource(options, factory, intake, listener, defaultPartitions)
     } catch {
@@ -204,22 +200,6 @@ private[ingest] object IngestSource {
         intake.close()
         throw e
     }
-  }
-
-  private def listen(options: IngestOptions, intake: JournalIntake): Listener = options.transport match {
-    case IngestTransport.TcpListen(settings)  => new TcpListener(IngestOptions.Format, settings, intake)
-    case IngestTransport.TcpConnect(settings) => new TcpReceiver(IngestOptions.Format, settings, intake)
-    case IngestTransport.HttpListen(host, port, settings) =>
-      new HttpListener(settings, new InetSocketAddress(host, port), intake, Clock.systemUTC(), () => gauges(intake))
-  }
-
-  /** Journal metrics for `/metrics`. */
-  private def gauges(intake: JournalIntake): Seq[(String, String, Long)] = {
-    val rows = "Rows written to the journal, including those of earlier runs."
-    Seq(
-      ("epochal_ingest_journal_bytes", "Bytes of the journal.", intake.journal.bytes),
-      ("epochal_ingest_backlog_bytes", "Bytes of the journal that wait to be delivered.", intake.backlogBytes),
-      ("epochal_ingest_journal_rows", rows, intake.journal.until))
   }
 
   private def openIntake(options: IngestOptions, store: HadoopFileStore): JournalIntake =

@@ -3,9 +3,11 @@ package io.epochal.ingest.http
 import java.io.IOException
 import java.net.InetSocketAddress
 import java.time.Clock
-import java.util.concurrent.Executor
+import java.util.concurrent.{ConcurrentHashMap, Executor, TimeUnit}
+import javax.net.ssl.SSLContext
 
-import org.eclipse.jetty.io.ByteBufferPool
+import org.eclipse.jetty.io.ssl.SslConnection
+import org.eclipse.jetty.io.{ByteBufferPool, Connection}
 import org.eclipse.jetty.server.{
   HttpConfiguration,
   HttpConnectionFactory,
@@ -16,10 +18,10 @@ import org.eclipse.jetty.server.{
   SslConnectionFactory
 }
 import org.eclipse.jetty.util.ssl.SslContextFactory
-import org.eclipse.jetty.util.thread.QueuedThreadPool
+import org.eclipse.jetty.util.thread.{QueuedThreadPool, Scheduler}
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.ingest.http.auth.{Admission, OpenAdmission}
+import io.epochal.core.error.Conditions
+import io.epochal.ingest.http.auth.Admission
 import io.epochal.ingest.http.body.BodyBudget
 import io.epochal.ingest.intake.{Intake, Listener}
 
@@ -44,13 +46,14 @@ final private[ingest] class HttpListener(
     gauges: () => Seq[(String, String, Long)] = () => Nil)
     extends Listener {
 
-  if (bind.isUnresolved) throw unavailable(new IOException("the host is not known"))
+  private val place = s"${bind.getHostString}:${bind.getPort}"
+  if (bind.isUnresolved) throw Listener.unavailable(place, new IOException("the host is not known"))
 
   private val threads = HttpListener.threads()
   private val shared = new Shared(settings, intake, threads, clock)
   private val server = new Server(threads)
   private val connector = makeConnector()
-  private val slow = new SlowClients(settings.limits.headTimeout.toNanos, connector.getScheduler, shared.metrics)
+  private val slow = new SlowClients(settings.headTimeout.toNanos, connector.getScheduler, shared.metrics)
 
   start()
 
@@ -72,12 +75,12 @@ final private[ingest] class HttpListener(
   private def start(): Unit = {
     if (!bind.getAddress.isLoopbackAddress && !settings.isProtected)
       throw Conditions.ListenerExposed(
-        "format" -> HttpListener.Format,
+        "format" -> Listener.Format,
         "address" -> bind.getHostString,
         "protection" -> IngestHttpOptions.Protection)
     connector.addBean(slow): Unit
     server.addConnector(connector)
-    server.addBean(new NetworkConnectionLimit(settings.limits.maxConnections, connector)): Unit
+    server.addBean(new NetworkConnectionLimit(settings.maxConnections, connector)): Unit
     server.setErrorHandler(new BadRequests(shared.metrics))
     def text = shared.metrics.prometheus(slow.open, shared.budget.usedBytes, gauges())
     server.setHandler(new IngestHandler(shared, slow, bind.getAddress.isLoopbackAddress, () => text))
@@ -88,20 +91,12 @@ final private[ingest] class HttpListener(
     } catch {
       case e: Throwable =>
         close()
-        throw e match {
-          case e: IOException => unavailable(e)
-          case other          => other
-        }
+        throw if (e.isInstanceOf[IOException]) Listener.unavailable(place, e) else e
     }
   }
 
-  private def unavailable(error: IOException): EpochalException = Conditions.PortUnavailable.because(error)(
-    "format" -> HttpListener.Format,
-    "address" -> s"${bind.getHostString}:${bind.getPort}",
-    "reason" -> Option(error.getCause).getOrElse(error).getMessage)
-
   private def makeConnector(): ServerConnector = {
-    val http = new HttpConnectionFactory(HttpListener.configuration(settings.limits))
+    val http = new HttpConnectionFactory(HttpListener.configuration(settings.maxHeaderBytes))
     val factories = settings.tls.fold(Seq[org.eclipse.jetty.server.ConnectionFactory](http)) { tls =>
       // Without Jetty's SNI host check: whether the certificate matches the Host is for the client to verify.
       http.getHttpConfiguration.addCustomizer(new SecureRequestCustomizer(false))
@@ -112,13 +107,12 @@ final private[ingest] class HttpListener(
     val connector = new ServerConnector(server, null, null, ByteBufferPool.NON_POOLING, 0, 1, factories: _*)
     connector.setHost(bind.getAddress.getHostAddress)
     connector.setPort(bind.getPort)
-    connector.setIdleTimeout(settings.limits.idleTimeout.toMillis)
+    connector.setIdleTimeout(settings.idleTimeout.toMillis)
     connector
   }
 }
 
 private object HttpListener {
-  private val Format = "epochal-ingest"
 
   /** A small pool is enough: no thread blocks. */
   private def threads(): QueuedThreadPool = {
@@ -130,9 +124,9 @@ private object HttpListener {
     pool
   }
 
-  private def configuration(limits: HttpLimits): HttpConfiguration = {
+  private def configuration(maxHeaderBytes: Int): HttpConfiguration = {
     val http = new HttpConfiguration
-    http.setRequestHeaderSize(limits.maxHeaderBytes)
+    http.setRequestHeaderSize(maxHeaderBytes)
     http.setSendServerVersion(false)
     http.setSendDateHeader(false)
     http.setOutputBufferSize(4 << 10)
@@ -142,9 +136,9 @@ private object HttpListener {
     http
   }
 
-  private def tls(tls: ListenerTls): SslContextFactory.Server = {
+  private def tls(context: SSLContext): SslContextFactory.Server = {
     val factory = new SslContextFactory.Server
-    factory.setSslContext(tls.context())
+    factory.setSslContext(context)
     factory.setIncludeProtocols("TLSv1.3", "TLSv1.2")
     factory.setRenegotiationAllowed(false)
     factory
@@ -158,11 +152,99 @@ private object HttpListener {
   */
 final private[http] class Shared(val settings: HttpSettings, val intake: Intake, val executor: Executor, clock: Clock) {
   val metrics = new HttpMetrics
-  val budget = new BodyBudget(settings.limits.maxBufferedBytes)
-  val admission: Admission = settings.admission.fold[Admission](OpenAdmission)(_.open(clock))
+  val budget = new BodyBudget(settings.maxBufferedBytes)
+  val admission: Admission = settings.admission.fold(new Admission {})(_.open(clock))
 
   def nowMicros: Long = {
     val now = clock.instant
     now.getEpochSecond * 1000000L + now.getNano / 1000
   }
+}
+
+/** Closes the connections of clients that send too slowly. An idle timeout does not catch them: an occasional byte resets it. Checks
+  * every second; holds no thread.
+  *
+  * Between requests only the idle timeout applies. A request head must be complete within `headTimeoutNanos` of its first byte; the
+  * first head of a connection, of the connect.
+  */
+final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Scheduler, metrics: HttpMetrics)
+    extends Connection.Listener {
+  import SlowClients._
+
+  private val connections = new ConcurrentHashMap[Connection, Place]
+  private val uploads = ConcurrentHashMap.newKeySet[Upload]
+  @volatile private var isStopped = false
+
+  def start(): Unit = schedule()
+
+  /** Stops checking. Connections opened from now on are closed: Jetty would leave them open if it stops meanwhile. */
+  def stop(): Unit = isStopped = true
+
+  /** Closes all connections. Call after the server has stopped. */
+  def closeAll(): Unit = connections.keySet.forEach(_.getEndPoint.close())
+
+  /** Number of open connections. */
+  def open: Int = connections.size
+
+  override def onOpened(connection: Connection): Unit =
+    if (isHttp(connection)) {
+      connections.put(connection, InHead(System.nanoTime())): Unit
+      if (isStopped) connection.getEndPoint.close()
+    }
+
+  override def onClosed(connection: Connection): Unit = {
+    val _ = connections.remove(connection)
+  }
+
+  /** The head of a request is complete. */
+  def begins(connection: Connection): Unit = {
+    val _ = connections.replace(connection, InRequest)
+  }
+
+  def ends(connection: Connection): Unit = {
+    val _ = connections.replace(connection, Idle(connection.getBytesIn))
+  }
+
+  def watch(upload: Upload): Unit = {
+    val _ = uploads.add(upload)
+  }
+
+  def forget(upload: Upload): Unit = {
+    val _ = uploads.remove(upload)
+  }
+
+  private def schedule(): Unit =
+    if (!isStopped) scheduler.schedule(() => look(), 1, TimeUnit.SECONDS): Unit
+
+  private def look(): Unit =
+    try {
+      val now = System.nanoTime()
+      uploads.forEach(upload => if (upload.isTooSlow(now)) upload.abort())
+      connections.forEach { (connection, place) =>
+        place match {
+          case InHead(since) if now - since > headTimeoutNanos =>
+            metrics.refused("too_slow")
+            connection.getEndPoint.close()
+          case Idle(bytes) if connection.getBytesIn > bytes =>
+            val _ = connections.replace(connection, place, InHead(now))
+          case _ => ()
+        }
+      }
+    } finally schedule()
+
+  private def isHttp(connection: Connection): Boolean = !connection.isInstanceOf[SslConnection]
+}
+
+private object SlowClients {
+
+  /** State of a connection. Times are `System.nanoTime`. */
+  sealed trait Place
+
+  /** Sending the head of a request, since `since`. */
+  final case class InHead(since: Long) extends Place
+
+  /** Between two requests; `bytes` is the total received so far. */
+  final case class Idle(bytes: Long) extends Place
+
+  case object InRequest extends Place
 }

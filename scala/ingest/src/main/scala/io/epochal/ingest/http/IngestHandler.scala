@@ -1,12 +1,15 @@
 package io.epochal.ingest.http
 
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Locale
 
+import org.eclipse.jetty.http.{HttpFields, HttpHeader, HttpStatus}
 import org.eclipse.jetty.io.Connection
 import org.eclipse.jetty.server.{Handler, Request, Response}
 import org.eclipse.jetty.util.Callback
 
-import io.epochal.ingest.http.body.{Refusal, Refused}
+import io.epochal.ingest.http.body.Refusal
 
 /** Routes requests to upload, health and metrics. */
 final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoopback: Boolean, metrics: () => String)
@@ -37,10 +40,10 @@ final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoo
 
   private def write(stream: String, request: Request, reply: Reply): Unit =
     try {
-      shared.admission.head(Inbound.header(request, _)).foreach(refusal => throw new Refused(refusal))
+      shared.admission.head(Inbound.header(request, _)).foreach(throw _)
       val inbound = Inbound.of(stream, request, shared.settings)
       // A request with a key goes to the journal even then: it may be a duplicate.
-      if (!shared.intake.hasRoom && !inbound.mayBeKnown) throw new Refused(Upload.full(1))
+      if (!shared.intake.hasRoom && !inbound.mayBeKnown) throw Upload.full(1)
       val upload = new Upload(inbound, request, reply, shared)
       slow.watch(upload)
       Request.addCompletionListener(
@@ -50,7 +53,7 @@ final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoo
           upload.close()
         })
       upload.run()
-    } catch { case refused: Refused => reply.refuse(refused.refusal) }
+    } catch { case refusal: Refusal => reply.refuse(refusal) }
 
   private def status(request: Request, reply: Reply)(answer: => Unit): Unit = {
     val refusal =
@@ -71,4 +74,51 @@ private object IngestHandler {
   private val MetricsType = "text/plain; version=0.0.4; charset=utf-8"
   private val MaxName = 128
   private val Stream = s"[A-Za-z0-9._~-]{0,$MaxName}".r
+}
+
+/** The response to one request, sent at most once. */
+final private[http] class Reply(response: Response, callback: Callback, metrics: HttpMetrics) {
+
+  def json(status: Int, body: String): Unit = {
+    metrics.answered(status)
+    send(status, Reply.Json, body.getBytes(UTF_8))
+  }
+
+  /** Responds to `/health` and `/metrics`. Not counted: only requests with records are. */
+  def status(status: Int, body: String, contentType: String = Reply.Json): Unit =
+    send(status, contentType, body.getBytes(UTF_8))
+
+  def refuse(refusal: Refusal): Unit = {
+    metrics.answered(refusal.status)
+    metrics.refused(refusal.reason)
+    // Unread bytes of the body would precede the next request, so the connection is closed.
+    if (!response.getRequest.consumeAvailable()) response.getHeaders.put(HttpFields.CONNECTION_CLOSE): Unit
+    refusal.retryAfterSeconds.foreach(seconds => response.getHeaders.put(HttpHeader.RETRY_AFTER, seconds.toLong))
+    refusal.headers.foreach { case (name, value) => response.getHeaders.put(name, value) }
+    send(refusal.status, Reply.Json, refusal.json)
+  }
+
+  private def send(status: Int, contentType: String, body: Array[Byte]): Unit = {
+    response.setStatus(status)
+    response.getHeaders.put(HttpHeader.CONTENT_TYPE, contentType): Unit
+    response.getHeaders.put(HttpHeader.CONTENT_LENGTH, body.length.toLong): Unit
+    response.write(true, ByteBuffer.wrap(body), callback)
+  }
+}
+
+private object Reply {
+  private val Json = "application/json"
+}
+
+/** Responds to requests that Jetty itself refuses: invalid heads and chunks. Does not echo any part of the request. */
+final private[http] class BadRequests(metrics: HttpMetrics) extends Request.Handler {
+
+  override def handle(request: Request, response: Response, callback: Callback): Boolean = {
+    // Set by Jetty. Its request attribute cannot be used instead: its name differs in our jar, where Jetty's packages are relocated.
+    val status =
+      if (response.getStatus >= HttpStatus.BAD_REQUEST_400) response.getStatus else HttpStatus.BAD_REQUEST_400
+    new Reply(response, callback, metrics).refuse(
+      Refusal(status, "bad_http", Option(HttpStatus.getMessage(status)).getOrElse("bad request")))
+    true
+  }
 }

@@ -2,52 +2,56 @@ package io.epochal.ingest.http
 
 import java.time.Duration
 import java.util.Locale
+import javax.net.ssl.SSLContext
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.ingest.http.auth.{AdmissionOptions, AdmissionSettings}
 import io.epochal.ingest.http.body.RecordLimits
 
-/** Limits on the memory and time that clients can use on the driver.
-  *
-  * @param maxRequestBytes
-  *   maximum bytes of a body, before and after decompression
-  * @param maxBufferedBytes
-  *   maximum bytes of all bodies in memory
-  * @param maxHeaderBytes
-  *   maximum bytes of the request line and headers
-  * @param headTimeout
-  *   from connect, or from the first byte of a later request, to the end of the headers
-  * @param minBytesPerSecond
-  *   minimum rate of a body, on average after the first 10 seconds
-  */
-final private[ingest] case class HttpLimits(
-    maxRequestBytes: Int,
-    records: RecordLimits,
-    maxBufferedBytes: Long,
-    maxHeaderBytes: Int,
-    maxConnections: Int,
-    headTimeout: Duration,
-    idleTimeout: Duration,
-    minBytesPerSecond: Long)
-
 /** Settings of an HTTP listener. `toString` contains no secrets.
   *
-  * @param headers
-  *   names of the headers that the column `headers` contains
-  * @param trustForwarded
-  *   whether to take the client's address from `X-Forwarded-For`
-  * @param openStatus
-  *   whether `/health` and `/metrics` need no credentials on an address other than loopback
+  * @param idleTimeout
+  *   silence after which a connection is closed
+  * @param admission
+  *   None: no credentials are required
   */
-final private[ingest] case class HttpSettings(
-    limits: HttpLimits,
-    keepMalformed: Boolean,
-    headers: Seq[String],
-    trustForwarded: Boolean,
-    openStatus: Boolean,
-    admission: Option[AdmissionSettings],
-    tls: Option[ListenerTls]) {
+final private[ingest] class HttpSettings(
+    values: OptionValues,
+    val maxConnections: Int,
+    val idleTimeout: Duration,
+    val admission: Option[AdmissionSettings],
+    val tls: Option[SSLContext]) {
+  import IngestHttpOptions._
+
+  /** Maximum bytes of a body, before and after decompression. */
+  val maxRequestBytes: Int = values(MaxRequestBytes).toInt
+
+  val records: RecordLimits =
+    RecordLimits(math.min(values(MaxRecordBytes), maxRequestBytes.toLong).toInt, values(MaxRecordsPerRequest))
+
+  /** Maximum bytes of all bodies in memory. */
+  val maxBufferedBytes: Long = values(MaxBufferedBytes)
+
+  /** Maximum bytes of the request line and headers. */
+  val maxHeaderBytes: Int = values(MaxHeaderBytes).toInt
+
+  /** From connect, or from the first byte of a later request, to the end of the headers. */
+  val headTimeout: Duration = values(HeadTimeout)
+
+  /** Minimum rate of a body, on average after the first 10 seconds. */
+  val minBytesPerSecond: Long = values(MinBytesPerSecond)
+
+  val keepMalformed: Boolean = values(Malformed) == "keep"
+
+  /** Names of the headers that the column `headers` contains. */
+  val headers: Seq[String] = values.get(Headers).getOrElse(Nil)
+
+  /** Whether to take the client's address from `X-Forwarded-For`. */
+  val trustForwarded: Boolean = values(TrustForwarded)
+
+  /** Whether `/health` and `/metrics` need no credentials on an address other than loopback. */
+  val openStatus: Boolean = values(OpenStatus)
 
   /** Whether the listener may bind an address that other machines can reach. */
   def isProtected: Boolean = admission.nonEmpty || tls.nonEmpty
@@ -110,18 +114,12 @@ private[ingest] object IngestHttpOptions {
   val Protection: String =
     "{option:bearerToken}, {option:user} and {option:password}, or {option:signature} (with {option:tls.certFile} alone, everybody who reaches it may write)"
 
-  val all: Seq[OptionSpec[_]] = Seq(
-    MaxRequestBytes,
-    MaxRecordBytes,
-    MaxRecordsPerRequest,
-    MaxBufferedBytes,
-    MaxHeaderBytes,
-    HeadTimeout,
-    MinBytesPerSecond,
-    Malformed,
-    Headers,
-    TrustForwarded,
-    OpenStatus) ++ AdmissionOptions.all ++ ListenerTlsOptions.all
+  private val limits: Seq[OptionSpec[_]] =
+    Seq(MaxRequestBytes, MaxRecordBytes, MaxRecordsPerRequest, MaxBufferedBytes, MaxHeaderBytes) ++
+      Seq(HeadTimeout, MinBytesPerSecond)
+
+  val all: Seq[OptionSpec[_]] =
+    limits ++ Seq(Malformed, Headers, TrustForwarded, OpenStatus) ++ AdmissionOptions.all ++ ListenerTlsOptions.all
 
   /** Reads the settings, given the options common to all listeners. */
   def read(values: OptionValues, maxConnections: Int, idleTimeout: Duration): Either[EpochalException, HttpSettings] =
@@ -131,26 +129,10 @@ private[ingest] object IngestHttpOptions {
       _ <- atMost(values, MaxRequestBytes, 1L << 30, "1g")
       _ <- atMost(values, MaxHeaderBytes, 1L << 20, "1m")
       _ <- harmless(values)
-    } yield HttpSettings(
-      HttpLimits(
-        values(MaxRequestBytes).toInt,
-        RecordLimits(math.min(values(MaxRecordBytes), values(MaxRequestBytes)).toInt, values(MaxRecordsPerRequest)),
-        values(MaxBufferedBytes),
-        values(MaxHeaderBytes).toInt,
-        maxConnections,
-        values(HeadTimeout),
-        idleTimeout,
-        values(MinBytesPerSecond)
-      ),
-      values(Malformed) == "keep",
-      values.get(Headers).getOrElse(Nil),
-      values(TrustForwarded),
-      values(OpenStatus),
-      admission,
-      tls
-    )
+    } yield new HttpSettings(values, maxConnections, idleTimeout, admission, tls)
 
-  private def atMost(
+  /** Refuses a size above a maximum. */
+  private[ingest] def atMost(
       values: OptionValues,
       spec: OptionSpec[Long],
       most: Long,

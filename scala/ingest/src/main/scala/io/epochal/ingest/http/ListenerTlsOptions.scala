@@ -6,23 +6,11 @@ import javax.net.ssl.{KeyManagerFactory, SSLContext}
 
 import scala.jdk.CollectionConverters._
 
-import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{DriverFile, SecretOption}
 import io.epochal.kit.tls.CertificateOptions.{file, invalid}
 import io.epochal.kit.tls.{CertificateOptions, CertifiedKey, PemException}
-
-/** Server certificate of a listener. `toString` does not contain the key. */
-final private[http] class ListenerTls(keys: KeyManagerFactory) {
-
-  def context(): SSLContext = {
-    val context = SSLContext.getInstance("TLS")
-    context.init(keys.getKeyManagers, null, new SecureRandom)
-    context
-  }
-
-  override def toString: String = s"Tls(${Redaction.Mask})"
-}
 
 /** Options for a listener's certificate, in PEM or PKCS#12. Files are read on the driver when the query starts. */
 private[http] object ListenerTlsOptions {
@@ -41,7 +29,7 @@ private[http] object ListenerTlsOptions {
   /** @return
     *   None: no TLS
     */
-  def read(values: OptionValues): Either[EpochalException, Option[ListenerTls]] =
+  def read(values: OptionValues): Either[EpochalException, Option[SSLContext]] =
     for {
       _ <- values.exclusive("A listener has one certificate: keep one of them.")(own.CertFile, StoreFile)
       _ <- values.together(
@@ -50,7 +38,11 @@ private[http] object ListenerTlsOptions {
         StoreFile.name)
       pem <- fromPem(values)
       store <- fromStore(values)
-    } yield pem.orElse(store).map(new ListenerTls(_))
+    } yield pem.orElse(store).map { keys =>
+      val context = SSLContext.getInstance("TLS")
+      context.init(keys.getKeyManagers, null, new SecureRandom)
+      context
+    }
 
   private def fromPem(values: OptionValues): Either[EpochalException, Option[KeyManagerFactory]] =
     own.read(values).flatMap { found =>

@@ -1,23 +1,26 @@
 package io.epochal.ingest.http
 
+import java.util.Locale
 import java.util.concurrent.TimeoutException
 
+import scala.jdk.CollectionConverters._
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import org.eclipse.jetty.http.HttpException
+import com.fasterxml.jackson.databind.node.JsonNodeFactory
+import org.eclipse.jetty.http.{HttpException, HttpHeader}
 import org.eclipse.jetty.io.Content
 import org.eclipse.jetty.server.Request
 import org.slf4j.LoggerFactory
 
-import io.epochal.ingest.http.body.{BodyBuffer, Refusal, Refused, SplitBody}
-import io.epochal.ingest.intake.{Arrival, Receipt}
+import io.epochal.ingest.http.body.{BodyBuffer, BodyFormat, Refusal, SplitBody}
+import io.epochal.ingest.intake.{Arrival, Listener, Receipt}
 
 /** One request with records: reads the body without blocking a thread, passes the records to the intake, and responds when they are
   * stored.
   */
 final private[http] class Upload(inbound: Inbound, request: Request, reply: Reply, shared: Shared) extends Runnable {
-  private val buffer = shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)
+  private val buffer = shared.budget.newBuffer(shared.settings.maxRequestBytes)
   private val startNanos = System.nanoTime()
   @volatile private var isReading = true
   @volatile private var stored = Option.empty[AutoCloseable]
@@ -25,7 +28,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   /** Whether the client has sent less than `minBytesPerSecond` on average. */
   def isTooSlow(now: Long): Boolean = {
     val seconds = (now - startNanos) / 1000000000L
-    isReading && seconds >= Upload.GraceSeconds && buffer.length / seconds < shared.settings.limits.minBytesPerSecond
+    isReading && seconds >= Upload.GraceSeconds && buffer.length / seconds < shared.settings.minBytesPerSecond
   }
 
   /** Closes the connection; reading then ends with a failure. */
@@ -44,7 +47,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   override def run(): Unit =
     try read()
     catch {
-      case refused: Refused => refuse(refused.refusal)
+      case refusal: Refusal => refuse(refusal)
       case NonFatal(e)      => failed(e)
     }
 
@@ -67,7 +70,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     val complete = System.nanoTime()
     // No idle timeout from here on: the client waits for the journal.
     request.addIdleTimeoutListener((_: TimeoutException) => false)
-    shared.admission.body(inbound.header, buffer.bytes, buffer.length).foreach(refusal => throw new Refused(refusal))
+    shared.admission.body(inbound.header, buffer.bytes, buffer.length).foreach(throw _)
     val split = splitBody()
     // Only the records are kept while the journal syncs.
     buffer.close()
@@ -87,10 +90,10 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 
   private def splitBody(): SplitBody = {
     def split(body: BodyBuffer) =
-      inbound.format.split(body.bytes, body.length, shared.settings.limits.records, shared.settings.keepMalformed)
+      inbound.format.split(body.bytes, body.length, shared.settings.records, shared.settings.keepMalformed)
     if (!inbound.isGzip) split(buffer)
     else
-      Using.resource(shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)) { plain =>
+      Using.resource(shared.budget.newBuffer(shared.settings.maxRequestBytes)) { plain =>
         plain.inflate(buffer)
         split(plain)
       }
@@ -150,4 +153,107 @@ private object Upload {
 
   private val notStored =
     Refusal(503, "not_stored", "the records could not be stored", retryAfterSeconds = Some(1))
+}
+
+/** Head of a request with records.
+  *
+  * @param stream
+  *   empty if the path names none
+  */
+final private[http] class Inbound private (
+    val stream: String,
+    val format: BodyFormat,
+    val isGzip: Boolean,
+    idempotencyKey: Option[String],
+    request: Request,
+    settings: HttpSettings) {
+
+  /** Value of a header; None if it is missing or repeated. */
+  def header(name: String): Option[String] = Inbound.header(request, name)
+
+  /** The client's address and port. */
+  def remote: String =
+    forwarded.getOrElse(Listener.shown(request.getConnectionMetaData.getRemoteSocketAddress))
+
+  /** JSON for the column `headers`; null if the request has none of the configured headers. */
+  def headersJson: String = {
+    val found = JsonNodeFactory.instance.objectNode()
+    settings.headers.foreach { name =>
+      val values = request.getHeaders.getValuesList(name)
+      if (!values.isEmpty) found.put(name, String.join(", ", values)): Unit
+    }
+    if (found.isEmpty) null else found.toString
+  }
+
+  /** Idempotency key, including the stream: the client's `Idempotency-Key`, else the webhook's delivery id.
+    *
+    * @param record
+    *   the only record of the request; None if there are several
+    */
+  def key(record: Option[Array[Byte]]): Option[String] =
+    idempotencyKey
+      .orElse(delivery.flatMap(_(header, record)).filter(Inbound.isKey))
+      .map(key => s"$stream/$key")
+
+  /** Whether the request has an idempotency key, so the journal may have stored it before. */
+  def mayBeKnown: Boolean = idempotencyKey.isDefined || delivery.isDefined
+
+  private def delivery = settings.admission.flatMap(_.delivery)
+
+  /** The client address reported by the nearest proxy. */
+  private def forwarded: Option[String] =
+    if (!settings.trustForwarded) None
+    else
+      request.getHeaders
+        .getValuesList("X-Forwarded-For")
+        .asScala
+        .lastOption
+        .map(_.split(',').last.trim)
+        .filter(text => text.nonEmpty && text.length <= Inbound.MaxAddress && text.forall(c => c > ' ' && c < 127))
+}
+
+private[http] object Inbound {
+
+  /** @throws Refusal
+    *   before the body is read
+    */
+  def of(stream: String, request: Request, settings: HttpSettings): Inbound = {
+    val format = BodyFormat.of(header(request, "Content-Type")).getOrElse {
+      val subject = if (request.getHeaders.contains("Content-Type")) "Content-Type" else "no Content-Type was sent: it"
+      throw unreadable(s"$subject is one of ${BodyFormat.Accepted.mkString(", ")}, in UTF-8")
+    }
+    val isGzip = header(request, "Content-Encoding").map(_.trim.toLowerCase(Locale.ROOT)) match {
+      case None | Some("identity")       => false
+      case Some("gzip") | Some("x-gzip") => true
+      case _                             => throw unreadable("Content-Encoding is gzip, or none")
+    }
+    val limit = settings.maxRequestBytes
+    if (request.getLength > limit) throw Refusal.tooLarge(s"the body is larger than $limit bytes")
+    new Inbound(stream, format, isGzip, idempotencyKey(request), request, settings)
+  }
+
+  def header(request: Request, name: String): Option[String] = {
+    val values = request.getHeaders.getValuesList(name)
+    Option.when(values.size == 1)(values.get(0))
+  }
+
+  private def idempotencyKey(request: Request): Option[String] =
+    Option.when(request.getHeaders.contains(Key)) {
+      header(request, Key)
+        .filter(isKey)
+        .getOrElse(throw Refusal(400, "bad_key", s"$Key is one header of 1 to $MaxKey printable ASCII characters"))
+    }
+
+  private def isKey(text: String): Boolean =
+    text.nonEmpty && text.length <= MaxKey && text.forall(c => c > ' ' && c < 127)
+
+  private def unreadable(error: String) = Refusal(
+    415,
+    "media_type",
+    error,
+    headers = Seq(HttpHeader.ACCEPT.asString -> BodyFormat.Accepted.mkString(", "), "Accept-Encoding" -> "gzip"))
+
+  private val Key = "Idempotency-Key"
+  private val MaxKey = 255
+  private val MaxAddress = 64
 }

@@ -61,8 +61,6 @@ final private[intake] class EncodedArrival(arrival: Arrival) {
 
   def records: Int = arrival.records
 
-  def receivedAt: Long = arrival.receivedAt
-
   val length: Int = Math.toIntExact(
     8L + 1 + (if (key.isEmpty) 0 else 16) + 16 + stream.length + remote.length + headers.fold(0)(_.length) +
       4L * arrival.ends.length + size)

@@ -3,7 +3,7 @@ package io.epochal.ingest.intake
 import java.net.{InetSocketAddress, SocketAddress}
 import java.util.concurrent.CompletableFuture
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 
 /** Receives records from clients on the driver and passes them to an [[Intake]]. Listens from construction to `close`, which returns
   * when all threads of the listener have ended and the port is free.
@@ -21,6 +21,16 @@ trait Listener extends AutoCloseable {
 }
 
 private[ingest] object Listener {
+
+  /** The name of the format, for errors and logs. */
+  val Format = "epochal-ingest"
+
+  /** The error for an address that cannot be bound. */
+  def unavailable(address: String, error: Throwable): EpochalException = {
+    val cause = Option(error.getCause).getOrElse(error)
+    val reason = Option(cause.getMessage).getOrElse(cause.getClass.getSimpleName)
+    Conditions.PortUnavailable.because(error)("format" -> Format, "address" -> address, "reason" -> reason)
+  }
 
   /** A client's address and port, in the format of the column `remote`. */
   def shown(client: SocketAddress): String = client match {

@@ -1,10 +1,12 @@
 package io.epochal.ingest.intake
 
 import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
 import java.time.{Clock, Duration}
-import java.util.ArrayDeque
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.atomic.LongAdder
+import java.util.{ArrayDeque, LinkedHashMap}
 
 import scala.util.control.NonFatal
 
@@ -12,6 +14,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
+import io.epochal.core.thread.DaemonThreads
 
 /** Limits of an intake.
   *
@@ -60,8 +63,7 @@ final private[epochal] class JournalIntake(
 
   restore()
 
-  private val writer = new Thread(() => run(), "epochal-intake")
-  writer.setDaemon(true)
+  private val writer = new DaemonThreads("epochal-intake").newThread(() => run())
   writer.start()
 
   /** The error, temporary or final, that currently prevents acknowledgements. */
@@ -77,6 +79,13 @@ final private[epochal] class JournalIntake(
     "duplicates" -> duplicates.sum.toString,
     "refusedFull" -> full.sum.toString,
     "refusedFailed" -> refused.sum.toString
+  )
+
+  /** Gauges of the journal for Prometheus: name, description, value. */
+  def gauges: Seq[(String, String, Long)] = Seq(
+    ("epochal_ingest_journal_bytes", "Bytes of the journal.", journal.bytes),
+    ("epochal_ingest_backlog_bytes", "Bytes of the journal that wait to be delivered.", backlogBytes),
+    ("epochal_ingest_journal_rows", "Rows written to the journal, including those of earlier runs.", journal.until)
   )
 
   /** Makes arrivals wait until `resume`. */
@@ -261,5 +270,67 @@ private[ingest] object JournalIntake {
 
     /** Bytes that count against `MaxWaiting`. */
     def bytes: Long = if (fits) encoded.length.toLong else 0L
+  }
+}
+
+/** Digest of an idempotency key: the first 16 bytes of its SHA-256. */
+final private[epochal] case class KeyDigest(high: Long, low: Long)
+
+private[epochal] object KeyDigest {
+  def of(key: String): KeyDigest = {
+    val bytes = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(key.getBytes(UTF_8)))
+    KeyDigest(bytes.getLong(), bytes.getLong())
+  }
+}
+
+/** Idempotency keys that were stored within the window, with their times. Not thread-safe, except `size`.
+  *
+  * Each new journal segment begins with a copy of them, so a key is remembered for the whole window, across restarts and after its
+  * rows were removed.
+  *
+  * @param window
+  *   0: keys are not remembered
+  */
+final private[intake] class LiveKeys(window: Duration) {
+  private val windowMicros = window.toMillis * 1000L
+  private val stored = new LinkedHashMap[KeyDigest, Long]
+
+  @volatile private var count = 0
+
+  def size: Int = count
+
+  /** Whether the key was stored within the window before `now`, in microseconds since 1970. */
+  def knows(key: KeyDigest, now: Long): Boolean = {
+    val at = stored.getOrDefault(key, Long.MinValue)
+    at != Long.MinValue && now - at < windowMicros
+  }
+
+  def add(key: KeyDigest, at: Long): Unit = {
+    stored.remove(key): Unit // Reinserted at the end.
+    stored.put(key, at): Unit
+    count = stored.size
+  }
+
+  /** Removes keys that are older than the window. */
+  def expire(now: Long): Unit = {
+    val oldest = stored.entrySet.iterator
+    var due = true
+    while (due && oldest.hasNext) {
+      due = now - oldest.next().getValue >= windowMicros
+      if (due) oldest.remove()
+    }
+    count = stored.size
+  }
+
+  /** 24 bytes per key: digest and time. */
+  def toBytes: Array[Byte] = {
+    val bytes = ByteBuffer.allocate(24 * stored.size)
+    stored.forEach((key, at) => bytes.putLong(key.high).putLong(key.low).putLong(at): Unit)
+    bytes.array
+  }
+
+  def addAll(bytes: Array[Byte]): Unit = {
+    val all = ByteBuffer.wrap(bytes)
+    while (all.remaining >= 24) add(KeyDigest(all.getLong(), all.getLong()), all.getLong())
   }
 }

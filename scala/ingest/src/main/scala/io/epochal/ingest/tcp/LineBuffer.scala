@@ -2,6 +2,8 @@ package io.epochal.ingest.tcp
 
 import java.util.Arrays
 
+import io.epochal.ingest.intake.Arrival
+
 /** Splits the input of one connection into lines, which end in `\n` or `\r\n`. Not thread-safe.
   *
   * @param maxLine
@@ -99,4 +101,9 @@ private[tcp] object LineBuffer {
   * @param count
   *   number of lines, including those that are not records
   */
-final private[tcp] case class Lines(bytes: Array[Byte], ends: Array[Int], count: Int)
+final private[tcp] case class Lines(bytes: Array[Byte], ends: Array[Int], count: Int) {
+
+  /** The records as an arrival that is received now. */
+  def arrival(remote: String): Arrival =
+    Arrival("", remote, System.currentTimeMillis() * 1000L, null, bytes, ends, None)
+}

@@ -56,7 +56,7 @@ final private[tcp] class TcpConnection(
   }
 
   /** The next arrival to store; None if there are no lines or an arrival is in flight. */
-  def next(now: Long): Option[Arrival] =
+  def next(): Option[Arrival] =
     if (inFlight.nonEmpty || buffer.lines == 0) None
     else {
       val lines = buffer.take()
@@ -64,7 +64,7 @@ final private[tcp] class TcpConnection(
         acknowledged += lines.count.toLong
         None
       } else {
-        val arrival = Arrival("", remote, now, null, lines.bytes, lines.ends, None)
+        val arrival = lines.arrival(remote)
         inFlight = Some(arrival -> lines.count)
         Some(arrival)
       }

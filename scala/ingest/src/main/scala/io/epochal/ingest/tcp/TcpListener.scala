@@ -56,7 +56,7 @@ final private[epochal] case class TcpSettings(
   * @throws io.epochal.core.error.EpochalException
   *   PORT_UNAVAILABLE, by the constructor
   */
-final private[epochal] class TcpListener(format: String, settings: TcpSettings, intake: Intake) extends Listener {
+final private[epochal] class TcpListener(settings: TcpSettings, intake: Intake) extends Listener {
   import TcpListener._
 
   private val token = settings.token.map(_.read().getBytes(UTF_8))
@@ -77,7 +77,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
 
   override val address: InetSocketAddress = server.getLocalAddress.asInstanceOf[InetSocketAddress]
 
-  private val thread = new ListenerThread("epochal-tcp", format)(run())
+  private val thread = new ListenerThread("epochal-tcp")(run())
 
   override def ended: Option[EpochalException] = thread.failure
 
@@ -133,7 +133,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
           running = connections.asScala.exists(_.hasInFlight) && now - closingSince < CloseNanos
         }
       } catch {
-        case NonFatal(e) => log.warn(s"$format on $address: ${e.getMessage}", e)
+        case NonFatal(e) => log.warn(s"${Listener.Format} on $address: ${e.getMessage}", e)
       }
   }
 
@@ -160,14 +160,14 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
           catch {
             case e: IOException =>
               Try(channel.close()): Unit
-              log.warn(s"$format on $address: a connection was lost during accept: ${e.getMessage}")
+              log.warn(s"${Listener.Format} on $address: a connection was lost during accept: ${e.getMessage}")
           }
       }
     } catch {
       case e: IOException =>
         admission.interestOps(0): Unit
         admitsFrom = System.nanoTime() + AdmissionPause
-        if (admits) log.warn(s"$format on $address cannot accept connections for now: ${e.getMessage}")
+        if (admits) log.warn(s"${Listener.Format} on $address cannot accept connections for now: ${e.getMessage}")
         admits = false
     }
 
@@ -210,7 +210,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   private def guarded(connection: TcpConnection)(body: => Unit): Unit =
     try {
       body
-      if (!closing) connection.next(System.currentTimeMillis() * 1000L).foreach(offer(connection, _))
+      if (!closing) connection.next().foreach(offer(connection, _))
       if (connection.proceed(!closing && intake.hasRoom)) end(connection)
     } catch {
       case _: IOException | _: CancelledKeyException => end(connection)
@@ -238,10 +238,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
       case NonFatal(e) =>
         Try(channel.close()): Unit
         Try(selector.close()): Unit
-        throw Conditions.PortUnavailable.because(e)(
-          "format" -> format,
-          "address" -> s"${settings.host}:${settings.port}",
-          "reason" -> Option(e.getMessage).getOrElse(e.getClass.getSimpleName))
+        throw Listener.unavailable(s"${settings.host}:${settings.port}", e)
     }
   }
 }
@@ -260,35 +257,20 @@ private object TcpListener {
   private val AdmissionPause = 1000000000L
 }
 
-/** The single thread of a listener. Runs from construction until `body` returns or fails.
-  *
-  * @param format
-  *   the name of the source in errors
-  */
-final private[tcp] class ListenerThread(name: String, format: String)(body: => Unit) {
-  @volatile private var failed = Option.empty[EpochalException]
-
-  private val thread = new Thread(() => run(), name)
-  thread.setDaemon(true)
-  thread.start()
+/** The single thread of a listener. Runs from construction until `body` returns or fails. */
+final private[tcp] class ListenerThread(name: String)(body: => Unit) extends Thread(name) {
 
   /** The error that ended the thread, if one did. */
-  def failure: Option[EpochalException] = failed
+  @volatile private[tcp] var failure = Option.empty[EpochalException]
 
-  /** Interrupts the thread and waits for its end. */
-  def stop(): Unit = {
-    thread.interrupt()
-    thread.join()
-  }
+  setDaemon(true)
+  start()
 
-  /** Waits for the end of the thread. */
-  def join(): Unit = thread.join()
-
-  private def run(): Unit =
+  override def run(): Unit =
     try body
     catch {
       case e: Throwable =>
-        failed = Some(Conditions.FeedFailed.because(e)("source" -> format, "reason" -> e.toString))
-        TcpListener.log.error(s"$format receives nothing more: $e", e)
+        failure = Some(Conditions.FeedFailed.because(e)("source" -> Listener.Format, "reason" -> e.toString))
+        TcpListener.log.error(s"${Listener.Format} receives nothing more: $e", e)
     }
 }

@@ -19,7 +19,7 @@ import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
   *
   * Not guaranteed: lines that the server had sent and this run had not stored when it died. They cannot be requested again.
   */
-final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, intake: Intake) extends Listener {
+final private[epochal] class TcpReceiver(settings: TcpSettings, intake: Intake) extends Listener {
   import TcpReceiver._
 
   override val address: InetSocketAddress = InetSocketAddress.createUnresolved(settings.host, settings.port)
@@ -31,7 +31,7 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
   @volatile private var socket = Option.empty[Socket]
   @volatile private var connected = false
 
-  private val thread = new ListenerThread("epochal-tcp-receiver", format)(run())
+  private val thread = new ListenerThread("epochal-tcp-receiver")(run())
 
   override def ended: Option[EpochalException] = thread.failure
 
@@ -45,7 +45,8 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
   override def close(): Unit = {
     closing = true
     socket.foreach(open => Try(open.close()))
-    thread.stop()
+    thread.interrupt()
+    thread.join()
   }
 
   private def run(): Unit = {
@@ -58,7 +59,7 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
         case NonFatal(_) if closing  => ()
         case NonFatal(e) =>
           if (connects.sum > before) failures = 0
-          if (failures == 0) log.warn(s"$format has no connection to $remote and retries: $e")
+          if (failures == 0) log.warn(s"${Listener.Format} has no connection to $remote and retries: $e")
           lost.increment()
       }
       connected = false
@@ -111,8 +112,7 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
   private def store(buffer: LineBuffer): Unit = if (buffer.lines > 0) {
     val lines = buffer.take()
     if (lines.ends.nonEmpty) {
-      val arrival =
-        Arrival("", remote, System.currentTimeMillis() * 1000L, null, lines.bytes, lines.ends, None)
+      val arrival = lines.arrival(remote)
       var waitMillis = FirstPause
       while (!isStored(arrival)) {
         Thread.sleep(waitMillis)

@@ -1,18 +1,25 @@
 package io.epochal.ingest.http.auth
 
-import java.nio.charset.StandardCharsets.ISO_8859_1
+import java.nio.charset.StandardCharsets.{ISO_8859_1, US_ASCII}
 import java.security.MessageDigest
+import java.time.{Clock, Duration}
 import java.util.concurrent.TimeUnit.SECONDS
+import java.util.{Base64, HexFormat}
 import javax.crypto.Mac
 import javax.crypto.spec.SecretKeySpec
 
+import scala.annotation.tailrec
+import scala.util.{Try, Using}
+
+import com.fasterxml.jackson.core.JsonToken
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
 import io.epochal.ingest.http.body.Refusal
 import io.epochal.kit.access.Secret
+import io.epochal.kit.json.Json
 
-/** Authorizes requests with records. Refusals do not say which check failed. Thread-safe. */
+/** Authorizes requests with records; by default all. Refusals do not say which check failed. Thread-safe. */
 private[http] trait Admission {
 
   /** Checks the head, before the body is read.
@@ -34,9 +41,6 @@ private[http] trait Admission {
   /** Whether a request without a body can be authenticated. */
   def provesWithoutBody: Boolean = true
 }
-
-/** No credentials are required. */
-private[http] object OpenAdmission extends Admission
 
 /** Basic (RFC 7617) or bearer (RFC 6750) authorization. Compares with every valid credential, each in constant time.
   *
@@ -116,4 +120,102 @@ final private[http] class CurrentSecrets(
 private object CurrentSecrets {
   private val log = LoggerFactory.getLogger("io.epochal.ingest.http.auth.CurrentSecrets")
   private val RefreshNanos = SECONDS.toNanos(5)
+}
+
+/** Signature scheme of a webhook sender: which bytes of a request are signed, and where the signature is. */
+sealed private[http] trait WebhookSignature {
+
+  /** Algorithm name for `javax.crypto.Mac`. */
+  def algorithm: String = "HmacSHA256"
+
+  /** @return
+    *   None: the signature is missing, malformed or outdated
+    */
+  def of(header: String => Option[String]): Option[Signed]
+}
+
+/** Signature of a request.
+  *
+  * @param prefix
+  *   bytes that are signed before the body
+  * @param signatures
+  *   at least one must be valid
+  */
+final private[http] case class Signed(prefix: Array[Byte], signatures: Seq[Array[Byte]])
+
+private[http] object WebhookSignature {
+
+  /** `Stripe-Signature: t=<seconds>,v1=<hex>`, of the time, a dot and the body; `v1` may be repeated. */
+  final case class Stripe(tolerance: Duration, clock: Clock) extends WebhookSignature {
+    override def of(header: String => Option[String]): Option[Signed] =
+      header("Stripe-Signature").flatMap { value =>
+        val parts = value.split(',').toSeq.map(_.trim).take(MaxParts).collect { case s"$name=$text" => name -> text }
+        for {
+          time <- parts.collectFirst { case ("t", text) => text }
+          if isCurrent(time, tolerance, clock)
+          signatures = parts.collect { case ("v1", text) => text }.flatMap(unhex(_))
+          if signatures.nonEmpty
+        } yield Signed(s"$time.".getBytes(US_ASCII), signatures)
+      }
+  }
+
+  /** `X-Slack-Signature: v0=<hex>`, of `v0:`, the time in `X-Slack-Request-Timestamp`, a colon and the body. */
+  final case class Slack(tolerance: Duration, clock: Clock) extends WebhookSignature {
+    override def of(header: String => Option[String]): Option[Signed] =
+      for {
+        time <- header("X-Slack-Request-Timestamp")
+        if isCurrent(time, tolerance, clock)
+        signature <- header("X-Slack-Signature").collect { case s"v0=$text" => text }.flatMap(unhex)
+      } yield Signed(s"v0:$time:".getBytes(US_ASCII), Seq(signature))
+  }
+
+  /** A configurable header with a signature of the body. No timestamp is signed, so an intercepted request can be replayed. */
+  final case class Header(name: String, prefix: String, override val algorithm: String, encoding: String)
+      extends WebhookSignature {
+    override def of(header: String => Option[String]): Option[Signed] =
+      header(name)
+        .filter(_.startsWith(prefix))
+        .map(_.substring(prefix.length))
+        .flatMap(text => if (encoding == Hex) unhex(text) else Try(Base64.getDecoder.decode(text)).toOption)
+        .map(found => Signed(Array.emptyByteArray, Seq(found)))
+  }
+
+  val Hex = "hex"
+  val InBase64 = "base64"
+
+  private def isCurrent(seconds: String, tolerance: Duration, clock: Clock): Boolean =
+    seconds.length <= MaxDigits && seconds.forall(c => c >= '0' && c <= '9') && seconds.toLongOption.exists { time =>
+      math.abs(clock.instant.getEpochSecond - time) <= tolerance.getSeconds
+    }
+
+  private def unhex(text: String): Option[Array[Byte]] = Try(HexFormat.of.parseHex(text)).toOption
+
+  private val MaxParts = 20
+  private val MaxDigits = 12
+}
+
+/** Where a webhook sender puts the delivery id. A redelivery has the same id, so it serves as idempotency key. */
+private[ingest] object DeliveryId {
+
+  /** Finds the id of a request, given its headers and its only record; None instead of the record if it has several. */
+  type Finder = (String => Option[String], Option[Array[Byte]]) => Option[String]
+
+  /** In a header. */
+  def inHeader(name: String): Finder = (header, _) => header(name)
+
+  /** In a top-level field of the record, a JSON object. */
+  def inField(name: String): Finder = (_, record) => record.flatMap(bytes => Try(text(name, bytes)).toOption.flatten)
+
+  private def text(name: String, record: Array[Byte]): Option[String] =
+    Using.resource(Json.factory.createParser(record)) { parser =>
+      @tailrec def value: String = parser.nextFieldName() match {
+        case null   => null
+        case `name` => parser.nextTextValue()
+        case _ =>
+          parser.nextToken(): Unit
+          parser.skipChildren(): Unit
+          value
+      }
+      Option.when(parser.nextToken() == JsonToken.START_OBJECT)(value).filter(_ != null)
+    }
 }

@@ -93,13 +93,15 @@ private[ingest] object AdmissionOptions {
 
   private def signed(values: OptionValues, keys: Seq[Secret]): AdmissionSettings = {
     val tolerance = values(SignatureTolerance)
-    def by(delivery: Option[DeliveryId])(kind: Clock => WebhookSignature) = new AdmissionSettings(
+    def by(delivery: Option[DeliveryId.Finder])(kind: Clock => WebhookSignature) = new AdmissionSettings(
       delivery,
       clock => new SignatureAdmission(kind(clock), new CurrentSecrets(keys, _.getBytes(UTF_8))))
     values(Signature) match {
-      case "github" => by(Some(DeliveryId.Header("X-GitHub-Delivery")))(_ => WebhookSignature.GitHub)
-      case "stripe" => by(Some(DeliveryId.Field("id")))(WebhookSignature.Stripe(tolerance, _))
-      case "slack"  => by(Some(DeliveryId.Field("event_id")))(WebhookSignature.Slack(tolerance, _))
+      case "github" =>
+        val signature = WebhookSignature.Header("X-Hub-Signature-256", "sha256=", "HmacSHA256", WebhookSignature.Hex)
+        by(Some(DeliveryId.inHeader("X-GitHub-Delivery")))(_ => signature)
+      case "stripe" => by(Some(DeliveryId.inField("id")))(WebhookSignature.Stripe(tolerance, _))
+      case "slack"  => by(Some(DeliveryId.inField("event_id")))(WebhookSignature.Slack(tolerance, _))
       case _ =>
         val prefix = values.get(SignaturePrefix).getOrElse("")
         by(None)(_ =>
@@ -137,7 +139,8 @@ private[ingest] object AdmissionOptions {
   * @param delivery
   *   where the sender puts the delivery id; None: it sends none
   */
-final private[ingest] class AdmissionSettings(val delivery: Option[DeliveryId], make: Clock => Admission) {
-  private[http] def open(clock: Clock): Admission = make(clock)
+final private[ingest] class AdmissionSettings(
+    val delivery: Option[DeliveryId.Finder],
+    private[http] val open: Clock => Admission) {
   override def toString: String = s"Admission(${Redaction.Mask})"
 }

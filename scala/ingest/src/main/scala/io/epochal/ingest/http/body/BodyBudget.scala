@@ -20,11 +20,11 @@ final private[http] class BodyBudget(maxBytes: Long) {
 
   /** Reserves memory that is not a buffer's, until the result is closed. `close` is idempotent.
     *
-    * @throws Refused
+    * @throws Refusal
     *   the budget is exhausted
     */
   def charge(bytes: Int): AutoCloseable = {
-    if (!take(bytes.toLong)) throw new Refused(Refusal.busy)
+    if (!take(bytes.toLong)) throw Refusal.busy
     val closed = new AtomicBoolean
     () => if (closed.compareAndSet(false, true)) give(bytes.toLong)
   }
@@ -55,7 +55,7 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
 
   def length: Int = used
 
-  /** @throws Refused
+  /** @throws Refusal
     *   the body exceeds its limit, or the budget is exhausted
     */
   def append(from: ByteBuffer): Unit = {
@@ -67,7 +67,7 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
 
   /** Decompresses a gzip body into this empty buffer, and stops as soon as it exceeds the limit.
     *
-    * @throws Refused
+    * @throws Refusal
     *   the body is not gzip, is truncated, or becomes too large
     */
   def inflate(compressed: BodyBuffer): Unit = {
@@ -83,7 +83,7 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
       }
     catch {
       case e @ (_: ZipException | _: EOFException | _: GzipMembers.TooManyMembers) =>
-        throw new Refused(Refusal.malformed(s"the body cannot be decompressed: ${e.getMessage}", None, None))
+        throw Refusal.malformed(s"the body cannot be decompressed: ${e.getMessage}", None, None)
     }
   }
 
@@ -107,11 +107,11 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
     val size = math.min(limit + 1L, math.max(needed.toLong, array.length * 2L)).toInt max math.min(
       limit + 1,
       BodyBuffer.FirstSize)
-    if (closed || !budget.take(size.toLong - array.length)) throw new Refused(Refusal.busy)
+    if (closed || !budget.take(size.toLong - array.length)) throw Refusal.busy
     array = Arrays.copyOf(array, size)
   }
 
-  private def tooLarge: Refused = new Refused(Refusal.tooLarge(s"the body is larger than $limit bytes"))
+  private def tooLarge: Refusal = Refusal.tooLarge(s"the body is larger than $limit bytes")
 }
 
 private object BodyBuffer {

@@ -1,10 +1,14 @@
 package io.epochal.ingest.http.body
 
+import java.net.URLDecoder
+import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import java.util.Locale
 
+import scala.collection.mutable
 import scala.util.Using
 
 import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
+import com.fasterxml.jackson.databind.node.JsonNodeFactory
 
 import io.epochal.kit.json.{Json => Jackson, JsonScan}
 
@@ -17,7 +21,7 @@ sealed private[http] trait BodyFormat {
     *   of the body, which begins at index 0
     * @param keepMalformed
     *   whether to keep malformed input: single lines of NDJSON; other bodies whole, as one record
-    * @throws Refused
+    * @throws Refusal
     *   the body is malformed, or exceeds a limit
     */
   def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody
@@ -34,7 +38,7 @@ private[http] object BodyFormat {
       val scan = new JsonScan(bytes, begin, length)
       if (!keepMalformed && !scan.text()) {
         val line = (begin until scan.at).count(bytes(_) == '\n')
-        throw new Refused(Refusal.malformed("the text is not UTF-8", Some(line), Some(scan.at)))
+        throw Refusal.malformed("the text is not UTF-8", Some(line), Some(scan.at))
       }
       spans.packed(bytes)
     }
@@ -51,7 +55,7 @@ private[http] object BodyFormat {
           if (!keepMalformed) {
             value(scan, spans.size)
             if (scan.next() >= 0)
-              throw new Refused(Refusal.malformed("a line holds more than one value", Some(spans.size), Some(scan.at)))
+              throw Refusal.malformed("a line holds more than one value", Some(spans.size), Some(scan.at))
           }
           spans.add(begin, until)
         }
@@ -69,7 +73,7 @@ private[http] object BodyFormat {
         if (scan.next() == '[') elements(scan, spans)
         else record(scan, spans)
         if (scan.next() >= 0)
-          throw new Refused(Refusal.malformed("something follows the JSON value", None, Some(scan.at)))
+          throw Refusal.malformed("something follows the JSON value", None, Some(scan.at))
         spans.packed(bytes)
       }
 
@@ -82,7 +86,7 @@ private[http] object BodyFormat {
           case ']' => more = false
           case _ =>
             val problem = "neither a comma nor the end of the array follows"
-            throw new Refused(Refusal.malformed(problem, Some(spans.size - 1), Some(scan.at)))
+            throw Refusal.malformed(problem, Some(spans.size - 1), Some(scan.at))
         }
       }
       scan.at += 1
@@ -95,13 +99,61 @@ private[http] object BodyFormat {
     }
   }
 
-  /** `application/x-www-form-urlencoded`: one record, see [[FormRecord]]. */
+  /** `application/x-www-form-urlencoded`, as some webhooks send it: one record.
+    *
+    * If `payload` is the only field and its value is JSON, that value is the record. Otherwise the record is a JSON object of the
+    * fields in the order of their first appearance; a repeated field is an array of strings, any other a string.
+    */
   case object Form extends BodyFormat {
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody =
       orWhole(bytes, length, limits, keepMalformed) {
-        val record = FormRecord(bytes, length)
+        val fields = mutable.LinkedHashMap.empty[String, Vector[Array[Byte]]]
+        Field.findAllMatchIn(new String(bytes, 0, length, ISO_8859_1)).foreach { field =>
+          val name = new String(decoded(field.group(1), field.start(1)), UTF_8)
+          fields(name) = fields.getOrElse(name, Vector.empty) :+ decoded(field.group(2), field.start(2))
+          if (fields.size > MaxFields || fields(name).size > MaxFields)
+            throw Refusal.tooLarge(s"the form has more than $MaxFields fields", Some(0), Some(field.start))
+        }
+        if (fields.isEmpty) throw Refusal.malformed("the form has no fields", Some(0), Some(0))
+        val payload = fields.get("payload").collect { case Vector(one) if fields.sizeIs == 1 && isJson(one) => one }
+        val record = payload.getOrElse(json(fields))
         RecordSpans.whole(record, record.length, limits)
       }
+
+    private def isJson(bytes: Array[Byte]): Boolean = {
+      val scan = new JsonScan(bytes, 0, bytes.length)
+      try
+        scan.next() >= 0 && {
+          pass(scan)
+          scan.next() < 0
+        }
+      catch { case _: JsonProcessingException => false }
+    }
+
+    private def json(fields: collection.Map[String, Vector[Array[Byte]]]): Array[Byte] = {
+      val record = JsonNodeFactory.instance.objectNode()
+      fields.foreach { case (name, values) =>
+        val texts = values.map(new String(_, UTF_8))
+        if (texts.sizeIs == 1) record.put(name, texts.head)
+        else texts.foldLeft(record.putArray(name))(_.add(_))
+      }
+      record.toString.getBytes(UTF_8)
+    }
+
+    /** Decodes percent encoding and checks that the result is UTF-8. */
+    private def decoded(text: String, from: Int): Array[Byte] = {
+      BrokenEscape.findFirstMatchIn(text).foreach { broken =>
+        throw Refusal.malformed("the percent encoding is wrong", Some(0), Some(from + broken.start))
+      }
+      val found = URLDecoder.decode(text, ISO_8859_1).getBytes(ISO_8859_1)
+      if (!new JsonScan(found, 0, found.length).text())
+        throw Refusal.malformed("a field is not UTF-8", Some(0), Some(from))
+      found
+    }
+
+    private val Field = "(?=[^&])([^&=]*)=?([^&]*)".r
+    private val BrokenEscape = "%(?![0-9a-fA-F]{2})".r
+    private val MaxFields = 1000
   }
 
   /** The accepted content types, for error messages. */
@@ -129,7 +181,7 @@ private[http] object BodyFormat {
     * @throws JsonProcessingException
     *   no valid value follows
     */
-  private[body] def pass(scan: JsonScan): Unit = {
+  private def pass(scan: JsonScan): Unit = {
     val from = scan.at
     if (!scan.value())
       Using.resource(Jackson.factory.createParser(scan.bytes, from, scan.until - from)) { parser =>
@@ -147,8 +199,7 @@ private[http] object BodyFormat {
       case e: JsonProcessingException =>
         val place = Option(e.getLocation).map(_.getByteOffset).filter(_ >= 0).getOrElse(0L)
         val problem = String.valueOf(e.getOriginalMessage).take(MaxProblem)
-        throw new Refused(
-          Refusal.malformed(s"the record is not JSON: $problem", Some(record), Some(from + place.toInt)))
+        throw Refusal.malformed(s"the record is not JSON: $problem", Some(record), Some(from + place.toInt))
     }
   }
 
@@ -174,12 +225,77 @@ private[http] object BodyFormat {
       split: => SplitBody): SplitBody =
     try split
     catch {
-      case refused: Refused if keepMalformed && refused.refusal.reason == Refusal.Malformed =>
-        RecordSpans.whole(bytes, length, limits)
+      case Refusal(_, Refusal.Malformed, _, _, _, _, _) if keepMalformed => RecordSpans.whole(bytes, length, limits)
     }
 
   private val MaxProblem = 300
 
   final private class NoValue(parser: JsonParser)
       extends JsonProcessingException("there is no value", parser.currentLocation)
+}
+
+/** Records of a body, back to back.
+  *
+  * @param ends
+  *   record i ends before `ends(i)`
+  */
+final private[http] case class SplitBody(bytes: Array[Byte], ends: Array[Int]) {
+  def records: Int = ends.length
+}
+
+/** Limits on the records of a request. */
+final private[http] case class RecordLimits(maxRecordBytes: Int, maxRecords: Int)
+
+/** Collects the bounds of the records of a body, in order. */
+final private[body] class RecordSpans(limits: RecordLimits) {
+  private var starts = new Array[Int](RecordSpans.FirstSize)
+  private var ends = new Array[Int](RecordSpans.FirstSize)
+  private var count = 0
+  private var bytesOfAll = 0
+
+  def size: Int = count
+
+  /** @throws Refusal
+    *   the record is too large, or there are too many
+    */
+  def add(from: Int, until: Int): Unit = {
+    def refused(error: String) = Refusal.tooLarge(error, Some(count), Some(from))
+    if (until - from > limits.maxRecordBytes) throw refused(s"a record is larger than ${limits.maxRecordBytes} bytes")
+    if (count == limits.maxRecords) throw refused(s"the request has more than ${limits.maxRecords} records")
+    if (count == starts.length) {
+      starts = java.util.Arrays.copyOf(starts, count * 2)
+      ends = java.util.Arrays.copyOf(ends, count * 2)
+    }
+    starts(count) = from
+    ends(count) = until
+    count += 1
+    bytesOfAll += until - from
+  }
+
+  /** Copies the records without the bytes between them. */
+  def packed(bytes: Array[Byte]): SplitBody = {
+    val packed = new Array[Byte](bytesOfAll)
+    val packedEnds = new Array[Int](count)
+    var at = 0
+    var i = 0
+    while (i < count) {
+      val length = ends(i) - starts(i)
+      System.arraycopy(bytes, starts(i), packed, at, length)
+      at += length
+      packedEnds(i) = at
+      i += 1
+    }
+    SplitBody(packed, packedEnds)
+  }
+}
+
+private[body] object RecordSpans {
+  private val FirstSize = 128
+
+  /** All bytes as one record. */
+  def whole(bytes: Array[Byte], length: Int, limits: RecordLimits): SplitBody = {
+    val spans = new RecordSpans(limits)
+    spans.add(0, length)
+    spans.packed(bytes)
+  }
 }

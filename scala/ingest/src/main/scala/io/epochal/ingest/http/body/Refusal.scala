@@ -1,15 +1,12 @@
 package io.epochal.ingest.http.body
 
-import java.io.ByteArrayOutputStream
+import java.nio.charset.StandardCharsets.UTF_8
 
-import scala.util.Using
 import scala.util.control.NoStackTrace
 
-import com.fasterxml.jackson.core.JsonGenerator
+import com.fasterxml.jackson.databind.node.JsonNodeFactory
 
-import io.epochal.kit.json.Json
-
-/** The error response of a refused request. No record of the request is stored.
+/** The error response of a refused request, thrown to refuse it. No record of the request is stored.
   *
   * @param status
   *   HTTP status
@@ -33,13 +30,16 @@ final private[ingest] case class Refusal(
     record: Option[Int] = None,
     position: Option[Int] = None,
     retryAfterSeconds: Option[Int] = None,
-    headers: Seq[(String, String)] = Nil) {
+    headers: Seq[(String, String)] = Nil)
+    extends Exception(error)
+    with NoStackTrace {
 
   /** Body of the response. */
-  def json: Array[Byte] = JsonObject.of { out =>
-    out.writeStringField("error", error)
-    record.foreach(out.writeNumberField("record", _))
-    position.foreach(out.writeNumberField("position", _))
+  def json: Array[Byte] = {
+    val fields = JsonNodeFactory.instance.objectNode().put("error", error)
+    record.foreach(fields.put("record", _))
+    position.foreach(fields.put("position", _))
+    fields.toString.getBytes(UTF_8)
   }
 }
 
@@ -56,21 +56,4 @@ private[ingest] object Refusal {
 
   /** The memory for bodies is exhausted. */
   def busy: Refusal = Refusal(503, "busy", "too many requests at once", retryAfterSeconds = Some(1))
-}
-
-/** Thrown to refuse a request. */
-final private[http] class Refused(val refusal: Refusal) extends Exception(refusal.error) with NoStackTrace
-
-private[http] object JsonObject {
-
-  /** UTF-8 text of an object; `members` writes its members. */
-  def of(members: JsonGenerator => Unit): Array[Byte] = {
-    val bytes = new ByteArrayOutputStream
-    Using.resource(Json.factory.createGenerator(bytes)) { out =>
-      out.writeStartObject()
-      members(out)
-      out.writeEndObject()
-    }
-    bytes.toByteArray
-  }
 }

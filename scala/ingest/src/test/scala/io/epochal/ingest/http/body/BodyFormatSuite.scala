@@ -27,7 +27,7 @@ final class BodyFormatSuite extends AnyFunSuite {
   private def split(format: BodyFormat, body: String): Seq[String] = split(format, body.getBytes(UTF_8))
 
   private def refused(format: BodyFormat, body: Array[Byte], limits: RecordLimits = limits): Refusal =
-    intercept[Refused](split(format, body, limits = limits)).refusal
+    intercept[Refusal](split(format, body, limits = limits))
 
   private def refused(format: BodyFormat, body: String): Refusal = refused(format, body.getBytes(UTF_8))
 
@@ -131,7 +131,7 @@ final class BodyFormatSuite extends AnyFunSuite {
       BodyFormat.Json -> "[123,12345]").foreach { case (format, body) =>
       val refusal = refused(format, body.getBytes(UTF_8), small)
       assert(refusal.status == 413 && refusal.record.contains(1) && refusal.position.contains(5), s"$format: $refusal")
-      intercept[Refused](split(format, body.getBytes(UTF_8), keep = true, small))
+      intercept[Refusal](split(format, body.getBytes(UTF_8), keep = true, small))
     }
     assert(at(refused(BodyFormat.Json, "[1,2,3]".getBytes(UTF_8), small)) == ((413, Some(2), Some(5))))
   }
