@@ -16,15 +16,13 @@ private[epochal] trait PageScan {
   /** Scans a body.
     *
     * @param skip
-    *   number of records to skip at the front
-    * @param take
-    *   maximum number of records after these; all are counted
+    *   number of records at the front that are counted and not selected
     * @throws EpochalException
     *   RECORDS_NOT_FOUND
     * @throws com.fasterxml.jackson.core.JsonProcessingException
     *   if the body is not in its format
     */
-  def read(body: Body, skip: Long = 0, take: Long = Long.MaxValue): ScannedPage
+  def read(body: Body, skip: Long = 0): ScannedPage
 
   /** The selected records of the scanned body. A block is valid until the next one is taken, or the body is reused. */
   def blocks(scanned: ScannedPage, body: Body): Iterator[RecordBlock]
@@ -104,7 +102,7 @@ final private[epochal] case class RecordBlock(records: Int, bytes: Array[Byte], 
 final private[record] class LineScan(format: RecordFormat.OfLines, place: String) extends PageScan {
 
   /** Each piece of the body has a span, possibly without records. */
-  override def read(body: Body, skip: Long, take: Long): ScannedPage =
+  override def read(body: Body, skip: Long): ScannedPage =
     if (body.absent) ScannedPage.nothing
     else {
       val beginning = body.piece
@@ -118,8 +116,7 @@ final private[record] class LineScan(format: RecordFormat.OfLines, place: String
           var span = RecordSpan(0, 0, piece.length)
           while (lines.next()) {
             lines.pass()
-            if (records - skip == take) span = span.copy(until = lines.start)
-            else if (records >= skip && records - skip < take)
+            if (records >= skip)
               span = span.copy(span.records + 1, if (span.records == 0) lines.start else span.from)
             records += 1
           }
@@ -147,12 +144,12 @@ final private[record] class ArrayScan(
   private val around = FieldNode.of(pointers)
   private val inRecord = key.map(pointer => FieldNode.of(Seq(pointer)))
 
-  override def read(body: Body, skip: Long, take: Long): ScannedPage =
+  override def read(body: Body, skip: Long): ScannedPage =
     if (body.absent) ScannedPage.nothing
     else {
       val piece = body.piece
       if (!body.isUtf8) throw new BodyProblem("it is not in UTF-8")
-      try body.file.fold(inMemory(piece, skip, take))(inFile(_, skip, take))
+      try body.file.fold(inMemory(piece, skip))(inFile(_, skip))
       catch {
         case missing: EpochalException =>
           new FieldPass(around, body.file.getOrElse(piece).parser(0)).all(): Unit // Throws if the body is truncated.
@@ -163,33 +160,24 @@ final private[record] class ArrayScan(
   override def blocks(scanned: ScannedPage, body: Body): Iterator[RecordBlock] =
     ArraySpans.blocks(body.file.getOrElse(body.piece), scanned.spans)
 
-  private def inFile(file: BodyFile, skip: Long, take: Long): ScannedPage = {
+  private def inFile(file: BodyFile, skip: Long): ScannedPage = {
     val array = new TokenRecords(file, format, place, nullIsEmpty)
-    val found = ArraySpans.of(array, file.partBytes, skip, take)
+    val found = ArraySpans.of(array, file.partBytes, skip)
     page(array, found, file).copy(spans = found.spans)
   }
 
   /** The spans keep the white space inside the brackets. */
-  private def inMemory(piece: Piece, skip: Long, take: Long): ScannedPage = {
+  private def inMemory(piece: Piece, skip: Long): ScannedPage = {
     val array = new JsonRecords(piece, format, place, nullIsEmpty)
-    val found = ArraySpans.of(array, Int.MaxValue, skip, take)
-    val page = this.page(array, found, piece)
-    page.copy(spans = found.spans.map { span =>
-      val from = if (skip == 0) array.begin else span.from
-      span.copy(from = from, until = found.rest.fold(array.end)(comma(piece, _)))
+    val found = ArraySpans.of(array, Int.MaxValue, skip)
+    page(array, found, piece).copy(spans = found.spans.map { span =>
+      span.copy(from = if (skip == 0) array.begin else span.from, until = array.end)
     })
   }
 
   private def page(array: ArrayRecords, found: ArraySpans, body: ByteSource): ScannedPage = {
     val fields = array.around(new FieldPass(around, _).all())
     fields.copy(records = found.count, keys = found.ends.flatMap { case (first, last) => keys(body, first, last) })
-  }
-
-  /** The comma before a record. */
-  private def comma(piece: Piece, record: Int): Int = {
-    var at = record - 1
-    while (piece.bytes(at) != ',') at -= 1
-    at
   }
 
   private def keys(body: ByteSource, first: Int, last: Int): Option[(Option[String], Option[String])] =

@@ -1,5 +1,7 @@
 package io.epochal.kit.record
 
+import org.apache.spark.sql.types.{StringType, StructField}
+
 /** The format of records in a body. Arguments named `place` say in errors where the body came from. */
 sealed abstract class RecordFormat(val name: String) extends Serializable {
 
@@ -71,7 +73,7 @@ object RecordFormat {
 
     override private[record] def read(file: BodyFile, place: String): Records = {
       val array = new TokenRecords(file, this, place)
-      val spans = ArraySpans.of(array, file.partBytes, 0, Long.MaxValue).spans
+      val spans = ArraySpans.of(array, file.partBytes, 0).spans
       array.finish()
       val pieces = ArraySpans.blocks(file, spans).map(block => new Piece(block.bytes, block.until))
       new PiecedRecords(pieces, ofBlocks.read(_, place))
@@ -196,4 +198,58 @@ private object LinePieces {
 
   /** The maximum size of a line. With a quote that is never closed, memory would take the rest of the response. */
   private val MaxBytes = 128 << 20
+}
+
+/** The handling of records that do not fit the schema. */
+sealed trait RecordMode extends Serializable
+
+object RecordMode {
+
+  /** The query fails. */
+  case object FailFast extends RecordMode
+
+  /** The record becomes no row, and is counted. */
+  case object DropMalformed extends RecordMode
+
+  /** The record becomes a row with the values that fit, and with the whole record, unchanged, in a column.
+    *
+    * @param column
+    *   the column's name
+    */
+  final case class Permissive(column: String) extends RecordMode
+}
+
+/** The rules by which records become rows.
+  *
+  * @param unknown
+  *   the column for fields without a column
+  * @param origin
+  *   columns for a record's origin
+  * @param maxBytes
+  *   the largest record; a larger one does not fit
+  */
+final case class RecordRules(
+    format: RecordFormat,
+    mode: RecordMode = RecordMode.FailFast,
+    unknown: Option[String] = None,
+    origin: Seq[StructField] = Nil,
+    maxBytes: Option[Long] = None
+) {
+
+  /** The column for a record that does not fit. */
+  def corrupt: Option[String] = mode match {
+    case RecordMode.Permissive(column) => Some(column)
+    case _                             => None
+  }
+
+  /** The columns that are not fields of a record, in the order in which they follow the fields. */
+  def apart: Seq[StructField] = (corrupt ++ unknown).map(StructField(_, StringType)).toSeq ++ origin
+
+  /** Whether unused columns can be pruned without changing which records become rows or the values of the other columns. */
+  def prunable: Boolean = mode == RecordMode.FailFast && unknown.isEmpty && !byPosition
+
+  private def byPosition: Boolean = format match {
+    case csv: RecordFormat.Csv => !csv.header
+    case _                     => false
+  }
 }

@@ -201,3 +201,62 @@ final private[epochal] class RecordColumns(
     ofTask.getOrElse(field, if (origin == null) null else origin.value(field))
   }
 }
+
+/** The records that one task reads, page after page. Used by the task's own thread only. */
+private[epochal] trait Pages extends AutoCloseable {
+
+  /** The records of the page. */
+  def records: Records
+
+  /** The page's origin; None: it is unknown, or no column holds it. */
+  def origin: Option[RecordOrigin]
+
+  /** The number of the current record. */
+  def index: Long
+
+  /** The number of pages read. */
+  def count: Long
+
+  /** Moves to the next record, if there is one. */
+  def next(): Boolean
+
+  /** Whether the page was invalid and has been replaced: the new one is at the same record. */
+  def replaced(): Boolean = false
+}
+
+/** Pages that a [[PageScan]] has read before, and so verified. */
+abstract private[epochal] class ScannedPages extends Pages {
+  private var current: Records = NoRecords
+  private var first = 0L
+  private var wanted = 0
+  private var passed = 0
+  private var opened = 0L
+
+  /** Opens the next page; false after the last. */
+  protected def nextPage(): Boolean
+
+  /** Positions before `take` records of a page, after its first `skip`; `index` is the number of the first of them. */
+  final protected def open(page: Records, index: Long, skip: Int, take: Int): Unit = {
+    current = page
+    first = index
+    wanted = take
+    passed = 0
+    opened += 1
+    val _ = page.skip(skip.toLong)
+  }
+
+  final override def records: Records = current
+
+  final override def index: Long = first + passed - 1
+
+  final override def count: Long = opened
+
+  @scala.annotation.tailrec
+  final override def next(): Boolean =
+    if (passed < wanted) {
+      if (!current.next()) throw new IllegalStateException(s"a page of $wanted records has $passed")
+      passed += 1
+      true
+    } else if (nextPage()) next()
+    else false
+}

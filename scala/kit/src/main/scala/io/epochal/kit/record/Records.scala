@@ -1,7 +1,10 @@
 package io.epochal.kit.record
 
+import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
+import io.epochal.kit.json.Json
 import io.epochal.kit.spark.Examined
 
 /** Iterates over the records of a body, or of a part of one. Each record is taken by one of `row`, `pass` and `examine`;
@@ -96,61 +99,232 @@ final private[record] class PiecedRecords(pieces: Iterator[Piece], open: Piece =
   }
 }
 
-/** The records that one task reads, page after page. Used by the task's own thread only. */
-private[epochal] trait Pages extends AutoCloseable {
+/** The records of a JSON array, with their positions. */
+abstract private[epochal] class ArrayRecords extends Records {
 
-  /** The records of the page. */
-  def records: Records
+  /** The byte after the opening bracket. */
+  def begin: Int
 
-  /** The page's origin; None: it is unknown, or no column holds it. */
-  def origin: Option[RecordOrigin]
+  /** The first byte of the record. */
+  def start: Int
 
-  /** The number of the current record. */
-  def index: Long
+  /** The byte of the closing bracket, once `next()` has returned false. */
+  def end: Int
 
-  /** The number of pages read. */
-  def count: Long
-
-  /** Moves to the next record, if there is one. */
-  def next(): Boolean
-
-  /** Whether the page was invalid and has been replaced: the new one is at the same record. */
-  def replaced(): Boolean = false
+  /** Reads the JSON around the array, with the array empty, once `next()` has returned false. */
+  def around[A](read: JsonParser => A): A
 }
 
-/** Pages that a [[PageScan]] has read before, and so verified. */
-abstract private[epochal] class ScannedPages extends Pages {
-  private var current: Records = NoRecords
-  private var first = 0L
-  private var wanted = 0
-  private var passed = 0
-  private var opened = 0L
+/** The position of consecutive records in a body.
+  *
+  * @param records
+  *   their number
+  * @param from
+  *   the first byte of the first record, or of white space before it
+  * @param until
+  *   the byte after the last record, or after white space behind it
+  */
+final private[epochal] case class RecordSpan(records: Int, from: Int, until: Int)
 
-  /** Opens the next page; false after the last. */
-  protected def nextPage(): Boolean
+/** The positions of an array's records.
+  *
+  * @param count
+  *   the number of records, including those in no span
+  * @param ends
+  *   where the first record begins, and the last; None: there are no records
+  */
+final private[record] case class ArraySpans(spans: Vector[RecordSpan], count: Int, ends: Option[(Int, Int)])
 
-  /** Positions before `take` records of a page, after its first `skip`; `index` is the number of the first of them. */
-  final protected def open(page: Records, index: Long, skip: Int, take: Int): Unit = {
-    current = page
-    first = index
-    wanted = take
-    passed = 0
-    opened += 1
-    val _ = page.skip(skip.toLong)
+private[record] object ArraySpans {
+
+  /** Skips all records of an array.
+    *
+    * @param spanBytes
+    *   a span ends with the record that makes it at least this large
+    * @param skip
+    *   number of records at the front that are in no span
+    */
+  def of(records: ArrayRecords, spanBytes: Int, skip: Long): ArraySpans = {
+    val spans = Vector.newBuilder[RecordSpan]
+    var count = 0
+    var first = -1
+    var last = -1
+    var inSpan = 0
+    var from = 0
+    var until = 0
+    while (records.next()) {
+      records.pass()
+      last = records.start
+      if (count == 0) first = last
+      if (count >= skip) {
+        if (inSpan == 0) from = last
+        until = last + records.size
+        inSpan += 1
+        if (until - from >= spanBytes) {
+          spans += RecordSpan(inSpan, from, until)
+          inSpan = 0
+        }
+      }
+      count += 1
+    }
+    if (inSpan > 0) spans += RecordSpan(inSpan, from, until)
+    ArraySpans(spans.result(), count, Option.when(count > 0)((first, last)))
   }
 
-  final override def records: Records = current
+  /** Each span as a separate array. If brackets surround it, the bytes are the body's; otherwise a copy that is valid until the
+    * next one is taken.
+    */
+  def blocks(body: ByteSource, spans: Seq[RecordSpan]): Iterator[RecordBlock] = {
+    var array = Array.emptyByteArray
+    spans.iterator.map { span =>
+      body match {
+        case piece: Piece if piece.bytes(span.from - 1) == '[' && piece.bytes(span.until) == ']' =>
+          RecordBlock(span.records, piece.bytes, span.from - 1, span.until + 1)
+        case _ =>
+          val length = span.until - span.from + 2
+          if (array.length < length) array = new Array[Byte](length)
+          array(0) = '['
+          body.read(span.from, array, 1, length - 2)
+          array(length - 1) = ']'
+          RecordBlock(span.records, array, 0, length)
+      }
+    }
+  }
+}
 
-  final override def index: Long = first + passed - 1
+/** Iterates over the records of an array, parsed by Jackson.
+  *
+  * @param format
+  *   the position of the array, and whether it may be missing
+  * @param nullIsEmpty
+  *   whether null in its place is an empty array
+  * @throws EpochalException
+  *   RECORDS_NOT_FOUND, if there is no array
+  * @throws com.fasterxml.jackson.core.JsonProcessingException
+  *   from any step, if the bytes are not JSON
+  */
+final private[epochal] class TokenRecords(
+    body: ByteSource,
+    format: RecordFormat.Json,
+    place: String,
+    nullIsEmpty: Boolean = false
+) extends ArrayRecords {
 
-  final override def count: Long = opened
+  private val parser = body.parser(0)
+  private var ended = false
+  private var first = 0
+  private var behind = 0
+  descend(TokenRecords.segments(format.pointer))
+  private val array = parser.getParsingContext
+
+  /** Whether the array is missing. */
+  val absent: Boolean = ended
+
+  override val begin: Int = if (absent) 0 else offset()
+
+  override def start: Int = first
+
+  override def end: Int = behind
+
+  override def next(): Boolean = {
+    if (!ended) {
+      ended = parser.nextToken() == JsonToken.END_ARRAY
+      if (ended) behind = offset() - 1 else first = parser.currentTokenLocation().getByteOffset.toInt
+    }
+    !ended
+  }
+
+  override def pass(): Unit = {
+    val _ = parser.skipChildren()
+  }
+
+  override def row(columns: RecordColumns): InternalRow =
+    if (parser.currentToken == JsonToken.START_OBJECT) columns.json.row(parser) else throw new NoObjectException
+
+  override def examine(columns: RecordColumns): Examined = columns.json.examine(bytes)
+
+  override def bytes: Array[Byte] = body.slice(first, recordEnd())
+
+  override def size: Int = recordEnd() - first
+
+  override def finish(): Unit = while (parser.nextToken() != null) {}
+
+  override def around[A](read: JsonParser => A): A = {
+    finish()
+    read(body.parserWithout(begin, end))
+  }
+
+  private def recordEnd(): Int = {
+    while (parser.getParsingContext ne array) parser.nextToken()
+    parser.finishToken()
+    offset()
+  }
+
+  private def offset(): Int = parser.currentLocation().getByteOffset.toInt
 
   @scala.annotation.tailrec
-  final override def next(): Boolean =
-    if (passed < wanted) {
-      if (!current.next()) throw new IllegalStateException(s"a page of $wanted records has $passed")
+  private def descend(segments: List[String], at: String = "", inArray: Boolean = false): Unit = {
+    val token = parser.nextToken()
+    segments match {
+      case Nil if token == JsonToken.START_ARRAY => ()
+      case name :: rest if token == JsonToken.START_OBJECT =>
+        val before = namesBefore(name)
+        if (parser.currentToken == JsonToken.FIELD_NAME) descend(rest, s"$at/$name", inArray)
+        else leaveOut(format.mayMiss && !inArray, at, fields(before))
+      case index :: rest if token == JsonToken.START_ARRAY && index.forall(_.isDigit) =>
+        val n = index.toLong
+        val found = skip(n)
+        if (found < n) throw notFound(at, s"an array with ${Plural.of(found, "element")}")
+        descend(rest, s"$at/$index", inArray = true)
+      case _ if token == null => throw new JsonParseException(parser, "the body is empty")
+      case _ if token == JsonToken.VALUE_NULL =>
+        leaveOut(format.mayMiss && !inArray || nullIsEmpty && segments.isEmpty, at, Json.describe(token))
+      case _ if token == JsonToken.START_OBJECT => throw notFound(at, fields(namesBefore("", TokenRecords.NamesShown)))
+      case _                                    => throw notFound(at, Json.describe(token))
+    }
+  }
+
+  /** Reads a body without the array to its end: a truncated body is a different error. */
+  private def leaveOut(allowed: Boolean, at: String, found: String): Unit =
+    if (allowed) {
+      ended = true
+      finish()
+    } else throw notFound(at, found)
+
+  /** Stops at the name, whose value is the next token, or at the end of the object.
+    *
+    * @return
+    *   the first names before it
+    */
+  private def namesBefore(name: String, most: Int = Int.MaxValue): Seq[String] = {
+    var seen = Vector.empty[String]
+    var passed = 0
+    while (passed < most && parser.nextToken() == JsonToken.FIELD_NAME && parser.currentName != name) {
+      if (passed < TokenRecords.NamesShown) seen = seen :+ parser.currentName
       passed += 1
-      true
-    } else if (nextPage()) next()
-    else false
+      parser.nextToken()
+      parser.skipChildren()
+    }
+    seen
+  }
+
+  private def fields(names: Seq[String]): String =
+    if (names.isEmpty) "an empty object" else s"an object with ${names.mkString(", ")}"
+
+  private def notFound(at: String, what: String): EpochalException = {
+    val found = s"${if (at.isEmpty) "the response" else s"'$at'"} is $what"
+    Conditions.RecordsNotFound("url" -> place, "pointer" -> format.pointer, "found" -> found)
+  }
 }
+
+private[record] object TokenRecords {
+  private val NamesShown = 12
+
+  /** RFC 6901: segments between slashes, where ~1 is a slash and ~0 a tilde. */
+  def segments(pointer: String): List[String] =
+    if (pointer.isEmpty) Nil
+    else pointer.substring(1).split("/", -1).toList.map(_.replace("~1", "/").replace("~0", "~"))
+}
+
+/** A record that is not an object. */
+final private[record] class NoObjectException extends RuntimeException(null, null, false, false)

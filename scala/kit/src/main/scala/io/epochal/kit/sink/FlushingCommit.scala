@@ -9,18 +9,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.ledger.{
-  Boundary,
-  EpochAttempt,
-  EpochDecision,
-  LedgerRow,
-  Position,
-  Progress,
-  ProgressCommit,
-  ProgressStart,
-  StartDecision,
-  TriggerMode
-}
+import io.epochal.core.ledger._
 import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.spark.{EndlessQuery, QueryStop}

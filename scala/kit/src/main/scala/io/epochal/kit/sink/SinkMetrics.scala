@@ -5,10 +5,9 @@ import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.ledger.EpochAttempt
-import io.epochal.kit.metric.LogPace
 import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.transport.Shipment
-import io.epochal.kit.spark.QueryMetrics
+import io.epochal.kit.spark.{LogPace, QueryMetrics}
 
 /** The sink's part of every query progress (`sink.metrics`): the last epoch, and counts since the query started. */
 final private[epochal] class SinkMetrics(format: String) {

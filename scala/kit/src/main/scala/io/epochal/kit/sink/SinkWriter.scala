@@ -8,9 +8,9 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.kit.metric.SumMetric
 import io.epochal.kit.sink.row.{BadRows, BadValue, RowFormat, TaskBadRows}
 import io.epochal.kit.sink.transport.{TaskAttempt, TaskReport, Transport}
+import io.epochal.kit.spark.SumMetric
 import io.epochal.kit.spark.memory.BinaryRow
 
 /** Serialized to the tasks.

@@ -1,20 +1,17 @@
 package io.epochal.kit.sink
 
+import java.io.FileNotFoundException
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.UUID
 
+import scala.util.Using
 import scala.util.control.NonFatal
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.connector.metric.CustomMetric
+import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
-import org.apache.spark.sql.connector.write.{
-  BatchWrite,
-  DataWriterFactory,
-  PhysicalWriteInfo,
-  Write,
-  WriteBuilder,
-  WriterCommitMessage
-}
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
@@ -245,4 +242,32 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
       } finally sink.ended()
 
   override def toString: String = sink.description
+}
+
+/** Reads the offsets of an epoch from Spark's checkpoint (K3).
+  *
+  * `offsets/<epoch>` holds a version, a line of settings and watermarks, and a line for each source. Only the sources' lines
+  * determine the epoch's rows, so only they count. Version 2 names the sources, in any order.
+  */
+object CheckpointOffsets {
+
+  /** 32 hexadecimal digits of SHA-256; None if the file does not exist or has an unknown format.
+    *
+    * @throws IOException
+    *   if the file may exist and cannot be read: the epoch must not be recorded as one without offsets
+    */
+  def hash(checkpoint: String, epoch: Long, hadoop: Configuration): Option[String] =
+    try hash(read(new Path(new Path(checkpoint, "offsets"), epoch.toString), hadoop))
+    catch { case _: FileNotFoundException => None }
+
+  private[epochal] def hash(text: String): Option[String] = text.split('\n').toList match {
+    case "v1" :: _ :: sources => Some(digest("v1" :: sources))
+    case "v2" :: _ :: sources => Some(digest("v2" :: sources.sorted))
+    case _                    => None
+  }
+
+  private def read(file: Path, hadoop: Configuration): String =
+    Using.resource(file.getFileSystem(hadoop).open(file))(in => new String(in.readAllBytes(), UTF_8))
+
+  private def digest(lines: Seq[String]): String = Sha256.hex(lines.mkString("\n"), 16)
 }

@@ -1,5 +1,7 @@
 package io.epochal.kit.source
 
+import java.time.Duration
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
@@ -163,4 +165,47 @@ trait EndlessReader extends AutoCloseable {
 
   /** The position after the row of `get`, or the partition's start: exclusive, as every offset. */
   def offset: PartitionOffset
+}
+
+/** The limits of a poll: its duration, and the bytes of records. The page that exceeds a limit is received completely. */
+final case class PollBounds(time: Duration, bytes: Long)
+
+/** The remaining limits of one poll (S13). Threads may share it.
+  *
+  * @param nanos
+  *   a clock
+  */
+final class PollBudget(bounds: PollBounds, nanos: () => Long = () => System.nanoTime()) {
+  private var begun = nanos()
+  private var left = bounds.bytes
+
+  /** Begins a poll. */
+  def begin(): Unit = synchronized {
+    begun = nanos()
+    left = bounds.bytes
+  }
+
+  def spend(bytes: Long): Unit = synchronized(left -= bytes)
+
+  def spent: Boolean = synchronized {
+    left <= 0 || Duration.ofNanos(nanos() - begun).compareTo(bounds.time) >= 0
+  }
+}
+
+/** The budgets of one stream.
+  *
+  * @param poll
+  *   of the poll that Spark waits for
+  * @param ahead
+  *   of the receive while a batch runs
+  */
+final class PollBudgets(bounds: PollBounds, nanos: () => Long = () => System.nanoTime()) {
+  val poll = new PollBudget(bounds, nanos)
+  val ahead = new PollBudget(bounds, nanos)
+}
+
+object PollBudgets {
+
+  /** For a stream whose polls only look for the end. */
+  val Unbounded = new PollBudgets(PollBounds(Duration.ofSeconds(Long.MaxValue), Long.MaxValue))
 }

@@ -3,6 +3,7 @@ package io.epochal.kit.source
 import java.time.{Clock, Duration, Instant}
 import java.util
 import java.util.Optional
+import java.util.concurrent.{ScheduledThreadPoolExecutor, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
@@ -12,8 +13,163 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.limit.{Admission, Backlog, ReadLimit}
-import io.epochal.kit.metric.LogPace
-import io.epochal.kit.spark.QueryStop
+import io.epochal.core.thread.DaemonThreads
+import io.epochal.kit.spark.{LogPace, QueryMetrics, QueryStop, RunningQuery}
+
+/** A position as Spark handles it: compared, logged and returned as its JSON. */
+final case class SourceOffset[P](position: P, override val json: String) extends Offset
+
+/** The part of a stream that all modes share: offsets with their event time, readers, gauges, lag and release.
+  *
+  * A query that stops interrupts a wait for the origin or the checkpoint: see [[QueryStop]].
+  *
+  * @param eventTime
+  *   None: the user set no event time column
+  */
+abstract class CheckpointedStream[P] private[source] (
+    source: Source[P],
+    initial: InitialOffset,
+    clock: Clock,
+    eventTime: Option[EventTime])
+    extends SparkDataStream {
+
+  final private[source] val lag = new StreamLag(source.supply, clock)
+  private var gauged = false
+  private lazy val first = deserializeOffset(initial.orElse(source.toJson(source.first)))
+
+  /** Spark calls it at the first start, and again when batch 0 is replayed. */
+  final override def initialOffset(): Offset = QueryStop.guard(first)
+
+  final override def deserializeOffset(json: String): SourceOffset[P] = {
+    val position = source.fromJson(json).fold(throw _, identity)
+    val own = source.toJson(position)
+    SourceOffset(position, eventTime.fold(own)(_ => EventTime.write(own, EventTime.read(json))))
+  }
+
+  /** Spark may call it twice for a position, and while the batch that ends there can still be replayed. */
+  override def commit(end: Offset): Unit = QueryStop.guard(source.supply.release(position(end)))
+
+  override def stop(): Unit =
+    try eventTime.foreach(_.close())
+    finally source.supply.close()
+
+  final override def toString: String = source.name
+
+  /** The offset of a position, with the event time delivered so far. */
+  final protected def offset(position: P): SourceOffset[P] = {
+    val json = source.toJson(position)
+    SourceOffset(position, eventTime.fold(json)(_.mark(json)))
+  }
+
+  /** The position of an offset: one of this stream, or, after a restart, one from Spark's log. */
+  final protected def position(offset: Offset): P = offset match {
+    case ours: SourceOffset[P @unchecked] => ours.position
+    case logged                           => deserializeOffset(logged.json).position
+  }
+
+  /** The position of a logged offset, whose event time counts. */
+  final protected def reached(offset: Offset): P = {
+    eventTime.foreach(_.reached(offset.json))
+    position(offset)
+  }
+
+  final protected def readers: PartitionReaderFactory =
+    eventTime.fold(source.readerFactory)(_.readers(source.readerFactory))
+
+  final protected def endlessReaders(endless: ContinuousSource[P]): EndlessReaderFactory =
+    eventTime.fold(endless.endlessReaders)(_.readers(endless.endlessReaders))
+
+  final protected def merged(endless: ContinuousSource[P], offsets: Array[PartitionOffset]): P =
+    endless.merge(eventTime.fold(offsets.toSeq)(_.merged(offsets.toSeq)))
+
+  /** Begins a batch after `start`. From the first batch on, in the query's thread, Spark's metrics system always has the
+    * numbers of a progress.
+    */
+  final protected def begin(start: P): Unit = {
+    lag.begin(start)
+    if (!gauged) {
+      gauged = true
+      val part = Seq("source", initial.source, source.name.takeWhile(_ != '['))
+      val names = gauges(Some(Lag(Some(0L), exact = true, Some(0L)))).keySet ++ source.laterMetrics ++
+        eventTime.map(_ => EventTime.Lag)
+      QueryMetrics.show(part, names)(gauges(lag.now).getOrElse(_, Double.NaN))
+    }
+  }
+
+  /** The entries of a progress. */
+  final protected def entries(found: Option[Lag]): Map[String, String] =
+    found.fold(Map.empty[String, String])(_.entries) ++ source.metrics(found.flatMap(_.rows)) ++
+      eventTime.fold(Map.empty[String, String])(_.metrics)
+
+  private def gauges(found: Option[Lag]): Map[String, Double] =
+    Map("totalRows" -> lag.totalRows.toDouble, "secondsSincePoll" -> lag.secondsSincePoll) ++
+      entries(found).flatMap { case (name, text) => number(text).map(name -> _) }
+
+  /** `true` is 1, `false` is 0; other texts are not metrics. */
+  private def number(text: String): Option[Double] =
+    text.toDoubleOption.orElse(text.toBooleanOption.map(if (_) 1.0 else 0.0))
+}
+
+/** The progress of a stream and its lag behind the end. The query's thread writes it, any thread reads it. */
+final private[source] class StreamLag[P](supply: Supply[P], clock: Clock) {
+  @volatile private var lastPoll = clock.instant()
+  @volatile private var lastAtEnd = Option.empty[Instant]
+
+  /** The rows before the position where the last poll began, or before a later delivered one. */
+  @volatile private var rowsBefore = Option.empty[Long]
+  @volatile private var total = 0L
+  private var counted = Option.empty[P]
+
+  /** Begins a batch after `start`; the first one may be a replay. */
+  def begin(start: P): Unit = if (counted.isEmpty) counted = Some(start)
+
+  /** A poll for rows after `start` has ended. */
+  def polled(start: P, now: Instant): Unit = {
+    val rows = supply.rowsBefore(start)
+    rowsBefore = Some(rows)
+    lastPoll = now
+    if (supply.known.exists(extent => extent.exact && extent.ends <= rows)) lastAtEnd = Some(now)
+  }
+
+  /** All rows before a position are delivered. */
+  def reached(end: P): Unit = {
+    val rows = supply.rowsBefore(end)
+    rowsBefore = Some(rows)
+    counted.foreach(from => total += math.max(0L, rows - supply.rowsBefore(from)))
+    counted = Some(end)
+  }
+
+  /** Rows that batches of this run have delivered. */
+  def totalRows: Long = total
+
+  def secondsSincePoll: Double = Duration.between(lastPoll, clock.instant()).toMillis / 1000.0
+
+  /** None before the first poll. */
+  def now: Option[Lag] = rowsBefore.flatMap(at)
+
+  private def at(rows: Long): Option[Lag] = supply.known.map { extent =>
+    val behind = math.max(0L, extent.exists - rows)
+    val seconds =
+      if (extent.exact && behind == 0) Some(0L)
+      else lastAtEnd.map(Duration.between(_, clock.instant()).toSeconds)
+    Lag(Option.when(extent.exact || behind > 0)(behind), extent.exact, seconds)
+  }
+}
+
+/** The lag of a stream.
+  *
+  * @param rows
+  *   up to the last row seen; None if none is known
+  * @param exact
+  *   whether that row is the last one
+  * @param seconds
+  *   since this run was last at the end: an upper bound; None if it never was
+  */
+final private[source] case class Lag(rows: Option[Long], exact: Boolean, seconds: Option[Long]) {
+
+  def entries: Map[String, String] = Map("rowsBehindExact" -> exact.toString) ++ rows.map("rowsBehind" -> _.toString) ++
+    seconds.map("secondsBehind" -> _.toString)
+}
 
 /** The driver's part of every source, in micro-batches.
   *
@@ -41,6 +197,7 @@ class SourceStream[P](
 
   private val supply = source.supply
   private val pace = new LogPace
+  private lazy val report = source.received.map(_ => new PollReport(source, RunningQuery.messageOfThisThread()))
   private var lastBatch = clock.instant()
   private var availableNow = false
 
@@ -60,7 +217,9 @@ class SourceStream[P](
   override def latestOffset(start: Offset, sparkLimit: SparkReadLimit): Offset = QueryStop.guard {
     planning
     begin(position(start))
-    PollReport.during(source)(endOfBatch(start, sparkLimit))
+    report.foreach(_.begin())
+    try endOfBatch(start, sparkLimit)
+    finally report.foreach(_.end())
   }
 
   private def endOfBatch(start: Offset, sparkLimit: SparkReadLimit): Offset = {
@@ -95,8 +254,7 @@ class SourceStream[P](
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] = {
     val consumed = latestConsumed.toScala.map(position)
     consumed.foreach(lag.reached)
-    val found = consumed.flatMap(_ => lag.now)
-    val all = found.fold(Map.empty[String, String])(entries) ++ ownMetrics(found.flatMap(_.rows))
+    val all = entries(consumed.flatMap(_ => lag.now))
     if (pace.isDue())
       SourceStream.log.info(s"${source.name}: ${all.toSeq.sorted.map { case (k, v) => s"$k=$v" }.mkString(", ")}")
     all.asJava
@@ -110,11 +268,12 @@ class SourceStream[P](
 
   override def createReaderFactory(): PartitionReaderFactory = QueryStop.guard(readers)
 
+  override def stop(): Unit =
+    try report.foreach(_.close())
+    finally super.stop()
+
   /** A real-time batch has ended at this position, and the origin's end was queried. */
   final protected def looked(end: P): Unit = lag.polled(end, clock.instant())
-
-  private def entries(known: Lag): Map[String, String] = Map("rowsBehindExact" -> known.exact.toString) ++
-    known.rows.map("rowsBehind" -> _.toString) ++ known.seconds.map("secondsBehind" -> _.toString)
 
   private def available(from: P, most: Long): Long = {
     def left = target.map(end => math.max(0L, end - supply.rowsBefore(from)))
@@ -148,5 +307,57 @@ private object ReadLimits {
     case max: ReadMaxBytes             => ReadLimit.MaxBytes(max.maxBytes)
     case composite: CompositeReadLimit => ReadLimit.all(composite.getReadLimits.toSeq.map(fromSpark))
     case _                             => ReadLimit.Unlimited
+  }
+}
+
+/** Reports what a running poll has received: every second in the message of the query's `status`, every half minute in the log.
+  *
+  * A poll may take minutes, and a query has no progress before the end of its first batch. Until then `status` is all that a
+  * client sees, on Spark Connect too. A timer runs as long as the stream, since most polls are too short for one of their own.
+  *
+  * @param message
+  *   sets the message of the query
+  */
+final private class PollReport(source: Source[_], message: String => Unit) extends AutoCloseable {
+  import PollReport._
+
+  private val ticks = timer.scheduleAtFixedRate(() => say(), 1, 1, TimeUnit.SECONDS)
+  private var isPolling = false
+  private var begun = 0L
+  private var logged = 0L
+
+  def begin(): Unit = synchronized {
+    isPolling = true
+    begun = System.nanoTime()
+    logged = 0L
+  }
+
+  /** Spark sets the query's message from here on. */
+  def end(): Unit = synchronized {
+    isPolling = false
+  }
+
+  override def close(): Unit = ticks.cancel(false): Unit
+
+  private def say(): Unit = synchronized {
+    val seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begun)
+    if (isPolling && seconds > 0) source.received.foreach { received =>
+      message(s"Getting offsets from ${source.name}: $received so far, $seconds s")
+      if (seconds - logged >= SecondsPerLine) {
+        logged = seconds
+        log.info(s"${source.name} has been polled for $seconds s: $received so far")
+      }
+    }
+  }
+}
+
+private object PollReport {
+  private val log = LoggerFactory.getLogger("io.epochal.kit.source.PollReport")
+  private val SecondsPerLine = 30L
+
+  private lazy val timer = {
+    val one = new ScheduledThreadPoolExecutor(1, new DaemonThreads("epochal-poll-report"))
+    one.setRemoveOnCancelPolicy(true)
+    one
   }
 }

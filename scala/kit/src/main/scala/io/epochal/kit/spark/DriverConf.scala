@@ -2,8 +2,6 @@ package io.epochal.kit.spark
 
 import scala.util.Try
 
-import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.{SparkSession, classic}
 import org.apache.spark.{SparkConf, SparkEnv}
 
 /** The configuration that the driver was started with. No session can change it, neither a Spark Connect client nor `SET`. Any
@@ -65,14 +63,5 @@ private[epochal] object DriverConf {
 
     def isUp(): Boolean =
       loaded.exists(found => Try(found.getClass.getMethod(field).invoke(found)).toOption.exists(_ != null))
-  }
-}
-
-/** Hadoop's configuration as Spark uses it for a query's checkpoint, including the session's settings. */
-object SessionHadoop {
-
-  def configuration: Configuration = SparkSession.active match {
-    case session: classic.SparkSession => session.sessionState.newHadoopConf()
-    case other                         => other.sparkContext.hadoopConfiguration
   }
 }

@@ -1,5 +1,7 @@
 package io.epochal.kit.spark
 
+import java.time.Duration
+
 import scala.util.Try
 import scala.util.control.NonFatal
 
@@ -7,6 +9,7 @@ import com.codahale.metrics.{Gauge, MetricRegistry}
 import org.apache.spark.SparkEnv
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.connector.metric.{CustomSumMetric, CustomTaskMetric}
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.slf4j.LoggerFactory
 
@@ -104,3 +107,36 @@ private object DriverGauges {
     */
   final private case class Shown(query: ThreadQuery, label: String, part: String, removal: Runnable)
 }
+
+/** Limits a log line to once a minute; the first is due a minute after the start.
+  *
+  * @param nanos
+  *   a clock
+  */
+final private[kit] class LogPace(nanos: () => Long = () => System.nanoTime()) {
+  private var last = nanos()
+
+  /** Whether a minute has passed since the last line. */
+  def isDue(): Boolean = synchronized {
+    val now = nanos()
+    val due = now - last >= LogPace.Every.toNanos
+    if (due) last = now
+    due
+  }
+}
+
+private object LogPace {
+  private val Every = Duration.ofMinutes(1)
+}
+
+/** A metric that tasks count and Spark sums. Spark creates each metric by its class name, without arguments. */
+abstract private[epochal] class SumMetric(override val name: String, override val description: String)
+    extends CustomSumMetric {
+
+  /** The count of one task. */
+  final def ofTask(value: Long): CustomTaskMetric = TaskMetric(name, value)
+}
+
+/** The count of one task for a metric. */
+final private[epochal] case class TaskMetric(override val name: String, override val value: Long)
+    extends CustomTaskMetric

@@ -8,10 +8,10 @@ import scala.annotation.unused
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.write.{SupportsTruncate, WriteBuilder}
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
+import org.apache.spark.sql.{SparkSession, classic}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.TriggerMode
@@ -91,3 +91,12 @@ final private class RunEnd(context: SparkContext, runId: String, action: () => U
   * overwrite mode, call `truncate()` first.
   */
 trait EveryOutputMode extends WriteBuilder with SupportsTruncate with SupportsStreamingUpdateAsAppend
+
+/** Hadoop's configuration as Spark uses it for a query's checkpoint, including the session's settings. */
+object SessionHadoop {
+
+  def configuration: Configuration = SparkSession.active match {
+    case session: classic.SparkSession => session.sessionState.newHadoopConf()
+    case other                         => other.sparkContext.hadoopConfiguration
+  }
+}

@@ -13,7 +13,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.kit.json.{JsonScan, PlainTime}
+import io.epochal.kit.json.JsonScan
+import io.epochal.kit.spark.PlainTime
 import io.epochal.rest.http.Bodies
 import io.epochal.support.Examples
 

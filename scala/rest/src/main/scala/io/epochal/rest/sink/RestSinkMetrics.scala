@@ -2,8 +2,8 @@ package io.epochal.rest.sink
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 
-import io.epochal.kit.metric.SumMetric
 import io.epochal.kit.sink.SinkGauges
+import io.epochal.kit.spark.SumMetric
 import io.epochal.rest.http.request.{HttpCounters, HttpCounts}
 
 /** The sink's metrics in every query progress (`sink.metrics`): the last epoch, and sums since the query started. */

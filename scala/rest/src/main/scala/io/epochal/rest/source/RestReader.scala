@@ -5,10 +5,9 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
 import io.epochal.core.journal.Slice
-import io.epochal.kit.metric.{SumMetric, TaskMetric}
 import io.epochal.kit.record.{Pages, RecordColumns, RecordReading, RecordRows}
 import io.epochal.kit.source.journal.{FeedRows, JournalPartition, JournalRows}
-import io.epochal.kit.spark.TextMap
+import io.epochal.kit.spark.{SumMetric, TaskMetric, TextMap}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.{HttpCounters, HttpCounts}

@@ -197,3 +197,103 @@ final case class BulkMessage(
     place: String,
     token: String
 ) extends TaskMessage
+
+/** Rows travel in the commit messages, encoded by the tasks; the driver loads them. If there is a place for files, a task with
+  * more rows writes a file, which the driver reads in parts within the one transaction: an epoch may then have any size.
+  *
+  * @param maxBytes
+  *   without files, of an epoch; else of one task's rows in its message
+  */
+final private[epochal] case class DriverTransport(maxBytes: Long, files: Option[RowFiles]) extends Transport {
+
+  override def open(format: RowFormat, attempt: TaskAttempt): TaskOutput = new DriverOutput(this, format, attempt)
+
+  override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] = files match {
+    case Some(place) => Shipment.of(messages, epoch, place.chunks)
+    case None        => Shipment.of(messages, epoch).filterOrElse(_.bytes <= maxBytes, tooLarge(epoch))
+  }
+
+  private[transport] def tooLarge(epoch: String): EpochalException =
+    Conditions.EpochTooLarge("epoch" -> epoch, "limit" -> maxBytes)
+}
+
+private[epochal] object DriverTransport {
+
+  /** Divides the bytes that may travel evenly among the tasks, so that no skew makes the total exceed the limit. */
+  def shared(tasks: Int, limit: Long, files: Option[RowFiles]): DriverTransport =
+    DriverTransport(if (files.isEmpty) limit else limit / math.max(tasks, 1), files)
+}
+
+final private class DriverOutput(transport: DriverTransport, format: RowFormat, attempt: TaskAttempt)
+    extends BufferedOutput(
+      format,
+      if (transport.files.isEmpty) transport.maxBytes else Long.MaxValue,
+      () => throw transport.tooLarge(attempt.epoch)) {
+  import DriverOutput._
+
+  private var file: RowFile = _
+
+  // The maximum of bytes held before they are written.
+  private var limit = if (transport.files.isEmpty) Long.MaxValue else transport.maxBytes
+
+  override def rowEnded(): Unit = if (holds > limit) {
+    if (file == null) {
+      file = transport.files.get.create(attempt)
+      limit = HeldBytes
+    }
+    send(file.write)
+  }
+
+  override def finish(report: TaskReport): TaskMessage =
+    if (file == null) held(report)
+    else {
+      send(file.write)
+      val written = file
+      val crc = written.finish()
+      file = null
+      FileMessage(report, bytes, crc, written.name)
+    }
+
+  override def close(): Unit = if (file != null) file.cancel()
+}
+
+private object DriverOutput {
+  val HeldBytes: Long = 1L << 20
+}
+
+/** Holds encoded rows until they are sent, or the task's message takes them.
+  *
+  * @param maxBytes
+  *   `onLimit` is called if it would hold more
+  */
+abstract private[epochal] class BufferedOutput(
+    format: RowFormat,
+    maxBytes: Long = Long.MaxValue,
+    onLimit: () => Nothing = () => throw new IllegalStateException("no limit"))
+    extends TaskOutput {
+
+  private val out = new ChunkedBytes(maxBytes, onLimit)
+  private var before = 0L
+
+  final override val encoder: RowEncoder = format.encoder(out)
+  final override def bytes: Long = before + out.size
+  final override def mark(): Unit = out.mark()
+
+  // Held bytes begin with a whole row, so no part of a discarded row has been sent.
+  final override def reset(): Unit = out.reset()
+
+  /** The number of bytes held. */
+  final protected def holds: Long = out.size
+
+  /** Passes on the held bytes. */
+  final protected def send(write: (Array[Byte], Int) => Unit): Unit = {
+    before += out.size
+    out.drain(write)
+  }
+
+  /** A message with the held bytes. */
+  final protected def held(report: TaskReport): TaskMessage = {
+    val (chunks, lengths) = out.result()
+    new InlineMessage(report, lengths.map(_.toLong).sum, ChunkedBytes.checksum(chunks, lengths), chunks, lengths)
+  }
+}

@@ -1,4 +1,4 @@
-package io.epochal.kit.metric
+package io.epochal.kit.spark
 
 import java.util.concurrent.TimeUnit
 

@@ -1,64 +1,14 @@
 package io.epochal.kit.record
 
+import java.nio.charset.StandardCharsets.UTF_8
+
 import scala.util.Try
 
 import org.apache.spark.sql.types._
+import org.apache.spark.sql.{Encoders, SparkSession}
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
-
-/** The handling of records that do not fit the schema. */
-sealed trait RecordMode extends Serializable
-
-object RecordMode {
-
-  /** The query fails. */
-  case object FailFast extends RecordMode
-
-  /** The record becomes no row, and is counted. */
-  case object DropMalformed extends RecordMode
-
-  /** The record becomes a row with the values that fit, and with the whole record, unchanged, in a column.
-    *
-    * @param column
-    *   the column's name
-    */
-  final case class Permissive(column: String) extends RecordMode
-}
-
-/** The rules by which records become rows.
-  *
-  * @param unknown
-  *   the column for fields without a column
-  * @param origin
-  *   columns for a record's origin
-  * @param maxBytes
-  *   the largest record; a larger one does not fit
-  */
-final case class RecordRules(
-    format: RecordFormat,
-    mode: RecordMode = RecordMode.FailFast,
-    unknown: Option[String] = None,
-    origin: Seq[StructField] = Nil,
-    maxBytes: Option[Long] = None
-) {
-
-  /** The column for a record that does not fit. */
-  def corrupt: Option[String] = mode match {
-    case RecordMode.Permissive(column) => Some(column)
-    case _                             => None
-  }
-
-  /** The columns that are not fields of a record, in the order in which they follow the fields. */
-  def apart: Seq[StructField] = (corrupt ++ unknown).map(StructField(_, StringType)).toSeq ++ origin
-
-  /** Whether unused columns can be pruned without changing which records become rows or the values of the other columns. */
-  def prunable: Boolean = mode == RecordMode.FailFast && unknown.isEmpty && !byPosition
-
-  private def byPosition: Boolean = format match {
-    case csv: RecordFormat.Csv => !csv.header
-    case _                     => false
-  }
-}
+import io.epochal.kit.source.InitialOffset
 
 /** Checks the user's columns against a format's types.
   *
@@ -153,4 +103,83 @@ final private[epochal] class RecordSchema(source: String) {
       "format" -> source,
       "options" -> s"{option:schema=$ddl}, {schema:${declared.toDDL}}",
       "suggestion" -> "Give the schema once.")
+}
+
+/** The schema that Spark's own readers infer from a page. */
+private[epochal] object SchemaInference {
+
+  /** Runs Spark's inference over the first records of a page.
+    *
+    * @param place
+    *   where the page came from, for errors
+    * @return
+    *   why no schema can be inferred, or the schema
+    */
+  def of(format: RecordFormat, body: Body, place: String): Either[String, StructType] = {
+    val records = format.open(body, place)
+    val texts = Iterator
+      .continually(records)
+      .takeWhile(_.next())
+      .take(MaxRecords)
+      .map(record => new String(record.bytes, UTF_8))
+      .toVector
+    format match {
+      case _ if texts.isEmpty => Left("it has no records")
+      // Here Spark parses numbers from texts of any length.
+      case _: RecordFormat.Csv if texts.exists(hasLongNumber) =>
+        Left(s"it has a number of more than $MaxDigits digits")
+      case csv: RecordFormat.Csv =>
+        withFields(ofCsv(texts, csv, new CsvRecords(csv.pieces(body).next(), csv, place).header))
+      case _ => withFields(ofJson(texts.filter(_.startsWith("{"))))
+    }
+  }
+
+  private def withFields(schema: StructType): Either[String, StructType] =
+    Either.cond(schema.nonEmpty, schema, "its records have no fields")
+
+  /** Stores the schema in the stream's part of the checkpoint; later runs reject a different one.
+    *
+    * @param source
+    *   its name, for an error
+    * @param checkpoint
+    *   where the stream keeps its first offset
+    * @throws EpochalException
+    *   SCHEMA_CHANGED
+    */
+  def fix(source: String, schema: StructType, checkpoint: InitialOffset): Unit = {
+    val text = checkpoint.named(FileName).orElse(schema.json)
+    val known = Try(DataType.fromJson(text)).toOption.collect { case struct: StructType => struct }
+    if (!known.contains(schema))
+      throw Conditions.SchemaChanged(
+        "format" -> source,
+        "found" -> schema.toDDL,
+        "expected" -> known.fold("(unreadable)")(_.toDDL))
+  }
+
+  private def ofJson(records: Seq[String]): StructType = {
+    val spark = SparkSession.active
+    if (records.isEmpty) new StructType() else spark.read.json(spark.createDataset(records)(Encoders.STRING)).schema
+  }
+
+  private def hasLongNumber(line: String): Boolean = {
+    var digits = 0
+    line.exists { c =>
+      digits = if (Character.isDigit(c)) digits + 1 else 0
+      digits > MaxDigits
+    }
+  }
+
+  private def ofCsv(lines: Seq[String], csv: RecordFormat.Csv, header: Option[Seq[String]]): StructType = {
+    val spark = SparkSession.active
+    val plain = spark.read.option("inferSchema", "true").option("sep", csv.separator.toString).option("escape", "\"")
+    val found =
+      csv.nullText.fold(plain)(plain.option("nullValue", _)).csv(spark.createDataset(lines)(Encoders.STRING)).schema
+    header.fold(found)(names => StructType(found.zip(names).map { case (field, name) => field.copy(name = name) }))
+  }
+
+  private val FileName = "inferred-schema"
+
+  /** The number of records that inference reads. */
+  private val MaxRecords = 1000
+  private val MaxDigits = 1000
 }
