@@ -17,17 +17,18 @@ from typing import NamedTuple
 
 from epochal._forms import FORMS
 from epochal._references import spellings
-from epochal._values import auth, http, ingest, ingest_http, pages, records, rows, table
+from epochal._values import auth, http, ingest, pages, records, rows, table
 from epochal._values.kind import FAMILY
 from epochal._values.value import Option, Value, option_of, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
-MODULES = (http, pages, auth, records, rows, table, ingest, ingest_http)
+MODULES = (http, pages, auth, records, rows, table, ingest)
 WIDTH = 120
 #: Conditions that the class of a value already implies.
 _IMPLIED = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")
 _LINE = re.compile(r"^- (`.*?) \(([^`,*]*)(?:, (?:default )?(`.*?`|\*\*required\*\*))?\): (.*)$", re.MULTILINE)
+_ARGUMENT = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", re.MULTILINE)
 _BEGIN, _END = "<!-- options: begin -->", "<!-- options: end -->"
 
 
@@ -82,19 +83,20 @@ def described(kind: type[Value]) -> str:
     """The ``Args`` of a value's docstring."""
     name = format_of(kind)
     own = {option.name: one.name for one in fields(kind) if (option := option_of(one))}
+    before = dict(_ARGUMENT.findall(str(kind.__doc__)))
     lines = []
     for one in fields(kind):
         option = option_of(one)
-        if option is None and not one.metadata["chooses"]:
-            said = one.metadata["doc"] or str(one.metadata["part"][0].__doc__).partition("\n")[0]
+        if option.own_doc if option else one.metadata["own_doc"]:
+            said = re.sub(r"\s+", " ", before[one.name])
+        elif option is None:
+            said = str(one.metadata["part"][0].__doc__).partition("\n")[0]
         else:
-            key = one.metadata["chooses"] if option is None else option.name
-            key = f"{key}.*" if option and option.kind is FAMILY else key
+            key = f"{option.name}.*" if option.kind is FAMILY else option.name
             where = (
                 name if key in declared()[name] else next(form for form, known in declared().items() if key in known)
             )
-            text = option.doc if option else one.metadata["doc"]
-            said = text or in_python(declared()[where][key], own, where)
+            said = in_python(declared()[where][key], own, where)
             if where != name:
                 said += f" For ``{FORMS[where].caller}`` only."
         lines.append(

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import epochal
-from epochal import _launch
+from epochal import _session
 from support.places import ROOT, VERSION
 from support.scripts import run_script
 
@@ -25,14 +25,14 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def jars(builder: SparkSession.Builder) -> list[str]:
-    return _launch.split(builder._options.get("spark.jars"))
+    return _session.split(builder._options.get("spark.jars"))
 
 
 OURS = "io.epochal.formats.EpochalExtensions"
 
 
 def extensions(builder: SparkSession.Builder) -> list[str]:
-    return _launch.split(builder._options.get("spark.sql.extensions"))
+    return _session.split(builder._options.get("spark.sql.extensions"))
 
 
 @pytest.mark.usefixtures("no_jvm")
@@ -75,7 +75,7 @@ class TestBeforeTheJvmStarts:
         monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars c.jar --driver-memory 1g pyspark-shell")
         builder = epochal.configure(SparkSession.builder)
         assert jars(builder) == ["c.jar", str(epochal.jar_path())]
-        assert _launch.submit_jars() == ["c.jar", str(epochal.jar_path())]
+        assert _session.submit_jars() == ["c.jar", str(epochal.jar_path())]
 
     def test_jars_of_the_defaults_file_are_kept(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "spark-defaults.conf").write_text("# jars\nspark.master local\nspark.jars   d.jar,e.jar\n")
@@ -134,7 +134,7 @@ def test_the_jars_of_submit_arguments_are_found(
     arguments: str, found: list[str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
-    assert _launch.submit_jars() == found
+    assert _session.submit_jars() == found
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import nbformat
 import pytest
 
 import epochal
-from epochal import _traceback
+from epochal._errors import short_traceback
 from support import connect_server
 from support.api import Api
 from support.mistakes import MISTAKES
@@ -155,7 +155,7 @@ def test_every_error_of_the_reference_is_short_at_any_stack_depth() -> None:
         trace = "\n".join("\tat x.y.Z(Z.scala:1)" for _ in range(99))
         with pytest.raises(epochal.EpochalError) as caught, epochal.errors.named():
             library["deep"](40, f"Query terminated with exception: {message} SQLSTATE: XXKST\n{trace}")
-        lines = _traceback.lines(caught.value)
+        lines = short_traceback(caught.value)
         assert len(lines) <= MOST
         assert lines[-1].endswith(str(caught.value))
         assert str(caught.value.original).startswith("Query terminated")

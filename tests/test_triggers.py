@@ -12,10 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
-from epochal import _realtime
 from epochal._form import Form
 from epochal._start import Stream, start
-from epochal._trigger import real_time
+from epochal._trigger import real_time, set_real_time
 from epochal.errors import from_spark
 from support.streams import forget_last_commit, numbers
 from support.waiting import until
@@ -200,21 +199,15 @@ class OldWriter:
 )
 def test_a_spark_without_real_time_triggers_is_a_named_error(version: str, reason: str) -> None:
     with pytest.raises(epochal.ModeError, match=reason) as refused:
-        _realtime.set_trigger(
-            cast(Any, OldWriter()), cast(Any, OldSession(version)), interval="5 seconds", options=frozenset()
-        )
+        set_real_time(cast(Any, OldWriter()), cast(Any, OldSession(version)), "5 seconds", "append", frozenset())
     assert refused.value.condition == "MODE_UNSUPPORTED"
 
 
 def test_a_given_option_is_kept() -> None:
     writer = OldWriter()
+    options = frozenset({"asyncprogresstrackingenabled"})
     with pytest.raises(epochal.ModeError):
-        _realtime.set_trigger(
-            cast(Any, writer),
-            cast(Any, OldSession("4.3.0")),
-            interval="5 seconds",
-            options=frozenset({"asyncprogresstrackingenabled"}),
-        )
+        set_real_time(cast(Any, writer), cast(Any, OldSession("4.3.0")), "5 seconds", "append", options)
     assert writer.set == {"outputMode": "update"}
 
 

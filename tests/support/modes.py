@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
-from epochal import _realtime, ingest, jdbc, rest
+from epochal import ingest, jdbc, rest
 from epochal._start import OutputMode
-from epochal._trigger import real_time, triggered
+from epochal._trigger import real_time, real_time_settings, set_real_time, triggered
 from epochal.errors import from_spark
 from support.api import Api
 from support.databases import Database
@@ -133,9 +133,8 @@ class Place:
         interval = real_time(trigger)
         if interval is None:
             return (writer if trigger is None else triggered(writer, trigger)).start()
-        _realtime.check_output_mode(output_mode)
-        _realtime.set_trigger(writer, self.spark, interval, frozenset())
-        with _realtime.settings(self.spark):
+        set_real_time(writer, self.spark, interval, output_mode, frozenset())
+        with real_time_settings(self.spark):
             return writer.start()
 
     def source(self, cell: Cell) -> DataFrame:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import traceback
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from epochal import _traceback
 from epochal._version import SCALA, VERSION
 
 __all__ = [
@@ -37,6 +40,8 @@ __all__ = [
 
 #: The public module of the classes, as tracebacks and pickles name it.
 _MODULE = "epochal.errors"
+_HERE = str(Path(__file__).resolve().parent) + os.sep
+_LIBRARIES = ("pyspark", "py4j", "grpc", "IPython", "ipykernel")
 
 
 class EpochalError(Exception):
@@ -64,7 +69,7 @@ class EpochalError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """Replaces IPython's traceback, which shows the source code around every frame."""
-        return _traceback.lines(self)
+        return short_traceback(self)
 
     def __str__(self) -> str:
         hint = f" Hint: {self.hint}" if self.hint else ""
@@ -97,6 +102,11 @@ class SessionWithoutJarError(ConfigurationError):
             f"Start the server with it: start-connect-server.sh --jars epochal-spark_{SCALA}-{VERSION}.jar "
             "(epochal.jar_path() returns the file). spark.addArtifacts is not enough.",
         )
+
+    @classmethod
+    def behind(cls, error: BaseException) -> SessionWithoutJarError:
+        """The error for the process or the server that raised another one."""
+        return cls.of_server() if "connect" in type(error).__module__.split(".") else cls.of_process()
 
 
 class VersionMismatchError(ConfigurationError):
@@ -198,6 +208,35 @@ def own_kind(kind: type[EpochalError]) -> type[EpochalError]:
     return next(
         base for base in kind.__mro__ if vars(base).get("__module__") == _MODULE and "_sparks" not in vars(base)
     )
+
+
+def short_traceback(error: BaseException) -> list[str]:
+    """The lines of ``traceback.format_exception``, without the libraries' frames."""
+    shown = traceback.format_exception(type(error), error, users_frames(error.__traceback__))
+    return "".join(shown).rstrip("\n").split("\n")
+
+
+def users_frames(tb: TracebackType | None) -> TracebackType | None:
+    """The traceback without frames of Epochal, PySpark and the libraries below; unchanged if no other frame is left."""
+    if os.environ.get("EPOCHAL_TRACEBACK") == "full":
+        return tb
+    kept: list[TracebackType] = []
+    at = tb
+    while at is not None:
+        if not _is_librarys(at.tb_frame.f_code.co_filename):
+            kept.append(at)
+        at = at.tb_next
+    shown: TracebackType | None = None
+    for frame in reversed(kept):
+        shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return shown or tb
+
+
+def _is_librarys(file: str) -> bool:
+    if file.startswith(_HERE):
+        return not file.startswith(os.path.join(_HERE, "tools", "demo"))
+    parts = file.replace("\\", "/").split("/")
+    return any(library in parts for library in _LIBRARIES)
 
 
 for _kind in [kind for kind in vars().values() if isinstance(kind, type) and issubclass(kind, EpochalError)]:

@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Final, Literal, get_args
 
 from epochal._form import Form
-from epochal._values import auth, ingest, ingest_http, pages, records, rows, table
+from epochal._values import auth, ingest, pages, records, rows, table
 from epochal._values.http import Http, Limits, Retry
-from epochal._values.kind import (
-    BOOLEAN,
-    FAMILY,
-    INSTANT,
-    NAMES,
-    SECRET,
-    TABLE,
-    TEXT,
-    one_of,
-    whole,
-)
+from epochal._values.kind import BOOLEAN, FAMILY, INSTANT, NAMES, SECRET, TABLE, TEXT, one_of, whole
 from epochal._values.value import Option
 
 Method = Literal["POST", "PUT", "PATCH"]
@@ -64,8 +54,8 @@ INGEST: Final = Form(
         **_EVENT_TIME,
     },
     {
-        "protocol": (ingest.Tcp, ingest_http.HttpServer),
-        "records": (ingest.Text, ingest.Json, ingest.Csv),
+        "protocol": get_args(ingest.AnyProtocol),
+        "records": get_args(ingest.AnyReceived),
         "journal": (ingest.Journal,),
         "limits": (Limits,),
     },
@@ -86,17 +76,8 @@ REST: Final = Form(
         **_SOURCE,
     },
     {
-        "pages": (
-            pages.Offset,
-            pages.Page,
-            pages.Cursor,
-            pages.Keyset,
-            pages.Link,
-            pages.NextUrl,
-            pages.TimeWindow,
-            pages.NoPages,
-        ),
-        "records": (records.Json, records.Ndjson, records.Csv),
+        "pages": get_args(pages.AnyPages),
+        "records": get_args(records.AnyRecords),
         "poll": (records.Poll,),
         "auth": _AUTH,
         "http": (Http,),
@@ -141,7 +122,7 @@ JDBC: Final = Form(
         "create_table": Option("createTable", BOOLEAN),
     },
     {
-        "mode": (table.Upsert, table.Changes, table.Append),
+        "mode": get_args(table.AnyMode),
         "columns": (table.Columns,),
         "dead_letters": (table.DeadLetters,),
         "connection": (table.Connection,),

@@ -13,8 +13,7 @@ from functools import cache, wraps
 from types import TracebackType
 from typing import Any
 
-from epochal._errors import EpochalError, own_kind
-from epochal._traceback import users_frames
+from epochal._errors import EpochalError, own_kind, users_frames
 from epochal.errors import from_spark
 
 #: Functions that register formatters with IPython. The package adds those of its tools.

@@ -1,14 +1,17 @@
-"""Loads a source as a DataFrame."""
+"""Loads a source as a DataFrame, or a table with Spark's ``jdbc`` format."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from epochal import _hooks, _references
 from epochal._form import Form
 from epochal._options import OptionValue
-from epochal.errors import named
+from epochal._values.secret import Secret
+from epochal._values.value import MASK, without_login
+from epochal.errors import DatabaseError, EpochalError, OptionError, SessionWithoutJarError, named
 
 #: Spark's condition when the function of a pipeline's flow analyses a DataFrame.
 _IN_A_FLOW = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
@@ -16,6 +19,21 @@ _IN_A_FLOW = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+
+#: Spark finds a driver in a jar of ``--jars`` only by its class name.
+_DRIVERS = {
+    "postgresql": "org.postgresql.Driver",
+    "sqlite": "org.sqlite.JDBC",
+    "mariadb": "org.mariadb.jdbc.Driver",
+    "mysql": "com.mysql.cj.jdbc.Driver",
+}
+#: Drivers in Epochal's jar.
+_BUNDLED = ("org.postgresql.Driver", "org.sqlite.JDBC")
+#: Rows per fetch: without a limit, PostgreSQL's driver reads the whole table into memory.
+_FETCHED_ROWS = "1000"
+#: The 64-bit type for each narrower type that Spark infers: SQLite stores 64 bits under any declared type.
+_WIDER = {"tinyint": "BIGINT", "smallint": "BIGINT", "int": "BIGINT", "float": "DOUBLE"}
 
 
 def load(
@@ -50,3 +68,116 @@ def load(
             if _IN_A_FLOW not in str(error):
                 raise
         return frame
+
+
+def load_table(
+    spark: SparkSession, form: Form, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None
+) -> DataFrame:
+    """A plain ``DataFrameReader`` call, which reads the columns from the database.
+
+    Args:
+        given: the helper's arguments that are options.
+        more: options of Spark's format.
+
+    Raises:
+        OptionError: neither or both of table and query are set, or a secret cannot be read.
+        DatabaseError: the driver reports an error.
+    """
+    _hooks.install()
+    password: Secret | None = given["password"]
+    secret = None if password is None else password.here()
+    options = dict(form.options({**given, "password": secret}, more))
+    _check_input(form, options)
+    lowered = {name.lower() for name in options}
+    kind = given["url"].removeprefix("jdbc:").partition(":")[0]
+    if "driver" not in lowered and kind in _DRIVERS:
+        options["driver"] = _DRIVERS[kind]
+    if "fetchsize" not in lowered:
+        options["fetchsize"] = _FETCHED_ROWS
+    options["url"] = _for_spark(options["url"])
+    try:
+        frame = _load(spark, options)
+        if kind == "sqlite" and "customschema" not in lowered and (columns := _custom_schema(frame)):
+            return _load(spark, {**options, "customSchema": columns})
+        return frame
+    except Exception as error:
+        found = _error(error, options, secret)
+        if found is None:
+            raise
+        found.original = error
+        raise found from None
+
+
+def _load(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    frame = spark.read.format("jdbc").options(**options).load()
+    _ = frame.schema
+    return frame
+
+
+def _check_input(form: Form, options: Mapping[str, str]) -> None:
+    inputs = {name.lower() for name in options} & {"dbtable", "query"}
+    if not inputs:
+        raise OptionError(
+            "OPTION_REQUIRED",
+            f"{form.caller} needs 'table' or 'query' (the rows to read).",
+            'Set it like this: table="comments".',
+        )
+    exclusive = f"{form.caller} was given arguments that exclude each other"
+    if len(inputs) > 1:
+        raise OptionError("OPTION_CONFLICT", f"{exclusive}: table, query.", "Keep one of them.")
+    if "query" in inputs and "partitionColumn" in options:
+        hint = 'Give the query as a table: table="(SELECT …) AS part".'
+        raise OptionError("OPTION_CONFLICT", f"{exclusive}: query, partitions.", hint)
+
+
+def _for_spark(url: str) -> str:
+    """Rewrites a MariaDB URL as a MySQL one: only for those does Spark quote names as MariaDB needs."""
+    if not url.startswith("jdbc:mariadb:"):
+        return url
+    separator = "&" if "?" in url else "?"
+    return f"jdbc:mysql:{url.removeprefix('jdbc:mariadb:')}{separator}permitMysqlScheme"
+
+
+def _custom_schema(frame: DataFrame) -> str:
+    """The columns to read with a wider type than Spark infers, as a ``customSchema``."""
+    columns = [(one.name, _WIDER.get(one.dataType.simpleString())) for one in frame.schema.fields]
+    return ", ".join("`{}` {}".format(name.replace("`", "``"), wider) for name, wider in columns if wider)
+
+
+_JAVA = re.compile(r"\b((?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error))\)?:? ?([^\n]*)")
+_MISSING = ("ClassNotFoundException", "No suitable driver")
+
+
+def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) -> EpochalError | None:
+    """The driver's error, without the password; None for an error of Spark itself."""
+    if isinstance(error, EpochalError):
+        return None
+    traces = (getattr(error, name, None) for name in ("_stackTrace", "_stacktrace"))
+    message = "\n".join(str(part) for part in (error, *traces) if part)
+    driver = options.get("driver", "")
+    if any(sign in message for sign in _MISSING):
+        if driver in _BUNDLED:
+            return SessionWithoutJarError.behind(error)
+        return DatabaseError(
+            "DRIVER_MISSING",
+            f"The driver {driver or 'of ' + without_login(options['url'])} is not on Spark's class path.",
+            "Add its jar to the session (spark.jars, or --jars), or name its class: options={'driver': '…'}.",
+        )
+    reason = _of_driver(message)
+    if reason is None:
+        return None
+    text = reason if secret is None else reason.replace(secret.value, MASK)
+    return DatabaseError(
+        "DATABASE_ERROR",
+        f"{without_login(options['url'])} cannot be read: {without_login(text).rstrip('.')}.",
+        "Correct the cause that the database reports, and run it again.",
+    )
+
+
+def _of_driver(message: str) -> str | None:
+    """The message of the first driver exception in a chain of causes; Spark's own message where it hides the cause."""
+    for name, text in _JAVA.findall(message):
+        if "sql" in name.lower() and not name.startswith(("org.apache.", "py4j.", "pyspark.")):
+            return str(text)
+    hidden = re.search(r"\[FAILED_JDBC[^\]]*\][^\n]*on the operation: ([^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)", message)
+    return hidden and hidden[1]

@@ -1,20 +1,20 @@
-"""The jar, and the sessions that carry it."""
+"""The jar, and the sessions that carry it.
+
+pyspark launches the JVM through ``spark-submit``, where ``--jars`` overrides ``--conf spark.jars``, which overrides
+``spark-defaults.conf``. Of repeated settings the last one applies; they are never joined.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epochal import _hooks, _launch
+from epochal import _hooks
 from epochal._version import SCALA, SPARK_LINES, VERSION
-from epochal.errors import (
-    ConfigurationError,
-    ConnectUnsupportedError,
-    SessionWithoutJarError,
-    VersionMismatchError,
-)
+from epochal.errors import ConfigurationError, ConnectUnsupportedError, SessionWithoutJarError, VersionMismatchError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,8 @@ JAR_VARIABLE = "EPOCHAL_JAR"
 _PREFIX = f"epochal-spark_{SCALA}-"
 _NAME = re.compile(r"epochal-spark_2\.\d+-(?P<version>.+)\.jar")
 _COORDINATES = re.compile(r"io\.epochal:epochal-spark_2\.\d+:(?P<version>[^,\s]+)")
-_ENTRY = "io.epochal.formats.Epochal"
+_JARS = "spark.jars"
+_SUBMIT_ARGS = "PYSPARK_SUBMIT_ARGS"
 
 #: The extension that masks secrets in SQL before Spark logs them.
 _EXTENSIONS = "spark.sql.extensions"
@@ -85,6 +86,8 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         VersionMismatchError: the configured jar is of another release than this package, or pyspark is older than 4.0.
         ConfigurationError: this package's jar is missing.
     """
+    from pyspark import SparkContext
+
     _check_spark()
     _hooks.install()
     options: dict[str, Any] = getattr(builder, "_options", {})
@@ -92,7 +95,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         return builder
     if (jvm := _running_jvm()) is not None:
         _check_jvm(jvm)
-        if _is_running():
+        if SparkContext._active_spark_context is not None:
             return builder
     jars = list(dict.fromkeys(_configured_jars(options)))
     for name in [*(_basename(jar) for jar in jars), *_packages(options)]:
@@ -100,10 +103,10 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     given = _is_submitted() or bool(_packages(options)) or any(_NAME.fullmatch(_basename(jar)) for jar in jars)
     if not given:
         jars.append(str(jar_path()))
-        if _launch.submit_jars() is not None:
-            _launch.set_submit_jars(jars)
+        if submit_jars() is not None:
+            _set_submit_jars(jars)
     builder = builder.config(_EXTENSIONS, ",".join(_configured_extensions(options)))
-    return builder.config("spark.jars", ",".join(jars)) if jars else builder
+    return builder.config(_JARS, ",".join(jars)) if jars else builder
 
 
 def check_version(spark: SparkSession) -> str:
@@ -163,26 +166,14 @@ def _is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _is_running() -> bool:
-    from pyspark import SparkContext
-
-    return SparkContext._active_spark_context is not None
-
-
 def _check_jvm(jvm: Any) -> str:
     """Checks the class path of the JVM: a session's configuration also shows jars that were set too late."""
-    version = _jar_version(jvm)
-    if version is None:
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if loader.getResource("io/epochal/formats/Epochal.class") is None:
         raise SessionWithoutJarError.of_process()
+    version = str(jvm.io.epochal.formats.Epochal.version())
     _check_release(f"{_PREFIX}{version}.jar")
     return version
-
-
-def _jar_version(jvm: Any) -> str | None:
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    if loader.getResource(_ENTRY.replace(".", "/") + ".class") is None:
-        return None
-    return str(jvm.io.epochal.formats.Epochal.version())
 
 
 def _check_release(name: str) -> None:
@@ -199,13 +190,11 @@ def _check_release(name: str) -> None:
 def _configured_jars(options: dict[str, Any]) -> list[str]:
     from pyspark import SparkConf, SparkContext
 
-    jars = _launch.split(options.get("spark.jars"))
+    jars = split(options.get(_JARS))
     if SparkContext._jvm is not None:
-        return jars or _launch.split(SparkConf().get("spark.jars", ""))
-    submitted = _launch.submit_jars()
-    if not jars and submitted is None:
-        return _launch.default_jars()
-    return jars + (submitted or [])
+        return jars or split(SparkConf().get(_JARS, ""))
+    submitted = submit_jars()
+    return jars + (submitted or []) if jars or submitted is not None else split(_default(_JARS))
 
 
 def _configured_extensions(options: dict[str, Any]) -> list[str]:
@@ -215,8 +204,55 @@ def _configured_extensions(options: dict[str, Any]) -> list[str]:
     if found is None and SparkContext._jvm is not None:
         found = SparkConf().get(_EXTENSIONS, "")
     elif found is None:
-        found = _launch.submit_value(_EXTENSIONS) or _launch.default_value(_EXTENSIONS)
-    return list(dict.fromkeys([*_launch.split(found), _EXTENSION]))
+        found = _submitted(_EXTENSIONS) or _default(_EXTENSIONS)
+    return list(dict.fromkeys([*split(found), _EXTENSION]))
+
+
+def split(jars: str | None) -> list[str]:
+    return [jar.strip() for jar in (jars or "").split(",") if jar.strip()]
+
+
+def submit_jars() -> list[str] | None:
+    """The jars in ``PYSPARK_SUBMIT_ARGS``; None if it sets no jars."""
+    jars = _submitted(_JARS)
+    return None if jars is None else split(jars)
+
+
+def _set_submit_jars(jars: list[str]) -> None:
+    args = shlex.split(os.environ[_SUBMIT_ARGS])
+    for index, before, _ in _positions(args, _JARS):
+        args[index] = before + ",".join(jars)
+    os.environ[_SUBMIT_ARGS] = shlex.join(args)
+
+
+def _submitted(key: str) -> str | None:
+    """The value of a key in ``PYSPARK_SUBMIT_ARGS``; None if it is not set."""
+    found = _positions(shlex.split(os.environ.get(_SUBMIT_ARGS, "")), key)
+    return found[-1][2] if found else None
+
+
+def _positions(args: list[str], key: str) -> list[tuple[int, str, str]]:
+    """(index, text before the value, value) of every argument that sets a key, in ascending precedence."""
+    found: list[tuple[int, int, str, str]] = []
+    flags = [("--conf", f"{key}=", 0), ("-c", f"{key}=", 0)] + ([("--jars", "", 1)] if key == _JARS else [])
+    for index, arg in enumerate(args):
+        previous = args[index - 1] if index else ""
+        for flag, prefix, rank in flags:
+            before = prefix if previous == flag else f"{flag}={prefix}"
+            if arg.startswith(before) and (previous == flag or flag != "-c"):
+                found.append((rank, index, before, arg[len(before) :]))
+    return [(index, before, value) for _, index, before, value in sorted(found)]
+
+
+def _default(key: str) -> str | None:
+    """The value of a key in ``spark-defaults.conf``; None if it is not set."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    home = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")
+    path = Path(home) / "spark-defaults.conf"
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    pairs = [line.strip().replace("=", " ", 1).partition(" ") for line in lines]
+    return next((value.strip() for name, _, value in reversed(pairs) if name == key), None)
 
 
 def _packages(options: dict[str, Any]) -> list[str]:

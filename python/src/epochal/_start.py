@@ -1,24 +1,27 @@
-"""Starts a streaming DataFrame as a query, or writes a batch."""
+"""Starts a stream as a query, or writes a batch. Remembers the queries, since Spark forgets failed ones."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from epochal import _hooks, _references
-from epochal import _realtime as realtime
-from epochal import _started as started
 from epochal._form import Form
 from epochal._forms import FORMS
 from epochal._options import Location, OptionValue, text
-from epochal._trigger import Trigger, real_time, triggered
+from epochal._trigger import Trigger, real_time, real_time_settings, set_real_time, triggered
 from epochal.errors import OptionError, named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+
+#: Maximum number of remembered queries. Each keeps the driver's objects of its query alive.
+_MAX_QUERIES = 16
+_known: list[_Started] = []
 
 OutputMode = Literal["append", "update", "complete"]
 
@@ -27,20 +30,14 @@ OutputMode = Literal["append", "update", "complete"]
 class Stream:
     """The arguments that only a streaming write has."""
 
-    checkpoint: Location | None
-    trigger: Trigger | None
-    output_mode: OutputMode
-    query_name: str | None
+    checkpoint: Location | None = None
+    trigger: Trigger | None = None
+    output_mode: OutputMode = "append"
+    query_name: str | None = None
 
     def given(self) -> list[str]:
         """The names of the arguments that are set."""
-        is_set = {
-            "checkpoint": self.checkpoint is not None,
-            "trigger": self.trigger is not None,
-            "output_mode": self.output_mode != "append",
-            "query_name": self.query_name is not None,
-        }
-        return [name for name, given in is_set.items() if given]
+        return [one.name for one in fields(self) if getattr(self, one.name) != one.default]
 
 
 def start(
@@ -84,16 +81,58 @@ def start(
         writer = writer.queryName(stream.query_name)
     batch = real_time(stream.trigger)
     if batch is not None:
-        realtime.check_output_mode(stream.output_mode)
-        realtime.set_trigger(writer, df.sparkSession, batch, frozenset(name.lower() for name in options))
+        set_options = frozenset(name.lower() for name in options)
+        set_real_time(writer, df.sparkSession, batch, stream.output_mode, set_options)
     elif stream.trigger is not None:
         writer = triggered(writer, stream.trigger)
-    settings = nullcontext() if batch is None else realtime.settings(df.sparkSession)
+    settings = nullcontext() if batch is None else real_time_settings(df.sparkSession)
     with settings, _references.calling(calls), named():
         query = writer.start()
     _references.started(query.runId, calls)
-    started.remember(df.sparkSession, query, given.get("table"))
+    _remember(df.sparkSession, query, given.get("table"))
     return query
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A query that a helper started.
+
+    Attributes:
+        session: weak reference to its session.
+        table: target table; None for other sinks.
+    """
+
+    session: weakref.ref[Any]
+    query: StreamingQuery
+    run_id: str
+    table: str | None
+
+
+def _remember(session: Any, query: StreamingQuery, table: str | None) -> None:
+    """Remembers a query until it ends successfully or is restarted."""
+    _known[:] = [one for one in _known if one.query.id != query.id and _is_of_interest(one.query)]
+    _known.append(_Started(weakref.ref(session), query, str(query.runId), table))
+    del _known[:-_MAX_QUERIES]
+
+
+def failed_queries(session: Any) -> list[StreamingQuery]:
+    """Queries of a session that have failed and were not restarted."""
+    if session is None:
+        return []
+    found = [one.query for one in _known if one.session() is session]
+    return [query for query in found if not query.isActive and query.exception() is not None]
+
+
+def table_of(run_id: str) -> str | None:
+    """The target table of a run; None if the run is not remembered or writes to no table."""
+    return next((one.table for one in _known if one.run_id == run_id), None)
+
+
+def _is_of_interest(query: StreamingQuery) -> bool:
+    try:
+        return query.isActive or query.exception() is not None
+    except Exception:  # the session or its server has ended
+        return False
 
 
 _Read = tuple[str, Callable[[str], str | None]]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal
 
 from epochal._options import milliseconds
-from epochal._realtime import DEFAULT
-from epochal.errors import OptionError
+from epochal.errors import ModeError, OptionError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 #: ``"availableNow"``, ``"once"``, an interval (``"5 seconds"`` or a ``timedelta``), ``"continuous 1 second"``, or
@@ -22,6 +25,14 @@ _INTERVAL = re.compile(r"\d+\s*[a-z]+(\s+\d+\s*[a-z]+)*", re.IGNORECASE)
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _WORDS = {"availablenow": "availableNow", "once": "once", "realtime": "realTime"}
 _REAL_TIME = "realTime"
+#: Batch duration of a real-time trigger without one: Spark's default.
+_DURATION = "5 minutes"
+
+#: Spark's list of allowed sinks contains only its own: it is off while a real-time query starts.
+_ALLOWLIST = "spark.sql.streaming.realTimeMode.allowlistCheck"
+#: Since Spark 4.3 a real-time query tracks its progress asynchronously, which an exactly-once sink must refuse.
+_ASYNCHRONOUS = "asyncProgressTrackingEnabled"
+_STARTING = Lock()
 
 
 def real_time(trigger: Trigger | None) -> str | None:
@@ -35,7 +46,7 @@ def real_time(trigger: Trigger | None) -> str | None:
     interval = trigger.strip().removeprefix(_REAL_TIME).strip()
     if interval and not _INTERVAL.fullmatch(interval):
         raise _invalid(trigger)
-    return _sparks(interval or DEFAULT)
+    return _sparks(interval or _DURATION)
 
 
 def triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
@@ -58,6 +69,66 @@ def triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
     raise _invalid(trigger)
 
 
+def set_real_time(
+    writer: DataStreamWriter, spark: SparkSession, interval: str, output_mode: str, options: frozenset[str]
+) -> None:
+    """Sets a real-time trigger of a writer, with the output mode and the options that Spark requires.
+
+    Args:
+        interval: batch duration, in Spark's spelling.
+        output_mode: the output mode that was asked for.
+        options: names of the options that are already set, in lower case.
+
+    Raises:
+        OptionError: the output mode is ``"complete"`` (``OPTION_CONFLICT``).
+        ModeError: this Spark has no real-time mode (``MODE_UNSUPPORTED``).
+    """
+    if output_mode == "complete":
+        raise OptionError(
+            "OPTION_CONFLICT",
+            'trigger="realTime …" and output_mode="complete" exclude each other: it is not supported in real time.',
+            'Leave output_mode out: a real-time query runs in output mode "update".',
+        )
+    if tuple(map(int, spark.version.split(".")[:2])) < (4, 1):
+        raise _unsupported(
+            f"the session runs Spark {spark.version}, and real-time mode came with Spark 4.1",
+            'Use Spark 4.1 or newer, or trigger="continuous 1 second".',
+        )
+    writer.outputMode("update")
+    if _ASYNCHRONOUS.lower() not in options:
+        writer.option(_ASYNCHRONOUS, "false")
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is not None:
+        own: Any = writer
+        own._jwrite = own._jwrite.trigger(jvm.org.apache.spark.sql.streaming.Trigger.RealTime(interval))
+        return
+    try:
+        writer.trigger(realTime=interval)  # type: ignore[call-overload, unused-ignore]
+    except TypeError:
+        raise _unsupported(
+            "this client of Spark Connect has no real-time trigger",
+            "Use a client and a server of Spark 4.2 or newer, or a session without Connect.",
+        ) from None
+
+
+@contextmanager
+def real_time_settings(spark: SparkSession) -> Iterator[None]:
+    """Changes session settings while a real-time query starts, and restores them afterwards. The query keeps a copy.
+
+    Starts are serialised, so that each restores the user's settings.
+    """
+    with _STARTING:
+        before = spark.conf.get(_ALLOWLIST, None)
+        spark.conf.set(_ALLOWLIST, "false")
+        try:
+            yield
+        finally:
+            if before is None:
+                spark.conf.unset(_ALLOWLIST)
+            else:
+                spark.conf.set(_ALLOWLIST, before)
+
+
 def _sparks(interval: str) -> str:
     """An interval such as ``5s`` in Spark's spelling, ``5 seconds``."""
     return re.sub(r"(\d+)\s*([a-zA-Z]+)", lambda m: f"{m[1]} {_UNITS.get(m[2].lower(), m[2])}", interval)
@@ -75,3 +146,7 @@ def _invalid(trigger: object) -> OptionError:
         '"continuous" with an interval, or "realTime" with one or without.',
         f'Did you mean trigger="{meant}"?' if meant else 'Set it like this: trigger="5 seconds".',
     )
+
+
+def _unsupported(reason: str, hint: str) -> ModeError:
+    return ModeError("MODE_UNSUPPORTED", f"A real-time query cannot be started: {reason}.", hint)

@@ -48,7 +48,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from epochal import _errors, _references, _spark_says
+from epochal import _errors, _references
 from epochal._errors import *
 
 __all__ = ["from_spark", "named"]
@@ -75,6 +75,35 @@ _CLASS_NOT_FOUND = re.compile(
     r"|ClassNotFound with classloader(?=.*\bepochal-)",
     re.DOTALL,
 )
+_MICRO_BATCHES = 'Use micro-batches, as trigger="1 second" (.trigger(processingTime="1 second")).'
+
+#: Problem and hint in place of Spark's errors about triggers that it does not support for a query.
+_OF_REAL_TIME = {
+    "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED": (
+        "The checkpoint was begun in micro-batches with state format v1, which Spark does not support in real time",
+        "Start the real-time query with a new checkpoint. To be able to switch a query later, start it with "
+        "spark.conf.set('spark.sql.streaming.stateStore.checkpointFormatVersion', '2').",
+    ),
+    "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": (
+        "Spark's list of allowed sinks and operators in real time has only its own ones",
+        'Start the query with a helper, as epochal.write.jdbc(…, trigger="realTime"), or before the start '
+        "spark.conf.set('spark.sql.streaming.realTimeMode.allowlistCheck', 'false').",
+    ),
+    "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED": (
+        "A source of the query cannot be read in real time",
+        _MICRO_BATCHES,
+    ),
+}
+
+_REAL_TIME = re.compile(r"\[(STREAMING_REAL_TIME_MODE\.\w+)\]")
+#: Errors without a condition name.
+_CONTINUOUS_SOURCE = re.compile(r"Data source ([\w-]+) does not support continuous processing")
+_CONTINUOUS_OPERATOR = re.compile(r"Continuous processing does not support (\w+) operations")
+_OPERATORS = {
+    "Aggregate": "an aggregation",
+    "StreamingRelation": "a source such as files",
+    "Deduplicate": "dropDuplicates",
+}
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
 
 
@@ -142,13 +171,32 @@ def _in_message(exc: BaseException) -> EpochalError | None:
     if match := _NOT_FOUND.search(message):
         if match[1] not in _FORMATS:
             return _no_format(match[1])
-        remote = "connect" in type(exc).__module__.split(".")
-        return SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.of_process()
+        return SessionWithoutJarError.behind(exc)
     if _CLASS_NOT_FOUND.search(message):
         return SessionWithoutJarError.of_server()
-    if rewritten := _spark_says.of(message, bool(_references.calls(message))):
-        return ModeError("MODE_UNSUPPORTED", *rewritten)
-    return None
+    return _of_trigger(message, bool(_references.calls(message)))
+
+
+def _of_trigger(message: str, helping: bool) -> ModeError | None:
+    """Spark's error about a trigger, rewritten, if the query has Epochal's sources or sinks.
+
+    Args:
+        helping: whether a helper started the query; otherwise the message must mention Epochal.
+    """
+    if not helping and "epochal" not in message.lower():
+        return None
+    hint = _MICRO_BATCHES
+    if (match := _REAL_TIME.search(message)) and match[1] in _OF_REAL_TIME:
+        problem, hint = _OF_REAL_TIME[match[1]]
+        problem = f"{problem} ({match[1]})."
+    elif match := _CONTINUOUS_SOURCE.search(message):
+        problem = f"Source {match[1]} cannot be read under the continuous trigger."
+    elif match := _CONTINUOUS_OPERATOR.search(message):
+        what = _OPERATORS.get(match[1], "an operation of the query")
+        problem = f"Spark does not run {what} under the continuous trigger ({match[1]})."
+    else:
+        return None
+    return ModeError("MODE_UNSUPPORTED", problem, hint)
 
 
 def _no_format(name: str) -> OptionError:

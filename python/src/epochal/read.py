@@ -12,9 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from epochal._forms import CHECKPOINT, INGEST, JDBC_SOURCE, RANDOM, REST
-from epochal._load import load
+from epochal._load import load, load_table
 from epochal._options import Location, OptionValue, text
-from epochal._table_read import load_table
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http, Limits
 from epochal._values.ingest import AnyProtocol, AnyReceived, Journal

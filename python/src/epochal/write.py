@@ -146,7 +146,6 @@ def jdbc(
         DatabaseError: the database cannot be reached.
         SinkError: the ledger refuses the query. ``epochal.errors`` lists all errors.
     """
-    password = Secret(password) if isinstance(password, str) else password
     stream = Stream(checkpoint, trigger, output_mode, query_name)
     return start(df, JDBC, JDBC.given(locals()), options, stream)
 
@@ -185,7 +184,6 @@ def jdbc_options(
     Raises:
         OptionError: an argument has the wrong type, or two arguments set the same option.
     """
-    password = Secret(password) if isinstance(password, str) else password
     return JDBC.options(JDBC.given(locals()), options)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import field
+from typing import Literal
 
 from epochal._values.kind import FAMILY, SECRET, TEXT, one_of
 from epochal._values.secret import Secret
@@ -13,15 +13,7 @@ from epochal._values.value import Value, of, option
 ClientAuth = Literal["basic", "body"]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Auth(Value):
-    """Credentials of requests."""
-
-    _room: ClassVar[str] = "rest."
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Bearer(Auth):
+class Bearer(Value):
     """Authorization with a bearer token.
 
     >>> Bearer(Secret.env("TOKEN"))
@@ -34,8 +26,7 @@ class Bearer(Auth):
     token: Secret | str = field(kw_only=False, metadata=of("bearerToken", SECRET))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Basic(Auth):
+class Basic(Value):
     """Basic authorization: a user name and a password.
 
     >>> Basic(user="me", password=Secret.file("/run/secrets/api"))
@@ -50,8 +41,7 @@ class Basic(Auth):
     password: Secret | str | None = option("password", SECRET)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class ApiKey(Auth):
+class ApiKey(Value):
     """An API key in a header or a query parameter, also with another one: ``auth=[rest.Bearer(…), rest.ApiKey(…)]``.
 
     >>> ApiKey(Secret.env("KEY"), header="X-Auth-Key")
@@ -72,8 +62,7 @@ class ApiKey(Auth):
         self._exclusive("The key is sent in one place: keep one of them.", "header", "param")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class OAuth2(Auth):
+class OAuth2(Value):
     """Access tokens from an OAuth 2 server, obtained with client credentials or a refresh token.
 
     >>> OAuth2(token_url="https://login.example.com/token", client_id="reports", client_secret=Secret.env("CLIENT"))
@@ -103,8 +92,7 @@ class OAuth2(Auth):
             raise self._invalid("client_secret", "is not given, nor is refresh_token", 'Secret.env("CLIENT_SECRET")')
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Signer(Auth):
+class Signer(Value):
     """A class that signs each request, also with another authorization.
 
     >>> Signer(class_name="com.example.HmacSigner", settings={"key": "hunter2"})

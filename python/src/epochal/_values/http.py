@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from epochal._options import Duration, Location, Size, Statuses
 from epochal._values.kind import DURATION, NUMBER, PLACE, SECRET, SIZE, STATUSES, TEXT, whole
@@ -10,7 +10,6 @@ from epochal._values.secret import Secret
 from epochal._values.value import Value, of, option, part
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Limits(Value):
     """How large a micro-batch may be.
 
@@ -36,7 +35,6 @@ class Limits(Value):
             raise self._conflict(f"rows={self.rows}, min_rows={self.min_rows}", "Make min_rows the smaller one.")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Retry(Value):
     """Retry policy for transient errors.
 
@@ -57,7 +55,6 @@ class Retry(Value):
     deadline: Duration | None = option("retry.deadline", DURATION)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Budget(Value):
     """Rate and concurrency limits of requests, for driver and tasks together.
 
@@ -76,7 +73,6 @@ class Budget(Value):
     max_throttle_wait: Duration | None = option("maxThrottleWait", DURATION)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Tls(Value):
     """Trusted certificate authorities, and the client's certificate. Files are on the driver.
 
@@ -101,7 +97,6 @@ class Tls(Value):
         self._needs("key_password", "cert_file")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Proxy(Value):
     """The HTTP proxy for all requests.
 
@@ -123,7 +118,6 @@ class Proxy(Value):
         self._needs("password", "user")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Http(Value):
     """Timeouts, retries, limits, TLS and proxy of requests.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import field, fields
 from datetime import datetime
-from typing import ClassVar, Literal
+from typing import Literal
 
 from epochal._options import Duration
 from epochal._values.kind import BOOLEAN, DURATION, INSTANT, NAMES, POINTER, TEXT, one_of, whole
@@ -16,41 +16,8 @@ EndOfList = Literal["proven", "assumed"]
 WindowFormat = Literal["iso", "iso-millis", "epoch-seconds", "epoch-millis"]
 
 
-# Documentation of fields for which the jar has one text for all paginations.
-_COUNTED_KEY = (
-    "JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that "
-    "changes in place then counts as the same. Unset: the whole record."
-)
-_CHAINED_END = (
-    "What it means if the first page lacks the place that names the next page (it is neither null nor empty): proven "
-    'fails the query, until some page has named a next one; assumed ends the list there. Default: ``"proven"``.'
-)
-
-
-def _first(what: str) -> str:
-    return (
-        f"The {what} of the first page. Unset: the first page is requested without one. Required if "
-        "``request_body`` has a placeholder for it."
-    )
-
-
-_DRIFT = (
-    "What happens when the list has fewer records than were delivered, or others at their positions (LIST_SHIFTED): "
-    "the query fails (fail), resumes from there once there are more again (warn), or reads the list again from its "
-    "first record, so that rows are repeated (restart; not with ``partition_params`` or ``journal=True``). Unset: "
-    "fail, or warn with ``fail_on_data_loss=False``."
-)
-_JOURNAL = (
-    "Whether responses are kept in the checkpoint until they are delivered, so that a replay does not request them "
-    "again. Default: ``False``."
-)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Pages(Value):
     """Base class of paginations."""
-
-    _room: ClassVar[str] = "rest."
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,8 +27,7 @@ class Pages(Value):
         self._exclusive("Keep the one that the API expects.", "param", "header")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class NoPages(Pages):
+class NoPages(Pages, pagination="none"):
     """No pagination: one response has all records. This is the default.
 
     >>> NoPages(key="/id")
@@ -80,21 +46,13 @@ class NoPages(Pages):
             request them again. Default: ``False``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "none"}
-
-    key: str | None = option("keyField", POINTER, doc=_COUNTED_KEY)
-    end_of_list: EndOfList | None = option(
-        "endOfList",
-        one_of(EndOfList),
-        doc="Whether the response is taken to be the whole list: with proven, one that mentions further pages fails "
-        'the query. Default: ``"proven"``.',
-    )
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), doc=_DRIFT)
-    journal: bool | None = option("journal", BOOLEAN, doc=_JOURNAL)
+    key: str | None = option("keyField", POINTER, own_doc=True)
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
+    journal: bool | None = option("journal", BOOLEAN, own_doc=True)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Offset(Pages):
+class Offset(Pages, pagination="offset"):
     """Pages by offset and limit: ``?_start=200&_limit=100``.
 
     >>> Offset(size=100)
@@ -116,20 +74,17 @@ class Offset(Pages):
             request them again. Default: ``False``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "offset"}
-
     size: int | None = option("pageSize", whole())
     offset_param: str | None = option("offsetParam", TEXT)
     limit_param: str | None = option("limitParam", TEXT)
     total: str | None = option("totalCount", POINTER)
     total_header: str | None = option("totalCountHeader", TEXT)
-    key: str | None = option("keyField", POINTER, doc=_COUNTED_KEY)
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), doc=_DRIFT)
-    journal: bool | None = option("journal", BOOLEAN, doc=_JOURNAL)
+    key: str | None = option("keyField", POINTER, own_doc=True)
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
+    journal: bool | None = option("journal", BOOLEAN, own_doc=True)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Page(Pages):
+class Page(Pages, pagination="page"):
     """Pages by number: ``?page=3&per_page=100``.
 
     >>> Page(size=50, size_param="limit")
@@ -152,21 +107,18 @@ class Page(Pages):
             request them again. Default: ``False``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "page"}
-
     size: int | None = option("pageSize", whole())
     page_param: str | None = option("pageParam", TEXT)
     size_param: str | None = option("pageSizeParam", TEXT)
     first: int | None = option("firstPage", whole(0))
     total: str | None = option("totalCount", POINTER)
     total_header: str | None = option("totalCountHeader", TEXT)
-    key: str | None = option("keyField", POINTER, doc=_COUNTED_KEY)
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), doc=_DRIFT)
-    journal: bool | None = option("journal", BOOLEAN, doc=_JOURNAL)
+    key: str | None = option("keyField", POINTER, own_doc=True)
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
+    journal: bool | None = option("journal", BOOLEAN, own_doc=True)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Cursor(Pages):
+class Cursor(Pages, pagination="cursor"):
     """Pages by cursor: a response contains the cursor of the next page.
 
     >>> Cursor(next="/paging/next", param="after")
@@ -188,16 +140,14 @@ class Cursor(Pages):
             take one poll to the end. Default: ``100000``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "cursor"}
-
     next: str | None = option("nextCursor", POINTER)
     next_header: str | None = option("nextCursorHeader", TEXT)
-    param: str | None = option("cursorParam", TEXT, doc='Parameter that sends the cursor. Default: ``"cursor"``.')
-    header: str | None = option("cursorHeader", TEXT, doc="Header that sends the cursor, in place of ``param``.")
-    first: str | None = option("firstCursor", TEXT, doc=_first("cursor"))
+    param: str | None = option("cursorParam", TEXT, own_doc=True)
+    header: str | None = option("cursorHeader", TEXT, own_doc=True)
+    first: str | None = option("firstCursor", TEXT, own_doc=True)
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), doc=_CHAINED_END)
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
     max_pages: int | None = option("maxPages", whole())
 
     def __post_init__(self) -> None:
@@ -206,8 +156,7 @@ class Cursor(Pages):
             raise self._invalid("next", "is not given, nor is next_header", '"/paging/next"')
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Keyset(Pages):
+class Keyset(Pages, pagination="keyset"):
     """Pages by key: the next page starts after the key of the last record.
 
     >>> Keyset(key="/id", param="starting_after")
@@ -226,26 +175,16 @@ class Keyset(Pages):
             take one poll to the end. Default: ``100000``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "keyset"}
-
-    key: str = field(
-        metadata=of(
-            "keyField",
-            POINTER,
-            doc="JSON Pointer within a record to its key: the next page is requested with the key of the last record, "
-            "and has the records with greater keys.",
-        )
-    )
-    param: str | None = option("cursorParam", TEXT, doc='Parameter that sends the key. Default: ``"cursor"``.')
-    header: str | None = option("cursorHeader", TEXT, doc="Header that sends the key, in place of ``param``.")
-    first: str | None = option("firstCursor", TEXT, doc=_first("key"))
+    key: str = field(metadata=of("keyField", POINTER, own_doc=True))
+    param: str | None = option("cursorParam", TEXT, own_doc=True)
+    header: str | None = option("cursorHeader", TEXT, own_doc=True)
+    first: str | None = option("firstCursor", TEXT, own_doc=True)
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
     max_pages: int | None = option("maxPages", whole())
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Link(Pages):
+class Link(Pages, pagination="link"):
     """The ``Link`` header of a response has the address of the next page (RFC 8288).
 
     >>> Link(end_of_list="assumed")
@@ -262,17 +201,14 @@ class Link(Pages):
             take one poll to the end. Default: ``100000``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "link"}
-
     rel: str | None = option("linkRel", TEXT)
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), doc=_CHAINED_END)
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
     max_pages: int | None = option("maxPages", whole())
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class NextUrl(Pages):
+class NextUrl(Pages, pagination="next-url"):
     """The body of a response has the address of the next page.
 
     >>> NextUrl(next="/links/next")
@@ -289,17 +225,14 @@ class NextUrl(Pages):
             take one poll to the end. Default: ``100000``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "next-url"}
-
     next: str = field(metadata=of("nextUrl", POINTER))
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), doc=_CHAINED_END)
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
     max_pages: int | None = option("maxPages", whole())
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class TimeWindow(Pages):
+class TimeWindow(Pages, pagination="time-window"):
     """Windows of time that are requested one after another.
 
     >>> TimeWindow(start="2026-01-01T00:00:00Z", length="15m", pages=Page(size=100))
@@ -322,8 +255,6 @@ class TimeWindow(Pages):
             take one poll to the end. Default: ``100000``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "time-window"}
-
     start: datetime | str = field(metadata=of("windowStart", INSTANT))
     length: Duration = field(metadata=of("windowLength", DURATION))
     lag: Duration | None = option("lag", DURATION)
@@ -333,15 +264,7 @@ class TimeWindow(Pages):
     to_param: str | None = option("windowToParam", TEXT)
     format: WindowFormat | None = option("windowFormat", one_of(WindowFormat))
     pages: NoPages | Offset | Page | Cursor | Keyset | Link | NextUrl | None = part(
-        NoPages,
-        Offset,
-        Page,
-        Cursor,
-        Keyset,
-        Link,
-        NextUrl,
-        chooses="windowPagination",
-        doc="How the pages of one window follow each other. Unset: one response has all.",
+        NoPages, Offset, Page, Cursor, Keyset, Link, NextUrl, chooses="windowPagination", own_doc=True
     )
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
@@ -373,4 +296,4 @@ class TimeWindow(Pages):
 
 
 #: Values of ``pages`` of ``epochal.read.rest``.
-AnyPages = NoPages | Offset | Page | Cursor | Keyset | Link | NextUrl | TimeWindow
+AnyPages = Offset | Page | Cursor | Keyset | Link | NextUrl | TimeWindow | NoPages

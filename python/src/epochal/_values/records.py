@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import field
+from typing import Literal
 
 from epochal._options import Duration, Size
 from epochal._values.kind import BOOLEAN, DURATION, POINTER, SIZE, TEXT, one_of
@@ -14,11 +13,8 @@ Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 Missing = Literal["fail", "empty"]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Records(Value):
     """Base class of response formats."""
-
-    _room: ClassVar[str] = "rest."
 
     mode: Mode | None = option("mode", one_of(Mode))
     corrupt_column: str | None = option("columnNameOfCorruptRecord", TEXT)
@@ -33,8 +29,7 @@ class Records(Value):
             raise self._conflict('corrupt_column without mode="PERMISSIVE"', suggestion)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Json(Records):
+class Json(Records, bodyFormat="json"):
     """A JSON array. This is the default.
 
     >>> Json("/data/items", mode="PERMISSIVE")
@@ -54,14 +49,11 @@ class Json(Records):
         missing: Whether a response without the array of records fails or is an empty page. Default: ``"fail"``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"bodyFormat": "json"}
-
     pointer: str | None = field(default=None, kw_only=False, metadata=of("records", POINTER))
     missing: Missing | None = option("missingRecords", one_of(Missing))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Ndjson(Records):
+class Ndjson(Records, bodyFormat="ndjson"):
     """JSON with one record per line.
 
     >>> Ndjson()
@@ -79,11 +71,8 @@ class Ndjson(Records):
             and whose lag is reported.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"bodyFormat": "ndjson"}
 
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Csv(Records):
+class Csv(Records, bodyFormat="csv"):
     """CSV, with or without a header line.
 
     >>> Csv(sep=";", header=False)
@@ -105,14 +94,11 @@ class Csv(Records):
         null_value: Unquoted text that means NULL, as an empty field does.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"bodyFormat": "csv"}
-
     sep: str | None = option("sep", TEXT)
     header: bool | None = option("header", BOOLEAN)
     null_value: str | None = option("nullValue", TEXT)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Poll(Value):
     """Interval and size of a stream's polls for new records.
 
@@ -128,8 +114,6 @@ class Poll(Value):
             trigger intervals. Default: ``"1m"``.
         max_bytes: Record bytes after which a poll with a journal ends, in a stream. Default: ``"128m"``.
     """
-
-    _room: ClassVar[str] = "rest."
 
     interval: Duration | None = option("refreshInterval", DURATION)
     conditional: bool | None = option("conditionalRequests", BOOLEAN)

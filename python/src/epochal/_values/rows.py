@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import field
+from typing import Literal
 
 from epochal._options import Duration, Location, Size, Statuses
-from epochal._values.kind import (
-    BOOLEAN,
-    DURATION,
-    NAMES,
-    PLACE,
-    POINTER,
-    SIZE,
-    STATUSES,
-    TEXT,
-    one_of,
-    whole,
-)
+from epochal._values.kind import BOOLEAN, DURATION, NAMES, PLACE, POINTER, SIZE, STATUSES, TEXT, one_of, whole
 from epochal._values.value import Value, of, option
 
 BodyFormat = Literal["object", "array", "ndjson"]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Body(Value):
     """The body of a request.
 
@@ -41,20 +29,13 @@ class Body(Value):
         ignore_null_fields: Whether NULLs are left out; if not, they are sent as null. Default: ``False``.
     """
 
-    _room: ClassVar[str] = "rest."
-
     format: BodyFormat | None = option("body", one_of(BodyFormat))
     row_template: str | None = option("rowTemplate", TEXT)
     template: str | None = option("bodyTemplate", TEXT)
-    content_type: str | None = option(
-        "contentType",
-        TEXT,
-        doc="Header Content-Type. Unset: application/json, or application/x-ndjson for rows as NDJSON.",
-    )
+    content_type: str | None = option("contentType", TEXT, own_doc=True)
     ignore_null_fields: bool | None = option("ignoreNullFields", BOOLEAN)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Batch(Value):
     """Several rows per request.
 
@@ -69,15 +50,12 @@ class Batch(Value):
         num_partitions: Sending tasks if rows are sorted by ``key_columns``. Default: ``4``.
     """
 
-    _room: ClassVar[str] = "rest."
-
     rows: int = field(metadata=of("batchSize", whole()))
     bytes: Size | None = option("batchBytes", SIZE)
     flush_interval: Duration | None = option("flushInterval", DURATION)
     num_partitions: int | None = option("numPartitions", whole())
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Results(Value):
     """Where a response reports whether each row was accepted.
 
@@ -91,15 +69,12 @@ class Results(Value):
         reason: JSON Pointer within a result to the reason of a rejection. Unset: the whole result.
     """
 
-    _room: ClassVar[str] = "rest."
-
     pointer: str = field(metadata=of("results", POINTER))
     status: str | None = option("resultStatus", POINTER)
     success: Sequence[str] | None = option("resultSuccess", NAMES)
     reason: str | None = option("resultReason", POINTER)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class DeadLetters(Value):
     """Stores rows that the server rejects in a directory instead of failing the epoch.
 
@@ -112,8 +87,6 @@ class DeadLetters(Value):
         statuses: Response statuses that blame the rows, which then go to ``path``. Default: ``"400,413,422"``.
         max_rows: Maximum rows per epoch in ``path``; more fail the epoch. Default: ``1000``.
     """
-
-    _room: ClassVar[str] = "rest."
 
     path: Location = field(metadata=of("deadLetterPath", PLACE))
     statuses: Statuses | None = option("rejectStatuses", STATUSES)

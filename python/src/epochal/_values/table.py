@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
-from typing import ClassVar, Literal
+from typing import Literal
 
 from epochal._options import Duration, Location, Size
-from epochal._values.kind import (
-    BOOLEAN,
-    BOUND,
-    DURATION,
-    FAMILY,
-    NAMES,
-    PAIRS,
-    PLACE,
-    SIZE,
-    TABLE,
-    TEXT,
-    one_of,
-    whole,
-)
+from epochal._values.kind import BOOLEAN, BOUND, DURATION, FAMILY, NAMES, PAIRS, PLACE, SIZE, TABLE, TEXT, one_of, whole
 from epochal._values.value import Value, of, option
 
 KeyComparison = Literal["exact", "database"]
@@ -30,26 +17,15 @@ OnEpochMismatch = Literal["fail", "keep"]
 TransportKind = Literal["auto", "inline", "staged", "prepared"]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class OfTable(Value):
-    """Base class of the values of ``epochal.jdbc``."""
-
-    _room: ClassVar[str] = "jdbc."
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Append(OfTable):
+class Append(Value, mode="append"):
     """Appends rows. This is the default.
 
     >>> Append()
     jdbc.Append()
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"mode": "append"}
 
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Upsert(OfTable):
+class Upsert(Value, mode="upsert"):
     """Rows replace the rows with the same key.
 
     >>> Upsert(key_columns=["id"], order_column="updatedAt")
@@ -63,16 +39,13 @@ class Upsert(OfTable):
             type such as citext): exact refuses them, database accepts them as one key. Default: ``"exact"``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"mode": "upsert"}
-
     key_columns: Sequence[str] = field(metadata=of("keyColumns", NAMES))
     order_column: str | None = option("orderColumn", TEXT)
     update_columns: Sequence[str] | None = option("updateColumns", NAMES)
     key_comparison: KeyComparison | None = option("keyComparison", one_of(KeyComparison))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Changes(OfTable):
+class Changes(Value, mode="changes"):
     """Rows replace or delete the rows with the same key, so that the table is a replica.
 
     >>> Changes(key_columns=["id"], op_column="op", order_column="position")
@@ -88,8 +61,6 @@ class Changes(OfTable):
             type such as citext): exact refuses them, database accepts them as one key. Default: ``"exact"``.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"mode": "changes"}
-
     key_columns: Sequence[str] = field(metadata=of("keyColumns", NAMES))
     op_column: str = field(metadata=of("opColumn", TEXT))
     order_column: str | None = option("orderColumn", TEXT)
@@ -97,8 +68,7 @@ class Changes(OfTable):
     key_comparison: KeyComparison | None = option("keyComparison", one_of(KeyComparison))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Columns(OfTable):
+class Columns(Value):
     """Mapping of the query's columns to those of the table.
 
     >>> Columns(map={"id": "comment_id"}, add=True)
@@ -117,8 +87,7 @@ class Columns(OfTable):
     nul_character: NulCharacter | None = option("nulCharacter", one_of(NulCharacter))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class DeadLetters(OfTable):
+class DeadLetters(Value):
     """Stores rows that the table rejects in another table instead of failing the epoch.
 
     >>> DeadLetters(table="comments_bad")
@@ -134,8 +103,7 @@ class DeadLetters(OfTable):
     max_rows: int | None = option("maxBadRows", whole(0))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Connection(OfTable):
+class Connection(Value):
     """Connection settings besides URL and login.
 
     >>> Connection(properties={"sslmode": "verify-full"}, max_connections=4)
@@ -150,15 +118,12 @@ class Connection(OfTable):
     """
 
     driver: str | None = option("driver", TEXT)
-    properties: Mapping[str, str] | None = option(
-        "connection", FAMILY, doc='Properties for the driver, for example ``{"sslmode": "verify-full"}``. Secret.'
-    )
+    properties: Mapping[str, str] | None = option("connection", FAMILY, own_doc=True)
     max_connections: int | None = option("maxConnections", whole(2))
     lock_timeout: Duration | None = option("lockTimeout", DURATION)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Ledger(OfTable):
+class Ledger(Value):
     """Exceptions to the ledger's checks. An error names the argument to set, for one start.
 
     >>> Ledger(on_empty="skip:17")
@@ -183,8 +148,7 @@ class Ledger(OfTable):
     trusted_owners: Sequence[str] | None = option("trustedOwners", NAMES)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Transport(OfTable):
+class Transport(Value):
     """How rows get from the tasks to the database.
 
     >>> Transport(kind="staged")
@@ -210,21 +174,14 @@ class Transport(OfTable):
     """
 
     kind: TransportKind | None = option("transport", one_of(TransportKind))
-    inline_max_bytes: Size | None = option(
-        "inlineMaxBytes",
-        SIZE,
-        doc="Bytes of an epoch, as encoded, that may travel in commit messages: with inline more are an error, with "
-        "auto a task that exceeds its share continues with staging, or with a file if the database has no staging. "
-        'Default: ``"64m"``.',
-    )
+    inline_max_bytes: Size | None = option("inlineMaxBytes", SIZE, own_doc=True)
     spill_directory: Location | None = option("spillDirectory", PLACE)
     batch_size: int | None = option("batchSize", whole())
     flush_interval: Duration | None = option("flushInterval", DURATION)
     flush_rows: int | None = option("flushRows", whole())
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Partitions(OfTable):
+class Partitions(Value):
     """Parallel read of a table, for ``epochal.read.jdbc``: each task reads a range of a column's values.
 
     >>> Partitions(column="id", lower=0, upper=1_000_000, count=8)
@@ -244,4 +201,4 @@ class Partitions(OfTable):
 
 
 #: Values of ``mode`` of ``epochal.write.jdbc``.
-AnyMode = Append | Upsert | Changes
+AnyMode = Upsert | Changes | Append

@@ -5,13 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from epochal._errors import OptionError
 from epochal._options import text
 from epochal._values.kind import FAMILY, NAMES, SECRET, Kind
 from epochal._values.secret import Secret
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # before Python 3.11
+
+    def dataclass_transform(**_: Any) -> Any:
+        return lambda kind: kind
+
+
+#: Public modules of the values, by the module that defines them; those of ``http`` are in ``epochal`` itself.
+_PUBLIC = {"auth": "rest", "pages": "rest", "records": "rest", "rows": "rest", "table": "jdbc", "ingest": "ingest"}
 
 #: Printed in place of a secret.
 MASK = "***"
@@ -26,14 +36,14 @@ class Option:
     Attributes:
         secret: whether its value is masked when printed.
         example: a value, as Python source; empty for the example of its kind.
-        doc: documentation that replaces the text of the jar, for an option that several values have.
+        own_doc: whether the docstring of the value describes it in place of the text of the jar.
     """
 
     name: str
     kind: Kind
     secret: bool = False
     example: str = ""
-    doc: str = ""
+    own_doc: bool = False
 
 
 class Setting(NamedTuple):
@@ -50,29 +60,35 @@ class Setting(NamedTuple):
     secret: bool = False
 
 
-def of(name: str, kind: Kind, *, secret: bool = False, example: str = "", doc: str = "") -> Mapping[str, Any]:
+def of(name: str, kind: Kind, *, secret: bool = False, example: str = "", own_doc: bool = False) -> Mapping[str, Any]:
     """Metadata of a field that sets an option."""
-    return {"option": Option(name, kind, secret or kind is SECRET or kind is FAMILY, example, doc)}
+    return {"option": Option(name, kind, secret or kind is SECRET or kind is FAMILY, example, own_doc)}
 
 
-def option(name: str, kind: Kind, *, secret: bool = False, example: str = "", doc: str = "") -> Any:
+def option(name: str, kind: Kind, *, secret: bool = False, example: str = "", own_doc: bool = False) -> Any:
     """An optional field that sets an option."""
-    return field(default=None, metadata=of(name, kind, secret=secret, example=example, doc=doc))
+    return field(default=None, metadata=of(name, kind, secret=secret, example=example, own_doc=own_doc))
 
 
-def part(*kinds: type[Value], chooses: str | None = None, doc: str = "") -> Any:
+def part(*kinds: type[Value], chooses: str | None = None, own_doc: bool = False) -> Any:
     """An optional field that is a value itself; ``chooses`` names an option that follows from the value's class."""
-    return field(default=None, metadata={"part": kinds, "chooses": chooses, "doc": doc})
+    return field(default=None, metadata={"part": kinds, "chooses": chooses, "own_doc": own_doc})
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Value:
-    """A group of related options."""
+    """A group of related options. Its subclasses are dataclasses of the same kind.
 
-    #: Public module of the class, with a dot.
-    _room: ClassVar[str] = ""
+    >>> class Offset(Value, pagination="offset"): ...  # every instance sets the option pagination
+    """
+
     #: Options that every instance sets.
-    _fixed: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    _fixed: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls, **fixed: str) -> None:
+        cls._fixed = fixed
+        dataclass(frozen=True, kw_only=True, repr=False)(cls)
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -143,6 +159,8 @@ class Value:
 
 def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
     """The options that a field or an argument sets."""
+    if declared.kind is SECRET and isinstance(given, str):
+        given = Secret(given)
     if declared.kind is FAMILY:
         yield from (Setting(f"{declared.name}.{key}", member, place, declared.secret) for key, member in given.items())
     elif isinstance(given, Secret):
@@ -158,7 +176,8 @@ def without_login(text: str) -> str:
 
 def shown(kind: type[Value]) -> str:
     """The public name of a class, such as ``rest.Offset``."""
-    return f"{kind._room}{kind.__name__}"
+    public = _PUBLIC.get(kind.__module__.rpartition(".")[2])
+    return f"{public}.{kind.__name__}" if public else kind.__name__
 
 
 def option_of(one: Field[Any]) -> Option | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from epochal._values.auth import AnyAuth, ApiKey, Auth, Basic, Bearer
+from epochal._values.auth import AnyAuth, ApiKey, Basic, Bearer
 from epochal._values.http import Http
 from epochal._values.kind import FAMILY
 from epochal._values.secret import Secret
@@ -63,7 +63,7 @@ def of(
     Raises:
         OptionError: a header cannot be sent, a secret cannot be read, or only the jar supports the scheme of ``auth``.
     """
-    schemes: list[AnyAuth] = [] if auth is None else [auth] if isinstance(auth, Auth) else [*auth]
+    schemes: list[AnyAuth] = [] if auth is None else [auth] if isinstance(auth, AnyAuth) else [*auth]
     sent, added, secrets = dict(_check_headers(headers or {})), dict[str, str](), list[str]()
     shown: list[AnyAuth] = []
     for scheme in schemes:

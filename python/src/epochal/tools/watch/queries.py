@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, overload
 
-from epochal import _started as started
+from epochal._start import failed_queries
 from epochal.tools.watch import words
 from epochal.tools.watch.interrupts import Interrupts
 from epochal.tools.watch.state import QueryState, WatchedQuery
@@ -111,7 +111,7 @@ def queries(spark: SparkSession | None = None) -> Queries:
     session = spark if spark is not None else active_session()
     active = queries_of(session, "epochal.queries")
     ids = {query.id for query in active}
-    failed = [query for query in started.failed(session) if query.id not in ids]
+    failed = [query for query in failed_queries(session) if query.id not in ids]
     return Queries(tuple(_row(WatchedQuery(query).poll()) for query in [*active, *failed]))
 
 

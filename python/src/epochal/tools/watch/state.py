@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from epochal import _started as started
+from epochal._start import table_of
 from epochal.errors import from_spark
 from epochal.tools.watch.ending import failure
 from epochal.tools.watch.progress import Batch, batch_of
@@ -79,7 +79,7 @@ class WatchedQuery:
         self.query = query
         self._began = time.monotonic()
         run_id = str(query.runId)
-        self._named = query.name or started.table_of(run_id)
+        self._named = query.name or table_of(run_id)
         self.state = QueryState(id=str(query.id), run_id=run_id, name=self._named or str(query.id)[:8])
 
     def poll(self, *, is_stopping: bool = False) -> QueryState:
