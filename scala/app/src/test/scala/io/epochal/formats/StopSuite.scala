@@ -16,7 +16,7 @@ import io.epochal.jdbc.{Mariadb, MariadbServer, Postgres, PostgresServer, Sqlite
 import io.epochal.rest.sink.{OrdersApi, RestSinkFixture}
 import io.epochal.rest.source.{ChainApi, RecordsApi}
 
-/** `stop()` at random moments (K18), from a seed that is printed. EPOCHAL_STOPS sets the number of stops; EPOCHAL_STOP_SEED repeats a
+/** `stop()` at random moments, from a seed that is printed. EPOCHAL_STOPS sets the number of stops; EPOCHAL_STOP_SEED repeats a
   * run.
   */
 @Slow

@@ -37,7 +37,7 @@ abstract class PostgresClearedTables(databases: TestDatabases) extends ClearedTa
     "CREATE RULE keep AS ON DELETE TO t DO INSTEAD UPDATE t SET gone = true WHERE id = OLD.id")("DROP RULE keep ON t")
 }
 
-/** Output mode complete and a batch in overwrite mode write the table's whole contents (K16). */
+/** Output mode complete and a batch in overwrite mode write the table's whole contents. */
 abstract class ClearedTables(databases: TestDatabases) extends SinkSuite(databases) {
 
   /** @param means

@@ -67,7 +67,7 @@ final class PostgresCommitFaultsSuite extends InlineFaults(Postgres) {
   }
 }
 
-/** Failures between the tasks and the commit (K6 to K8, K13). */
+/** Failures between the tasks and the commit: rows lost on the way, a lost connection, retries. */
 abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(databases) {
 
   implicit protected val patience: PatienceConfig = PatienceConfig(scaled(Span(30, Seconds)), scaled(Span(5, Millis)))

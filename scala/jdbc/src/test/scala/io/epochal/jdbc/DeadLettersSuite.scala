@@ -38,7 +38,7 @@ final class PostgresDeadLettersSuite extends DeadLetters(Postgres) {
   }
 }
 
-/** Bad rows go to `deadLetterTable`, in their epoch's transaction (K9). */
+/** Bad rows go to `deadLetterTable`, in their epoch's transaction. */
 abstract class DeadLetters(databases: TestDatabases) extends SinkSuite(databases) {
 
   protected val lenient: Map[String, String] = Map("sinkId" -> "sink", "deadLetterTable" -> "bad")

@@ -100,7 +100,7 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
 final class MariadbRealTimeQuerySuite
     extends EndlessQuerySuite(Trigger.RealTime("1 second"), OutputMode.Update, Mariadb)
 
-/** Whole queries whose rows are stored in the middle of an epoch (K12). */
+/** Whole queries whose rows are stored in the middle of an epoch. */
 abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: TestDatabases = Postgres)
     extends QuerySuite {
 

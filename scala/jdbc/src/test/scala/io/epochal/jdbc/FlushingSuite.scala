@@ -55,7 +55,7 @@ private object FlushingSuite {
   def tasks(count: Int): PhysicalWriteInfo = () => count
 }
 
-/** Rows stored in the middle of an epoch, with the test acting as the engine (K12).
+/** Rows stored in the middle of an epoch, with the test acting as the engine.
   *
   * @param waits
   *   SQL that counts the transactions that are waiting for a lock

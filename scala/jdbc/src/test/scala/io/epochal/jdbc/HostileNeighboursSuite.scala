@@ -17,7 +17,7 @@ final class PostgresHostileNeighboursSuite extends HostileNeighbours(Postgres)
 final class Postgres13HostileNeighboursSuite extends HostileNeighbours(Postgres13)
 
 /** Attacks by a role, `mallory`, that may create objects in a schema on the sink's path and is unrelated to the sink. What she plants
-  * records, in a table of hers, the role that it runs as (K19).
+  * records, in a table of hers, the role that it runs as.
   */
 abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(databases) {
 

@@ -72,7 +72,7 @@ abstract class IcuKeyComparisons(databases: TestDatabases) extends KeyComparison
   exact("a column with an ICU collation", "id BIGINT, word TEXT COLLATE \"en-US-x-icu\" PRIMARY KEY")
 }
 
-/** Keys that the database treats as equal though Spark distinguishes them: one row would replace another (K16). */
+/** Keys that the database treats as equal though Spark distinguishes them: one row would replace another. */
 abstract class KeyComparisons(databases: TestDatabases) extends SinkSuite(databases) {
   protected def schema: StructType = new StructType().add("id", LongType).add("word", StringType)
   protected def keyed: Map[String, String] = Map("sinkId" -> "sink", "keyColumns" -> "word")

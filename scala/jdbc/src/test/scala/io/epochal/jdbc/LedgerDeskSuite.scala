@@ -62,7 +62,7 @@ final class FlushedLedgerDeskSuite extends SinkSuite(Postgres) {
   }
 }
 
-/** Reading and repairing a ledger from other languages (K2 to K5). */
+/** Reading and repairing a ledger from other languages. */
 abstract class LedgerDeskSuite(databases: TestDatabases) extends SinkSuite(databases) {
 
   protected def options(f: JdbcSinkFixture): java.util.Map[String, String] =

@@ -31,7 +31,7 @@ final class PostgresLedgerFlowsSuite extends LedgerFlows(Postgres) {
   }
 }
 
-/** Who may write, and which epoch is whose (K2 to K5). */
+/** Who may write, and which epoch is whose. */
 abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases) {
 
   private def append(over: Any) = Map("sinkId" -> "sink", "onNewQuery" -> s"append:$over")

@@ -40,7 +40,7 @@ final class MariadbSessionsSuite extends MysqlSessionsChecks(Mariadb) with Event
 @Slow
 final class Mysql8SessionsSuite extends MysqlSessionsChecks(Mysql8)
 
-/** Which session a waiting claim ends (K15): one that provably belongs to an older run of the sink and blocks the claim. */
+/** Which session a waiting claim ends: one that provably belongs to an older run of the sink and blocks the claim. */
 abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(databases) {
 
   protected val sink: Map[String, String] =

@@ -50,7 +50,7 @@ object InMiddle {
   )
 }
 
-/** A driver that dies or freezes during a statement, its successor, and unrelated sinks (K15). */
+/** A driver that dies or freezes during a statement, its successor, and unrelated sinks. */
 abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
     extends SinkSuite(databases)
     with Eventually {

@@ -12,7 +12,7 @@ final class PostgresWriteModesSuite extends WriteModes(Postgres)
 final class MariadbWriteModesSuite extends WriteModes(Mariadb)
 final class Mysql8WriteModesSuite extends WriteModes(Mysql8)
 
-/** Append, upsert and complete (K10). */
+/** Append, upsert and complete. */
 abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases) {
 
   // Not every database allows TEXT as a key.

@@ -160,7 +160,7 @@ final class Journal(
 
 object Journal {
 
-  /** Epochs before the last committed one that stay readable (S5). */
+  /** Epochs before the last committed one that stay readable: a continuous query may commit an end that it never reached. */
   val Kept = 3
 
   final private case class Commit(until: Long, names: Set[String])

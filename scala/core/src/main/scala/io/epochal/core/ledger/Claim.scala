@@ -37,7 +37,7 @@ final case class Claim(
     known: Option[LedgerRow] = None
 )
 
-/** Decides whether a run becomes the one that may write (K4, K5). Pure: the sink reads and writes the ledger.
+/** Decides whether a run becomes the one that may write, and so fences earlier runs. Pure: the sink reads and writes the ledger.
   *
   * {{{
   *             claim (no row)                       claim (newer run: generation + 1)

@@ -50,7 +50,7 @@ final case class EpochAttempt(
   def applied: AppliedEpoch = AppliedEpoch(epoch, trigger, offsetsHash, digest)
 }
 
-/** The decision about an epoch (K3, K5). */
+/** The decision about an epoch: it is applied once, and only by the run that has claimed the sink last. */
 sealed trait EpochDecision
 
 object EpochDecision {
@@ -111,7 +111,7 @@ object EpochDecision {
           Left(Conditions.EpochRegressed("epoch" -> attempt.epoch, "sinkId" -> row.sinkId, "last" -> last.epoch))
       }
 
-  /** After a connection was lost during COMMIT: whether that commit landed (K7).
+  /** After a connection was lost during COMMIT: whether that commit landed.
     *
     * @param row
     *   the sink's row, read under its lock on a new connection, which proves that the lost one has ended

@@ -17,7 +17,7 @@ final case class Boundary(epoch: Long, trigger: TriggerMode, offsetsHash: Option
   def rows: Long = ends.valuesIterator.map(_.rows).sum
 }
 
-/** The progress, in the ledger, of a query that stores rows in the middle of its epochs (K12).
+/** The progress, in the ledger, of a query that stores rows in the middle of its epochs.
   *
   * {{{
   *   rows of a partition, as the source has them
@@ -58,7 +58,7 @@ object Progress {
   val Empty: Progress = Progress(Nil, Map.empty)
 }
 
-/** The ledger's update at the end of an epoch of a continuous or real-time query (K12). Its rows are stored.
+/** The ledger's update at the end of an epoch of a continuous or real-time query. Its rows are stored.
   *
   * @param row
   *   names the epoch in `last`
@@ -150,7 +150,7 @@ final case class ProgressStart(
   private[ledger] def before: Long = epoch - 1
 }
 
-/** The positions from which the task partitions start (K12). */
+/** The positions from which the task partitions start. */
 sealed trait StartDecision {
   def boundary: Boundary
 }
@@ -290,7 +290,7 @@ object Position {
   private val Multiplier = 0x9e3779b97f4a7c15L
 }
 
-/** Follows the rows of a task partition as they are delivered, and decides which are already stored (K12).
+/** Follows the rows of a task partition as they are delivered, and decides which are already stored.
   *
   * @param from
   *   the start of the epoch, which is the end of the one before

@@ -6,7 +6,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.ledger.ProgressModel.refusal
 
-/** The decisions of K12: rows applied and rows owed, over crashes at any point. */
+/** The decisions about rows that are stored in the middle of epochs: rows applied and rows owed, over crashes at any point. */
 final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration =
     PropertyCheckConfiguration(minSuccessful = 500)

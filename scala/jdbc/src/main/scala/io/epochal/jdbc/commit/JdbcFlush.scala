@@ -12,7 +12,7 @@ import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.EncodedRows
 
-/** Stores a task partition's rows and progress in one transaction (K12).
+/** Stores a task partition's rows and progress in one transaction.
   *
   * {{{
   *   begin ── rows into the table ── progress: from → to, if it is at `from` and the run may write ── COMMIT

@@ -181,7 +181,7 @@ private[commit] object JdbcTarget {
       Conditions.TooManyConnections)
 }
 
-/** Loads an epoch's rows into the table and checks that all of them are stored (K13).
+/** Loads an epoch's rows into the table and checks that all of them are stored.
   *
   * @param whole
   *   the epoch replaces the table's contents

@@ -16,7 +16,7 @@ import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.database.{Blocker, BulkRun, ConnectionPool, Database, Sessions, Transaction, Trust, Writer}
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
 
-/** Claims a sink in its ledger for one run, and finds or creates its table (K5). */
+/** Claims a sink in its ledger for one run, which fences earlier runs, and finds or creates its table. */
 final private[jdbc] class LedgerClaim(
     database: Database,
     schema: StructType,
@@ -55,7 +55,7 @@ final private[jdbc] class LedgerClaim(
   }
 
   /** First locks the sink's own row and its progress, and binds the table: each step can wait for another transaction. Only
-    * then it takes the lock shared by all sinks' claims, and never waits while holding it (K15).
+    * then it takes the lock shared by all sinks' claims, and never waits while holding it.
     */
   private def claim(connection: Connection, ledger: LedgerTable, made: Boolean): (LedgerRow, BulkRun) = {
     val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
@@ -112,7 +112,7 @@ final private[jdbc] class LedgerClaim(
     }
 }
 
-/** Finds the sessions that block a claim (K15).
+/** Finds the sessions that block a claim.
   *
   * A driver that died or froze during a long statement leaves a session that holds the sink's row. Such a session is ended if
   * it provably belongs to this sink and to a generation older than the claim's: its transaction is rolled back, and its run,

@@ -7,7 +7,7 @@ import io.epochal.jdbc.database.{BulkRun, Dialect, Trust}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** The tables beside the ledger that record rows stored in the middle of epochs (K12); `docs/PROTOCOL.md` lists their columns.
+/** The tables beside the ledger that record rows stored in the middle of epochs; `docs/PROTOCOL.md` lists their columns.
   *
   *   - `epochal_ledger_progress`: one row per task partition of a query: how far its rows are stored, and which run may store
   *     more. A task advances it in the transaction of the rows
@@ -52,7 +52,7 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
     sql"SELECT applied FROM $progress WHERE sink_id = $sinkId$forUpdate".query(connection)(_.getLong(1)): Unit
   }
 
-  /** Fences earlier runs (K5): they can store nothing more. */
+  /** Fences earlier runs: they can store nothing more. */
   def claim(connection: Connection, sinkId: String, generation: Long, runId: String): Unit =
     sql"UPDATE $progress SET generation = $generation, run_id = $runId, failed = NULL WHERE sink_id = $sinkId"
       .run(connection)

@@ -36,7 +36,7 @@ final case class BulkRun(
   def isCurrent(owner: Option[(Long, String)]): Boolean = owner.contains((generation, runId))
 }
 
-/** A way for tasks to bring rows to the database without making them visible (K6). Stateless; serialized to the tasks.
+/** A way for tasks to bring rows to the database without making them visible. Stateless; serialized to the tasks.
   *
   * A dialect that has one offers it as [[Dialect.bulk]].
   */
@@ -78,7 +78,7 @@ trait BulkLoad extends Serializable {
   def fenced(connection: Connection, run: BulkRun): Option[EpochalException]
 
   /** Called in the committing transaction: moves the rows of the given attempts, and no others, into the table, and checks their
-    * numbers against the messages (K13).
+    * numbers against the messages.
     */
   def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded
 

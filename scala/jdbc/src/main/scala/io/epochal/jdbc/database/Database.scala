@@ -13,7 +13,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 
-/** One database as a query uses it: connections, the meaning of errors, and retries (K8).
+/** One database as a query uses it: connections, the meaning of errors, and retries.
   *
   * @param onRetry
   *   called for each failure that is retried

@@ -76,7 +76,7 @@ trait Dialect {
 
   def quote(name: QualifiedName): String = s"${quote(name.schema)}.${quote(name.table)}"
 
-  // Trust (K19).
+  // Trust: the sink runs with rights that others in the database lack.
 
   /** Runs the checks before the start, on a connection without a transaction. */
   def inspecting[A](@unused connection: Connection)(body: => A): A = body
@@ -98,7 +98,7 @@ trait Dialect {
 
   // Transactions.
 
-  /** Opens a transaction with its guards (K13).
+  /** Opens a transaction with its guards: timeouts, durable commits, no row security.
     *
     * @param writer
     *   the run whose transaction it is, visible to other sessions until it ends, if a successor may have to wait for it
@@ -137,7 +137,7 @@ trait Dialect {
   * @param deletes
   *   a load deletes rows by key where [[BoundTable.operation]] says so
   * @param flushes
-  *   tasks can append rows in their own transactions, in the middle of an epoch (K12); otherwise only the driver writes
+  *   tasks can append rows in their own transactions, in the middle of an epoch; otherwise only the driver writes
   * @param altersInTransaction
   *   ALTER TABLE is transactional: a rollback undoes it
   * @param ddlCommits
@@ -292,7 +292,7 @@ object Loaded {
   final case class Rows(stored: Long, expected: Long) extends Loaded {
 
     /** @throws EpochalException
-      *   ROWS_DROPPED: the database stored fewer rows than it was sent, or more (K13)
+      *   ROWS_DROPPED: the database stored fewer rows than it was sent, or more
       */
     def check(epoch: String, table: QualifiedName): Unit =
       if (stored != expected)

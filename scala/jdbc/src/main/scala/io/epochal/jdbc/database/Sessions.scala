@@ -6,7 +6,7 @@ import scala.annotation.unused
 
 import io.epochal.core.hash.Sha256
 
-/** Finds the sessions that block a claim, and ends those of its predecessors (K15). */
+/** Finds the sessions that block a claim, and ends those of its predecessors. */
 trait Sessions {
 
   /** The session number of the open transaction. */

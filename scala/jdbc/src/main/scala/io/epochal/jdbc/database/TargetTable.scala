@@ -137,7 +137,7 @@ final case class BoundTable(
   def incoming: Seq[String] = columnNames ++ operation.map(_.name)
 }
 
-/** The roles that the sink trusts to own the tables beside a target (K19).
+/** The roles that the sink trusts to own the tables beside a target.
   *
   * @param owners
   *   roles that the user named, in addition to those that could act as the sink's own role anyway

@@ -9,7 +9,7 @@ import io.epochal.jdbc.database.{Blocker, Writer}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** Finds the session of a sink's predecessor (K15). While a transaction is open it holds the lock
+/** Finds the session of a sink's predecessor. While a transaction is open it holds the lock
   * `epochal.<sink>.<generation>.<session>`, taken by GET_LOCK, and the server shows which session holds it. Servers that refuse such
   * locks, as some clusters do, show no holder: then no session is ended.
   *

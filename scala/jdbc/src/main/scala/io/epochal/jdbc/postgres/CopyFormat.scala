@@ -105,7 +105,7 @@ final private class CopyChangeEncoder(to: CopyRow, identifies: Array[Boolean], o
 
 /** Encodes values of one type in the binary form of a PostgreSQL type, preceded by the length.
   *
-  * Refuses, where the row is known, values that the server would reject, failing the whole epoch, or would change (K9). One
+  * Refuses, where the row is known, values that the server would reject, failing the whole epoch, or would change. One
   * instance per task.
   *
   * @param column

@@ -51,7 +51,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override def rowFormat(table: BoundTable): RowFormat =
     CopyFormat(table.columns, table.operation.map(_.ordinal), table.nulCharacter)
 
-  /** One round trip. Settings hold until the transaction ends, so that a pooler may reassign the connection (K13). Under an
+  /** One round trip. Settings hold until the transaction ends, so that a pooler may reassign the connection. Under an
     * isolation level stricter than READ COMMITTED a transaction would not see the changes it waited for; a stronger
     * `synchronous_commit` is kept.
     */

@@ -7,7 +7,7 @@ import io.epochal.jdbc.database.{Blocker, Writer}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
-/** Lets the server detect lost clients, and a successor find its predecessor's session (K15).
+/** Lets the server detect lost clients, and a successor find its predecessor's session.
   *
   * A transaction's `application_name` ends in `[<sink>/<generation>]` until the transaction ends. This is reliable through a pooler
   * too: a session that shows it is in a transaction of that run now, regardless of who used the session before.

@@ -9,7 +9,7 @@ import io.epochal.jdbc.database.Trust
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
 import io.epochal.jdbc.sql.Sql
 
-/** The schemas that names in a statement refer to (K19). A role that may create objects in a schema on the search path could plant a table,
+/** The schemas that names in a statement refer to. A role that may create objects in a schema on the search path could plant a table,
   * function or operator that our statement would find before the intended one, and so run its code with our
   * rights.
   *
@@ -104,7 +104,7 @@ private[postgres] object SearchPath {
 }
 
 /** Whether a table that the sink finds by its fixed name (the ledger, staging, prepared transactions, bad rows) cannot have been
-  * planted by another role to run code with our rights (K19).
+  * planted by another role to run code with our rights.
   *
   * Trusted are roles that have such rights already, and roles that can act as one of them: the role that writes; the owner of the
   * target, whose triggers we run; the owner of its schema, who can replace the target; superusers; and the roles that users

@@ -4,7 +4,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.spark.memory.Memory
 
-/** Checks whether a text can be stored unchanged: databases reject or misread the NUL character and broken UTF-8 (K9). */
+/** Checks whether a text can be stored unchanged: databases reject or misread the NUL character and broken UTF-8. */
 private[jdbc] object Texts {
 
   /** Why the text cannot be stored; null if it can, since this runs for every value. */

@@ -17,7 +17,7 @@ import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
-/** SQLite: a file on the driver's local disk, which only the driver writes (K14). */
+/** SQLite: a file on the driver's local disk, which only the driver writes. */
 class SqliteDialect extends Dialect with BuiltInDialect {
 
   private val Prefix = "jdbc:sqlite:"

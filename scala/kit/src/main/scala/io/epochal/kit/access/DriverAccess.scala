@@ -9,7 +9,7 @@ import scala.util.Try
 import io.epochal.core.error.{Conditions, EpochalException, Reference}
 import io.epochal.kit.spark.DriverConf
 
-/** Decides which files, classes and properties options may use on this driver (S16).
+/** Decides which files, classes and properties options may use on this driver.
   *
   * A driver with one user allows everything: that user can read the files anyway. A driver with several users allows only what
   * its owner lists in the configuration that it is started with ([[DriverConf]]). A list that is set applies on any driver.

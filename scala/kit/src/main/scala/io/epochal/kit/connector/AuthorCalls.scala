@@ -14,7 +14,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, RetrySettings, Verdict}
 import io.epochal.kit.spark.QueryStop
 
-/** Calls of an author's code: retried after transient failures (K8); exceptions become errors that name the step. Interruptions
+/** Calls of an author's code: retried after transient failures; exceptions become errors that name the step. Interruptions
   * pass through unchanged.
   *
   * @param isTransient

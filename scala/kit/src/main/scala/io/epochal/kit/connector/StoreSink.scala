@@ -47,7 +47,7 @@ final private[connector] class StoreSink(connector: SinkConnector, options: Sett
   private val author = new AuthorCalls(format, options.retry, connector.isTransient)
 
   /** Locks the sink's own row first, which can wait for another transaction. Only then takes the lock that claims of other
-    * sinks need too (K15).
+    * sinks need too.
     */
   override def claim(run: Run, schema: StructType)(
       decide: LedgerState => Either[EpochalException, LedgerRow]): Claimed = {

@@ -22,7 +22,7 @@ object EpochOutcome {
   final case class Repeated(contentDiffers: Boolean) extends EpochOutcome
 }
 
-/** The transaction that commits an epoch's rows together with its ledger row (K1, K3, K5, K7, K13).
+/** The transaction that commits an epoch's rows together with its ledger row, once.
   *
   * {{{
   *   begin ── lock the ledger row ── decide ──► AlreadyApplied ── roll back, success
@@ -127,7 +127,7 @@ private object EpochCommit {
   private val log = LoggerFactory.getLogger(classOf[EpochCommit])
 }
 
-/** A step that ends in a COMMIT. Remembers a lost COMMIT response until the outcome is known (K7).
+/** A step that ends in a COMMIT. Remembers a lost COMMIT response until the outcome is known.
   *
   * @param inLedger
   *   whether the ledger shows the outcome. For a batch only the transaction's id does, so the server that assigned it is

@@ -106,7 +106,7 @@ private[epochal] object Messages {
   }
 }
 
-/** Claims the ledger once for every run (K5).
+/** Claims the ledger once for every run.
   *
   * Spark creates a sink's write objects for each micro-batch, and its table once for each start: so the table holds what a run
   * has claimed. A fenced run finds its old generation and never claims again.

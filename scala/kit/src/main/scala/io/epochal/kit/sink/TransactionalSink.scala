@@ -48,7 +48,7 @@ trait TransactionalSink {
   def usesFiles: Boolean = true
 
   /** Claims the sink for a run, in one transaction: prepares the target, locks the sink's row, and writes the result of
-    * `decide` (K5). Two claims of a sink wait for each other, and so do claims of two sinks for one target.
+    * `decide`. Two claims of a sink wait for each other, and so do claims of two sinks for one target.
     *
     * @param decide
     *   the new ledger row, or why the run may not write; called again whenever the transaction is retried
@@ -155,7 +155,7 @@ trait SinkTarget {
   def transport(tasks: Int, limit: Long, files: => Option[RowFiles]): Transport =
     DriverTransport.shared(tasks, limit, files)
 
-  /** Whether tasks can store rows in the middle of an epoch (K12); otherwise only micro-batches can be written. */
+  /** Whether tasks can store rows in the middle of an epoch; otherwise only micro-batches can be written. */
   def flushes: Boolean = false
 
   /** Creates the tasks' [[RowFlush]]; called if `flushes`, before the first task. */
@@ -234,7 +234,7 @@ trait SinkTransaction {
   def commit(): Unit
 }
 
-/** The ledger's progress of rows stored in the middle of epochs (K12), within a transaction that has locked the sink's row. */
+/** The ledger's progress of rows stored in the middle of epochs, within a transaction that has locked the sink's row. */
 trait SinkProgress {
 
   /** Waits for running flushes, and blocks others until the transaction ends. */

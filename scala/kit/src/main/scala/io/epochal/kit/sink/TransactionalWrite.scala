@@ -115,7 +115,7 @@ private[sink] trait CommitStrategy {
 
   def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit
 
-  /** Also called after a failed commit, before all tasks have ended: so only the ledger decides what is undone (K6). A failure
+  /** Also called after a failed commit, before all tasks have ended: so only the ledger decides what is undone. A failure
     * here would hide the reason; the next run cleans up the rest.
     */
   def abort(epoch: Long): Unit
@@ -244,7 +244,7 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
   override def toString: String = sink.description
 }
 
-/** Reads the offsets of an epoch from Spark's checkpoint (K3).
+/** Reads the offsets of an epoch from Spark's checkpoint.
   *
   * `offsets/<epoch>` holds a version, a line of settings and watermarks, and a line for each source. Only the sources' lines
   * determine the epoch's rows, so only they count. Version 2 names the sources, in any order.

@@ -22,7 +22,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.FileStore
 import io.epochal.core.option.{OptionGroup, SourceOptions}
 
-/** The event time of a stream (S9): its mark is the highest event time of the delivered rows. Offsets carry it beside the
+/** The event time of a stream: its mark is the highest event time of the delivered rows. Offsets carry it beside the
   * source's own fields, `"eventTime":"2026-01-01T00:00:00Z"`, and the progress reports it with its lag.
   *
   * A micro-batch's offset is logged before its rows are read: it has the mark before that batch. Its progress has the mark with

@@ -12,7 +12,7 @@ import org.apache.hadoop.fs.{ChecksumException, ChecksumFileSystem, FileSystem, 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.store.{HadoopFileStore, RealTimeRuns}
 
-/** Stores a stream's first offset in its part of the checkpoint (S11).
+/** Stores a stream's first offset in its part of the checkpoint.
   *
   * Spark does not log where batch 0 starts: it calls `initialOffset` again when it replays that batch. The file is written
   * before the offset is first used, so that both calls return the same. It is valid if and only if it has its final name; a

@@ -170,7 +170,7 @@ trait EndlessReader extends AutoCloseable {
 /** The limits of a poll: its duration, and the bytes of records. The page that exceeds a limit is received completely. */
 final case class PollBounds(time: Duration, bytes: Long)
 
-/** The remaining limits of one poll (S13). Threads may share it.
+/** The remaining limits of one poll. Threads may share it.
   *
   * @param nanos
   *   a clock

@@ -194,7 +194,7 @@ final private class ContinuousQuery(execution: AnyRef) extends EndlessQuery {
     execution.getClass.getMethod("stopInNewThread", classOf[Throwable]).invoke(execution, error): Unit
 }
 
-/** Reports a query's stop to Spark as an InterruptedException (K18).
+/** Reports a query's stop to Spark as an InterruptedException.
   *
   * `StreamingQuery.stop()` interrupts the query's thread. Spark recognises a stop only by certain exceptions, but a library
   * below Epochal may throw its own for an interrupt, hide it in a cause, or even clear the thread's flag. Every method that

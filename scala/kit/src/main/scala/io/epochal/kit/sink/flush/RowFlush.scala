@@ -9,7 +9,7 @@ import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
 import io.epochal.kit.spark.memory.BinaryRow
 
-/** Stores rows of a task partition in the middle of an epoch, together with the partition's position (K12). Serialized to the
+/** Stores rows of a task partition in the middle of an epoch, together with the partition's position. Serialized to the
   * tasks of one run; stateless.
   */
 trait RowFlush extends Serializable {

@@ -54,7 +54,7 @@ final case class EncodedRows(rows: Long, bytes: Long, chunks: Iterable[(Array[By
   */
 final case class DeadLetter(partition: Int, row: Long, column: String, reason: String, json: String)
 
-/** The policy for bad rows (K9). Serialized to the tasks.
+/** The policy for bad rows. Serialized to the tasks.
   *
   * @param limit
   *   of an epoch; None: the first one fails it

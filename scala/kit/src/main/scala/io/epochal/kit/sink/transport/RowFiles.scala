@@ -14,7 +14,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileInput, FileOutput}
 import io.epochal.kit.store.HadoopFileStore
 
-/** Files of rows on their way from tasks to the driver, in a directory of one run (K6). Serialized to the tasks.
+/** Files of rows on their way from tasks to the driver, in a directory of one run. Serialized to the tasks.
   *
   * A file is `int32 length, bytes` for each chunk, big-endian. It belongs to one attempt of one task: its name has a unique
   * token. It counts if and only if a message names it, with its length and checksum. Committed files, and files that no message
@@ -98,7 +98,7 @@ final private[epochal] class RowFile(val name: String, store: HadoopFileStore, o
     } catch { case NonFatal(_) => () }
 }
 
-/** The rows of one attempt, read again from its file by each iterator, and checked against its message at the end (K13). */
+/** The rows of one attempt, read again from its file by each iterator, and checked against its message at the end. */
 final private[epochal] class RowFileChunks(store: HadoopFileStore, message: FileMessage)
     extends Iterable[(Array[Byte], Int)]
     with AutoCloseable {

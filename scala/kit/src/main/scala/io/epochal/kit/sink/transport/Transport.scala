@@ -6,7 +6,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.kit.sink.row.{ChunkedBytes, DeadLetter, EncodedRows, RowEncoder, RowFormat}
 
-/** Transports rows from the tasks into the committing transaction. Rows of a task stay invisible until then (K6). */
+/** Transports rows from the tasks into the committing transaction. Rows of a task stay invisible until then. */
 trait Transport extends Serializable {
 
   /** In a task: opens the output of one attempt. */

@@ -12,7 +12,7 @@ import io.epochal.kit.source.{PollBudget, PositionCodec, Supply}
   * planned and read from the journal.
   *
   * Between two offsets that Spark logs, received rows wait in segments that no offset names yet: an offset without new rows
-  * would start an empty batch. A poll ends at the limit of the batch, or at its own bounds of time and bytes (S13): a long list
+  * would start an empty batch. A poll ends at the limit of the batch, or at its own bounds of time and bytes: a long list
   * is delivered in parts while it is read. Receiving then continues while the batch runs, up to the same limit and bounds
   * again; the next poll finds the rows.
   *

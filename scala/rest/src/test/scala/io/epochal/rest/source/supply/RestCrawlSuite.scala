@@ -11,7 +11,7 @@ import io.epochal.kit.source.{PollBounds, PollBudget}
 import io.epochal.rest.source.{ChainApi, ChainFixture, RecordsApi, RestStreams}
 import io.epochal.testkit.MicroBatch
 
-/** A long list is delivered in pieces while it is read (S13). */
+/** A long list is delivered in pieces while it is read. */
 final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
 
   private def batches(query: Query): Vector[Seq[Int]] =
