@@ -18,20 +18,8 @@ Location = str | os.PathLike[str]
 #: HTTP statuses: numbers and classes such as ``[429, "5xx"]``, or the same as a comma-separated text.
 Statuses = Iterable[int | str] | str
 
-#: Values of ``options={…}``.
-OptionValue = (
-    str
-    | bool
-    | int
-    | float
-    | timedelta
-    | datetime
-    | date
-    | os.PathLike[str]
-    | Mapping[str, str]
-    | Iterable[str]
-    | Iterable[int | str]
-)
+#: Values of ``options={…}``; ``int`` includes ``bool``, and ``date`` includes ``datetime``.
+OptionValue = str | int | float | timedelta | date | os.PathLike[str] | Mapping[str, str] | Iterable[int | str]
 
 
 def text(value: OptionValue) -> str:

@@ -48,13 +48,11 @@ def jar_path() -> Path:
     own = package.parents[2] / "dist" / name if in_source_tree else package / "jars" / name
     path = Path(override).resolve() if override else own
     if not path.is_file():
-        if override:
-            hint = f"Correct the environment variable {JAR_VARIABLE}."
-        elif in_source_tree:
-            hint = f"Run 'make jar', or name a jar with the environment variable {JAR_VARIABLE}."
-        else:
-            hint = f"Install the wheel again, or name a jar with the environment variable {JAR_VARIABLE}."
-        raise ConfigurationError("JAR_MISSING", f"There is no jar at {path}.", hint)
+        how = "Run 'make jar'" if in_source_tree else "Install the wheel again"
+        hint = "Correct" if override else f"{how}, or name a jar with"
+        raise ConfigurationError(
+            "JAR_MISSING", f"There is no jar at {path}.", f"{hint} the environment variable {JAR_VARIABLE}."
+        )
     return path
 
 

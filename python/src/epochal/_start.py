@@ -35,9 +35,14 @@ class Stream:
     output_mode: OutputMode = "append"
     query_name: str | None = None
 
-    def given(self) -> list[str]:
-        """The names of the arguments that are set."""
-        return [one.name for one in fields(self) if getattr(self, one.name) != one.default]
+    def check_batch(self, caller: str) -> None:
+        """Rejects all of them for a batch."""
+        if names := [one.name for one in fields(self) if getattr(self, one.name) != one.default]:
+            raise OptionError(
+                "OPTION_CONFLICT",
+                f"The DataFrame is a batch, and {caller} was given arguments of a stream: {', '.join(names)}.",
+                "Leave them out, or read the source as a stream.",
+            )
 
 
 def start(
@@ -60,12 +65,7 @@ def start(
     calls = [_references.Call(form, form.kinds(options.get)), *_sources(df)]
     source = form.format.removesuffix(" sink")
     if not df.isStreaming:
-        if names := stream.given():
-            raise OptionError(
-                "OPTION_CONFLICT",
-                f"The DataFrame is a batch, and {form.caller} was given arguments of a stream: {', '.join(names)}.",
-                "Leave them out, or read the source as a stream.",
-            )
+        stream.check_batch(form.caller)
         with _references.calling(calls), named():
             df.write.format(source).options(**options).mode("append").save()
         return None

@@ -59,19 +59,23 @@ class Secret:
         """The secret by value, read in this process.
 
         Raises:
-            OptionError: the variable or file does not exist or cannot be read (``SECRET_UNREADABLE``).
+            OptionError: the variable or file does not exist, is empty or cannot be read (``SECRET_UNREADABLE``).
         """
         if self.is_value:
             return self
+        found, reason = "", "it is empty"
         try:
             found = os.environ[self.value] if self._suffix == "Env" else _content(self.value)
-        except (KeyError, OSError, UnicodeDecodeError) as error:
-            why = {KeyError: "it is not set", UnicodeDecodeError: "it is no text"}.get(type(error), "it cannot be read")
+        except KeyError:
+            reason = "there is no such variable"
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not a text in UTF-8"
+        if not found:
             raise OptionError(
                 "SECRET_UNREADABLE",
-                f"{self!r} cannot be read in this process: {why}.",
-                'Correct it, or give the password itself: Secret("…").',
-            ) from None
+                f"The secret cannot be read from {self!r}: {reason}.",
+                'It is read in this process: set the variable or put the file there, or give its value: Secret("…").',
+            )
         return Secret(found)
 
     def option(self, name: str) -> tuple[str, str]:

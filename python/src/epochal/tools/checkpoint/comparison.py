@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from epochal.tools.output import counted
+
 if TYPE_CHECKING:
     from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
     from epochal.tools.ledger.model import LedgerRow
@@ -158,7 +160,7 @@ def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
         return Comparison(
             state="gap",
             explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}: it lacks "
-            f"{_epochs(epoch - last - 1)}.",
+            f"{counted(epoch - last - 1, 'epoch')}.",
             next_start="The sink refuses it: EPOCH_GAP.",
             remedy=f"Have Spark read those rows again: epochal checkpoint rewind {path} --to {last}. "
             f"Or load them with a batch, then: epochal ledger set {row.sink_id} --epoch {epoch - 1} "
@@ -171,13 +173,7 @@ def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
 def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> Comparison:
     ours = next((one.offsets_hash for one in checkpoint.epochs if one.number == last), None)
     if ours and row.offsets_hash and ours != row.offsets_hash:
-        return Comparison(
-            state="changed",
-            explanation=f"the ledger has epoch {last} with other offsets than the checkpoint.",
-            next_start=f"The sink accepts epoch {epoch}, but rows may be missing or duplicated before it.",
-            remedy="Find out whether the checkpoint was edited, or two queries share a sinkId.",
-            row=row,
-        )
+        return _changed(row, f"The sink accepts epoch {epoch}, but rows may be missing or duplicated before it.")
     explanation = f"epoch {last} is the last one in both."
     if checkpoint.last_logged == epoch:
         explanation = f"epoch {epoch} was begun, and none of its rows are in the table."
@@ -194,13 +190,7 @@ def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, rep
             row=row,
         )
     if replay and epoch == last:
-        return Comparison(
-            state="changed",
-            explanation=f"the ledger has epoch {last} with other offsets than the checkpoint.",
-            next_start="The sink refuses it: EPOCH_OFFSETS_CHANGED.",
-            remedy="Find out whether the checkpoint was edited, or two queries share a sinkId.",
-            row=row,
-        )
+        return _changed(row, "The sink refuses it: EPOCH_OFFSETS_CHANGED.")
     return Comparison(
         state="rewound",
         explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}.",
@@ -214,6 +204,16 @@ def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, rep
 
 def _fits(row: LedgerRow, explanation: str, next_start: str) -> Comparison:
     return Comparison(state="in step", explanation=explanation, next_start=next_start, row=row)
+
+
+def _changed(row: LedgerRow, next_start: str) -> Comparison:
+    return Comparison(
+        state="changed",
+        explanation=f"the ledger has epoch {row.last_epoch} with other offsets than the checkpoint.",
+        next_start=next_start,
+        remedy="Find out whether the checkpoint was edited, or two queries share a sinkId.",
+        row=row,
+    )
 
 
 def _unknown(epoch: int) -> Comparison:
@@ -240,7 +240,3 @@ def _broken(checkpoint: Checkpoint, row: LedgerRow | None) -> str:
         return restore
     unless = "Or " if row else f"Or, if the sink has nothing after epoch {whole}, "
     return f"{restore} {unless}let Spark plan the epoch again: epochal checkpoint rewind {checkpoint.path} --to {whole}"
-
-
-def _epochs(number: int) -> str:
-    return f"{number} epoch" if number == 1 else f"{number} epochs"

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from epochal.tools.checkpoint.log import VOID
+from epochal.tools.output import counted
 
 _MAX_LENGTH = 100
 
@@ -25,11 +26,11 @@ def words(offset: str) -> str:
     value = _parse(offset)
     match _kind(value):
         case "epochal-random":
-            return _plural(value["rows"], "row")
+            return counted(value["rows"], "row")
         case "epochal-rest":
             return _rest(value)
         case "files":
-            return f"the files of {_plural(value['logOffset'] + 1, 'poll')}"
+            return f"the files of {counted(value['logOffset'] + 1, 'poll')}"
         case "Kafka":
             return "; ".join(_topic(name, partitions) for name, partitions in sorted(value.items()))
         case "Delta":
@@ -37,7 +38,7 @@ def words(offset: str) -> str:
         case "Iceberg":
             return f"snapshot {value['snapshot_id']}, file {value.get('position', 0)} in it"
         case "rate-micro-batch":
-            return _plural(value["offset"], "row")
+            return counted(value["offset"], "row")
         case "a counter":
             return f"position {value:,}"
     return offset if len(offset) <= _MAX_LENGTH else f"{offset[:_MAX_LENGTH]}…"
@@ -125,19 +126,15 @@ def _parse(offset: str) -> Any:
 
 
 def _rest(value: dict[str, Any]) -> str:
-    facts = [_plural(value["records"], "record")]
+    facts = [counted(value["records"], "record")]
     if crawl := value.get("crawl"):
         facts.append(f"since the list was restarted ({crawl}×)")
     if members := value.get("members"):
-        facts.append(f"of {_plural(len(members), 'row')} of parameters")
+        facts.append(f"of {counted(len(members), 'row')} of parameters")
     if segments := value.get("segments"):
-        facts.append(f"the last in {_plural(len(segments), 'segment')} of the journal")
+        facts.append(f"the last in {counted(len(segments), 'segment')} of the journal")
     return ", ".join(facts)
 
 
 def _topic(name: str, partitions: dict[str, int]) -> str:
-    return f"{name}: {_plural(sum(partitions.values()), 'offset')} in {_plural(len(partitions), 'partition')}"
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{name}: {counted(sum(partitions.values()), 'offset')} in {counted(len(partitions), 'partition')}"

@@ -43,8 +43,6 @@ def read_offsets(text: str) -> OffsetLog:
         UnreadableError: Spark could not resume from this file either.
     """
     version, *rest = _lines(text)
-    if version not in ("v1", "v2"):
-        raise UnreadableError(_unknown(version))
     if not rest:
         raise UnreadableError("it ends after its first line")
     settings, sources = rest[0], rest[1:]
@@ -71,25 +69,23 @@ def read_commit(text: str) -> int | None:
     Raises:
         UnreadableError: Spark could not resume from this file either.
     """
-    version, *rest = _lines(text)
-    if version not in ("v1", "v2"):
-        raise UnreadableError(_unknown(version))
+    _, *rest = _lines(text)
     return _number(_json_object(rest[0]), "nextBatchWatermarkMs") if rest else None
 
 
 def _lines(text: str) -> list[str]:
-    """The lines without empty ones at the end, which Spark ignores too."""
+    """The version, and the lines below it without empty ones at the end, which Spark ignores too."""
     lines = text.split("\n")
     while lines and not lines[-1]:
         del lines[-1]
     if not lines:
         raise UnreadableError("it is empty")
+    version = lines[0]
+    if version not in ("v1", "v2"):
+        known = version[:1] == "v" and version[1:].isdigit()
+        reason = f"it is of version {version}, and v1 and v2 are known" if known else "it does not begin with a version"
+        raise UnreadableError(reason)
     return lines
-
-
-def _unknown(version: str) -> str:
-    known = version[:1] == "v" and version[1:].isdigit()
-    return f"it is of version {version}, and v1 and v2 are known" if known else "it does not begin with a version"
 
 
 def _json_object(text: str) -> dict[str, Any]:

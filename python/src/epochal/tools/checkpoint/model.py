@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from epochal.errors import CheckpointError
 from epochal.tools.checkpoint import kinds
 from epochal.tools.checkpoint.comparison import Comparison, Difference, comparison, difference
+from epochal.tools.output import as_json
 
 if TYPE_CHECKING:
     from epochal.tools.ledger.model import LedgerRow
@@ -155,26 +156,19 @@ class Checkpoint:
         last = self.last_logged
         if last is None:
             return NextStart(epoch=0, replay=False, explanation="Spark begins with epoch 0.")
+        newest = max(self.epochs, key=lambda epoch: epoch.number)
         for number in range(max(last - 1, 0), last + 1):
             epoch = known.get(number)
-            if epoch is None or not epoch.logged:
-                return NextStart(epoch=None, replay=False, explanation=f"Spark fails: offsets/{number} is missing.")
-            if epoch.problem:
-                return NextStart(epoch=None, replay=False, explanation=f"Spark fails: {epoch.problem}.")
-        newest = max(self.epochs, key=lambda epoch: epoch.number)
+            missing = None if epoch and epoch.logged else f"offsets/{number} is missing"
+            if problem := missing or (epoch and epoch.problem):
+                return NextStart(epoch=None, replay=False, explanation=f"Spark fails: {problem}.")
         if newest.problem:
             return NextStart(epoch=None, replay=False, explanation=f"Spark fails: {newest.problem}.")
         if self.last_committed == last:
-            return NextStart(
-                epoch=last + 1,
-                replay=False,
-                explanation=f"Spark plans epoch {last + 1}, from the offsets at the end of epoch {last}.",
-            )
-        return NextStart(
-            epoch=last,
-            replay=True,
-            explanation=f"Spark replays epoch {last}, up to its logged offsets.",
-        )
+            explanation = f"Spark plans epoch {last + 1}, from the offsets at the end of epoch {last}."
+            return NextStart(epoch=last + 1, replay=False, explanation=explanation)
+        explanation = f"Spark replays epoch {last}, up to its logged offsets."
+        return NextStart(epoch=last, replay=True, explanation=explanation)
 
     def diff(self, first: int, second: int) -> Difference:
         """The rows delivered between the ends of two epochs.
@@ -190,7 +184,6 @@ class Checkpoint:
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types; times are ISO 8601."""
-        start = self.next_start
         return {
             "path": self.path,
             "query_id": self.query_id,
@@ -198,7 +191,7 @@ class Checkpoint:
             "last_committed": self.last_committed,
             "has_state": self.has_state,
             "problems": list(self.problems),
-            "next_start": {"epoch": start.epoch, "replay": start.replay, "explanation": start.explanation},
+            "next_start": as_json(self.next_start),
             "epochs": [_epoch(epoch) for epoch in self.epochs],
         }
 
@@ -247,30 +240,17 @@ def _or_none(number: int | None) -> str:
 
 
 def _epoch(epoch: Epoch) -> dict[str, Any]:
-    def text(when: datetime | None) -> str | None:
-        return when.isoformat() if when else None
-
-    return {
-        "number": epoch.number,
-        "logged": epoch.logged,
-        "committed": epoch.committed,
-        "sources": [
-            {
-                "name": source.name,
-                "kind": source.kind,
-                "source": source.source,
-                "position": source.position,
-                "event_time": text(source.event_time),
-                "described": str(source),
-                "offset": source.offset,
-            }
-            for source in epoch.sources
-        ],
-        "watermark": epoch.watermark,
-        "timestamp": epoch.timestamp,
-        "next_watermark": epoch.next_watermark,
-        "offsets_hash": epoch.offsets_hash,
-        "logged_at": text(epoch.logged_at),
-        "committed_at": text(epoch.committed_at),
-        "problem": epoch.problem,
-    }
+    found: dict[str, Any] = as_json(epoch)
+    found["sources"] = [
+        {
+            "name": source.name,
+            "kind": source.kind,
+            "source": source.source,
+            "position": source.position,
+            "event_time": as_json(source.event_time),
+            "described": str(source),
+            "offset": source.offset,
+        }
+        for source in epoch.sources
+    ]
+    return found

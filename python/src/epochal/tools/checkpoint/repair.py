@@ -124,17 +124,17 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
     removed = [one for one in checkpoint.epochs if one.number > epoch]
     whole = {one.number for one in checkpoint.epochs if one.logged and not one.problem}
     if not removed and not (known is None and unfinished(directory)):
-        raise _refused(
+        raise refused(
             f"{checkpoint.path} has no later epoch, so there is nothing to rewind", "Look at it: epochal status."
         )
     if known and (not known.committed or epoch not in whole or (epoch > 0 and epoch - 1 not in whole)):
-        raise _refused(
+        raise refused(
             f"Spark could not resume from epoch {epoch} of {checkpoint.path}: it needs the files offsets/{epoch}, "
             f"commits/{epoch}" + (f" and offsets/{epoch - 1}" if epoch else ""),
             "Name another epoch: epochal checkpoint show lists them.",
         )
     if checkpoint.has_state:
-        raise _refused(
+        raise refused(
             f"The checkpoint {checkpoint.path} has state stores, which contain the changes of later epochs",
             "Start the query with a new checkpoint, or restore a copy of the whole checkpoint from that time.",
         )
@@ -175,11 +175,11 @@ def fork(checkpoint: Checkpoint, copy: Path, *, same_query: bool = False, stoppe
     """
     directory = _local(checkpoint)
     if copy.exists():
-        raise _refused(f"{copy} exists", "Name a directory that does not exist.")
+        raise refused(f"{copy} exists", "Name a directory that does not exist.")
     if copy.resolve().is_relative_to(directory.resolve()):
-        raise _refused(f"{copy} is in the checkpoint itself", "Name a directory beside it.")
+        raise refused(f"{copy} is in the checkpoint itself", "Name a directory beside it.")
     if checkpoint.query_id is None:
-        raise _refused(f"The id of the query of {checkpoint.path} cannot be read", "Restore its file 'metadata' first.")
+        raise refused(f"The id of the query of {checkpoint.path} cannot be read", "Restore its file 'metadata' first.")
     _check_quiet(checkpoint, stopped)
     query_id = checkpoint.query_id if same_query else str(uuid.uuid4())
     same = "Start only one of the two: sinks treat them as the same query."
@@ -212,7 +212,7 @@ def _check_journal(directory: Path, epoch: Epoch) -> None:
     there = {file.name for file in directory.glob("sources/*/journal/*")}
     gone = [name for source in epoch.sources for name in unfinished_segments(source.offset) if name not in there]
     if gone:
-        raise _refused(
+        raise refused(
             f"Epoch {epoch.number} ended within a segment of the journal that is gone: {gone[0]}",
             "Name a later epoch, or restore a copy of the whole checkpoint from that time.",
         )
@@ -236,22 +236,22 @@ def _unknowable(stopped: bool) -> tuple[str, ...]:
 
 
 def _active(checkpoint: Checkpoint, seen: str) -> RepairError:
-    return _refused(
+    return refused(
         f"A query seems to use the checkpoint {checkpoint.path}: {seen}",
         "Stop the query. If it is stopped, wait for a minute, or pass --stopped.",
     )
 
 
-def _refused(problem: str, hint: str) -> RepairError:
+def refused(problem: str, hint: str) -> RepairError:
+    """The error for a repair that was not made."""
     return RepairError("REPAIR_REFUSED", f"{problem}. Nothing was changed.", hint)
 
 
 def _local(checkpoint: Checkpoint) -> Path:
     directory = local_path(checkpoint.path)
     if directory is None or not directory.is_dir():
-        raise RepairError(
-            "REPAIR_REFUSED",
-            f"{checkpoint.path} is not on this machine. Nothing was changed.",
+        raise refused(
+            f"{checkpoint.path} is not on this machine",
             "Copy the checkpoint to a local directory, repair the copy, and copy it back.",
         )
     return directory.absolute()

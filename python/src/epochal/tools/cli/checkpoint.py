@@ -6,11 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from epochal.errors import RepairError
 from epochal.tools.checkpoint import Checkpoint, checkpoint
 from epochal.tools.checkpoint.comparison import Comparison
 from epochal.tools.checkpoint.reading import local_path
-from epochal.tools.checkpoint.repair import START, Repair, fork, rewind
+from epochal.tools.checkpoint.repair import START, fork, refused, rewind
 from epochal.tools.cli import shared
 
 
@@ -102,7 +101,7 @@ def _rewind(options: argparse.Namespace) -> int:
     plan = rewind(found, options.to, stopped=options.stopped)
     if options.url:
         _check_ledger(options, found)
-    _confirm(options, plan)
+    shared.confirm(options, plan.steps, plan.warnings)
     plan.run()
     values = {"epoch": plan.epoch, "backup": str(plan.backup)}
     shared.show(options, f"Done. The previous logs are in {plan.backup}", values)
@@ -114,10 +113,9 @@ def _check_ledger(options: argparse.Namespace, found: Checkpoint) -> None:
     row = shared.read_ledger(options).find(found.query_id)
     last = row.last_epoch if row else None
     if row and last is not None and last > options.to:
-        raise RepairError(
-            "REPAIR_REFUSED",
+        raise refused(
             f"The ledger of sink '{row.sink_id}' ends with epoch {last}: after this rewind it would refuse epoch "
-            f"{options.to + 1} (EPOCH_REGRESSED, or EPOCH_OFFSETS_CHANGED). Nothing was changed.",
+            f"{options.to + 1} (EPOCH_REGRESSED, or EPOCH_OFFSETS_CHANGED)",
             f"Rewind to epoch {last} or a later one. To write epochs again: remove their rows from the table, then "
             f"epochal ledger set {row.sink_id} --epoch {options.to} --checkpoint {options.checkpoint} --url …",
         )
@@ -125,11 +123,7 @@ def _check_ledger(options: argparse.Namespace, found: Checkpoint) -> None:
 
 def _fork(options: argparse.Namespace) -> int:
     plan = fork(_read(options), options.copy, same_query=options.same_query, stopped=options.stopped)
-    _confirm(options, plan)
+    shared.confirm(options, plan.steps, plan.warnings)
     plan.run()
     shared.show(options, f"Done: {plan.copy}", {"copy": str(plan.copy), "query_id": plan.query_id})
     return shared.FINE
-
-
-def _confirm(options: argparse.Namespace, plan: Repair) -> None:
-    shared.confirm(options, plan.steps, plan.warnings)

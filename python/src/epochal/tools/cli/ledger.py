@@ -9,12 +9,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from epochal.errors import CheckpointError, RepairError
+from epochal.errors import CheckpointError
 from epochal.tools.checkpoint import checkpoint
-from epochal.tools.checkpoint.repair import QUIET
+from epochal.tools.checkpoint.repair import QUIET, refused
 from epochal.tools.cli import shared
 from epochal.tools.ledger import Change, LedgerRow
-from epochal.tools.ledger.repair import Applied
+from epochal.tools.ledger.model import Applied
 
 _FENCED = "A run of the query that is still active can no longer commit: it fails, and writes nothing."
 
@@ -77,10 +77,9 @@ def _set(options: argparse.Namespace) -> int:
     row = _row(options)
     found = checkpoint(options.checkpoint)
     if found.query_id != row.query_id:
-        raise RepairError(
-            "REPAIR_REFUSED",
+        raise refused(
             f"The checkpoint {options.checkpoint} is of query {found.query_id}, but sink '{row.sink_id}' belongs to "
-            f"query {row.query_id}. Nothing was changed.",
+            f"query {row.query_id}",
             "Name the checkpoint of the query that writes to this sink.",
         )
     epoch = found.epoch(options.epoch)
@@ -107,10 +106,9 @@ def _row(options: argparse.Namespace) -> LedgerRow:
     row = shared.read_ledger(options).sink(options.sink)
     age = datetime.now(timezone.utc) - row.updated_at
     if abs(age) < QUIET and not options.stopped:
-        raise RepairError(
-            "REPAIR_REFUSED",
+        raise refused(
             f"A query seems to write to sink '{row.sink_id}': the ledger was updated {abs(age).total_seconds():.0f} s "
-            "ago. Nothing was changed.",
+            "ago",
             "Stop the query. If it is stopped, wait for a minute, or pass --stopped.",
         )
     return row

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from epochal._values.secret import Secret
-from epochal.errors import EpochalError, RepairError
+from epochal.errors import EpochalError
+from epochal.tools.checkpoint.repair import refused
 from epochal.tools.ledger import Change, DatabaseLedger, change, ledger
 from epochal.tools.ledger import sqlite as _sqlite
 
@@ -99,10 +100,10 @@ def confirm(options: argparse.Namespace, steps: Sequence[str], warnings: Sequenc
     if options.yes:
         return
     if not sys.stdin.isatty():
-        raise RepairError("REPAIR_REFUSED", "It was not confirmed. Nothing was changed.", "Add --yes to do it.")
+        raise refused("It was not confirmed", "Add --yes to do it.")
     print("Do it? [y/N] ", end="", file=out, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RepairError("REPAIR_REFUSED", "It was not confirmed. Nothing was changed.", "Answer with y to do it.")
+        raise refused("It was not confirmed", "Answer with y to do it.")
 
 
 def read_ledger(options: argparse.Namespace) -> DatabaseLedger:

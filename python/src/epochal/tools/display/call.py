@@ -19,6 +19,7 @@ from epochal.tools.display.handle import Display
 from epochal.tools.display.live import QuerySettings, Selection, start
 from epochal.tools.display.plots import PLOTS, Kind, plot
 from epochal.tools.display.snapshot import Status
+from epochal.tools.watch.views import notebook_shell
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,7 +87,7 @@ def display(
     _hooks.install()
     _check(kind, x, y, rows, name)
     chosen = plot(kind, df.schema, x, y) if kind in PLOTS else None
-    in_notebook = notebook.is_one()
+    in_notebook = notebook_shell() is not None
     if in_notebook and chosen is not None:
         notebook.check(kind)
     selection = Selection(name=name or "", plot=chosen, rows=rows or _ROWS[chosen is not None])
@@ -98,7 +99,7 @@ def display(
             QuerySettings(trigger=trigger or _TRIGGER, checkpoint=checkpoint, output_mode=output_mode),
         )
     else:
-        _check_batch(Stream(checkpoint, trigger, output_mode or "append", None))
+        Stream(checkpoint, trigger, output_mode or "append").check_batch("epochal.display")
         made = _batch(df, name, selection)
     if in_notebook:
         notebook.show(made, chosen, wait=bool(wait))
@@ -190,13 +191,4 @@ def _check(kind: object, x: object, y: object, rows: object, name: str | None) -
             "OPTION_INVALID",
             f"The argument 'name' is {name!r}, which is not a name of letters, digits and _, without a digit first.",
             "Set it like this: name='counts'.",
-        )
-
-
-def _check_batch(stream: Stream) -> None:
-    if given := stream.given():
-        raise OptionError(
-            "OPTION_CONFLICT",
-            f"The DataFrame is a batch, and epochal.display was given arguments of a stream: {', '.join(given)}.",
-            "Leave them out, or read the source as a stream.",
         )

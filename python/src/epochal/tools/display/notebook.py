@@ -12,6 +12,7 @@ from epochal.errors import ConfigurationError
 from epochal.tools.display import markup, waiting
 from epochal.tools.display.plots import Plot
 from epochal.tools.display.snapshot import Snapshot
+from epochal.tools.watch.views import running_shell
 
 if TYPE_CHECKING:
     from epochal.tools.display.handle import Display
@@ -32,11 +33,6 @@ class Cell:
 
     id: str | None
     run: int | None
-
-
-def is_one() -> bool:
-    """Whether this process is the kernel of a notebook: Jupyter, VS Code, Colab."""
-    return getattr(_shell(), "kernel", None) is not None
 
 
 def has_widgets() -> bool:
@@ -76,7 +72,7 @@ def show(display: Display, plot: Plot | None, wait: bool) -> None:
 
 def cell() -> Cell:
     """The current run of a cell."""
-    shell = _shell()
+    shell = running_shell()
     parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else {}
     metadata = (parent or {}).get("metadata") or {}
     return Cell(id=metadata.get("cellId"), run=getattr(shell, "execution_count", None))
@@ -108,8 +104,3 @@ def _show_html(display: Display) -> None:
 def _media() -> Any:
     """IPython's display functions, which are not typed."""
     return importlib.import_module("IPython.display")
-
-
-def _shell() -> Any:
-    module = sys.modules.get("IPython")
-    return None if module is None else module.get_ipython()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from epochal.tools.output import counted
 from epochal.tools.watch import words
 from epochal.tools.watch.tally import Tally
 
@@ -62,13 +63,13 @@ class Status:
             return []
         parts: list[str] = [self.state]
         if self.batch is not None:
-            parts += [f"batch {self.batch}", words.counted(self.rows, "row")]
+            parts += [f"batch {self.batch}", counted(self.rows, "row")]
         if self.rate is not None and not self.is_over:
             parts.append(f"{words.number(self.rate)} rows/s")
         if self.behind is not None and not self.is_over:
             parts.append(words.lag(self.behind, self.is_exact, self.seconds_behind))
         if self.too_large:
-            parts.append(f"{words.counted(self.too_large, 'row')} too large to show")
+            parts.append(f"{counted(self.too_large, 'row')} too large to show")
         if self.message:
             parts.append(self.message)
         return parts

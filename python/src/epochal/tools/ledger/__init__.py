@@ -9,8 +9,7 @@ from epochal._values.secret import Secret
 from epochal._values.value import Option, settings_of
 from epochal.errors import OptionError
 from epochal.tools.ledger import jvm, sqlite
-from epochal.tools.ledger.model import DatabaseLedger, LedgerEpoch, LedgerRow
-from epochal.tools.ledger.repair import Change
+from epochal.tools.ledger.model import Change, DatabaseLedger, LedgerEpoch, LedgerRow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from epochal.errors import ConnectUnsupportedError, named
-from epochal.tools.ledger.model import DatabaseLedger, epoch_of, row_of
-from epochal.tools.ledger.repair import Change
+from epochal.tools.ledger.model import Change, DatabaseLedger, epoch_of, row_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

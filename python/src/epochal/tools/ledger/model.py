@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from epochal.errors import SinkIdentityError
+from epochal.tools.output import aligned, as_json
 
 #: Version of the rows of ``epochal_ledger`` and ``epochal_ledger_retired`` that this release reads.
 VERSION = 1
@@ -77,11 +78,8 @@ class LedgerRow:
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types; times are ISO 8601."""
-        values = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
-        return values | {
-            "retired": [row.to_dict() for row in self.retired],
-            "history": [{one.name: _plain(getattr(line, one.name)) for one in fields(line)} for line in self.history],
-        }
+        found: dict[str, Any] = as_json(self)
+        return found
 
     def __str__(self) -> str:
         last = "no epoch yet" if self.last_epoch is None else f"epoch {self.last_epoch} ({self.rows:,} rows)"
@@ -135,7 +133,7 @@ class DatabaseLedger:
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types."""
-        return {"place": self.place, "sinks": [row.to_dict() for row in self.rows]}
+        return {"place": self.place, "sinks": as_json(self.rows)}
 
     def __str__(self) -> str:
         head = ("sink", "target", "last epoch", "rows", "generation", "updated (UTC)")
@@ -150,13 +148,34 @@ class DatabaseLedger:
             )
             for row in self.rows
         ]
-        widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
-        body = [
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in [head, *lines]
-        ]
-        return "\n".join([f"Ledger in {self.place}", *(line.rstrip() for line in body)])
+        return "\n".join([f"Ledger in {self.place}", *aligned([head, *lines])])
 
     __repr__ = __str__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """The epoch to record as the last one in the table.
+
+    Attributes:
+        offsets_hash: hash of its offsets in the checkpoint, so that its replay is recognised.
+    """
+
+    epoch: int
+    offsets_hash: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A repair of one row.
+
+    Attributes:
+        row: the row that the operator saw; a row that has changed since is not repaired.
+        applied: the new last epoch; None removes the sink.
+    """
+
+    row: LedgerRow
+    applied: Applied | None
 
 
 def sink_not_found(place: str, sink_id: str, there: list[str]) -> SinkIdentityError:
@@ -211,7 +230,3 @@ def _moment(text: str) -> datetime:
         raise ValueError(f"not a time: {text}")
     fraction = (parts["fraction"] or "0")[:6].ljust(6, "0")
     return datetime.fromisoformat(f"{parts['seconds']}.{fraction}+00:00")
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value

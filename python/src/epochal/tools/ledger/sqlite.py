@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from epochal.errors import DatabaseError
-from epochal.tools.ledger.model import (
-    DatabaseLedger,
-    LedgerEpoch,
-    LedgerRow,
-    epoch_of,
-    ledger_not_found,
-    row_of,
-)
+from epochal.tools.ledger.model import DatabaseLedger, LedgerRow, epoch_of, ledger_not_found, row_of
 
 PREFIX = "jdbc:sqlite:"
 _HISTORY = 10
@@ -37,16 +30,11 @@ def read(url: str) -> DatabaseLedger:
 
 def _row(connection: sqlite3.Connection, sink_id: str) -> LedgerRow:
     (values,) = _as_dicts(connection, "SELECT * FROM epochal_ledger WHERE sink_id = ?", sink_id)
-    retired = _as_dicts(
-        connection, "SELECT * FROM epochal_ledger_retired WHERE sink_id = ? ORDER BY updated_at", sink_id
-    )
-    lines = _as_dicts(
-        connection,
-        f"SELECT * FROM epochal_ledger_history WHERE sink_id = ? ORDER BY number DESC LIMIT {_HISTORY}",
-        sink_id,
-    )
-    history: tuple[LedgerEpoch, ...] = tuple(epoch_of(line) for line in lines)
-    return row_of(values, tuple(row_of(old, (), ()) for old in retired), history)
+    of_sink = "WHERE sink_id = ? ORDER BY"
+    retired = _as_dicts(connection, f"SELECT * FROM epochal_ledger_retired {of_sink} updated_at", sink_id)
+    history = f"SELECT * FROM epochal_ledger_history {of_sink} number DESC LIMIT {_HISTORY}"
+    lines = _as_dicts(connection, history, sink_id)
+    return row_of(values, tuple(row_of(old, (), ()) for old in retired), tuple(map(epoch_of, lines)))
 
 
 def _as_dicts(connection: sqlite3.Connection, sql: str, *parameters: Any) -> list[dict[str, Any]]:

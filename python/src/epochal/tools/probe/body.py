@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from epochal.errors import EpochalError, HttpError, RecordError
+from epochal.tools.output import counted
 from epochal.tools.probe.address import Address
 from epochal.tools.probe.client import LOOK, Response, one_line
 
@@ -208,8 +209,8 @@ def _locate(response: Response, found: Any, shown: str) -> Listing:
         raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} {_why_no_records(found, arrays)}.", _OTHER)
     likely = [one for one in full if _last(one[0]) not in _COMPANIONS] or full
     pointer, array = min(likely, key=_likelihood)
-    others = ", ".join(f"'{one}' ({_records(len(more))})" for one, more in likely if one != pointer)
-    how = f"{'an' if others else 'the only'} array of objects; it has {_records(len(array))}"
+    others = ", ".join(f"'{one}' ({counted(len(more), 'record')})" for one, more in likely if one != pointer)
+    how = f"{'an' if others else 'the only'} array of objects; it has {counted(len(array), 'record')}"
     doubts = [f"The records may be in another array: {others}."] if others else []
     outline, relations = _around(found, pointer)
     if pointer and any(name.lower() in ("/id", "/_id", "/uuid") for name in outline):
@@ -345,10 +346,6 @@ def _markup(kind: str, body: bytes, shown: str) -> HttpError:
     if _LOGIN.search(body[:200000]):
         hint = "It looks like a login page: set credentials with auth (--auth on the command line). " + hint
     return HttpError("HTTP_BODY_INVALID", f"{shown} responded with an HTML page{named} instead of records.", hint)
-
-
-def _records(count: int) -> str:
-    return f"{count} record{'' if count == 1 else 's'}"
 
 
 _OTHER = "Pass the address of a list of objects that is not empty, with the API's parameters in url or params."

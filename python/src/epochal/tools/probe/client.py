@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import re
 import socket
@@ -23,7 +22,7 @@ from epochal._values.http import Http, Proxy, Tls
 from epochal._version import VERSION
 from epochal.errors import HttpError, OptionError
 from epochal.tools.probe.address import Address
-from epochal.tools.probe.credentials import Credentials
+from epochal.tools.probe.credentials import Credentials, basic
 from epochal.tools.probe.credentials import read as read_secret
 
 #: Maximum bytes of a response, after decompression.
@@ -292,10 +291,7 @@ def _seconds(duration: timedelta | str) -> float:
 
 
 def _login(proxy: Proxy) -> dict[str, str]:
-    if proxy.user is None:
-        return {}
-    login = f"{proxy.user}:{read_secret(proxy.password) if proxy.password else ''}"
-    return {"Proxy-Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
+    return {} if proxy.user is None else {"Proxy-Authorization": basic(proxy.user, proxy.password)}
 
 
 def _context(tls: Tls | None) -> ssl.SSLContext:

@@ -6,7 +6,6 @@ import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from epochal._values.auth import AnyAuth, ApiKey, Basic, Bearer
@@ -104,8 +103,7 @@ def _additions(scheme: AnyAuth) -> Iterator[tuple[str, str, str]]:
     if isinstance(scheme, Bearer):
         yield "header", "Authorization", f"Bearer {read(scheme.token)}"
     elif isinstance(scheme, Basic):
-        login = f"{scheme.user}:{read(scheme.password) if scheme.password else ''}"
-        yield "header", "Authorization", f"Basic {base64.b64encode(login.encode()).decode()}"
+        yield "header", "Authorization", basic(scheme.user, scheme.password)
     elif isinstance(scheme, ApiKey):
         place, name = ("param", scheme.param) if scheme.param else ("header", scheme.header or "X-API-Key")
         yield place, name, read(scheme.key)
@@ -118,22 +116,18 @@ def _additions(scheme: AnyAuth) -> Iterator[tuple[str, str, str]]:
 
 
 def read(secret: Secret | str) -> str:
-    if isinstance(secret, str):
-        return secret
-    place, value = secret.option("")
-    if not place:
-        return value
-    import os
+    """The secret itself.
 
-    try:
-        found = os.environ[value] if place == "Env" else Path(value).read_text("utf-8").rstrip("\r\n")
-    except KeyError:
-        raise _unreadable(secret, "there is no such variable") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(secret, getattr(error, "strerror", None) or "it is not a text in UTF-8") from None
-    if not found:
-        raise _unreadable(secret, "it is empty")
-    return found
+    Raises:
+        OptionError: it cannot be read here (``SECRET_UNREADABLE``).
+    """
+    return secret if isinstance(secret, str) else secret.here().value
+
+
+def basic(user: str, password: Secret | str | None) -> str:
+    """The value of a header for basic authentication."""
+    login = f"{user}:{read(password) if password else ''}"
+    return f"Basic {base64.b64encode(login.encode()).decode()}"
 
 
 def _secrets(scheme: AnyAuth) -> list[str]:
@@ -186,14 +180,6 @@ def _conflict(name: str) -> OptionError:
         "OPTION_CONFLICT",
         f"epochal.rest.probe was given the header '{name}' twice: by headers and by auth.",
         "Keep one of them.",
-    )
-
-
-def _unreadable(secret: Secret, reason: str) -> OptionError:
-    return OptionError(
-        "SECRET_UNREADABLE",
-        f"The secret cannot be read from {secret!r}: {reason}.",
-        "It is read where the probe runs: set the variable, or put the file there.",
     )
 
 

@@ -10,6 +10,7 @@ from epochal._values.http import Http
 from epochal._values.pages import AnyPages, NoPages
 from epochal._values.records import AnyRecords, Csv, Json, Ndjson
 from epochal.errors import EpochalError, HttpError
+from epochal.tools.output import counted
 from epochal.tools.probe import body, code, credentials, linked, names, records, report, schema
 from epochal.tools.probe.address import Address, is_secret
 from epochal.tools.probe.body import Listing, Record
@@ -18,7 +19,7 @@ from epochal.tools.probe.first import first_response, positions
 from epochal.tools.probe.linked import LinkedPages
 from epochal.tools.probe.notes import Notes
 from epochal.tools.probe.numbered import LARGE, Hints, NumberedPages, NumberedSearch
-from epochal.tools.probe.page_reader import PageReader, plural
+from epochal.tools.probe.page_reader import PageReader
 from epochal.tools.probe.result import Probe
 
 #: Page size parameters to try if the response suggests none.
@@ -78,7 +79,7 @@ class Investigation:
             self._notes.not_known(f"What further requests would show: {self._reader.stopped}.")
         report.order(self._notes, self._first, sample, self._key)
         columns = schema.infer(sample, texts=self._first.layout.format == "csv")
-        self._notes.seen("schema", plural(len(columns.columns), "column"), f"the values of {len(sample)} records")
+        self._notes.seen("schema", counted(len(columns.columns), "column"), f"the values of {len(sample)} records")
         self._notes.doubt(*columns.doubts)
         self._notes.not_known(
             "Whether the list only grows at its end, which a stream needs: a few requests cannot show it.",

@@ -156,7 +156,7 @@ def candidates(listing: Listing) -> Iterator[NextPage]:
     for header, value in listing.response.headers.items():
         if value and names.cursor_rank(f"/{header}") in (0, 1, 2) and header != "link" and not _is_url(value):
             params = names.cursor_params(f"/{header}", is_number=value.isdigit())
-            yield from (NextPage("cursor", header=_title_case(header), param=one) for one in params)
+            yield from (NextPage("cursor", header=title_case(header), param=one) for one in params)
 
 
 def silent_places(listing: Listing) -> list[str]:
@@ -171,7 +171,7 @@ def unreadable_places(listing: Listing) -> Iterator[str]:
         yield "The next page is named in an array of links, at a position that may change: no pointer leads there."
     for name, value in headers.items():
         if name != "link" and names.cursor_rank(f"/{name}") == 0 and _is_url(value):
-            yield f"The header {_title_case(name)} has the next page's address: it is read from Link or the body only."
+            yield f"The header {title_case(name)} has the next page's address: it is read from Link or the body only."
     target = links(headers).get("next")
     shown = [("header Link", target)] if target else []
     shown += [(f"'{p}'", str(v)) for p, v in listing.outline.items() if names.cursor_rank(p) == 0 and _is_url(v)]
@@ -265,5 +265,6 @@ def _is_url(value: Any) -> bool:
     return isinstance(value, str) and re.match(r"https?://|[/?]", value) is not None
 
 
-def _title_case(header: str) -> str:
+def title_case(header: str) -> str:
+    """The name of a header in its usual spelling."""
     return "-".join(word.capitalize() for word in header.split("-"))

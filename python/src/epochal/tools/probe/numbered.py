@@ -9,11 +9,12 @@ from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from epochal._values.pages import AnyPages, Offset, Page
+from epochal.tools.output import counted
 from epochal.tools.probe import names
 from epochal.tools.probe.address import Address
 from epochal.tools.probe.body import Listing
 from epochal.tools.probe.linked import links
-from epochal.tools.probe.page_reader import PageReader, plural, records_of
+from epochal.tools.probe.page_reader import PageReader, records_of
 from epochal.tools.probe.records import Key
 
 Kind = Literal["offset", "page"]
@@ -245,7 +246,7 @@ class NumberedSearch:
         for first in (1, 0):
             begin = (2 - first) * small
             if found == keys[begin : begin + small]:
-                how = f"asked for page 2 of {plural(small, 'record')}, it returned the right ones"
+                how = f"asked for page 2 of {counted(small, 'record')}, it returned the right ones"
                 return NumberedPages("page", position, size, how, first=first)
         if {*found} & {*keys}:
             return None
@@ -276,10 +277,10 @@ class NumberedSearch:
         right = bool(after) and after[: len(expected)] == expected and not {*after} & {*known[:size]}
         found = replace(found, size=size, pages=(page, second) if second is not None and right else (page,))
         if not right:
-            what = f"Page 2 of {plural(size, 'record')} does not continue where page 1 ends ({self._reader.outcome})."
+            what = f"Page 2 of {counted(size, 'record')} does not continue where page 1 ends ({self._reader.outcome})."
             none = "The page size: no parameter for it was found, and the list has one page only."
             return replace(found, trouble=what if found.sized or after else none)
-        more = f"page 2 of {plural(size, 'record')} continues where page 1 ends, with {plural(len(after), 'record')}"
+        more = f"page 2 of {counted(size, 'record')} continues where page 1 ends, with {counted(len(after), 'record')}"
         return self._with_end(replace(found, how=f"{found.how}; {more}"), known)
 
     def _with_end(self, found: NumberedPages, known: list[str]) -> NumberedPages:

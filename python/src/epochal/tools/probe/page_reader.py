@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from epochal.errors import HttpError
+from epochal.tools.output import counted
 from epochal.tools.probe.address import Address
 from epochal.tools.probe.body import Layout, Listing, read_like
 from epochal.tools.probe.client import Client, StoppedError
@@ -58,11 +59,7 @@ class PageReader:
 
 
 def records_of(listing: Listing) -> str:
-    return plural(listing.count, "record")
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return counted(listing.count, "record")
 
 
 def ordinal(number: int) -> str:

@@ -118,7 +118,8 @@ def numbered_pages(notes: Notes, paging: NumberedPages, key: str | None, outcome
         notes.tested("end of list", paging.ends, "it was requested")
     else:
         notes.not_known(f"The response after the end of the list; when requested: {outcome}.")
-    return replace(paging, total=header(paging.total)).value(key)
+    where = paging.total if paging.total.startswith("/") else linked.title_case(paging.total)
+    return replace(paging, total=where).value(key)
 
 
 def single_page(notes: Notes, first: Listing, reader: PageReader, is_cut: bool) -> None:
@@ -176,15 +177,14 @@ def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.K
 def rate_limit(notes: Notes, seen: Sequence[Listing]) -> None:
     """Notes the headers of a rate limit."""
     headers = {name: value for listing in seen for name, value in listing.response.headers.items()}
-    found = [f"{header(name)}: {one_line(value)}" for name, value in headers.items() if re.search("rate-?limit", name)]
+    found = [
+        f"{linked.title_case(name)}: {one_line(value)}"
+        for name, value in headers.items()
+        if re.search("rate-?limit", name)
+    ]
     if found:
         notes.seen("rate limit", "; ".join(found), "headers of a response; Epochal pauses when the limit is used up")
 
 
 def _place(place: str) -> str:
-    return f"'{place}'" if place.startswith("/") else f"header {header(place)}"
-
-
-def header(place: str) -> str:
-    """The name of a header in its usual spelling; a JSON Pointer is returned unchanged."""
-    return place if place.startswith("/") else "-".join(word.capitalize() for word in place.split("-"))
+    return f"'{place}'" if place.startswith("/") else f"header {linked.title_case(place)}"

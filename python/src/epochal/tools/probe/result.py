@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
+
+from epochal.tools.output import as_json, counted
 
 #: ``tested``: verified with a request; ``seen``: occurs in a response, but was not verified.
 Certainty = Literal["tested", "seen"]
@@ -69,11 +71,8 @@ class Probe:
 
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON types."""
-        plain = {name: getattr(self, name) for name in ("url", "requests", "complete")}
-        lists = {"findings": [asdict(one) for one in self.findings]}
-        texts = {"doubts": [*self.doubts], "unknown": [*self.unknown]}
-        programs = {name: getattr(self, name) for name in ("schema", "call", "plain")}
-        return {**plain, **lists, **texts, **programs, "options": dict(self.options)}
+        found: dict[str, Any] = as_json(self)
+        return found | {"options": dict(self.options)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -85,7 +84,7 @@ class Probe:
         return f"rest.Probe({fields})"
 
     def __str__(self) -> str:
-        parts = [f"{self.url}: {_requests(self.requests)}", _table(self.findings)]
+        parts = [f"{self.url}: {counted(self.requests, 'request')}", _table(self.findings)]
         parts += [_list(title, lines) for title, lines in self._lists() if lines]
         parts += [f"# Python\n{self.call}".rstrip(), f"# Spark alone\n{self.plain}".rstrip()]
         return "\n\n".join(parts)
@@ -102,10 +101,6 @@ _IN_SHORT = ("records", "pages", "total", "order")
 
 def _restore(given: dict[str, Any]) -> Probe:
     return Probe(**given)
-
-
-def _requests(count: int) -> str:
-    return f"{count} request{'' if count == 1 else 's'}"
 
 
 def _table(findings: tuple[Finding, ...]) -> str:

@@ -9,9 +9,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from epochal.tools.output import counted
 from epochal.tools.probe.body import Record
 from epochal.tools.probe.client import one_line
-from epochal.tools.probe.page_reader import plural
 
 #: Maximum number of records in the sample.
 MOST = 1000
@@ -82,7 +82,7 @@ def _type(values: list[Any], where: str, doubts: list[str], *, texts: bool, dept
     kinds = {_kind(value) for value in given}
     if not given:
         doubts.append(
-            f"{where}: only null in {plural(len(values), 'record')}; its type is unknown, STRING accepts any."
+            f"{where}: only null in {counted(len(values), 'record')}; its type is unknown, STRING accepts any."
         )
         return "STRING"
     if kinds <= {"whole number", "number"}:
@@ -194,7 +194,7 @@ def _object(given: list[Record], where: str, doubts: list[str], depth: int) -> s
     if depth >= _DEEPEST:
         return _too_deep(where, doubts)
     if all(_DATA_NAME.fullmatch(name) for name in names):
-        doubts.append(f"{where}: its names look like data ({plural(len(names), 'name')}); it is read as a map.")
+        doubts.append(f"{where}: its names look like data ({counted(len(names), 'name')}); it is read as a map.")
         members = [member for record in given for member in record.values()][:MOST]
         return f"MAP<STRING, {_type(members, f'{where}{{}}', doubts, texts=False, depth=depth + 1)}>"
     columns = _columns(given, where, doubts, texts=False, depth=depth + 1)

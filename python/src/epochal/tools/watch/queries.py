@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, overload
 
 from epochal._start import failed_queries
+from epochal.tools.output import aligned
 from epochal.tools.watch import words
 from epochal.tools.watch.interrupts import Interrupts
 from epochal.tools.watch.state import QueryState, WatchedQuery
@@ -76,9 +77,7 @@ class Queries(Sequence[QueryRow]):
     def __repr__(self) -> str:
         if not self.rows:
             return "No query is active."
-        lines = [list(_HEAD), *(_cells(row) for row in self.rows)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
-        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        return "\n".join(aligned([_HEAD, *map(_cells, self.rows)]))
 
     def _repr_html_(self) -> str:
         if not self.rows:

@@ -71,7 +71,7 @@ def view_of(file: TextIO | None) -> View:
 
 
 def notebook_shell() -> Any:
-    """The IPython shell of a notebook; None on a terminal and without IPython."""
+    """The IPython shell of a notebook (Jupyter, VS Code, Colab); None on a terminal and without IPython."""
     shell = running_shell()
     return shell if getattr(shell, "kernel", None) is not None else None
 

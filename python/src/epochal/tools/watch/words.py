@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from epochal.tools.output import counted
 from epochal.tools.watch.progress import Batch, Counts
 from epochal.tools.watch.state import QueryState
 
@@ -163,14 +164,6 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 row``, ``1,000 rows``, ``2 retries``, ``3 batches``."""
-    if count == 1:
-        return f"1 {noun}"
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}es" if noun.endswith("tch") else f"{noun}s"
-    return f"{count:,} {plural}"
 
 
 def _facts(counts: Counts) -> Iterator[str]:
