@@ -19,7 +19,7 @@ import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.gzip.GzipMembers
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, BodyProblem}
-import io.epochal.rest.http.auth.{Grant, HttpAuth, Proof, TokenRefusal, TokenRequest}
+import io.epochal.rest.http.auth.{Grant, TokenRefusal, TokenRequest}
 import io.epochal.rest.http.request._
 
 /** Sends requests with retries, within the query's budget. Connections and the [[HttpGate]] that enforces the budget are
@@ -36,7 +36,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   import settings.{endpoint, politeness}
 
   private val open = new AtomicBoolean(true)
-  private val credentials = settings.auth.schemes.map(_.open(requestToken(_, _)))
+  private val credentials = settings.auth.map(_.open(requestToken(_, _)))
   private val connections = HttpConnections.open(settings.transport)
   private val gates = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget)
   private val gate = gates.value
@@ -77,7 +77,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
               Verdict.Retry,
               throttled = false,
               PageExists,
-              settings.auth.options(endpoint))
+              settings.credentials)
         }
         if (settings.byLines && !response.delimited && !buffer.endsLine)
           throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
@@ -103,7 +103,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   }
 
   private def retried(event: RetryEvent): Unit = {
-    counters.retry(event.delay.toMillis)
+    counters.add(HttpCounts(retries = 1, waitedMillis = event.delay.toMillis))
     val reason = event.cause match {
       case failure: HttpFailure =>
         if (failure.throttled) gate.pause(event.delay, settings.retry.initialDelay)
@@ -120,7 +120,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     val other = settings.copy(
       endpoint = request.endpoint,
       politeness = HttpPoliteness.none.copy(maxThrottleWait = politeness.maxThrottleWait),
-      auth = HttpAuth.none,
+      auth = Nil,
       maxResponseBytes = math.min(settings.maxResponseBytes, TokenRequest.MaxResponseBytes),
       hidden = request.hidden)
     try
@@ -135,22 +135,22 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 
   /** Sends a request; if the server rejects the token, renews it once. */
   private def attempt(call: HttpCall, buffer: Body): ResponseHead = {
-    var used = Seq.empty[Proof]
+    var sent = Seq.empty[(String, String)]
     def once(): ResponseHead = {
-      counters.waited(gate.enter())
+      counters.add(HttpCounts(waitedMillis = gate.enter()))
       try {
-        used = credentials.map(_.proof())
-        exchange(prepared(call, used), buffer, call)
+        sent = credentials.flatMap(_.headers)
+        exchange(prepared(call, sent), buffer, call)
       } finally gate.leave()
     }
     try once()
     catch {
-      case failure: HttpFailure if failure.unauthorized && used.map(_.reject()).contains(true) => once()
+      case failure: HttpFailure if failure.unauthorized && credentials.map(_.rejected(sent)).contains(true) => once()
     }
   }
 
   private def exchange(request: HttpUriRequestBase, buffer: Body, call: HttpCall): ResponseHead = {
-    counters.request()
+    counters.add(HttpCounts(requests = 1))
     val watched = RequestWatch.begin(request, settings.limits)
     try {
       val context = HttpClientContext.create()
@@ -164,7 +164,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       if (notModified || response.getCode == 204 || isAbsent(response.getCode, call)) buffer.markAbsent()
       else if (response.getCode >= 300) throw refused(request, response, buffer, whole, throttle)
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
-      counters.received(buffer.length.toLong)
+      counters.add(HttpCounts(bytes = buffer.length.toLong))
       new ResponseHead(response, notModified, delimited(response))
     } catch {
       // The library reports a request cancelled while it waits for a connection as IllegalStateException.
@@ -191,15 +191,15 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   private def isPastEnd(status: Int, call: HttpCall): Boolean =
     call.endAfter > 0 && PastEnd(status) && !politeness.retried.contains(status)
 
-  private def prepared(call: HttpCall, proofs: Seq[Proof]): HttpUriRequestBase = {
+  private def prepared(call: HttpCall, credential: Seq[(String, String)]): HttpUriRequestBase = {
     val request = new HttpUriRequestBase(call.method, endpoint.base)
-    request.setPath(target(call.target, proofs.flatMap(_.parameters)))
+    request.setPath(target(call.target, credentials.flatMap(_.parameters)))
     endpoint.headers.foreach { case (name, value) => request.addHeader(name, value) }
     call.headers.foreach { case (name, value) => request.setHeader(name, value) }
     call.unless.foreach(known => request.setHeader(known.header, known.value))
-    proofs.flatMap(_.headers).foreach { case (name, value) => request.setHeader(name, value) }
+    credential.foreach { case (name, value) => request.setHeader(name, value) }
     def headers = request.getHeaders.toSeq.map(header => header.getName -> header.getValue)
-    proofs
+    credentials
       .flatMap(_.signature(call, endpoint.base, request.getPath, headers))
       .foreach { case (name, value) => request.setHeader(name, value) }
     call.body.foreach(body => request.setEntity(new ByteArrayEntity(body.bytes, ContentType.parse(body.contentType))))
@@ -271,7 +271,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     val code = response.getCode
     val retryAfter = Option(response.getFirstHeader("Retry-After")).map(_.getValue)
     val throttled = code == 429 || retryAfter.isDefined || (code == 403 && exhausted.isDefined)
-    if (throttled) counters.throttle()
+    if (throttled) counters.add(HttpCounts(throttled = 1))
     val retried = politeness.retried.contains(if (code == 403 && throttled) 429 else code)
     val pause = retryAfter.flatMap(Throttle.retryAfter(_, Instant.now())).map(capped).orElse(exhausted)
     val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
@@ -281,13 +281,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     }
     val authorization =
       Option(request.getFirstHeader("Authorization")).toSeq.flatMap(h => Endpoint.credential(h.getValue))
-    HttpFailure.status(
-      endpoint,
-      code,
-      verdict,
-      throttled,
-      settings.masked(detail, authorization),
-      settings.auth.options(endpoint))
+    HttpFailure.status(endpoint, code, verdict, throttled, settings.masked(detail, authorization), settings.credentials)
   }
 }
 

@@ -1,120 +1,19 @@
 package io.epochal.rest.http
 
+import java.net.URI
 import java.time.Duration
-import java.util.{Locale, UUID}
+import java.util.UUID
 
 import scala.util.Try
 
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues, RetryOptions}
-import io.epochal.core.retry.RetrySettings
-import io.epochal.kit.access.Secret
+import io.epochal.kit.access.{DriverFile, SecretOption}
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.auth.{AuthSchemes, HttpAuth}
+import io.epochal.kit.tls.CertificateOptions.{file, invalid}
+import io.epochal.kit.tls.{CertificateOptions, PemException}
+import io.epochal.rest.http.auth.AuthScheme
 import io.epochal.rest.http.request.{Endpoint, OptionList, RequestLimits}
-
-/** The HTTP settings of a query. Serialized to the executors; prints without secrets.
-  *
-  * @param transport
-  *   connection settings
-  * @param maxResponseBytes
-  *   maximum response size after decompression
-  * @param politeness
-  *   the request budget, and which statuses are retried or ignored
-  * @param auth
-  *   authentication
-  * @param hidden
-  *   further values that are masked in all texts
-  * @param byLines
-  *   whether successful bodies consist of lines: if only the end of the connection ends a body, its last line must have
-  *   a line break
-  * @param limits
-  *   deadline and minimum rate of a request
-  */
-final case class HttpSettings(
-    endpoint: Endpoint,
-    transport: HttpTransport,
-    retry: RetrySettings,
-    maxResponseBytes: Long,
-    limits: RequestLimits,
-    politeness: HttpPoliteness = HttpPoliteness.none,
-    auth: HttpAuth = HttpAuth.none,
-    hidden: Seq[Secret] = Nil,
-    byLines: Boolean = false) {
-
-  /** Masks secrets in a server's text. */
-  def masked(text: String, more: Seq[String] = Nil): String =
-    (endpoint.secrets ++ (auth.secrets ++ hidden).flatMap(secret => Try(secret.read()).toOption) ++ more)
-      .filter(_.length >= HttpSettings.ShortestSecret)
-      .sortBy(-_.length)
-      .foldLeft(text)(_.replace(_, Redaction.Mask))
-}
-
-object HttpSettings {
-
-  /** Shorter values (true, 30, en) are usually settings that occur in texts by chance; masking them would make texts
-    * unreadable.
-    */
-  private[epochal] val ShortestSecret = 5
-}
-
-/** @param query
-  *   identifies the DataFrame whose requests share the budget within a JVM
-  * @param maxThrottleWait
-  *   the longest pause that the server may demand
-  * @param retried
-  *   statuses that are retried
-  * @param ignored
-  *   statuses that count as an empty response
-  */
-final case class HttpPoliteness(
-    query: String,
-    budget: HttpBudget,
-    maxThrottleWait: Duration,
-    retried: HttpStatuses,
-    ignored: HttpStatuses)
-
-object HttpPoliteness {
-
-  /** No budget, and the default statuses. */
-  val none: HttpPoliteness =
-    HttpPoliteness("", HttpBudget.unlimited, Duration.ofMinutes(1), HttpStatuses.transient, HttpStatuses.none)
-}
-
-/** Response statuses, by number or by class (`5xx`). */
-final case class HttpStatuses(names: Seq[String]) {
-  private val codes = names.flatMap(_.toIntOption).toSet
-  private val hundreds = names.filter(_.endsWith("xx")).map(_.head.asDigit).toSet
-
-  def contains(code: Int): Boolean = codes(code) || hundreds(code / 100)
-
-  override def toString: String = if (names.isEmpty) HttpStatuses.NoneWord else names.mkString(",")
-}
-
-object HttpStatuses {
-  val none: HttpStatuses = HttpStatuses(Nil)
-
-  /** Statuses of transient failures. */
-  val transient: HttpStatuses = HttpStatuses(Seq("408", "429", "5xx"))
-
-  private val NoneWord = "none"
-  private val Name = "[3-5](?:[0-9]{2}|xx)"
-
-  /** `408,429,5xx`, or `none`. Success cannot be listed. */
-  val option: OptionType[HttpStatuses] = new OptionType[HttpStatuses](
-    "statuses",
-    "statuses from 300 on with commas between them, as numbers or as 3xx, 4xx and 5xx, or none",
-    "404")(
-    text =>
-      text.trim.toLowerCase(Locale.ROOT) match {
-        case NoneWord => Some(none)
-        case list =>
-          val names = list.split(",", -1).map(_.trim).toSeq
-          Option.when(names.forall(_.matches(Name)))(HttpStatuses(names))
-      },
-    _.toString
-  )
-}
 
 /** The options of all requests, for every user of HTTP. */
 object HttpOptions extends OptionList {
@@ -140,18 +39,18 @@ object HttpOptions extends OptionList {
   val IgnoreStatuses: OptionSpec[HttpStatuses] = option("ignoreStatuses", HttpStatuses.option, Some(HttpStatuses.none))(
     "Statuses that count as an empty response, as 404 after the last page.")
 
-  override def all: Seq[OptionSpec[_]] = super.all ++ RetryOptions.all ++ AuthSchemes.options ++ TransportOptions.all
+  override def all: Seq[OptionSpec[_]] = super.all ++ RetryOptions.all ++ AuthScheme.options ++ TransportOptions.all
 
   /** @return
     *   an error in the options, or the settings
     */
   def settings(values: OptionValues, endpoint: Endpoint): Either[EpochalException, HttpSettings] =
     for {
-      auth <- AuthSchemes.read(values, endpoint)
+      auth <- AuthScheme.read(values, endpoint)
       transport <- TransportOptions.read(values)
       maxBytes = math.min(values(MaxResponseBytes), Body.MaxBytes)
     } yield HttpSettings(
-      endpoint.withCredential(auth.parameter),
+      endpoint.withCredential(auth.flatMap(_.parameter).headOption),
       transport,
       RetryOptions.settings(values),
       maxBytes,
@@ -164,4 +63,68 @@ object HttpOptions extends OptionList {
         values(IgnoreStatuses)),
       auth
     )
+}
+
+/** The options of connections. Files are read on the driver when the DataFrame is built. */
+private[rest] object TransportOptions extends OptionList {
+
+  val CaFile: OptionSpec[String] = option("tls.caFile", OptionType.string, sample = Some("/etc/ssl/own-ca.pem"))(
+    "PEM file on the driver with the certificate authorities to trust. Unset: the JVM's.")
+  private val own = new CertificateOptions("client", "client")
+  own.all.foreach(also(_))
+  val ProxyUrl: OptionSpec[String] = option("proxy", OptionType.string, sample = Some("http://proxy.example.com:3128"))(
+    "HTTP proxy, as http://host:port. Unset: none; the environment is ignored.")
+  val ProxyUser: OptionSpec[String] =
+    option("proxyUser", OptionType.string, secret = true)("User name for the proxy.")
+  val ProxyPassword: SecretOption = secret("proxyPassword", "Password for the proxy")
+
+  def read(values: OptionValues): Either[EpochalException, HttpTransport] =
+    for {
+      _ <- values.together(values.isSet(ProxyUser) && !values.isSet(ProxyUrl), ProxyUser.name, ProxyUrl.name)
+      _ <- values.together(
+        ProxyPassword.isSet(values) && !values.isSet(ProxyUser),
+        ProxyPassword.setName(values),
+        ProxyUser.name)
+      tls <- tls(values)
+      proxy <- proxy(values)
+    } yield HttpTransport(values(HttpOptions.Timeout), tls, proxy)
+
+  private def tls(values: OptionValues): Either[EpochalException, Option[Tls]] =
+    for {
+      ca <- file(values, CaFile)(DriverFile.read)
+      certificate <- own.read(values)
+      authorities <- checked(values, CaFile, Option.when(ca.isDefined)(Tls(ca, None)))
+      client <- checked(
+        values,
+        own.keySpec(values),
+        certificate.map(pem => Tls(None, Some(ClientCertificate(pem.chain, pem.key, pem.password)))))
+    } yield (authorities, client) match {
+      case (None, None) => None
+      case _            => Some(Tls(ca, client.flatMap(_.client)))
+    }
+
+  /** Checks that the texts make an SSL context. */
+  private def checked(
+      values: OptionValues,
+      spec: OptionSpec[String],
+      tls: Option[Tls]): Either[EpochalException, Option[Tls]] =
+    try {
+      tls.foreach(_.context())
+      Right(tls)
+    } catch { case e: PemException => Left(invalid(values, spec, e.getMessage)) }
+
+  private def proxy(values: OptionValues): Either[EpochalException, Option[Proxy]] =
+    ProxyPassword.read(values).flatMap { password =>
+      values.get(ProxyUrl).fold[Either[EpochalException, Option[Proxy]]](Right(None)) { url =>
+        Try(new URI(url.trim)).toOption
+          .filter(uri => "http".equalsIgnoreCase(uri.getScheme) && uri.getHost != null && uri.getPort > 0)
+          .filter(uri => uri.getUserInfo == null)
+          .map(uri => Proxy(uri.getHost, uri.getPort, values.get(ProxyUser).map(_ -> password.getOrElse(""))))
+          .toRight(values.group.invalid(
+            ProxyUrl,
+            Redaction.url(url),
+            "http://host:port, with user and password in {option:proxyUser} and {option:proxyPassword}"))
+          .map(Some(_))
+      }
+    }
 }

@@ -4,7 +4,6 @@ import org.apache.spark.sql.types._
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionSpec}
-import io.epochal.rest.http.request.OptionList.ensure
 
 /** A column of the query that an option refers to.
   *
@@ -46,7 +45,9 @@ private[rest] object RequestShape {
 
   def of(schema: StructType, settings: RestSinkSettings): Checked[RequestShape] =
     for {
-      _ <- ensure(schema.nonEmpty)(
+      _ <- Either.cond(
+        schema.nonEmpty,
+        (),
         RestSinkOptions.invalid(RestSinkOptions.RowTemplate, "", "a row of one column or more"))
       url <- all(settings.url.columns)(scalar(RestSinkOptions.Url, _, schema, inUrl))
       row <- all(settings.rowTemplate)(piece(_, schema))

@@ -54,17 +54,11 @@ final class RestSentAgainMetric extends SumMetric("epochalRestSentAgain", "reque
 
 /** The metrics of a write in the web UI. */
 private[rest] object RestTaskMetrics {
-  private val sentRows = new RestSentRowsMetric
-  private val requests = new RestRequestsMetric
-  private val bytes = new RestSentBytesMetric
-  private val sentAgain = new RestSentAgainMetric
+  private val all =
+    Array(new RestSentRowsMetric, new RestRequestsMetric, new RestSentBytesMetric, new RestSentAgainMetric)
 
-  val supported: Array[CustomMetric] = Array(sentRows, requests, bytes, sentAgain)
+  def supported: Array[CustomMetric] = all.toArray
 
   def values(rows: Long, sentBytes: Long, counts: HttpCounts): Array[CustomTaskMetric] =
-    Array(
-      sentRows.ofTask(rows),
-      requests.ofTask(counts.requests),
-      bytes.ofTask(sentBytes),
-      sentAgain.ofTask(counts.retries))
+    all.zip(Array(rows, counts.requests, sentBytes, counts.retries)).map { case (metric, n) => metric.ofTask(n) }
 }

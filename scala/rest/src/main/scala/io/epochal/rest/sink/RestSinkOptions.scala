@@ -6,7 +6,6 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.AsynchronousProgress
-import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{HttpHeaders, OptionList, RequestOptions}
 import io.epochal.rest.http.{HttpOptions, HttpSettings, HttpStatuses}
 

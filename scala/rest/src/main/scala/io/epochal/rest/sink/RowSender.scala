@@ -11,7 +11,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.request.{HttpBody, HttpCall, HttpCounters, HttpFailure, ResponseHead}
+import io.epochal.rest.http.request.{HttpBody, HttpCall, HttpCounters, HttpCounts, HttpFailure, ResponseHead}
 import io.epochal.rest.http.{HttpClient, HttpShare, HttpStatuses}
 
 /** Sends the rows of a request until each is accepted or rejected. Belongs to one task.
@@ -53,30 +53,24 @@ final private[rest] class RowSender(
     var requestKey = key
     var round = 0
     def classify(error: Throwable): Verdict = error match {
-      case _: RowsAgain                              => Verdict.Retry
+      case _: RowsLeft                               => Verdict.Retry
       case e: EpochalException if keyed && isBusy(e) => Verdict.Retry
       case _                                         => Verdict.GiveUp
     }
-    try
-      new Retrier(settings.http.retry, classify, repeated).run { _ =>
-        val outcome = post(batch, target, requestKey, pending)
-        val again = Array.newBuilder[Int]
-        var reason = ""
-        outcome.zip(pending).foreach {
-          case (RowResult.Accepted, _)       => ()
-          case (RowResult.Refused(why), row) => refused(row, requestKey, why)
-          case (RowResult.Again(why), row) =>
-            if (reason.isEmpty) reason = why
-            again += row
-        }
-        pending = again.result()
-        if (pending.nonEmpty) {
-          round += 1
-          if (keyed) requestKey = IdempotencyKey.again(key, round, pending.toSeq)
-          throw new RowsAgain(pending.head, pending.length, reason)
-        }
+    new Retrier(settings.http.retry, classify, repeated).run { _ =>
+      val outcome = post(batch, target, requestKey, pending).zip(pending)
+      outcome.foreach {
+        case (RowResult.Refused(why), row) => refused(row, requestKey, why)
+        case _                             => ()
       }
-    catch { case left: RowsAgain => throw new RowsLeft(left.first, left.reason, round) }
+      val again = outcome.collect { case (RowResult.Again(why), row) => row -> why }
+      pending = again.map(_._1).toArray
+      again.headOption.foreach { case (first, reason) =>
+        round += 1
+        if (keyed) requestKey = IdempotencyKey.again(key, round, pending.toSeq)
+        throw new RowsLeft(first, pending.length, reason, round)
+      }
+    }
   }
 
   private def post(batch: RequestBatch, target: String, key: String, rows: Array[Int]): Seq[RowResult] = {
@@ -100,9 +94,9 @@ final private[rest] class RowSender(
   private def isBusy(error: EpochalException): Boolean = status(error).contains(409)
 
   private def repeated(event: RetryEvent): Unit = {
-    counters.retry(event.delay.toMillis)
+    counters.add(HttpCounts(retries = 1, waitedMillis = event.delay.toMillis))
     val reason = event.cause match {
-      case again: RowsAgain =>
+      case again: RowsLeft =>
         s"${settings.place} did not accept ${Plural.of(again.rows.toLong, "row")} yet: ${again.reason}"
       case error: EpochalException => error.problem
       case other                   => other.getMessage
@@ -118,17 +112,14 @@ private[rest] object RowSender {
   /** The status of an unsuccessful response. */
   private def status(error: EpochalException): Option[Int] =
     Option.when(error.condition == Conditions.HttpStatus)(error.values("status").toInt)
-
-  final private class RowsAgain(val first: Int, val rows: Int, val reason: String)
-      extends Exception(reason, null, false, false)
 }
 
-/** Rows that the server had not accepted when the retries ended.
+/** Rows that the server has not accepted yet.
   *
   * @param first
   *   number of the first one in its batch
   */
-final private[rest] class RowsLeft(val first: Int, val reason: String, val attempts: Int)
+final private[rest] class RowsLeft(val first: Int, val rows: Int, val reason: String, val attempts: Int)
     extends Exception(reason, null, false, false)
 
 /** The result of a row. */

@@ -6,7 +6,6 @@ import java.nio.charset.StandardCharsets.UTF_8
 import com.fasterxml.jackson.core.io.JsonStringEncoder
 
 import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.OptionList.ensure
 
 /** A part of a template. */
 sealed trait TemplatePiece
@@ -108,7 +107,10 @@ object RequestBody {
       val (before, from) = pieces.span(_ != rows)
       val after = from.drop(1)
       for {
-        _ <- ensure(from.nonEmpty && !after.contains(rows))("a text with ${_rows} in it, once and not in quotes")
+        _ <- Either.cond(
+          from.nonEmpty && !after.contains(rows),
+          (),
+          "a text with ${_rows} in it, once and not in quotes")
         first <- fixed(before)
         last <- fixed(after)
       } yield RequestBody(kind, first :+ Some(kind.open), Some(kind.close) +: last)
@@ -165,7 +167,10 @@ object UrlTemplate {
     def replaced(by: String => String): String =
       Name.replaceAllIn(url, found => java.util.regex.Matcher.quoteReplacement(by(Endpoint.encode(found.group(1)))))
     for {
-      _ <- ensure(!Authority.findFirstIn(url.trim).exists(_.contains("{")))("a URL with columns after its host only")
+      _ <- Either.cond(
+        !Authority.findFirstIn(url.trim).exists(_.contains("{")),
+        (),
+        "a URL with columns after its host only")
       // Messages show the URL as /orders/:id.
       shown <- Endpoint.of(replaced(name => s":$name"), params, headers)
       encoded <- Endpoint.of(replaced(name => s"%7B$name%7D"), params, headers)

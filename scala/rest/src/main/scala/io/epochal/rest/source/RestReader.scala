@@ -81,8 +81,9 @@ final private[rest] class RestReader(
 ) extends PartitionReader[InternalRow]
     with JournalRows {
 
-  private val columns =
-    new RecordColumns(reading, options.rules, Map(OriginColumns.Params.name -> TextMap(options.params)))
+  private val ofTask =
+    if (options.params.isEmpty) Map.empty[String, Any] else Map(OriginColumns.Params.name -> TextMap(options.params))
+  private val columns = new RecordColumns(reading, options.rules, ofTask)
   private val rows = new RecordRows(columns, options.rules, pages, options.place)
   private var closed = false
 
@@ -100,8 +101,7 @@ final private[rest] class RestReader(
   override def close(): Unit = if (!closed) {
     closed = true
     pages.close()
-    counts.read(pages.count, rows.malformed)
-    counters.add(counts.value)
+    counters.add(counts.value.copy(pages = pages.count, malformed = rows.malformed))
   }
 }
 
@@ -156,23 +156,19 @@ final class RestMalformedMetric extends SumMetric("epochalRestMalformed", "recor
 
 /** The metrics of a scan in the web UI. */
 private[rest] object RestMetrics {
-  private val pages = new RestPagesMetric
-  private val bytes = new RestBytesMetric
-  private val retries = new RestRetriesMetric
-  private val throttled = new RestThrottledMetric
-  private val waited = new RestWaitedMetric
-  private val malformed = new RestMalformedMetric
+  private val all = Array(
+    new RestPagesMetric,
+    new RestBytesMetric,
+    new RestRetriesMetric,
+    new RestThrottledMetric,
+    new RestWaitedMetric,
+    new RestMalformedMetric)
 
-  val ofScan: Array[CustomMetric] = Array(pages, bytes, retries, throttled, waited, malformed)
+  def ofScan: Array[CustomMetric] = all.toArray
 
   /** Omits zeros, which are frequent: Spark reads the metrics every 100 rows and looks up each of them. */
-  def ofTask(pagesRead: Long, counts: HttpCounts, misfits: Long): Array[CustomTaskMetric] =
-    Array(
-      pages.ofTask(pagesRead),
-      bytes.ofTask(counts.bytes),
-      retries.ofTask(counts.retries),
-      throttled.ofTask(counts.throttled),
-      waited.ofTask(counts.waitedMillis),
-      malformed.ofTask(misfits)
-    ).filter(_.value > 0)
+  def ofTask(pages: Long, counts: HttpCounts, malformed: Long): Array[CustomTaskMetric] =
+    all
+      .zip(Array(pages, counts.bytes, counts.retries, counts.throttled, counts.waitedMillis, malformed))
+      .collect { case (metric, value) if value > 0 => metric.ofTask(value) }
 }

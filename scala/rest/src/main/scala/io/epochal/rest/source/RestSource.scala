@@ -1,17 +1,26 @@
 package io.epochal.rest.source
 
-import java.time.Clock
+import java.time.{Clock, Instant}
 
-import org.apache.spark.sql.connector.read.PartitionReaderFactory
+import scala.util.Using
+
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.connector.metric.CustomMetric
+import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.limit.ReadLimit
-import io.epochal.kit.record.RecordReading
+import io.epochal.kit.record.{RecordReading, SchemaInference}
 import io.epochal.kit.source.journal.{FeedRows, JournalledSource}
-import io.epochal.kit.source.{InitialOffset, PollBudgets, PositionCodec, Source, Supply}
+import io.epochal.kit.source.{InitialOffset, PollBudgets, Source, SourceScan, Supply}
+import io.epochal.kit.spark.QueryStop
+import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.source.page.ChainPartition
 import io.epochal.rest.source.paging._
-import io.epochal.rest.source.supply.{RestReceiver, RestSupply}
+import io.epochal.rest.source.supply.{FanOutPlan, MemberPartition, RestFrontier, RestReceiver, RestSupply}
 
 /** The driver's part of a stream: the identity of an API, its offsets, and a supply of its records ([[RestSupply]]).
   *
@@ -21,14 +30,18 @@ import io.epochal.rest.source.supply.{RestReceiver, RestSupply}
   * Not guaranteed without a journal: that a replay has the same records. The API must only ever append records to its
   * list, and never change, sort or remove earlier ones; records that it removes from the end are detected (DATA_LOSS).
   */
-private[rest] class RestSource private (
+private[rest] class RestSource(
     options: RestOptions,
-    counters: HttpCounters,
-    codec: PositionCodec[RestPosition],
-    override val polls: PollBudgets,
-    override val supply: Supply[RestPosition],
-    readers: => PartitionReaderFactory
+    reading: RecordReading,
+    checkpoint: InitialOffset,
+    tasks: => Int,
+    clock: Clock,
+    counters: HttpCounters
 ) extends Source[RestPosition] {
+  protected val journal: HadoopFileStore = checkpoint.beside("journal")
+  override val polls: PollBudgets = new PollBudgets(options.refresh.bounds)
+  protected val supplies = new RestSupply(counters, tasks, clock, polls)
+  override lazy val supply: Supply[RestPosition] = supplies.of(options, journal)
 
   override def name: String = s"${RestOptions.Format}[${options.source}]"
 
@@ -38,11 +51,41 @@ private[rest] class RestSource private (
 
   override def first: RestPosition = RestPosition(0)
 
-  override def toJson(position: RestPosition): String = codec.toJson(position)
+  override def toJson(position: RestPosition): String = RestOffset.toJson(options.source, position)
 
-  override def fromJson(json: String): Either[EpochalException, RestPosition] = codec.fromJson(json)
+  /** Rejects an offset of another pagination, independently of `sourceId`: the pagination determines how records are
+    * counted.
+    */
+  override def fromJson(json: String): Either[EpochalException, RestPosition] =
+    RestOffset.fromJson(options.source, json).filterOrElse(isOurs, ofOtherPaging(json))
 
-  override lazy val readerFactory: PartitionReaderFactory = readers
+  private def isOurs(position: RestPosition): Boolean =
+    position == first ||
+      (if (options.fanOut.isEmpty) position.members.isEmpty && fits(position)
+       else position.members.nonEmpty && position.members.values.forall(fits))
+
+  private def fits(position: RestPosition): Boolean = {
+    val next = position.journal.flatMap(_.next)
+    options.paging match {
+      case _: TimeWindow if next.nonEmpty => next.flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
+      case _: ChainedPagination           => next.nonEmpty || position.isFirst
+      case _                              => next.isEmpty
+    }
+  }
+
+  private def ofOtherPaging(json: String): EpochalException = {
+    val members = if (options.fanOut.isEmpty) "" else " and {option:partitionParams}"
+    Conditions.OffsetInvalid(
+      "format" -> RestOptions.Format,
+      "offset" -> Redaction.text(json.take(300)),
+      "reason" -> s"it was not written with {option:pagination=${options.paging.kind}}$members")
+  }
+
+  /** Tasks get the settings of the checkpoint's file system only if records are or were journalled. */
+  override lazy val readerFactory: PartitionReaderFactory = {
+    val kept = Option.when(options.journal || journal.names().nonEmpty)(journal)
+    new RestReaderFactory(options.alone, reading, counters, kept)
+  }
 
   /** Counts of driver and tasks. */
   override def received: Option[String] = {
@@ -77,52 +120,74 @@ private[rest] object RestSource {
       checkpoint: InitialOffset,
       tasks: => Int,
       clock: Clock,
-      counters: HttpCounters): Source[RestPosition] = {
-    val journal = checkpoint.beside("journal")
-    val (codec, polls) = (new Codec(options), new PollBudgets(options.refresh.bounds))
-    val supplies = new RestSupply(counters, tasks, clock, polls)
-    // Tasks get the settings of the checkpoint's file system only if records are or were journalled.
-    def kept = Option.when(options.journal || journal.names().nonEmpty)(journal)
-    def readers = new RestReaderFactory(options.alone, reading, counters, kept)
-    if (options.followed) {
-      val rows = new RestFeedRows(options.alone, reading, counters, journal)
-      val receiver = supplies.received(options, journal, codec)
-      new RestSource(options, counters, codec, polls, receiver, readers) with JournalledSource[RestPosition] {
-        override protected def journalled: RestReceiver = receiver
-        override protected def feedRows: FeedRows = rows
+      counters: HttpCounters): Source[RestPosition] =
+    if (options.followed)
+      new RestSource(options, reading, checkpoint, tasks, clock, counters) with JournalledSource[RestPosition] {
+        override lazy val supply: RestReceiver = supplies.received(options, journal, Some(this))
+        override protected def journalled: RestReceiver = supply
+        override protected lazy val feedRows: FeedRows =
+          new RestFeedRows(options.alone, reading, counters, journal)
       }
-    } else new RestSource(options, counters, codec, polls, supplies.of(options, journal), readers)
+    else new RestSource(options, reading, checkpoint, tasks, clock, counters)
+}
+
+/** Skips columns that a query does not use, unless they decide which records become rows. */
+final private class RestScanBuilder(options: RestOptions, schema: StructType)
+    extends ScanBuilder
+    with SupportsPushDownRequiredColumns {
+  private var needed = schema
+
+  override def pruneColumns(required: StructType): Unit = if (options.rules.prunable) needed = required
+
+  override def build(): Scan =
+    new RestScan(options, RecordReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
+}
+
+final private class RestScan(options: RestOptions, reading: RecordReading)
+    extends SourceScan[RestPosition](s"${RestOptions.Format}[${options.source}]", reading.schema) {
+
+  override protected def batch: Batch = new RestBatch(options, reading, spark)
+
+  override protected def source(checkpoint: InitialOffset): Source[RestPosition] = {
+    if (options.inferSchema) SchemaInference.fix(RestOptions.Format, reading.schema, checkpoint)
+    val counters = new HttpCounters
+    spark.register(counters)
+    RestSource.of(options, reading, checkpoint, spark.defaultParallelism, Clock.systemUTC(), counters)
   }
 
-  /** The JSON form of positions. */
-  final private class Codec(options: RestOptions) extends PositionCodec[RestPosition] {
+  override protected def whyNoRealTime: (String, String) = {
+    val (_, instead) = super.whyNoRealTime
+    if (options.fanOut.nonEmpty) "with {option:partitionParams} it reads several lists" -> instead
+    else
+      "it finds the end of a batch by counting records, before the batch runs" -> s"{option:journal=true}, or $instead"
+  }
 
-    override def toJson(position: RestPosition): String = RestOffset.toJson(options.source, position)
+  override def supportedCustomMetrics(): Array[CustomMetric] = RestMetrics.ofScan
+}
 
-    override def fromJson(json: String): Either[EpochalException, RestPosition] =
-      RestOffset.fromJson(options.source, json).flatMap(ofPaging(json, _))
+/** A batch read: all records that the API has at planning. */
+final private class RestBatch(options: RestOptions, reading: RecordReading, spark: SparkContext) extends Batch {
+  private val counters = new HttpCounters
+  private lazy val tasks = options.numPartitions.getOrElse(spark.defaultParallelism)
+  private lazy val partitions = options.fanOut.fold(of(options, tasks)) { fanOut =>
+    val members = fanOut.table.map(fanOut.member(_).fold(throw _, identity))
+    val split = FanOutPlan.split(members.size, tasks)
+    val parts = members.flatMap(member => of(member, split).map(MemberPartition(member, _)))
+    FanOutPlan.group(parts, options.http.politeness.budget, tasks)
+  }
 
-    /** Rejects an offset of another pagination, independently of `sourceId`: the pagination determines how records are
-      * counted.
-      */
-    private def ofPaging(json: String, position: RestPosition): Either[EpochalException, RestPosition] = {
-      def fitting(one: RestPosition): Boolean = {
-        val follows = one.journal.exists(_.next.nonEmpty)
-        options.paging match {
-          case _: TimeWindow if follows =>
-            one.journal.flatMap(_.next).flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
-          case _: ChainedPagination => follows || one.isFirst
-          case _                    => !follows
-        }
-      }
-      val fits = position == RestPosition(0) ||
-        (if (options.fanOut.isEmpty) position.members.isEmpty && fitting(position)
-         else position.members.nonEmpty && position.members.values.forall(fitting))
-      Either.cond(
-        fits,
-        position,
-        Conditions
-          .OffsetInvalid("format" -> RestOptions.Format, "offset" -> Redaction.text(json.take(300)), "reason" -> s"it was not written with {option:pagination=${options.paging.kind}}${options.fanOut.fold("")(_ => " and {option:partitionParams}")}"))
-    }
+  override def planInputPartitions(): Array[InputPartition] = QueryStop.guard(partitions)
+
+  private def of(options: RestOptions, tasks: Int): Array[InputPartition] = options.paging match {
+    case windows: TimeWindow  => Array(ChainPartition(Instant.now().minus(windows.lag)))
+    case _: ChainedPagination => Array(ChainPartition(Instant.now()))
+    case _ =>
+      val records = Using.resource(new RestFrontier(options, counters))(_.exists(0, Long.MaxValue))
+      RestPlan.partitions(options, 0, records, tasks)
+  }
+
+  override def createReaderFactory(): PartitionReaderFactory = {
+    if (!counters.isRegistered) spark.register(counters)
+    new RestReaderFactory(options.alone, reading, counters, None)
   }
 }

@@ -4,7 +4,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.{Pagination, RestOptions}
-import io.epochal.rest.source.supply.{Counted, SteppedSearch}
+import io.epochal.rest.source.supply.{Counted, EndSearch}
 
 final class RestIdentitySuite extends AnyFunSuite {
 
@@ -39,12 +39,14 @@ final class RestIdentitySuite extends AnyFunSuite {
     Seq(10L, 30L).foreach { first =>
       var total = first
       val cap = 30L // The server ignores our parameter for the size.
-      val finder = new SteppedSearch(
+      val finder = new EndSearch(
         Pagination.ByPage("page", "size", 1, 100),
+        byTotal = false,
         request => {
           val page = "page=(\\d+)".r.findFirstMatchIn(request.query).get.group(1).toLong
           Counted(math.max(0L, math.min(cap, total - (page - 1) * cap)))
-        })
+        },
+        (_, found) => new IllegalStateException(found))
       assert(finder.find(0, 50) == Extent(first, first))
       total = 100
       intercept[IllegalStateException]((1 to 40).foreach(_ => finder.find(first, 50)))

@@ -3,11 +3,11 @@ package io.epochal.rest.http.auth
 import java.net.URI
 
 import io.epochal.core.error.{EpochalException, Reference}
-import io.epochal.core.option.OptionValues
+import io.epochal.core.option.{OptionSpec, OptionValues}
 import io.epochal.kit.access.Secret
-import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList}
+import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList, RequestOptions}
 
-/** An authentication scheme: its options, their checks and its settings. Registered in [[AuthSchemes]]. */
+/** An authentication scheme: its options, their checks and its settings. Registered in the companion object. */
 abstract private[rest] class AuthScheme extends OptionList {
 
   /** Reads and checks the scheme's options and secrets before the query starts.
@@ -20,14 +20,37 @@ abstract private[rest] class AuthScheme extends OptionList {
   def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]]
 }
 
-private[auth] object AuthScheme {
+private[rest] object AuthScheme {
+
+  /** Add new schemes here. */
+  private val schemes: Seq[AuthScheme] = Seq(BearerToken, BasicLogin, ApiKey, OAuth, Signature)
+
+  val options: Seq[OptionSpec[_]] = schemes.flatMap(_.all)
+
+  /** The first option of each scheme, for errors of queries without credentials. */
+  def names: Seq[String] = schemes.map(_.all.head.reference)
+
+  /** The settings of all schemes that the options select. */
+  def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Seq[AuthSettings]] =
+    for {
+      found <- schemes.foldLeft[Either[EpochalException, Seq[AuthSettings]]](Right(Nil))((found, scheme) =>
+        found.flatMap(before => scheme.read(values, endpoint).map(before ++ _)))
+      all = found.filter(_.isAuthorization).map(_.reference) ++
+        Option.when(endpoint.hasUserInfo)("user info in {option:url}") ++
+        values
+          .family(RequestOptions.Headers)
+          .keys
+          .find(_.equalsIgnoreCase("Authorization"))
+          .map(name => s"headers.$name")
+      _ <- values.consistent(all.size <= 1)(all.mkString(", "), "A request has one authorization: keep one of them.")
+    } yield found
 
   /** Rejects a secret that cannot be read, or that is not a valid header value.
     *
     * @param option
     *   its name
     */
-  def sendable(format: String, option: String, secret: Secret): Either[EpochalException, Unit] =
+  private[auth] def sendable(format: String, option: String, secret: Secret): Either[EpochalException, Unit] =
     secret.readable.flatMap(HttpHeaders.value(format, option, _))
 }
 
@@ -58,19 +81,11 @@ private[epochal] trait AuthSettings extends Serializable {
 /** A scheme in use by one stream or task. Thread-safe. */
 private[epochal] trait Credential extends AutoCloseable {
 
-  /** The proof for the next request, retries included.
+  /** The headers that authenticate the next request; called for each retry.
     *
     * @throws EpochalException
-    *   if there is none
+    *   if there is no credential
     */
-  def proof(): Proof
-
-  override def close(): Unit = ()
-}
-
-/** The headers and parameters that authenticate one request. */
-private[epochal] trait Proof {
-
   def headers: Seq[(String, String)] = Nil
 
   /** Query parameters, not yet encoded. */
@@ -86,10 +101,12 @@ private[epochal] trait Proof {
   def signature(call: HttpCall, base: URI, target: String, headers: => Seq[(String, String)]): Seq[(String, String)] =
     Nil
 
-  /** Called when the server rejects the proof (401).
+  /** Called when the server rejects a request with these headers (401).
     *
     * @return
-    *   whether the next proof differs: the request is then repeated once
+    *   whether the next request has other ones: it is then repeated once
     */
-  def reject(): Boolean = false
+  def rejected(headers: Seq[(String, String)]): Boolean = false
+
+  override def close(): Unit = ()
 }

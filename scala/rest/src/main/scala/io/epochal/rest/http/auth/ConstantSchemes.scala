@@ -8,11 +8,11 @@ import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{Secret, SecretOption}
 import io.epochal.rest.http.request.{Endpoint, HttpHeaders, RequestOptions}
 
-/** Settings of a scheme whose proof is the same for every request. Secrets are read for each request, so a changed
+/** Settings of a scheme whose credential is the same for every request. Secrets are read for each request, so a changed
   * secret takes effect at once.
   */
-private[auth] trait ConstantProof extends AuthSettings with Proof {
-  override def open(server: TokenRequest.Send): Credential = () => this
+private[auth] trait ConstantCredential extends AuthSettings with Credential {
+  override def open(server: TokenRequest.Send): Credential = this
 }
 
 /** RFC 6750: `Authorization: Bearer`. */
@@ -21,14 +21,13 @@ object BearerToken extends AuthScheme {
   val Token: SecretOption = secret("bearerToken", "Bearer token")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
-    Token.of(values).flatMap {
-      case None => Right(None)
-      case Some(token) =>
-        val option = Token.setName(values)
-        AuthScheme.sendable(values.group.format, option, token).map(_ => Some(Settings(option, token)))
-    }
+    for {
+      token <- Token.of(values)
+      settings = token.map(Settings(Token.setName(values), _))
+      _ <- settings.map(one => AuthScheme.sendable(values.group.format, one.option, one.token)).getOrElse(Right(()))
+    } yield settings
 
-  final private[rest] case class Settings(option: String, token: Secret) extends ConstantProof {
+  final private[rest] case class Settings(option: String, token: Secret) extends ConstantCredential {
     override def secrets: Seq[Secret] = Seq(token)
     override def isAuthorization: Boolean = true
     override def headers: Seq[(String, String)] = Seq("Authorization" -> s"Bearer ${token.read()}")
@@ -47,14 +46,14 @@ object BasicLogin extends AuthScheme {
       password <- Password.of(values)
       lacking = password.isDefined && !values.isSet(User)
       _ <- values.together(lacking, Password.setName(values), User.name)
-      _ <- password.fold[Either[EpochalException, String]](Right(""))(_.readable)
+      _ <- password.map(_.readable).getOrElse(Right(""))
     } yield values.get(User).map(Settings(_, password))
 
   /** The header's value. */
   private[auth] def header(user: String, password: String): String =
     s"Basic ${Base64.getEncoder.encodeToString(s"$user:$password".getBytes(UTF_8))}"
 
-  final private case class Settings(user: String, password: Option[Secret]) extends ConstantProof {
+  final private case class Settings(user: String, password: Option[Secret]) extends ConstantCredential {
     override def option: String = User.name
     override def secrets: Seq[Secret] = Secret.Given(user) +: password.toSeq
     override def isAuthorization: Boolean = true
@@ -80,11 +79,9 @@ object ApiKey extends AuthScheme {
       _ <- values.together(values.isSet(Param) && key.isEmpty, Param.name, Key.name)
       _ <- values.exclusive("The key is sent in one place: keep one of them.")(Header, Param)
       settings = key.map(Settings(Key.setName(values), _, values(Header), values.get(Param)))
-      _ <- settings.fold[Either[EpochalException, Unit]](Right(()))(check(values, endpoint, _))
+      _ <- settings.map(place(values, endpoint, _)).getOrElse(Right(()))
+      _ <- settings.map(one => AuthScheme.sendable(values.group.format, one.option, one.key)).getOrElse(Right(()))
     } yield settings
-
-  private def check(values: OptionValues, endpoint: Endpoint, found: Settings): Either[EpochalException, Unit] =
-    place(values, endpoint, found).flatMap(_ => AuthScheme.sendable(values.group.format, found.option, found.key))
 
   private def place(values: OptionValues, endpoint: Endpoint, found: Settings): Either[EpochalException, Unit] =
     found.parameter match {
@@ -105,7 +102,7 @@ object ApiKey extends AuthScheme {
     *   carries the key, unless `parameter` is set
     */
   final private case class Settings(option: String, key: Secret, header: String, override val parameter: Option[String])
-      extends ConstantProof {
+      extends ConstantCredential {
     override def secrets: Seq[Secret] = Seq(key)
     override def headers: Seq[(String, String)] =
       if (parameter.isEmpty) Seq(header -> key.read()) else Nil

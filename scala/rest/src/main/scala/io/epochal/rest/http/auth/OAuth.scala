@@ -1,7 +1,8 @@
 package io.epochal.rest.http.auth
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.time.Instant
+import java.time.{Clock, Duration, Instant}
+import java.util.concurrent.locks.ReentrantLock
 
 import scala.util.Try
 
@@ -11,8 +12,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction, Reference
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{Secret, SecretOption}
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.request.OptionList.ensure
-import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, HttpHeaders}
+import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, HttpHeaders, Lease, SharedValues}
 
 /** RFC 6749: a bearer token from a token server, by client credentials or a refresh token. */
 object OAuth extends AuthScheme {
@@ -49,9 +49,9 @@ object OAuth extends AuthScheme {
       secret <- ClientSecret.of(values)
       refresh <- RefreshToken.of(values)
       id <- values.get(ClientId).toRight(needs(values, ClientId))
-      _ <- ensure(secret.isDefined || refresh.isDefined)(needs(values, ClientSecret.text))
-      _ <- secret.fold[Either[EpochalException, String]](Right(""))(_.readable)
-      _ <- refresh.fold[Either[EpochalException, String]](Right(""))(_.readable)
+      _ <- Either.cond(secret.isDefined || refresh.isDefined, (), needs(values, ClientSecret.text))
+      _ <- secret.map(_.readable).getOrElse(Right(""))
+      _ <- refresh.map(_.readable).getOrElse(Right(""))
       headers <- HttpHeaders.of(values.group.format, Map.empty)
       endpoint <- Endpoint.of(values(TokenUrl), Nil, headers).left.map(invalid(values, _))
     } yield OAuthSettings(
@@ -103,37 +103,29 @@ final case class OAuthSettings(
   override def toString: String = s"OAuth($endpoint)"
 }
 
-final private class OAuthCredential(settings: OAuthSettings, server: TokenRequest.Send) extends Credential {
-  private val tokens = OAuthTokens.open(settings)
-  private val client = new OAuthClient(settings, server)
+/** Requests access tokens (RFC 6749, sections 4.4 and 6), which it shares with the JVM's other tasks. */
+final private class OAuthCredential(oauth: OAuthSettings, server: TokenRequest.Send) extends Credential {
+  import OAuthCredential._
+
+  private val tokens = OAuthTokens.open(oauth)
 
   /** Requests a token unless a fresh one exists.
     *
     * @throws EpochalException
     *   OAUTH_REFUSED, or one of the HTTP conditions
     */
-  override def proof(): Proof = new Proof {
-    private val token = tokens.value.token(client.grant)
-    override def headers: Seq[(String, String)] = Seq("Authorization" -> s"Bearer ${token.text}")
-    override def reject(): Boolean = {
-      tokens.value.reject(token)
-      true
-    }
+  override def headers: Seq[(String, String)] = Seq("Authorization" -> s"$Bearer${tokens.value.token(grant).text}")
+
+  override def rejected(headers: Seq[(String, String)]): Boolean = {
+    headers.foreach { case (_, value) => tokens.value.reject(value.stripPrefix(Bearer)) }
+    true
   }
 
   override def close(): Unit = tokens.close()
-}
 
-/** Requests access tokens (RFC 6749, sections 4.4 and 6). */
-final private class OAuthClient(oauth: OAuthSettings, server: TokenRequest.Send) {
-
-  /** @throws EpochalException
-    *   OAUTH_REFUSED, or one of the HTTP conditions
-    */
-  def grant(inputs: GrantInputs): Grant = {
-    val hidden = oauth.secrets ++ inputs.refreshToken.map(Secret.Given(_))
-    val call = request(inputs.refreshToken)
-    server(TokenRequest(oauth.endpoint, call, hidden, inputs.first), read)
+  private def grant(latest: Option[String], first: Boolean): Grant = {
+    val hidden = oauth.secrets ++ latest.map(Secret.Given(_))
+    server(TokenRequest(oauth.endpoint, request(latest), hidden, first), read)
       .fold(refusal => throw refused(s"status ${refusal.status}${reason(refusal)}"), identity)
   }
 
@@ -159,21 +151,21 @@ final private class OAuthClient(oauth: OAuthSettings, server: TokenRequest.Send)
   }
 
   private def read(buffer: Body): Grant = {
-    val response = OAuthClient.json.readTree(buffer.bytes, 0, buffer.length)
+    val response = json.readTree(buffer.bytes, 0, buffer.length)
     val token = text(response, "access_token").getOrElse(throw refused("its response has no access_token"))
     val now = Instant.now()
     val seconds = text(response, "expires_in").flatMap(_.toDoubleOption).filter(_ > 0)
     Grant(
-      AccessToken(token, now, seconds.map(s => now.plusSeconds(math.min(s, OAuthClient.MaxSeconds).toLong))),
+      AccessToken(token, now, seconds.map(s => now.plusSeconds(math.min(s, MaxSeconds).toLong))),
       text(response, "refresh_token"))
   }
 
   /** The error in the response (RFC 6749, section 5.2), with secrets masked. */
   private def reason(refusal: TokenRefusal): String =
-    Try(OAuthClient.json.readTree(refusal.body.bytes, 0, refusal.body.length)).toOption
+    Try(json.readTree(refusal.body.bytes, 0, refusal.body.length)).toOption
       .flatMap(response =>
         text(response, "error").map(error => (error +: text(response, "error_description").toSeq).mkString(": ")))
-      .fold("")(said => s", ${refusal.masked(said).replaceAll("\\s+", " ").take(OAuthClient.ShownCharacters)}")
+      .fold("")(said => s", ${refusal.masked(said).replaceAll("\\s+", " ").take(ShownCharacters)}")
 
   private def text(response: JsonNode, field: String): Option[String] =
     Option(response)
@@ -186,7 +178,8 @@ final private class OAuthClient(oauth: OAuthSettings, server: TokenRequest.Send)
     Conditions.OAuthRefused("url" -> oauth.endpoint, "reason" -> reason)
 }
 
-private object OAuthClient {
+private object OAuthCredential {
+  private val Bearer = "Bearer "
   private val json = new ObjectMapper
   private val MaxSeconds = 1e10
   private val ShownCharacters = 200
@@ -216,3 +209,109 @@ private[http] object TokenRequest {
   *   masks secrets in the server's text
   */
 final private[http] class TokenRefusal(val status: String, val body: Body, val masked: String => String)
+
+/** @param expires
+  *   None: the server sent no lifetime
+  */
+final private[http] case class AccessToken(text: String, obtained: Instant, expires: Option[Instant]) {
+
+  /** Whether the token need not be renewed yet: that is due one minute before expiry, or after nine tenths of a short
+    * lifetime.
+    */
+  def isFresh(now: Instant): Boolean = expires.forall { end =>
+    val tenth = Duration.between(obtained, end).dividedBy(10)
+    val margin = if (tenth.compareTo(AccessToken.Margin) < 0) tenth else AccessToken.Margin
+    now.isBefore(end.minus(margin))
+  }
+
+  override def toString: String = s"AccessToken(${Redaction.Mask})"
+}
+
+private[http] object AccessToken {
+  private val Margin = Duration.ofMinutes(1)
+}
+
+/** @param refreshToken
+  *   replaces the previous one, if the server sent one
+  */
+final private[http] case class Grant(token: AccessToken, refreshToken: Option[String]) {
+  override def toString: String = s"Grant(${Redaction.Mask})"
+}
+
+/** The access token of one client at one token server, for all tasks of a JVM: one task renews it, and the others wait
+  * for the outcome, be it a failure.
+  *
+  * Not guaranteed: a refresh token that the server replaces is known only to this JVM, until it exits.
+  */
+final private[http] class OAuthTokens(clock: Clock) {
+  private val renewing = new ReentrantLock
+  @volatile private var current = Option.empty[AccessToken]
+  @volatile private var refreshToken = Option.empty[String]
+  private var granted = false
+  @volatile private var renewals = 0L
+  private var failure = Option.empty[(Long, EpochalException)]
+
+  /** @param request
+    *   requests a token from the server, with the refresh token that it sent last, in place of the option's, and whether
+    *   no token has been granted yet
+    * @throws EpochalException
+    *   the one thrown by `request`, also in another task that this one waited for
+    */
+  def token(request: (Option[String], Boolean) => Grant): AccessToken =
+    current.filter(_.isFresh(clock.instant())).getOrElse {
+      val seen = renewals
+      renewing.lockInterruptibly()
+      try
+        current.filter(_.isFresh(clock.instant())).getOrElse {
+          failure.foreach { case (number, error) => if (number > seen) throw error }
+          renew(request)
+        }
+      finally renewing.unlock()
+    }
+
+  /** Discards a token that the server has rejected. */
+  def reject(token: String): Unit = {
+    renewing.lockInterruptibly()
+    try if (current.exists(_.text == token)) current = None
+    finally renewing.unlock()
+  }
+
+  /** Whether the server has replaced the refresh token of the options. */
+  def isReplaced: Boolean = refreshToken.isDefined
+
+  private def renew(request: (Option[String], Boolean) => Grant): AccessToken =
+    try {
+      val grant = request(refreshToken, !granted)
+      granted = true
+      refreshToken = grant.refreshToken.orElse(refreshToken)
+      current = Some(grant.token)
+      grant.token
+    } catch {
+      case error: EpochalException =>
+        failure = Some((renewals + 1, error))
+        throw error
+    } finally renewals += 1
+}
+
+private[http] object OAuthTokens {
+
+  /** How long unused tokens are kept. A replaced refresh token, which exists only here, is kept as long as there is
+    * room.
+    */
+  private val Kept = Duration.ofHours(1)
+  private val KeptReplaced = Duration.ofDays(365)
+
+  final private val Capacity = 1024
+
+  private[http] val all =
+    new SharedValues[OAuthTokens](Capacity, tokens => if (tokens.isReplaced) KeptReplaced else Kept)
+
+  /** Shared by queries with the same credentials and token request. */
+  def open(settings: OAuthSettings): Lease[OAuthTokens] = {
+    val identity =
+      Seq(Some(s"${settings.endpoint.base}${settings.endpoint.target("")}"), Some(settings.clientId), settings.scope) ++
+        Seq(settings.clientSecret, settings.refreshToken).map(_.map(_.read())) ++
+        settings.params.flatMap { case (name, value) => Seq(Some(name), Some(value)) }
+    all.open(identity)(new OAuthTokens(Clock.systemUTC()))
+  }
+}

@@ -16,10 +16,7 @@ import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpFailure, HttpHeader
 final case class SignerSettings(className: String, settings: Map[String, String]) extends AuthSettings {
   override def option: String = Signature.SignerClass.name
   override def secrets: Seq[Secret] = settings.values.map(Secret.Given(_)).toSeq
-  override def open(server: TokenRequest.Send): Credential = {
-    val signer = new Signer(this)
-    () => signer
-  }
+  override def open(server: TokenRequest.Send): Credential = new Signer(this)
   override def toString: String = s"$className(${Redaction.Mask})"
 }
 
@@ -28,7 +25,7 @@ final case class SignerSettings(className: String, settings: Map[String, String]
   * @throws EpochalException
   *   SIGNER_INVALID if it cannot be instantiated or fails to sign
   */
-final private class Signer(settings: SignerSettings) extends Proof {
+final private class Signer(settings: SignerSettings) extends Credential {
 
   private val signer = load()
   attempted("configure")(signer.configure(settings.settings.asJava))

@@ -7,7 +7,6 @@ import java.util.{Base64, Locale}
 import scala.util.Try
 
 import io.epochal.core.error.Redaction
-import io.epochal.rest.http.request.OptionList.ensure
 
 /** The target of a query's requests, with their common headers and parameters. Prints as the URL without user info and
   * query.
@@ -65,9 +64,11 @@ object Endpoint {
         case e: URISyntaxException => s"a URL (${e.getReason})"
         case _                     => "a URL"
       }
-      _ <- ensure(Set("http", "https").contains(String.valueOf(uri.getScheme).toLowerCase(Locale.ROOT)))(
+      _ <- Either.cond(
+        Set("http", "https").contains(String.valueOf(uri.getScheme).toLowerCase(Locale.ROOT)),
+        (),
         "an http or https URL")
-      _ <- ensure(uri.getHost != null)("a URL with a host")
+      _ <- Either.cond(uri.getHost != null, (), "a URL with a host")
     } yield {
       val base = new URI(uri.getScheme.toLowerCase(Locale.ROOT), null, uri.getHost, uri.getPort, null, null, null)
       val path = if (uri.getRawPath.isEmpty) "/" else uri.getRawPath

@@ -1,5 +1,11 @@
 package io.epochal.rest.http.request
 
+import java.time.format.DateTimeFormatter
+import java.time.{Instant, ZonedDateTime}
+import java.util.{LinkedHashMap, Locale}
+
+import scala.util.Try
+
 import org.apache.hc.core5.http.HttpResponse
 
 /** One request to an endpoint.
@@ -53,4 +59,75 @@ final private[epochal] class ResponseHead(
 
   /** All headers of that name, case-insensitive. */
   def headers(name: String): Seq[String] = response.getHeaders(name).toSeq.map(_.getValue)
+}
+
+/** The validator of a response, for a conditional request (RFC 9110, section 8.8).
+  *
+  * @param header
+  *   of the conditional request
+  */
+final private[epochal] case class Validator(header: String, value: String)
+
+private[epochal] object Validator {
+
+  /** The ETag of a response, else its Last-Modified if that is a strong validator: at least one second older than the
+    * response (section 8.8.2.2).
+    *
+    * @param header
+    *   looks up a header of the response
+    */
+  def of(header: String => Option[String]): Option[Validator] =
+    header("ETag").filter(_.nonEmpty).map(Validator("If-None-Match", _)).orElse {
+      for {
+        modified <- header("Last-Modified")
+        since <- moment(modified)
+        responded <- header("Date").flatMap(moment)
+        if !responded.isBefore(since.plusSeconds(1))
+      } yield Validator("If-Modified-Since", modified)
+    }
+
+  /** Whether the header makes a request conditional. */
+  def isCondition(header: String): Boolean = Own(header.toLowerCase(Locale.ROOT))
+
+  private val Own = Set("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range")
+
+  private def moment(text: String): Option[Instant] =
+    Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant).toOption
+}
+
+/** The results of the latest responses, reused while the server replies 304 Not Modified. Not thread-safe.
+  *
+  * @param enabled
+  *   if false, nothing is cached
+  * @tparam K
+  *   identifies a request
+  * @tparam A
+  *   the result of a response
+  */
+final private[epochal] class Revalidation[K, A](enabled: Boolean) {
+  import Revalidation._
+
+  private val responses = new LinkedHashMap[K, (Validator, A)]
+
+  /** The validator for a conditional request. */
+  def validator(request: K): Option[Validator] = Option(responses.get(request)).map(_._1)
+
+  /** The cached result of an unchanged response; evaluates `fresh` for any other. */
+  def read(request: K, response: ResponseHead)(fresh: => A): A =
+    if (response.notModified) responses.get(request)._2
+    else {
+      val came = fresh
+      responses.remove(request)
+      if (enabled) response.validator.foreach(validator => responses.put(request, (validator, came)))
+      if (responses.size > Remembered) { val _ = responses.remove(responses.keySet.iterator().next()) }
+      came
+    }
+
+  def forget(request: K): Unit = { val _ = responses.remove(request) }
+}
+
+private object Revalidation {
+
+  /** Polling repeats only a few requests. */
+  private val Remembered = 8
 }

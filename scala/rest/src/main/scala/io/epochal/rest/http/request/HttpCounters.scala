@@ -32,19 +32,6 @@ final private[epochal] case class HttpCounts(
 final private[epochal] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCounts] {
   @volatile private var counts = HttpCounts()
 
-  /** Counts pages that a task has read, and the malformed records in them. */
-  def read(pages: Long, malformed: Long): Unit = add(HttpCounts(pages = pages, malformed = malformed))
-
-  def request(): Unit = add(HttpCounts(requests = 1))
-
-  def received(bytes: Long): Unit = add(HttpCounts(bytes = bytes))
-
-  def throttle(): Unit = add(HttpCounts(throttled = 1))
-
-  def retry(waitMillis: Long): Unit = add(HttpCounts(retries = 1, waitedMillis = waitMillis))
-
-  def waited(millis: Long): Unit = if (millis > 0) add(HttpCounts(waitedMillis = millis))
-
   override def add(more: HttpCounts): Unit = synchronized(counts += more)
 
   override def value: HttpCounts = counts

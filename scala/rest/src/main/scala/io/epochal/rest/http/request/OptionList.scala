@@ -34,10 +34,7 @@ abstract private[rest] class OptionList {
     declared += spec
     spec
   }
-}
-
-private[rest] object OptionList {
 
   /** An error unless a condition holds. */
-  def ensure[E](holds: Boolean)(error: => E): Either[E, Unit] = Either.cond(holds, (), error)
+  final private[rest] def ensure[E](holds: Boolean)(error: => E): Either[E, Unit] = Either.cond(holds, (), error)
 }

@@ -5,7 +5,6 @@ import java.util.Locale
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
 import io.epochal.core.version.Version
-import io.epochal.rest.http.request.OptionList.ensure
 
 /** The options for headers and parameters of every request. */
 object RequestOptions extends OptionList {
@@ -52,7 +51,10 @@ private[epochal] object HttpHeaders {
     else Right(())
 
   def value(format: String, option: String, value: String): Either[EpochalException, Unit] =
-    ensure(text.matches(value))(invalid(format, option, "a header's value: printable ASCII characters on one line"))
+    Either.cond(
+      text.matches(value),
+      (),
+      invalid(format, option, "a header's value: printable ASCII characters on one line"))
 
   /** Whether a header is a default: its value is no secret. */
   def isDefault(header: (String, String)): Boolean = defaults.contains(header)

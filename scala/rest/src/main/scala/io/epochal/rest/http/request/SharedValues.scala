@@ -37,13 +37,12 @@ final private[http] class SharedValues[V](
     */
   def open(identity: Seq[Option[String]])(make: => V): Lease[V] = {
     val key = Fingerprint.of(identity)
-    val (slot, gone) = synchronized {
+    val slot = evicting {
       val slot = slots.remove(key).getOrElse(new Slot(make))
       slots(key) = slot
       slot.users += 1
-      (slot, excess())
+      slot
     }
-    gone.foreach(discard)
     new Lease(slot.value, () => leave(slot))
   }
 
@@ -53,28 +52,27 @@ final private[http] class SharedValues[V](
   /** Number of values in use. */
   def inUse: Int = synchronized(slots.valuesIterator.count(_.users > 0))
 
-  private def leave(slot: Slot[V]): Unit = {
-    val gone = synchronized {
-      slot.users -= 1
-      slot.idleSince = nanos()
-      excess()
-    }
-    gone.foreach(discard)
+  private def leave(slot: Slot[V]): Unit = evicting {
+    slot.users -= 1
+    slot.idleSince = nanos()
   }
 
-  /** Removes and returns the values to evict. */
-  private def excess(): Seq[V] = {
-    val now = nanos()
-    var tooMany = slots.size - capacity
-    val gone = slots.iterator.filter { case (_, slot) =>
-      val ends = slot.users == 0 && (tooMany > 0 || now - slot.idleSince > keep(slot.value).toNanos)
-      if (ends) tooMany -= 1
-      ends
-    }.toVector
-    gone.map { case (key, slot) =>
-      slots.remove(key): Unit
-      slot.value
+  /** Runs `change` under the lock, and evicts values afterwards. */
+  private def evicting[A](change: => A): A = {
+    val (result, gone) = synchronized {
+      val result = change
+      val now = nanos()
+      var tooMany = slots.size - capacity
+      val gone = slots.filter { case (_, slot) =>
+        val ends = slot.users == 0 && (tooMany > 0 || now - slot.idleSince > keep(slot.value).toNanos)
+        if (ends) tooMany -= 1
+        ends
+      }
+      slots --= gone.keys
+      (result, gone.values)
     }
+    gone.foreach(slot => discard(slot.value))
+    result
   }
 }
 

@@ -23,7 +23,7 @@ final private[rest] class Page extends AutoCloseable {
     *   without possible secrets
     */
   def received(head: ResponseHead, url: => String, options: RestOptions): Unit =
-    from = Option.when(OriginColumns.ofResponse(options.rules)) {
+    from = Option.when(options.keepsOrigin) {
       val now = Instant.now()
       ResponseOrigin(
         url,
@@ -74,6 +74,8 @@ private[rest] object PageDigest {
     digest.value
   }
 
+  def of(bytes: Array[Byte]): Long = of(Iterator(RecordBlock(1, bytes, 0, bytes.length)))
+
   /** The digest of a response body. */
   def of(body: Body): Long = {
     val digest = new PageDigest
@@ -95,10 +97,7 @@ private[rest] object PageRecords {
       .takeWhile(_.next())
       .map { record =>
         record.pass()
-        val bytes = record.bytes
-        val crc = new CRC32C
-        crc.update(bytes, 0, bytes.length)
-        crc.getValue << 32 | bytes.length
+        PageDigest.of(record.bytes)
       }
       .toVector
   }

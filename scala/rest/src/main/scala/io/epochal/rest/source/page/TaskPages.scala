@@ -2,92 +2,19 @@ package io.epochal.rest.source.page
 
 import java.time.Instant
 
-import com.fasterxml.jackson.core.JsonProcessingException
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.{FileStore, Slice}
-import io.epochal.kit.record.{Body, NoRecords, Pages, RecordOrigin, Records, ScannedPages}
+import io.epochal.kit.json.Json
+import io.epochal.kit.record.{Body, RecordOrigin, ScannedPages}
 import io.epochal.kit.source.journal.JournalFrames
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.source.paging.{ChainedPagination, NextPage, RecordRange, RestOptions, TimeWindow}
-
-/** The records of a range of counted ones, page after page, parsed in the task's own thread.
-  *
-  * @param depth
-  *   maximum concurrent requests
-  */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
-    extends Pages {
-  private val format = options.rules.format
-  private val pages = new PageFetch(options, range, client, PageFetch.threads, depth)
-  private var opened: Records = NoRecords
-  private var at = range.from
-  private var ended = false
-
-  /** One past the last record that the page can have. */
-  private var end = Long.MinValue
-
-  override def records: Records = opened
-
-  override def origin: Option[RecordOrigin] = pages.page.origin
-
-  override def index: Long = at - 1
-
-  override def count: Long = pages.count
-
-  @scala.annotation.tailrec
-  override def next(): Boolean =
-    if (ended || at >= range.until) false
-    else if (at < end && step()) {
-      at += 1
-      true
-    } else {
-      nextPage()
-      next()
-    }
-
-  override def close(): Unit = {
-    pages.close()
-    client.close()
-  }
-
-  override def replaced(): Boolean =
-    if (pages.isProven || pages.isWhole) false
-    else {
-      reload(index)
-      records.next()
-    }
-
-  private def step(): Boolean =
-    try records.next()
-    catch {
-      case _: JsonProcessingException if !pages.isProven =>
-        reload(at)
-        records.next()
-    }
-
-  private def nextPage(): Unit = {
-    if (at == end && step()) throw options.mismatch(pages.request, "more records than that")
-    if (!pages.moveTo(at)) ended = true
-    else {
-      end = pages.request.end
-      try open(at)
-      catch { case _: JsonProcessingException => reload(at) }
-    }
-  }
-
-  /** Reloads the page completely and moves to the record. */
-  private def reload(record: Long): Unit = {
-    pages.reload()
-    open(record)
-  }
-
-  private def open(record: Long): Unit = {
-    opened = format.open(pages.page.body, options.place)
-    val _ = opened.skip(record - pages.request.first)
-  }
-}
+import io.epochal.rest.source.paging.{ChainedPagination, NextPage, ResponseOrigin, RestOptions, TimeWindow}
 
 /** All records of a [[ChainedPagination]], for a batch read: one task follows all pages.
   *
@@ -165,5 +92,55 @@ final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Sl
       "options" -> s"${optionOf(format.lines)}, pages that were journalled with ${optionOf(front.lines)}",
       "suggestion" -> "Set {option:bodyFormat} back until those pages are delivered, or use a new checkpoint."
     )
+  }
+}
+
+/** The header of a page in a journal: a JSON object.
+  *
+  * @param lines
+  *   the line-based format of the page; None for a JSON array
+  * @param origin
+  *   the response's origin, if a column needed it
+  */
+final private[rest] case class PageFront(lines: Option[String], origin: Option[ResponseOrigin]) {
+
+  /** Empty if both fields are absent. */
+  def bytes: Array[Byte] =
+    if (lines.isEmpty && origin.isEmpty) Array.emptyByteArray
+    else {
+      val front = PageFront.mapper.createObjectNode()
+      lines.foreach(front.put("lines", _))
+      origin.foreach { from =>
+        front.put("url", from.url).put("status", from.status).put("fetchedAt", from.fetchedAt)
+        from.headers.foreach { headers =>
+          val texts = front.putObject("headers")
+          headers.foreach { case (name, value) => texts.put(name, value) }
+        }
+      }
+      PageFront.mapper.writeValueAsBytes(front)
+    }
+}
+
+private[rest] object PageFront {
+  private val Nothing = PageFront(None, None)
+  private val mapper = new ObjectMapper(Json.factory)
+
+  /** Reads the header and blanks it out in the page. */
+  def take(page: Body): PageFront =
+    if (page.bytes(0) != '{') Nothing
+    else
+      Using.resource(Json.factory.createParser(page.bytes, 0, page.length)) { json =>
+        val front = read(mapper.readTree[JsonNode](json))
+        page.blank(json.currentLocation.getByteOffset.toInt)
+        front
+      }
+
+  private def read(front: JsonNode): PageFront = {
+    def text(name: String) = Option(front.get(name)).map(_.asText)
+    val headers =
+      Option(front.get("headers")).map(_.properties.asScala.map(one => one.getKey -> one.getValue.asText).toMap)
+    PageFront(
+      text("lines"),
+      text("url").map(ResponseOrigin(_, front.path("status").asInt, front.path("fetchedAt").asLong, headers)))
   }
 }

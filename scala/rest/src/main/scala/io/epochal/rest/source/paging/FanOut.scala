@@ -12,7 +12,6 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.{OptionSpec, OptionType}
-import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{Endpoint, OptionList, RequestOptions}
 
 /** A table of parameters: each row is a member, a sequence of requests with its own options and position. Its names and
@@ -137,6 +136,7 @@ private[rest] object FanOut extends OptionList {
 
 /** Reads the rows of `partitionParams`. */
 private[rest] object ParamsTable {
+  import FanOut.ensure
 
   private val Name = "[A-Za-z_][A-Za-z0-9_]*"
 

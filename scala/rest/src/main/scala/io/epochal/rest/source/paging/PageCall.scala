@@ -9,7 +9,6 @@ import org.apache.hc.core5.http.ContentType
 
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
-import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, OptionList}
 
 /** How a page is requested: by GET, or by POST with a body.

@@ -10,7 +10,6 @@ import scala.util.Try
 import io.epochal.core.error.Redaction
 import io.epochal.rest.http.HttpSettings
 import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.OptionList.ensure
 
 /** The address of a page as an API returns it, in a form that may be stored.
   *
@@ -36,7 +35,9 @@ private[rest] object PageUrl {
     val safe = Illegal.replaceAllIn(url, m => java.util.regex.Matcher.quoteReplacement(Endpoint.encode(m.matched)))
     for {
       absolute <- Try(new URI(resolved(endpoint, target, safe))).toEither.left.map(_ => refused("it is not a URL"))
-      _ <- ensure(sameOrigin(endpoint.base, absolute))(
+      _ <- Either.cond(
+        sameOrigin(endpoint.base, absolute),
+        (),
         refused(s"it leads to another server than ${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}"))
     } yield {
       val path = Option(absolute.getRawPath).filter(_.nonEmpty).getOrElse("/")

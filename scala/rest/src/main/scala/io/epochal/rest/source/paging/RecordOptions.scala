@@ -162,7 +162,4 @@ private[rest] object OriginColumns {
   val Params: StructField = StructField("_params", MapType(StringType, StringType))
 
   val all: Seq[StructField] = Seq(Url, Status, FetchedAt, Headers, Params)
-
-  /** Whether a column needs the origin of a response. */
-  def ofResponse(rules: RecordRules): Boolean = rules.origin.exists(_ != Params)
 }

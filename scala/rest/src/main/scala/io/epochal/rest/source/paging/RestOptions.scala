@@ -1,12 +1,14 @@
 package io.epochal.rest.source.paging
 
 import java.net.URI
+import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 import io.epochal.kit.record.{PageScan, RecordRules}
+import io.epochal.kit.source.PollBounds
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList, RequestOptions, Validator}
 import io.epochal.rest.http.{HttpOptions, HttpSettings}
 
@@ -80,6 +82,9 @@ final case class RestOptions(
   /** Scans a whole response; see [[PageScan.of]]. */
   private[rest] def scan(pointers: Seq[String] = Nil, key: Option[String] = None): PageScan =
     PageScan.of(rules.format, place, pointers, key, nullIsEmpty = paging.isInstanceOf[ChainedPagination])
+
+  /** Whether a column needs the origin of a response. */
+  private[rest] val keepsOrigin: Boolean = rules.origin.exists(_ != OriginColumns.Params)
 
   @transient private[rest] lazy val own: OwnParameters = new OwnParameters(http)
 
@@ -163,6 +168,68 @@ final case class RestOptions(
 
   private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.requestText, found)
 }
+
+/** Where a response has the total number of records of the list. */
+sealed trait TotalFrom extends Serializable {
+
+  /** Its name in a message. */
+  def place: String
+}
+
+object TotalFrom {
+
+  /** @param pointer
+    *   JSON Pointer
+    */
+  final case class Body(pointer: String) extends TotalFrom {
+    override def place: String = s"'$pointer'"
+  }
+
+  final case class Header(name: String) extends TotalFrom {
+    override def place: String = s"the header $name"
+  }
+}
+
+/** The reaction to a list that has fewer records than delivered, or has shifted. */
+sealed abstract class OnDrift(val name: String) extends Serializable
+
+object OnDrift {
+
+  /** The query fails. */
+  case object Fail extends OnDrift("fail")
+
+  /** The query resumes once the list is longer again. */
+  case object Warn extends OnDrift("warn")
+
+  /** The query reads the list again from its first record. */
+  case object Restart extends OnDrift("restart")
+
+  val all: Seq[OnDrift] = Seq(Fail, Warn, Restart)
+}
+
+/** The settings of a counted list.
+  *
+  * @param onDrift
+  *   None: `failOnDataLoss` decides
+  * @param key
+  *   JSON Pointer within a record to its identity; None: the whole record
+  */
+final case class Counting(total: Option[TotalFrom], onDrift: Option[OnDrift], key: Option[String] = None) {
+
+  /** JSON Pointer to the total number of records. */
+  def inBody: Option[String] = total.collect { case TotalFrom.Body(pointer) => pointer }
+}
+
+/** How a stream polls for new records once it has seen the end.
+  *
+  * @param interval
+  *   delay after the end was seen; None: at each trigger
+  * @param conditional
+  *   whether polls are conditional requests
+  * @param bounds
+  *   limits of one poll, if records are journalled
+  */
+final case class Refresh(interval: Option[Duration], conditional: Boolean, bounds: PollBounds)
 
 object RestOptions extends OptionList {
   val Format = "epochal-rest"

@@ -8,7 +8,6 @@ import java.util.Locale
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.rest.http.request.OptionList
-import io.epochal.rest.http.request.OptionList.ensure
 
 /** The options of `pagination=time-window`. */
 private[rest] object WindowOptions extends OptionList {
@@ -98,12 +97,13 @@ private[rest] object WindowOptions extends OptionList {
   * @param name
   *   the value of the option
   */
-sealed abstract class InstantFormat(val name: String, smallest: ChronoUnit) extends Serializable {
+sealed abstract class InstantFormat(val name: String, smallest: ChronoUnit, write: Instant => String)
+    extends Serializable {
 
   /** The resolution of the format. */
   def unit: Duration = smallest.getDuration
 
-  def text(instant: Instant): String
+  def text(instant: Instant): String = write(floor(instant))
 
   /** Whether the format expresses a moment exactly. */
   def canExpress(instant: Instant): Boolean = floor(instant) == instant
@@ -113,25 +113,15 @@ sealed abstract class InstantFormat(val name: String, smallest: ChronoUnit) exte
 }
 
 object InstantFormat {
+  private val Millis = DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT).withZone(ZoneOffset.UTC)
 
   /** `2026-01-01T00:00:00Z` */
-  case object Iso extends InstantFormat("iso", ChronoUnit.SECONDS) {
-    override def text(instant: Instant): String = DateTimeFormatter.ISO_INSTANT.format(floor(instant))
-  }
+  case object Iso extends InstantFormat("iso", ChronoUnit.SECONDS, DateTimeFormatter.ISO_INSTANT.format(_))
 
   /** `2026-01-01T00:00:00.000Z` */
-  case object IsoMillis extends InstantFormat("iso-millis", ChronoUnit.MILLIS) {
-    override def text(instant: Instant): String =
-      DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT).withZone(ZoneOffset.UTC).format(instant)
-  }
-
-  case object EpochSeconds extends InstantFormat("epoch-seconds", ChronoUnit.SECONDS) {
-    override def text(instant: Instant): String = instant.getEpochSecond.toString
-  }
-
-  case object EpochMillis extends InstantFormat("epoch-millis", ChronoUnit.MILLIS) {
-    override def text(instant: Instant): String = instant.toEpochMilli.toString
-  }
+  case object IsoMillis extends InstantFormat("iso-millis", ChronoUnit.MILLIS, Millis.format(_))
+  case object EpochSeconds extends InstantFormat("epoch-seconds", ChronoUnit.SECONDS, _.getEpochSecond.toString)
+  case object EpochMillis extends InstantFormat("epoch-millis", ChronoUnit.MILLIS, _.toEpochMilli.toString)
 
   val all: Seq[InstantFormat] = Seq(Iso, IsoMillis, EpochSeconds, EpochMillis)
 }

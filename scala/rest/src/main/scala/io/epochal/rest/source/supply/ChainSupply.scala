@@ -10,16 +10,14 @@ import io.epochal.rest.http.HttpClient
 import io.epochal.rest.source.page.{Chain, PageChain, WindowChain, WindowKeys}
 import io.epochal.rest.source.paging._
 
-/** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal.
-  *
-  * @param maxGaps
-  *   sequences of empty pages that a run under AvailableNow skips: an API may name another page forever
-  */
-final private[rest] class ChainSupply(list: RestList, pagination: ChainedPagination, maxGaps: Int)
-    extends RestReceiver(list) {
+/** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal. */
+final private[rest] class ChainSupply(list: RestList, pagination: ChainedPagination) extends RestReceiver(list) {
   import list.{clock, journal, options}
 
   private val client = new HttpClient(options.http, list.counters)
+
+  /** Sequences of empty pages that a run under AvailableNow skips: an API may name another page forever. */
+  private val maxGaps = if (options.params.isEmpty) 10 else 0
   private var chain = Option.empty[Chain]
   @volatile private var seen = Option.empty[Extent]
   private var warned = false
@@ -110,13 +108,11 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   }
 }
 
-private[supply] object ChainSupply {
+private object ChainSupply {
   private val log = LoggerFactory.getLogger(classOf[ChainSupply])
 
   /** Consecutive empty pages that end a poll; the next poll resumes there. Some APIs respond to a poll with no records
     * and a new token, forever.
     */
   private val EmptyPages = 100
-
-  val MaxGaps = 10
 }

@@ -1,10 +1,15 @@
 package io.epochal.rest.source.supply
 
+import scala.collection.immutable.ListMap
 import scala.util.Try
 
+import com.fasterxml.jackson.databind.json.JsonMapper
+import com.fasterxml.jackson.databind.{DeserializationFeature, SerializationFeature}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Plural
+import io.epochal.core.hash.Sha256
+import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, RecordFormat, ScannedPage}
 import io.epochal.kit.source.Extent
 import io.epochal.rest.http.HttpClient
@@ -12,8 +17,8 @@ import io.epochal.rest.http.request.{HttpCounters, HttpFailure, ResponseHead, Re
 import io.epochal.rest.source.page.PageDigest
 import io.epochal.rest.source.paging.{Mark, PageRequest, Pagination, RestOptions, TotalFrom, WholeList}
 
-/** How many records a counted list has, as far as the driver has requested it: sends the requests of an [[EndSearch]],
-  * and compares the records with those delivered ([[ListMarks]]). Not thread-safe, except `known`.
+/** How many records a counted list has, as far as the driver has requested it: finds the end by an [[EndSearch]], and
+  * compares the records with those delivered ([[ListMarks]]). Not thread-safe, except `known`.
   *
   * Records seen before are not requested again: records are only ever appended, and a task detects a record that is
   * gone.
@@ -29,7 +34,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val digests = new RecordDigests(options)
   private var moves = false
   private var moved = false
-  private var memory = EndMemory()
+  private val ends = new EndSearch(options.pagination, totalled, count, options.mismatch(_, _))
   private var listMarks = ListMarks(options.counting.key.getOrElse(""), totalled)
   private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
 
@@ -49,7 +54,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     moved = false
     val found = seen.filter(_.exists >= target).getOrElse {
       listMarks = listMarks.begin(start, target, known)
-      val extent = search(EndSearch.begin(options.pagination, totalled, memory, start, most))
+      val extent = ends.find(start, most)
       if (extent.exists <= start && extent.ends >= start && !totalled) compareOld(known)
       seen = Some(extent)
       val shift = listMarks.shifted
@@ -79,15 +84,6 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     }
 
   override def close(): Unit = client.close()
-
-  @scala.annotation.tailrec
-  private def search(step: EndSearch): Extent = step match {
-    case ask: EndSearch.Ask                 => search(ask.next(count(ask.request)))
-    case EndSearch.Mismatch(request, found) => throw options.mismatch(request, found)
-    case EndSearch.Found(extent, after) =>
-      memory = after
-      extent
-  }
 
   /** After a poll without new records: compares records that no requested page has contained, once per run. */
   private def compareOld(known: Seq[Mark]): Unit =
@@ -199,4 +195,148 @@ private object RestFrontier {
 
   /** Past the end of any counted list, and within 32 bits, for servers with such numbers. */
   private val Far = 1L << 30
+}
+
+/** Digests of records of a counted list: a delivered record whose digest has changed shows that the list has shifted.
+  * Only pages that are requested anyway are compared, and only a few records of each. Immutable.
+  *
+  * @param of
+  *   JSON Pointer within a record to the digested value; empty for the whole record
+  * @param totalled
+  *   whether responses have the list's length: each poll then compares the last record
+  * @param seen
+  *   the digests, the latest last
+  * @param checked
+  *   records that this run has compared
+  */
+final private[rest] case class ListMarks(
+    of: String,
+    totalled: Boolean,
+    seen: ListMap[Long, String] = ListMap.empty,
+    checked: Set[Long] = Set.empty,
+    poll: ListMarks.Poll = ListMarks.Poll(0, 0)) {
+  import ListMarks._
+
+  /** Begins a poll of the list.
+    *
+    * @param start
+    *   the first undelivered record
+    * @param target
+    *   the first record that this poll does not deliver
+    * @param marks
+    *   digests of records before `start`, from earlier runs
+    */
+  def begin(start: Long, target: Long, marks: Seq[Mark]): ListMarks = {
+    val begun = copy(poll = Poll(start, target))
+    val other = begun.unchecked(marks).filterNot(mark => seen.contains(mark.record))
+    begun.copy(seen = seen ++ other.map(mark => mark.record -> mark.digest))
+  }
+
+  /** The first record of this poll that differs from the delivered one. */
+  def shifted: Option[Long] = poll.shifted
+
+  /** Drops the digests from before this poll, after the list was replaced. */
+  def forget(marks: Seq[Mark]): ListMarks =
+    copy(seen = seen.filter { case (record, _) => poll.seen(record) }, checked = checked ++ marks.map(_.record))
+
+  /** Marks that this run has not compared yet. */
+  def unchecked(marks: Seq[Mark]): Seq[Mark] =
+    marks.filter(mark => mark.of == of && mark.record < poll.start && !checked(mark.record))
+
+  /** The marks of a position that ends before the record `end`: the last record seen, and a mark of an earlier position
+    * that has not been compared since.
+    */
+  def at(end: Long, before: Seq[Mark]): Seq[Mark] = {
+    val last = seen.keys.filter(_ < end).maxOption.map(record => Mark(record, seen(record), of))
+    val waits = if (totalled) Nil else unchecked(before)
+    val old = waits.find(mark => last.forall(_.record > mark.record))
+    (old ++ last).toSeq
+  }
+
+  /** The records of a page to digest, in order.
+    *
+    * @param records
+    *   number of records of the page
+    */
+  def candidates(request: PageRequest, records: Long): Seq[Long] = {
+    val until = request.first + records
+    (seen.keys ++ Seq(poll.start - 1, poll.target - 1, until - 1))
+      .filter(record => record >= request.first && record < until)
+      .toSeq
+      .distinct
+      .sorted
+  }
+
+  /** The marks after a response with digests. */
+  def next(response: Counted): ListMarks = response.digests.foldLeft(this) { case (marks, (record, digest)) =>
+    marks.compared(record, digest)
+  }
+
+  /** The marks after a 304 response: the page has not changed in this run. */
+  def unchanged(request: PageRequest): ListMarks = {
+    val end = math.min(request.end, poll.start)
+    copy(checked = checked ++ seen.keys.filter(record => record >= request.first && record < end))
+  }
+
+  private def compared(record: Long, digest: String): ListMarks = {
+    val delivered = record < poll.start
+    val differs = delivered && seen.get(record).exists(_ != digest)
+    val now = seen - record + (record -> digest)
+    copy(
+      seen = if (now.size > Remembered) now.drop(1) else now,
+      checked = if (delivered) checked + record else checked,
+      poll = poll.copy(seen = poll.seen + record, shifted = poll.shifted.orElse(Option.when(differs)(record))))
+  }
+}
+
+private[rest] object ListMarks {
+
+  /** The bounds and findings of one poll. */
+  final case class Poll(start: Long, target: Long, seen: Set[Long] = Set.empty, shifted: Option[Long] = None)
+
+  /** Maximum number of digests. */
+  private val Remembered = 16
+}
+
+/** Computes digests of records, for [[ListMarks]]. */
+final private class RecordDigests(options: RestOptions) {
+  private val of = options.counting.key.getOrElse("")
+
+  /** Digests the records with these ascending numbers, in a page that begins with the record `first`. */
+  def read(body: Body, first: Long, numbers: Seq[Long]): Seq[(Long, String)] = if (numbers.isEmpty) Nil
+  else {
+    val records = options.rules.format.open(body, options.place)
+    var at = first
+    numbers.map { number =>
+      val _ = records.skip(number - at)
+      records.next(): Unit
+      records.pass()
+      at = number + 1
+      number -> digest(records.bytes)
+    }
+  }
+
+  private def digest(record: Array[Byte]): String = {
+    val described = options.rules.format match {
+      case _: RecordFormat.Csv => record
+      case _                   => Try(canonical(record)).getOrElse(record)
+    }
+    Sha256.hex(described, 8)
+  }
+
+  /** Equal for records that differ only in white space, escapes and field order. */
+  private def canonical(record: Array[Byte]): Array[Byte] = {
+    val whole = RecordDigests.mapper.readTree(record)
+    val key = whole.at(of)
+    val value = if (key.isMissingNode) whole else key
+    RecordDigests.mapper.writeValueAsBytes(RecordDigests.mapper.treeToValue(value, classOf[Object]))
+  }
+}
+
+private object RecordDigests {
+  private val mapper = JsonMapper
+    .builder(Json.trees)
+    .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+    .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
+    .build()
 }

@@ -1,8 +1,10 @@
 package io.epochal.rest.source.supply
 
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.{FileStore, Segment}
 import io.epochal.kit.record.{Body, RecordBlock}
-import io.epochal.kit.source.journal.{JournalPositions, JournalTail, SourceJournal}
+import io.epochal.kit.source.PollBudget
+import io.epochal.kit.source.journal.{JournalPositions, JournalTail, JournalledSupply, SourceJournal}
 import io.epochal.rest.source.page.PageFront
 import io.epochal.rest.source.paging._
 
@@ -78,4 +80,49 @@ private[rest] object RestJournal {
   }
 
   private val KeysNeeded = "their keys are needed to recognise records that the next window returns again"
+}
+
+/** Receives the pages of a list into the journal. */
+abstract private[rest] class RestReceiver(list: RestList)
+    extends JournalledSupply[RestPosition, RestCursor](list.journal, list.ahead, list.feeding) {
+  import list.options
+
+  private val pace = list.pace
+
+  /** Receives pages until `most` records are available after the start of `tail`, no more exist, or the budget is spent.
+    *
+    * @return
+    *   whether the budget ended it
+    */
+  protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean
+
+  /** A feed has its own pace. */
+  final override protected def receive(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean =
+    if (isFed) receivePages(tail, most, budget)
+    else
+      pace(known, tail.until - tail.available, most) { reach =>
+        tail.available < reach && receivePages(tail, reach, budget)
+      }
+
+  final protected def add(tail: RestJournal.Tail, budget: PollBudget)(
+      block: RecordBlock,
+      origin: Option[ResponseOrigin]): Unit = {
+    val frame = RestJournal.frame(options, block, origin)
+    tail.add(frame.records, frame.bytes, frame.from, frame.length)
+    budget.spend(block.length.toLong)
+  }
+
+  /** Failures of the server. */
+  final override protected def isTransient(error: EpochalException): Boolean =
+    RestReceiver.Transient(error.condition)
+}
+
+private object RestReceiver {
+  private val Transient = Set(
+    Conditions.HttpUnreachable,
+    Conditions.HttpTimeout,
+    Conditions.HttpTooSlow,
+    Conditions.HttpStatus,
+    Conditions.HttpBodyInvalid,
+    Conditions.OAuthRefused)
 }

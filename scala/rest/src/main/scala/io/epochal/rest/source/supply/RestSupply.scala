@@ -2,13 +2,13 @@ package io.epochal.rest.source.supply
 
 import java.time.{Clock, Duration, Instant}
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.record.RecordBlock
-import io.epochal.kit.source.journal.{FeedLog, Feeding, JournalledSupply, ReadAhead}
-import io.epochal.kit.source.{Extent, PollBudget, PollBudgets, PositionCodec, Supply}
+import org.apache.spark.sql.connector.read.InputPartition
+
+import io.epochal.kit.source.journal.{FeedLog, Feeding, ReadAhead}
+import io.epochal.kit.source.{Extent, PollBudgets, PositionCodec, Supply}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{ChainedPagination, FanOut, PollOptions, ResponseOrigin, RestOptions, RestPosition}
+import io.epochal.rest.source.paging._
 
 /** Creates the supplies of one stream.
   *
@@ -26,37 +26,34 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
     *   the journal's directory
     */
   def of(options: RestOptions, store: HadoopFileStore): Supply[RestPosition] = options.fanOut match {
-    case None => single(options, list(options, store, None, tasks))
+    case None => of(options, store, tasks)
     case Some(fanOut) =>
-      def member(options: RestOptions, split: () => Int) =
-        single(options, list(options, store.below(FanOut.directory(options.params)), None, split()), maxGaps = 0)
+      def member(options: RestOptions, parts: () => Int) =
+        of(options, store.below(FanOut.directory(options.params)), parts())
       new FanOutSupply(fanOut, options.http.politeness.budget, member, () => options.numPartitions.getOrElse(tasks))
   }
+
+  private def of(options: RestOptions, store: HadoopFileStore, parts: => Int): Supply[RestPosition] =
+    if (options.journal) received(options, store, None, parts)
+    else new LiveSupply(new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, None, parts))
 
   /** The records of one list that is received into the journal.
     *
     * @param codec
-    *   the JSON form of the stream's positions
+    *   the JSON form of the stream's positions, if it may be continuous
     */
-  def received(options: RestOptions, store: HadoopFileStore, codec: PositionCodec[RestPosition]): RestReceiver =
-    received(options, list(options, store, Some(codec), tasks), ChainSupply.MaxGaps)
-
-  private def single(options: RestOptions, list: RestList, maxGaps: Int = ChainSupply.MaxGaps): Supply[RestPosition] =
-    if (options.journal) received(options, list, maxGaps) else new LiveSupply(list)
-
-  private def received(options: RestOptions, list: RestList, maxGaps: Int): RestReceiver = options.paging match {
-    case chained: ChainedPagination => new ChainSupply(list, chained, maxGaps)
-    case _                          => new CountedSupply(list)
-  }
-
-  private def list(
+  def received(
       options: RestOptions,
       store: HadoopFileStore,
       codec: Option[PositionCodec[RestPosition]],
-      split: => Int): RestList = {
+      parts: => Int = tasks): RestReceiver = {
     val pause = options.refresh.interval.getOrElse(PollOptions.FeedPause)
     val feeding = codec.map(Feeding(new FeedLog(store, options.source), _, pause))
-    new RestList(options, RestJournal(options, store, split), counters, clock, ahead, feeding, split)
+    val list = new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, feeding, parts)
+    options.paging match {
+      case chained: ChainedPagination => new ChainSupply(list, chained)
+      case _                          => new CountedSupply(list)
+    }
   }
 }
 
@@ -110,47 +107,60 @@ final private[rest] class PollPace(interval: Option[Duration], clock: Clock) {
   }
 }
 
-/** Receives the pages of a list into the journal. */
-abstract private[rest] class RestReceiver(list: RestList)
-    extends JournalledSupply[RestPosition, RestCursor](list.journal, list.ahead, list.feeding) {
-  import list.options
+/** Plans counted records by number on the driver; tasks request them. */
+final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition] {
+  import list.{journal, options}
 
+  private val frontier = new RestFrontier(options, list.counters)
   private val pace = list.pace
 
-  /** Receives pages until `most` records are available after the start of `tail`, no more exist, or the budget is spent.
-    *
-    * @return
-    *   whether the budget ended it
-    */
-  protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean
+  /** The position after which the list is read again from its first record. */
+  private var last = Option.empty[RestPosition]
 
-  /** A feed has its own pace. */
-  final override protected def receive(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean =
-    if (isFed) receivePages(tail, most, budget)
-    else
-      pace(known, tail.until - tail.available, most) { reach =>
-        tail.available < reach && receivePages(tail, reach, budget)
-      }
+  /** The crawl of the last poll. */
+  @volatile private var crawl = 0L
 
-  final protected def add(tail: RestJournal.Tail, budget: PollBudget)(
-      block: RecordBlock,
-      origin: Option[ResponseOrigin]): Unit = {
-    val frame = RestJournal.frame(options, block, origin)
-    tail.add(frame.records, frame.bytes, frame.from, frame.length)
-    budget.spend(block.length.toLong)
+  /** Whether the next poll searches for the end without limit. */
+  private var toEnd = false
+
+  override def available(start: RestPosition, most: Long): Long = pace(known, start.records, most)(found(start, _))
+
+  private def found(start: RestPosition, most: Long): Long = {
+    val reach = if (toEnd) Long.MaxValue else most
+    val ahead = if (last.contains(start)) 0L else frontier.exists(start.records, reach, start.marks) - start.records
+    if (options.restarts && !last.contains(start) && frontier.drifted(start.records)) last = Some(start)
+    val again = last.contains(start)
+    val found = if (again) frontier.exists(0, reach) else ahead
+    crawl = if (again) start.crawl + 1 else start.crawl
+    toEnd = false
+    math.min(most, found)
   }
 
-  /** Failures of the server. */
-  final override protected def isTransient(error: EpochalException): Boolean =
-    RestReceiver.Transient(error.condition)
-}
+  override def freezeEnd(): Unit = toEnd = true
 
-private object RestReceiver {
-  private val Transient = Set(
-    Conditions.HttpUnreachable,
-    Conditions.HttpTimeout,
-    Conditions.HttpTooSlow,
-    Conditions.HttpStatus,
-    Conditions.HttpBodyInvalid,
-    Conditions.OAuthRefused)
+  override def take(start: RestPosition, records: Long): RestPosition =
+    if (last.contains(start)) RestPosition(records, crawl = start.crawl + 1, marks = frontier.marks(records, Nil))
+    else {
+      val end = start.records + records
+      RestPosition(end, crawl = start.crawl, marks = frontier.marks(end, start.marks))
+    }
+
+  override def rowsBefore(position: RestPosition): Long = if (position.crawl == crawl) position.records else 0L
+
+  override def known: Option[Extent] = frontier.known
+
+  override def latest: Option[RestPosition] = known.map(extent => RestPosition(extent.exists, crawl = crawl))
+
+  /** A journalled batch is read from the journal, even if `journal` is no longer set. */
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
+    if (end.journal.isDefined) journal.partitions(start, end)
+    else {
+      val from = start.firstUntil(end)
+      if (from < end.records) frontier.contact(end.records - 1)
+      RestPlan.partitions(options, from, end.records, list.partitions)
+    }
+
+  override def release(end: RestPosition): Unit = if (end.journal.isDefined) journal.release(end)
+
+  override def close(): Unit = frontier.close()
 }

@@ -56,7 +56,7 @@ final class OAuthTokensSuite extends AnyFunSuite {
     val tokens = new OAuthTokens(clock)
     val (held, release, requests) = (new CountDownLatch(1), new CountDownLatch(1), new AtomicInteger)
     val got = new ConcurrentLinkedQueue[String]
-    val request = (_: GrantInputs) => {
+    val request = (_: Option[String], _: Boolean) => {
       val number = requests.incrementAndGet()
       held.countDown()
       assert(release.await(60, TimeUnit.SECONDS))
@@ -77,7 +77,7 @@ final class OAuthTokensSuite extends AnyFunSuite {
     val failed = new AtomicInteger
     together(8, held, release) {
       try {
-        val _ = tokens.token { _ =>
+        val _ = tokens.token { (_, _) =>
           requests.incrementAndGet()
           held.countDown()
           assert(release.await(60, TimeUnit.SECONDS))
@@ -86,33 +86,33 @@ final class OAuthTokensSuite extends AnyFunSuite {
       } catch { case _: EpochalException => val _ = failed.incrementAndGet() }
     }
     assert(requests.get == 1 && failed.get == 8)
-    assert(tokens.token(_ => grant("later", clock)).text == "later")
+    assert(tokens.token((_, _) => grant("later", clock)).text == "later")
   }
 
   test("a rejected token is not used again, and rejecting it twice causes one renewal") {
     val clock = new ManualClock
     val tokens = new OAuthTokens(clock)
     val requests = new AtomicInteger
-    def next(): AccessToken = tokens.token(_ => grant(s"t${requests.incrementAndGet()}", clock))
+    def next(): AccessToken = tokens.token((_, _) => grant(s"t${requests.incrementAndGet()}", clock))
     val first = next()
-    tokens.reject(first)
+    tokens.reject(first.text)
     val second = next()
-    tokens.reject(first)
+    tokens.reject(first.text)
     assert(first.text == "t1" && second.text == "t2" && next() == second && requests.get == 2)
   }
 
   test("a refresh token from the server replaces the configured one") {
     val clock = new ManualClock
     val tokens = new OAuthTokens(clock)
-    val seen = mutable.Buffer.empty[GrantInputs]
+    val seen = mutable.Buffer.empty[(Option[String], Boolean)]
     Seq(Some("r1"), None, Some("r2"), None).foreach { replaced =>
-      tokens.reject(tokens.token { inputs =>
-        seen += inputs
+      tokens.reject(tokens.token { (refreshToken, first) =>
+        seen += refreshToken -> first
         grant("t", clock, refresh = replaced)
-      })
+      }.text)
     }
-    assert(seen.map(_.refreshToken) == Seq(None, Some("r1"), Some("r1"), Some("r2")))
-    assert(seen.map(_.first) == Seq(true, false, false, false))
+    assert(seen.map(_._1) == Seq(None, Some("r1"), Some("r1"), Some("r2")))
+    assert(seen.map(_._2) == Seq(true, false, false, false))
   }
 
   test("toString of a token hides it") {

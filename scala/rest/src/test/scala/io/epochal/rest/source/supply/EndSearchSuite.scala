@@ -10,30 +10,20 @@ import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.Pagination.{ByOffset, ByPage, Whole}
 import io.epochal.rest.source.paging.{PageRequest, Pagination}
 
-/** Runs searches for a list's end against a server's responses, from one poll to the next. */
-final class SteppedSearch(pagination: Pagination, respond: PageRequest => Counted, byTotal: Boolean = false) {
-  private var memory = EndMemory()
-
-  def find(start: Long, most: Long): Extent = {
-    @scala.annotation.tailrec
-    def run(step: EndSearch): Extent = step match {
-      case ask: EndSearch.Ask                 => run(ask.next(respond(ask.request)))
-      case EndSearch.Mismatch(request, found) => throw new IllegalStateException(s"${request.requestText}: $found")
-      case EndSearch.Found(extent, after) =>
-        memory = after
-        extent
-    }
-    run(EndSearch.begin(pagination, byTotal, memory, start, most))
-  }
-}
-
 /** The search for a list's end, against a model that knows it. */
 final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  private def search(pagination: Pagination, respond: PageRequest => Counted, byTotal: Boolean = false) =
+    new EndSearch(
+      pagination,
+      byTotal,
+      respond,
+      (request, found) => new IllegalStateException(s"${request.requestText}: $found"))
 
   final private class Model(val pagination: Pagination, var records: Long, cap: Long = Long.MaxValue) {
     val requests = mutable.Buffer.empty[PageRequest]
 
-    val finder = new SteppedSearch(
+    val finder = search(
       pagination,
       request => {
         requests += request
@@ -142,7 +132,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a server whose pages begin at multiples of their size is not taken for a server with small pages") {
     var records = 130L
     var requests = 0
-    val finder = new SteppedSearch(
+    val finder = search(
       ByOffset("o", "l", 100),
       request => {
         requests += 1
@@ -156,7 +146,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a server that returns more than requested is refused") {
-    val finder = new SteppedSearch(ByOffset("o", "l", 100), _ => Counted(500))
+    val finder = search(ByOffset("o", "l", 100), _ => Counted(500))
     assert(
       intercept[IllegalStateException](finder.find(0, 1000)).getMessage
         .contains("for 100 records from record 0 on, counted from 0: 500 records"))
@@ -165,14 +155,14 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a server that returns full pages forever is refused, after a few requests") {
     var requests = 0
     val finder =
-      new SteppedSearch(ByOffset("o", "l", 100), request => { requests += 1; Counted(request.size) })
+      search(ByOffset("o", "l", 100), request => { requests += 1; Counted(request.size) })
     assert(intercept[IllegalStateException](finder.find(0, Long.MaxValue)).getMessage.contains("at every position"))
     assert(requests < 30)
   }
 
   test("an API that grows between two requests is not taken for one with small pages") {
     var records = 30L
-    val finder = new SteppedSearch(
+    val finder = search(
       ByOffset("o", "l", 100),
       request => {
         val count = math.min(request.size, math.max(0L, records - request.first))
@@ -182,24 +172,11 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(finder.find(0, Long.MaxValue).exists >= 30)
   }
 
-  test("a step is a value: the same response always leads to the same step") {
-    val first = EndSearch.begin(ByOffset("o", "l", 10), byTotal = false, EndMemory(), 0, 100)
-    val EndSearch.Ask(request) = first: @unchecked
-    assert(request.first == 0)
-    val ask = first.asInstanceOf[EndSearch.Ask]
-    def after(records: Long) = ask.next(Counted(records)) match {
-      case EndSearch.Ask(next)        => Right(next.first)
-      case EndSearch.Found(extent, _) => Left(extent)
-      case other                      => fail(s"$other")
-    }
-    assert(Seq(0L, 10L, 4L, 0L).map(after) == Seq(Left(Extent(0, 0)), Right(90L), Right(4L), Left(Extent(0, 0))))
-  }
-
   test("a total in the response is the end, by one request for the page of the last record delivered") {
     forAll(Gen.choose(1L, 30L), Gen.listOf(Gen.choose(0L, 90L))) { (size, growth) =>
       var records = 0L
       val requests = mutable.Buffer.empty[PageRequest]
-      val search = new SteppedSearch(
+      val totals = search(
         ByOffset("o", "l", size),
         request => {
           requests += request
@@ -209,7 +186,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       growth.foldLeft(0L) { (start, more) =>
         records += more
         requests.clear()
-        assert(search.find(start, Long.MaxValue) == Extent(records, records))
+        assert(totals.find(start, Long.MaxValue) == Extent(records, records))
         assert(requests.head.first == math.max(0L, start - 1) / size * size && requests.size <= 2)
         records
       }: Unit
@@ -218,11 +195,9 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a total that does not fit its page, even on a second request, is refused") {
     var requests = 0
-    val search = new SteppedSearch(
-      ByOffset("o", "l", 10),
-      request => { requests += 1; Counted(request.size, Some(5)) },
-      byTotal = true)
-    assert(intercept[IllegalStateException](search.find(0, 100)).getMessage.contains("that there are 5 in all"))
+    val totals =
+      search(ByOffset("o", "l", 10), request => { requests += 1; Counted(request.size, Some(5)) }, byTotal = true)
+    assert(intercept[IllegalStateException](totals.find(0, 100)).getMessage.contains("that there are 5 in all"))
     assert(requests == 2)
   }
 }
