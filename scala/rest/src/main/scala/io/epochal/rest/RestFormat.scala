@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.sources.DataSourceRegister
-import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.EpochalException
@@ -97,12 +97,9 @@ final private class RestTable(queried: StructType, makeSource: => SourceTable, m
   override def metrics(): util.Map[String, String] = sink.fold(throw _, _.metrics())
 
   /** The source's columns, or for a sink the query's. */
-  override def columns(): Array[Column] =
-    source.fold(_ => queried.fields.map(f => Column.create(f.name, f.dataType, f.nullable)), _.columns())
+  override def schema(): StructType = source.fold(_ => queried, _.schema)
 
-  // Spark 4.0 calls only this one.
-  override def schema(): StructType = StructType(
-    columns().map(column => StructField(column.name, column.dataType, column.nullable)))
+  override def columns(): Array[Column] = schema().fields.map(f => Column.create(f.name, f.dataType, f.nullable))
 
   override def capabilities(): util.Set[TableCapability] = {
     val all = util.EnumSet.of(

@@ -1,12 +1,12 @@
 package io.epochal.rest.http
 
-import java.time.format.DateTimeFormatter
-import java.time.{Duration, Instant, ZonedDateTime}
+import java.time.{Duration, Instant}
 import java.util.concurrent.ThreadLocalRandom
 import java.util.concurrent.TimeUnit.NANOSECONDS
 
 import scala.collection.mutable
-import scala.util.Try
+
+import org.apache.hc.client5.http.utils.DateUtils
 
 import io.epochal.rest.http.request.{Lease, SharedValues}
 
@@ -180,9 +180,7 @@ private[http] object Throttle {
   /** Retry-After (RFC 9110): seconds or a date. Zero and dates in the past count as absent. */
   def retryAfter(text: String, now: Instant): Option[Duration] =
     seconds(text)
-      .orElse(Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME)).toOption.map { date =>
-        Duration.between(now, date.toInstant)
-      })
+      .orElse(Option(DateUtils.parseStandardDate(text)).map(Duration.between(now, _)))
       .filter(wait => !wait.isNegative && !wait.isZero)
 
   /** The time until the rate limit resets, if the server reports that no requests remain.

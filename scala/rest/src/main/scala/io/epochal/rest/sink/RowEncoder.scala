@@ -101,7 +101,6 @@ final private class ColumnJson(column: NamedColumn) {
     if (from.isNullAt(column.ordinal))
       throw new UnsendableRow(s"'${column.field.name}' is NULL, and rowTemplate has it within a string")
     write(from)
-    val quotes = if (isQuoted) 1 else 0
     out.put(scratch, head + quotes, scratch.length - 1 - quotes)
   }
 
@@ -109,11 +108,11 @@ final private class ColumnJson(column: NamedColumn) {
     if (isText) from.getUTF8String(column.ordinal).toString
     else {
       write(from)
-      val quotes = if (isQuoted) 1 else 0
       scratch.text(head + quotes, scratch.length - 1 - quotes)
     }
 
-  private def isQuoted: Boolean = scratch.text(head, head + 1) == "\""
+  /** The number of quotes before the value, and after it. */
+  private def quotes: Int = if (scratch.text(head, head + 1) == "\"") 1 else 0
 
   private def write(from: BinaryRow): Unit = {
     scratch.truncate(0)

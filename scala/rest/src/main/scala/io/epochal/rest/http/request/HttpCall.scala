@@ -1,11 +1,8 @@
 package io.epochal.rest.http.request
 
-import java.time.format.DateTimeFormatter
-import java.time.{Instant, ZonedDateTime}
 import java.util.{LinkedHashMap, Locale}
 
-import scala.util.Try
-
+import org.apache.hc.client5.http.utils.DateUtils
 import org.apache.hc.core5.http.HttpResponse
 
 /** One request to an endpoint.
@@ -80,8 +77,8 @@ private[epochal] object Validator {
     header("ETag").filter(_.nonEmpty).map(Validator("If-None-Match", _)).orElse {
       for {
         modified <- header("Last-Modified")
-        since <- moment(modified)
-        responded <- header("Date").flatMap(moment)
+        since <- Option(DateUtils.parseStandardDate(modified))
+        responded <- header("Date").flatMap(date => Option(DateUtils.parseStandardDate(date)))
         if !responded.isBefore(since.plusSeconds(1))
       } yield Validator("If-Modified-Since", modified)
     }
@@ -90,9 +87,6 @@ private[epochal] object Validator {
   def isCondition(header: String): Boolean = Own(header.toLowerCase(Locale.ROOT))
 
   private val Own = Set("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range")
-
-  private def moment(text: String): Option[Instant] =
-    Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant).toOption
 }
 
 /** The results of the latest responses, reused while the server replies 304 Not Modified. Not thread-safe.

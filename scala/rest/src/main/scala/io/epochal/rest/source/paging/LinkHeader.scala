@@ -2,6 +2,8 @@ package io.epochal.rest.source.paging
 
 import java.util.Locale
 
+import org.apache.hc.core5.util.Tokenizer
+
 /** Finds a link in `Link` headers (RFC 8288, section 3): `<https://h/c?page=2>; rel="next", <…>; rel="last"`. */
 private[rest] object LinkHeader {
 
@@ -30,60 +32,32 @@ private[rest] object LinkHeader {
     if (parameters.exists(_._1 == "anchor")) Nil
     else parameters.collectFirst { case ("rel", value) => value }.toSeq.flatMap(_.trim.split("\\s+"))
 
+  /** The links of a header, each with its target and parameters. */
   private def links(header: String): Seq[(String, Seq[(String, String)])] = {
-    val found = Seq.newBuilder[(String, Seq[(String, String)])]
-    val text = new Cursor(header)
-    while (text.skipTo('<')) {
-      val target = text.until('>')
-      val parameters = Seq.newBuilder[(String, String)]
-      while (text.take(';')) {
-        val name = text.until('=', ';', ',').trim.toLowerCase(Locale.ROOT)
-        val value = if (text.take('=')) text.value() else ""
-        if (name.nonEmpty) parameters += name -> value
+    val at = new Tokenizer.Cursor(0, header.length)
+    def skip(c: Char): Boolean = {
+      Tokenizer.INSTANCE.skipWhiteSpace(header, at)
+      val isNext = !at.atEnd && header.charAt(at.getPos) == c
+      if (isNext) at.updatePos(at.getPos + 1)
+      isNext
+    }
+    def parameter(): (String, String) = {
+      val name = Tokenizer.INSTANCE.parseToken(header, at, NameEnds)
+      name.toLowerCase(Locale.ROOT) -> (if (skip('=')) Tokenizer.INSTANCE.parseValue(header, at, ValueEnds) else "")
+    }
+    Iterator
+      .continually(header.indexOf('<', at.getPos))
+      .takeWhile(_ >= 0)
+      .map { start =>
+        at.updatePos(start + 1)
+        val target = Tokenizer.INSTANCE.parseToken(header, at, TargetEnd)
+        skip('>'): Unit
+        target -> Iterator.continually(skip(';')).takeWhile(identity).map(_ => parameter()).toVector
       }
-      found += target.trim -> parameters.result()
-    }
-    found.result()
+      .toVector
   }
 
-  final private class Cursor(text: String) {
-    private var at = 0
-
-    /** Moves past the next `c`. */
-    def skipTo(c: Char): Boolean = {
-      val found = text.indexOf(c.toInt, at)
-      at = if (found < 0) text.length else found + 1
-      found >= 0
-    }
-
-    /** Moves past `c` if it comes next, after white space. */
-    def take(c: Char): Boolean = {
-      while (at < text.length && text.charAt(at).isWhitespace) at += 1
-      val matches = at < text.length && text.charAt(at) == c
-      if (matches) at += 1
-      matches
-    }
-
-    /** The text before the first of `ends`; skips a closing `>`. */
-    def until(ends: Char*): String = {
-      val from = at
-      while (at < text.length && !ends.contains(text.charAt(at))) at += 1
-      val part = text.substring(from, at)
-      if (ends == Seq('>')) at = math.min(at + 1, text.length)
-      part
-    }
-
-    /** A token, or a quoted string. */
-    def value(): String =
-      if (take('"')) {
-        val value = new StringBuilder
-        while (at < text.length && text.charAt(at) != '"') {
-          if (text.charAt(at) == '\\' && at + 1 < text.length) at += 1
-          value += text.charAt(at)
-          at += 1
-        }
-        at = math.min(at + 1, text.length)
-        value.result()
-      } else until(';', ',').trim
-  }
+  private val TargetEnd = Tokenizer.delimiters('>')
+  private val NameEnds = Tokenizer.delimiters('=', ';', ',')
+  private val ValueEnds = Tokenizer.delimiters(';', ',')
 }

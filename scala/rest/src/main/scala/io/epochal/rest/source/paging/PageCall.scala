@@ -89,10 +89,9 @@ object PageCall extends OptionList {
     }
     val missing = if (body.isEmpty || fixed) Nil else needed.filterNot(names.contains(_))
     for {
-      _ <- ensure(body.isEmpty || !byAddress)(
-        RestOptions.group.conflict(
-          s"{option:pagination=${pagination.kind}}, {option:requestBody}",
-          "Leave {option:requestBody} out: pages that are named by their URL are requested with GET."))
+      _ <- values.consistent(body.isEmpty || !byAddress)(
+        s"{option:pagination=${pagination.kind}}, {option:requestBody}",
+        "Leave {option:requestBody} out: pages that are named by their URL are requested with GET.")
       _ <- ensure(contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)))(
         OptionGroup.invalid(
           RestOptions.Format,

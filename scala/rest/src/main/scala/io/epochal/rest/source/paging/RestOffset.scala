@@ -133,12 +133,13 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
 
   override protected def read(version: Int, fields: ObjectNode): RestPosition =
     if (version >= 3 && fields.has("members")) fanned(fields)
-    else
-      RestPosition(
-        count(fields, "records"),
-        Option.when(version == 2 || version > 2 && fields.has("segments"))(journal(fields)),
-        if (version == 3 || fields.has("crawl")) count(fields, "crawl") else 0L,
-        marks = marks(fields))
+    else single(fields, version == 2 || version > 2 && fields.has("segments"), version == 3 || fields.has("crawl"))
+
+  private def single(fields: ObjectNode, journalled: Boolean, crawled: Boolean): RestPosition = RestPosition(
+    count(fields, "records"),
+    Option.when(journalled)(JournalPosition(Segment.readAll(fields), Option(fields.get("next")).map(next))),
+    if (crawled) count(fields, "crawl") else 0L,
+    marks = fields.path("marks").elements().asScala.map(mark).toVector)
 
   private def fanned(fields: ObjectNode): RestPosition = {
     require(fields.path("members").isArray && !fields.path("members").isEmpty, "\"members\" is not an array of members")
@@ -149,32 +150,28 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
     RestPosition(records, members = members.toMap)
   }
 
-  private def member(node: JsonNode): (Map[String, String], RestPosition) = node match {
-    case fields: ObjectNode =>
-      val params = ParamsTable.row(fields.path("params"))
-      require(params.nonEmpty, "\"params\" of a member is not an object of texts")
-      params.get -> RestPosition(
-        count(fields, "records"),
-        Option.when(fields.has("segments"))(journal(fields)),
-        marks = marks(fields))
-    case _ => throw new IllegalArgumentException("a member is not an object")
+  private def member(node: JsonNode): (Map[String, String], RestPosition) = {
+    val fields = fieldsOf(node, "a member")
+    val params = ParamsTable.row(fields.path("params"))
+    require(params.nonEmpty, "\"params\" of a member is not an object of texts")
+    params.get -> single(fields, fields.has("segments"), crawled = false)
   }
 
-  private def marks(fields: ObjectNode): Seq[Mark] = fields.path("marks").elements().asScala.toVector.map {
-    case mark: ObjectNode =>
-      require(mark.path("digest").isTextual, "\"digest\" of a mark is not a text")
-      Mark(count(mark, "record"), mark.path("digest").textValue, mark.path("of").asText(""))
-    case _ => throw new IllegalArgumentException("a mark is not an object")
+  private def mark(node: JsonNode): Mark = {
+    val fields = fieldsOf(node, "a mark")
+    require(fields.path("digest").isTextual, "\"digest\" of a mark is not a text")
+    Mark(count(fields, "record"), fields.path("digest").textValue, fields.path("of").asText(""))
   }
 
-  private def journal(fields: ObjectNode): JournalPosition =
-    JournalPosition(Segment.readAll(fields), Option(fields.get("next")).map(next))
+  private def next(node: JsonNode): NextPage = {
+    val fields = fieldsOf(node, "\"next\"")
+    val token = Option(fields.get("token"))
+    require(token.forall(_.isTextual), "\"token\" is not a text")
+    NextPage(token.map(_.textValue), count(fields, "taken"))
+  }
 
-  private def next(node: JsonNode): NextPage = node match {
-    case fields: ObjectNode =>
-      val token = Option(fields.get("token"))
-      require(token.forall(_.isTextual), "\"token\" is not a text")
-      NextPage(token.map(_.textValue), count(fields, "taken"))
-    case _ => throw new IllegalArgumentException("\"next\" is not an object")
+  private def fieldsOf(node: JsonNode, what: String): ObjectNode = node match {
+    case fields: ObjectNode => fields
+    case _                  => throw new IllegalArgumentException(s"$what is not an object")
   }
 }

@@ -133,14 +133,19 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private def records(request: PageRequest): Option[Long] =
     try
       client.call(options.call(request), buffer) { _ =>
-        options.rules.format match {
-          case _: RecordFormat.Json =>
-            val scanned = scan.read(buffer)
-            Option.when(scanned.records > 0)(PageDigest.of(scan.blocks(scanned, buffer)))
-          case other => Option.when(other.count(buffer, options.place) > 0)(PageDigest.of(buffer))
-        }
+        val scanned = scannedPage()
+        Option.when(scanned.records > 0)(digest(scanned))
       }
     finally buffer.close()
+
+  private def inPlace: Boolean = buffer.absent || buffer.isUtf8
+
+  private def scannedPage(): ScannedPage =
+    if (inPlace || options.counting.inBody.nonEmpty) scan.read(buffer)
+    else ScannedPage.nothing.copy(records = options.rules.format.count(buffer, options.place).toInt)
+
+  private def digest(scanned: ScannedPage): Long =
+    if (inPlace) PageDigest.of(scan.blocks(scanned, buffer)) else PageDigest.of(buffer)
 
   private def count(request: PageRequest): Counted = {
     val call = options.call(request).copy(unless = validators.validator(request))
@@ -156,10 +161,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   }
 
   private def counted(request: PageRequest, response: ResponseHead): Counted = {
-    val inPlace = buffer.absent || buffer.isUtf8
-    val scanned =
-      if (inPlace || options.counting.inBody.nonEmpty) scan.read(buffer)
-      else ScannedPage.nothing.copy(records = options.rules.format.count(buffer, options.place).toInt)
+    val scanned = scannedPage()
     val records = scanned.records.toLong
     if (options.pagination == Pagination.Whole && !options.endAssumed)
       WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(records, part))
@@ -168,9 +170,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       case from @ TotalFrom.Header(name)  => total(request, from, response.header(name))
     }
     val content = options.pagination match {
-      case _: Pagination.ByOffset if records > 0 =>
-        if (inPlace) PageDigest.of(scan.blocks(scanned, buffer)) else PageDigest.of(buffer)
-      case _ => 0L
+      case _: Pagination.ByOffset if records > 0 => digest(scanned)
+      case _                                     => 0L
     }
     val compared = if (records > 0 && records <= request.size) listMarks.candidates(request, records) else Nil
     Counted(records, totalCount, content, digests.read(buffer, request.first, compared))
