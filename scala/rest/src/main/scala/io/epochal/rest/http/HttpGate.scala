@@ -94,7 +94,7 @@ final private[http] class HttpGate(
       var start = reserve()
       while (clock.nanos() < start) {
         clock.sleep(start - clock.nanos())
-        if (isPausedAt(start)) start = reserve()
+        if (synchronized(pauseEnd > start)) start = reserve()
       }
     } catch {
       case e: Throwable =>
@@ -130,8 +130,6 @@ final private[http] class HttpGate(
     interval.foreach(between => nextStart = start + between)
     start
   }
-
-  private def isPausedAt(moment: Long): Boolean = synchronized(pauseEnd > moment)
 
   private def concurrency: Int = sum(budget.maxConcurrency)(_.concurrency.map(_.toDouble)).fold(Int.MaxValue)(_.toInt)
 
@@ -180,7 +178,7 @@ private[http] object Throttle {
   /** Retry-After (RFC 9110): seconds or a date. Zero and dates in the past count as absent. */
   def retryAfter(text: String, now: Instant): Option[Duration] =
     seconds(text)
-      .orElse(Option(DateUtils.parseStandardDate(text)).map(Duration.between(now, _)))
+      .orElse(Option(DateUtils.parseStandardDate(text.trim)).map(Duration.between(now, _)))
       .filter(wait => !wait.isNegative && !wait.isZero)
 
   /** The time until the rate limit resets, if the server reports that no requests remain.

@@ -8,7 +8,7 @@ import scala.util.Try
 
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues, RetryOptions}
-import io.epochal.kit.access.{DriverFile, SecretOption}
+import io.epochal.kit.access.DriverFile
 import io.epochal.kit.record.Body
 import io.epochal.kit.tls.CertificateOptions.{file, invalid}
 import io.epochal.kit.tls.{CertificateOptions, PemException}
@@ -18,25 +18,23 @@ import io.epochal.rest.http.request.{Endpoint, OptionList, RequestLimits}
 /** The options of all requests, for every user of HTTP. */
 object HttpOptions extends OptionList {
 
-  val Timeout: OptionSpec[Duration] =
+  val Timeout =
     option("timeout", OptionType.duration, Some(Duration.ofSeconds(30)))("Timeout for connecting, and for each read.")
-  val RequestDeadline: OptionSpec[Duration] = option("requestDeadline", OptionType.duration)(
+  val RequestDeadline = option("requestDeadline", OptionType.duration)(
     "Maximum duration of a request, which is then retried. Unset: 10m, or one second per MiB of maxResponseBytes if longer.")
-  val MinBytesPerSecond: OptionSpec[Long] = option("minBytesPerSecond", OptionType.bytes, sample = Some("1k"))(
+  val MinBytesPerSecond = option("minBytesPerSecond", OptionType.bytes, sample = Some("1k"))(
     "Minimum rate of a response over 10 seconds; slower requests are aborted and retried. Unset: none.")
-  val MaxResponseBytes: OptionSpec[Long] = option("maxResponseBytes", OptionType.bytes, Some(64L << 20))(
+  val MaxResponseBytes = option("maxResponseBytes", OptionType.bytes, Some(64L << 20))(
     "Maximum response size after decompression; up to 2g.")
-  val RequestsPerSecond: OptionSpec[Double] = option("requestsPerSecond", OptionType.rate)(
+  val RequestsPerSecond = option("requestsPerSecond", OptionType.rate)(
     "Maximum requests per second of the whole query, evenly spaced. Unset: unlimited.")
-  val MaxConcurrency: OptionSpec[Int] =
+  val MaxConcurrency =
     option("maxConcurrency", OptionType.int(1))("Maximum concurrent requests of the whole query. Unset: one per task.")
-  val MaxThrottleWait: OptionSpec[Duration] =
-    option("maxThrottleWait", OptionType.duration, Some(Duration.ofMinutes(1)))(
-      "Maximum pause that the server can request by Retry-After or rate limit headers.")
-  val RetryStatuses: OptionSpec[HttpStatuses] =
-    option("retry.statuses", HttpStatuses.option, Some(HttpStatuses.transient))(
-      "Statuses that are retried. Others from 300 on, except ignoreStatuses, fail the query.")
-  val IgnoreStatuses: OptionSpec[HttpStatuses] = option("ignoreStatuses", HttpStatuses.option, Some(HttpStatuses.none))(
+  val MaxThrottleWait = option("maxThrottleWait", OptionType.duration, Some(Duration.ofMinutes(1)))(
+    "Maximum pause that the server can request by Retry-After or rate limit headers.")
+  val RetryStatuses = option("retry.statuses", HttpStatuses.option, Some(HttpStatuses.transient))(
+    "Statuses that are retried. Others from 300 on, except ignoreStatuses, fail the query.")
+  val IgnoreStatuses = option("ignoreStatuses", HttpStatuses.option, Some(HttpStatuses.none))(
     "Statuses that count as an empty response, as 404 after the last page.")
 
   override def all: Seq[OptionSpec[_]] = super.all ++ RetryOptions.all ++ AuthScheme.options ++ TransportOptions.all
@@ -68,15 +66,14 @@ object HttpOptions extends OptionList {
 /** The options of connections. Files are read on the driver when the DataFrame is built. */
 private[rest] object TransportOptions extends OptionList {
 
-  val CaFile: OptionSpec[String] = option("tls.caFile", OptionType.string, sample = Some("/etc/ssl/own-ca.pem"))(
+  val CaFile = option("tls.caFile", OptionType.string, sample = Some("/etc/ssl/own-ca.pem"))(
     "PEM file on the driver with the certificate authorities to trust. Unset: the JVM's.")
   private val own = new CertificateOptions("client", "client")
   own.all.foreach(also(_))
-  val ProxyUrl: OptionSpec[String] = option("proxy", OptionType.string, sample = Some("http://proxy.example.com:3128"))(
+  val ProxyUrl = option("proxy", OptionType.string, sample = Some("http://proxy.example.com:3128"))(
     "HTTP proxy, as http://host:port. Unset: none; the environment is ignored.")
-  val ProxyUser: OptionSpec[String] =
-    option("proxyUser", OptionType.string, secret = true)("User name for the proxy.")
-  val ProxyPassword: SecretOption = secret("proxyPassword", "Password for the proxy")
+  val ProxyUser = option("proxyUser", OptionType.string, secret = true)("User name for the proxy.")
+  val ProxyPassword = secret("proxyPassword", "Password for the proxy")
 
   def read(values: OptionValues): Either[EpochalException, HttpTransport] =
     for {

@@ -45,10 +45,8 @@ private[rest] object RequestShape {
 
   def of(schema: StructType, settings: RestSinkSettings): Checked[RequestShape] =
     for {
-      _ <- Either.cond(
-        schema.nonEmpty,
-        (),
-        RestSinkOptions.invalid(RestSinkOptions.RowTemplate, "", "a row of one column or more"))
+      _ <- RestSinkOptions.ensure(schema.nonEmpty)(
+        RestSinkOptions.group.invalid(RestSinkOptions.RowTemplate, "", "a row of one column or more"))
       url <- all(settings.url.columns)(scalar(RestSinkOptions.Url, _, schema, inUrl))
       row <- all(settings.rowTemplate)(piece(_, schema))
       keys <- all(settings.keys.columns)(key(_, settings.keys.columns, schema))
@@ -84,7 +82,7 @@ private[rest] object RequestShape {
       column.field.dataType match {
         case _: StructType | _: ArrayType | _: MapType | BinaryType | VariantType | CalendarIntervalType | NullType =>
           Left(
-            RestSinkOptions.invalid(
+            RestSinkOptions.group.invalid(
               option,
               s"${column.field.name} ${column.field.dataType.sql}",
               "a column with a single value: a text, a number, a boolean, a date or a time"))
@@ -106,11 +104,17 @@ private[rest] object RequestShape {
       .map(i => NamedColumn(schema(i), i))
       .toRight {
         val names = schema.fieldNames.toSeq
-        RestSinkOptions.invalid(option, name, s"one of the query's columns ${NameList.shown(names)}", names, whole)
+        RestSinkOptions.group.invalid(
+          option,
+          name,
+          s"one of the query's columns ${NameList.shown(names)}",
+          names,
+          whole)
       }
   }
 
-  private def all[A, B](values: Seq[A])(check: A => Checked[B]): Checked[Seq[B]] =
-    values.foldLeft[Checked[Vector[B]]](Right(Vector.empty))((done, value) =>
-      done.flatMap(d => check(value).map(d :+ _)))
+  private def all[A, B](values: Seq[A])(check: A => Checked[B]): Checked[Seq[B]] = {
+    val (wrong, right) = values.partitionMap(check)
+    wrong.headOption.toLeft(right)
+  }
 }

@@ -82,21 +82,27 @@ object RestSinkSettings {
       where <- UrlTemplate
         .of(values(Url), values.family(RequestOptions.Params).toSeq.sortBy(_._1), headers)
         .left
-        .map(expected => invalid(Url, Redaction.url(values(Url)), expected))
+        .map(expected => group.invalid(Url, Redaction.url(values(Url)), expected))
       (endpoint, url) = where
       http <- HttpOptions.settings(values, endpoint)
       header = values(IdempotencyHeader).trim
-      _ <- ensure(header.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+"))(invalid(IdempotencyHeader, header, "a header's name"))
+      _ <- ensure(header.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+"))(
+        group.invalid(IdempotencyHeader, header, "a header's name"))
       kind = values.get(Body).getOrElse(if (values(BatchSize) > 1) BodyKind.Array else BodyKind.Object)
       body <- RequestBody
         .of(kind, values.get(BodyTemplate))
         .left
-        .map(invalid(BodyTemplate, values.get(BodyTemplate).getOrElse(""), _))
+        .map(group.invalid(BodyTemplate, values.get(BodyTemplate).getOrElse(""), _))
       template <- Template
         .parse(values.get(RowTemplate).getOrElse(RequestShape.WholeRow))
         .left
-        .map(invalid(RowTemplate, values.get(RowTemplate).getOrElse(""), _))
-      keys = keySettings(values, Option.when(!header.equalsIgnoreCase("none"))(header), body.usesKey)
+        .map(group.invalid(RowTemplate, values.get(RowTemplate).getOrElse(""), _))
+      keys = KeySettings(
+        Option.when(!header.equalsIgnoreCase("none"))(header),
+        body.usesKey,
+        values.get(KeyColumns).getOrElse(Nil),
+        values(NumPartitions),
+        values.get(SinkId))
       _ <- check(values, keys.sent, url.columns.nonEmpty).toLeft(())
       _ <- DriverAccess.checked(access => values.get(DeadLetterPath).foreach(access.directory(DeadLetterPath.name, _)))
     } yield RestSinkSettings(
@@ -120,9 +126,6 @@ object RestSinkSettings {
       values.get(DeadLetterPath).map(DeadLetterSettings(_, values(RejectStatuses), values(MaxBadRows)))
     )
 
-  private def keySettings(values: OptionValues, header: Option[String], inBody: Boolean): KeySettings =
-    KeySettings(header, inBody, values.get(KeyColumns).getOrElse(Nil), values(NumPartitions), values.get(SinkId))
-
   /** With asynchronous progress tracking, an epoch's offsets may be logged after its rows were sent, so that another run
     * could reuse its number for other rows.
     */
@@ -140,54 +143,45 @@ object RestSinkSettings {
 object RestSinkOptions extends OptionList {
   val Format = "epochal-rest"
 
-  val Url: OptionSpec[String] =
-    option("url", OptionType.string, required = true, sample = Some("https://api.example.com/orders/{id}"))(
-      "URL to send rows to; with one row per request, {name} is a column's value. Its query is sent, but never shown.")
-  val Method: OptionSpec[String] =
-    option("method", OptionType.oneOf("POST", "PUT", "PATCH"), Some("POST"))("Request method.")
-  val Body: OptionSpec[BodyKind] = option("body", OptionType.choice(BodyKind.all)(_.name))(
+  val Url = option("url", OptionType.string, required = true, sample = Some("https://api.example.com/orders/{id}"))(
+    "URL to send rows to; with one row per request, {name} is a column's value. Its query is sent, but never shown.")
+  val Method = option("method", OptionType.oneOf("POST", "PUT", "PATCH"), Some("POST"))("Request method.")
+  val Body = option("body", OptionType.choice(BodyKind.all)(_.name))(
     "Request body: one row as an object, or rows as an array or lines of JSON. Unset: object with batchSize=1, else array.")
-  val RowTemplate: OptionSpec[String] =
-    option("rowTemplate", OptionType.string, sample = Some("""{"id": ${id}, "fields": ${_row}}"""))(
-      "JSON of a row, in which ${name} is a column's value (within quotes: its text) and ${_row} the whole row. Unset: ${_row}.")
-  val BodyTemplate: OptionSpec[String] =
-    option("bodyTemplate", OptionType.string, sample = Some("""{"records": ${_rows}}"""))(
-      "JSON of the body, with ${_rows} once and optionally ${_key}, the idempotency key. Unset: ${_rows}.")
-  val ContentType: OptionSpec[String] =
-    option("contentType", OptionType.string, sample = Some("application/vnd.api+json"))(
-      "Content-Type. Unset: application/json, or application/x-ndjson with body=ndjson.")
-  val IgnoreNullFields: OptionSpec[Boolean] = option("ignoreNullFields", OptionType.boolean, Some(false))(
+  val RowTemplate = option("rowTemplate", OptionType.string, sample = Some("""{"id": ${id}, "fields": ${_row}}"""))(
+    "JSON of a row, in which ${name} is a column's value (within quotes: its text) and ${_row} the whole row. Unset: ${_row}.")
+  val BodyTemplate = option("bodyTemplate", OptionType.string, sample = Some("""{"records": ${_rows}}"""))(
+    "JSON of the body, with ${_rows} once and optionally ${_key}, the idempotency key. Unset: ${_rows}.")
+  val ContentType = option("contentType", OptionType.string, sample = Some("application/vnd.api+json"))(
+    "Content-Type. Unset: application/json, or application/x-ndjson with body=ndjson.")
+  val IgnoreNullFields = option("ignoreNullFields", OptionType.boolean, Some(false))(
     "Whether NULLs are left out; if not, they are sent as null.")
-  val BatchSize: OptionSpec[Int] =
-    option("batchSize", OptionType.int(1, 1000000), Some(1))("Maximum rows per request.")
-  val BatchBytes: OptionSpec[Long] = option("batchBytes", OptionType.bytes, Some(4L << 20))(
+  val BatchSize = option("batchSize", OptionType.int(1, 1000000), Some(1))("Maximum rows per request.")
+  val BatchBytes = option("batchBytes", OptionType.bytes, Some(4L << 20))(
     "Maximum row bytes per request; a larger row is sent alone (batchSize above 1).")
-  val FlushInterval: OptionSpec[Duration] = option("flushInterval", OptionType.duration, sample = Some("500ms"))(
+  val FlushInterval = option("flushInterval", OptionType.duration, sample = Some("500ms"))(
     "Maximum wait for more rows (batchSize above 1). Requests are then not repeatable, so idempotency keys must be off. Unset: requests are filled.")
-  val KeyColumns: OptionSpec[Seq[String]] = option("keyColumns", OptionType.names, sample = Some("id"))(
+  val KeyColumns = option("keyColumns", OptionType.names, sample = Some("id"))(
     "Columns that identify a row, for idempotency keys; rows are sorted by them if batched. Unset: keys contain the row's position in its epoch.")
-  val NumPartitions: OptionSpec[Int] = option("numPartitions", OptionType.int(1), Some(4))(
+  val NumPartitions = option("numPartitions", OptionType.int(1), Some(4))(
     "Sending tasks if rows are sorted by keyColumns (batchSize above 1).")
-  val SinkId: OptionSpec[String] = option("sinkId", OptionType.string, sample = Some("orders"))(
+  val SinkId = option("sinkId", OptionType.string, sample = Some("orders"))(
     "Sink name in idempotency keys, which keeps them if the checkpoint is lost. In a batch write it needs keyColumns. Unset: the query's id.")
-  val IdempotencyHeader: OptionSpec[String] =
+  val IdempotencyHeader =
     option("idempotencyHeader", OptionType.string, Some("Idempotency-Key"))("Header for the idempotency key, or none.")
-  val Results: OptionSpec[String] = option("results", OptionType.jsonPointer, sample = Some("/items"))(
+  val Results = option("results", OptionType.jsonPointer, sample = Some("/items"))(
     "JSON Pointer to the array of results, in row order. Unset: the response's status counts for all rows.")
-  val ResultStatus: OptionSpec[String] = option("resultStatus", OptionType.jsonPointer, Some("/status"))(
+  val ResultStatus = option("resultStatus", OptionType.jsonPointer, Some("/status"))(
     "JSON Pointer within a result to its HTTP status or boolean.")
-  val ResultSuccess: OptionSpec[Seq[String]] =
-    option("resultSuccess", OptionType.names, sample = Some("created,updated"))(
-      "Values of resultStatus that mean success. Unset: 200 to 299, true.")
-  val ResultReason: OptionSpec[String] = option("resultReason", OptionType.jsonPointer, sample = Some("/error/reason"))(
+  val ResultSuccess = option("resultSuccess", OptionType.names, sample = Some("created,updated"))(
+    "Values of resultStatus that mean success. Unset: 200 to 299, true.")
+  val ResultReason = option("resultReason", OptionType.jsonPointer, sample = Some("/error/reason"))(
     "JSON Pointer within a result to the reason of a rejection. Unset: the whole result.")
-  val DeadLetterPath: OptionSpec[String] =
-    option("deadLetterPath", OptionType.string, sample = Some("/data/orders-refused"))(
-      "Directory for rejected rows: one file of JSON lines per epoch; created if missing. Unset: a rejected row fails its epoch.")
-  val RejectStatuses: OptionSpec[HttpStatuses] =
-    option("rejectStatuses", HttpStatuses.option, Some(HttpStatuses(Seq("400", "413", "422"))))(
-      "Response statuses that blame the rows, which then go to deadLetterPath.")
-  val MaxBadRows: OptionSpec[Int] = option("maxBadRows", OptionType.int(0, 1000000), Some(1000))(
+  val DeadLetterPath = option("deadLetterPath", OptionType.string, sample = Some("/data/orders-refused"))(
+    "Directory for rejected rows: one file of JSON lines per epoch; created if missing. Unset: a rejected row fails its epoch.")
+  val RejectStatuses = option("rejectStatuses", HttpStatuses.option, Some(HttpStatuses(Seq("400", "413", "422"))))(
+    "Response statuses that blame the rows, which then go to deadLetterPath.")
+  val MaxBadRows = option("maxBadRows", OptionType.int(0, 1000000), Some(1000))(
     "Maximum rows per epoch in deadLetterPath; more fail the epoch.")
 
   val group: OptionGroup = OptionGroup(
@@ -236,11 +230,4 @@ object RestSinkOptions extends OptionList {
       case name if name.equalsIgnoreCase("Content-Type") =>
         group.conflict(s"headers.$name", "Set {option:contentType}.")
     }
-
-  private[rest] def invalid(
-      spec: OptionSpec[_],
-      value: String,
-      expected: String,
-      allowed: Seq[String] = Nil,
-      whole: String => String = identity): EpochalException = group.invalid(spec, value, expected, allowed, whole)
 }

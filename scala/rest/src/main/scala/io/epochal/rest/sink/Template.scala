@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import com.fasterxml.jackson.core.io.JsonStringEncoder
 
 import io.epochal.rest.http.request.Endpoint
+import io.epochal.rest.sink.RestSinkOptions.ensure
 
 /** A part of a template. */
 sealed trait TemplatePiece
@@ -76,14 +77,10 @@ object BodyKind {
   val all: Seq[BodyKind] = Seq(Object, Array, Lines)
 }
 
-/** A request's body around its rows.
-  *
-  * @param before
-  *   the text before the rows; None stands for the idempotency key
-  */
-final case class RequestBody(kind: BodyKind, before: Seq[Option[String]], after: Seq[Option[String]]) {
+/** A request's body around its rows: text, and placeholders for the idempotency key. */
+final case class RequestBody(kind: BodyKind, before: Seq[TemplatePiece], after: Seq[TemplatePiece]) {
 
-  def usesKey: Boolean = (before ++ after).contains(None)
+  def usesKey: Boolean = (before ++ after).exists(_.isInstanceOf[TemplatePiece.Placeholder])
 
   def head(key: String): Array[Byte] = filled(before, key)
 
@@ -91,44 +88,34 @@ final case class RequestBody(kind: BodyKind, before: Seq[Option[String]], after:
 
   val between: Array[Byte] = kind.between.getBytes(UTF_8)
 
-  private def filled(pieces: Seq[Option[String]], key: String): Array[Byte] =
-    pieces.map(_.getOrElse(key)).mkString.getBytes(UTF_8)
+  private def filled(pieces: Seq[TemplatePiece], key: String): Array[Byte] = pieces
+    .map {
+      case TemplatePiece.Literal(text)          => text
+      case TemplatePiece.Placeholder(_, quoted) => if (quoted) key else s"\"$key\""
+    }
+    .mkString
+    .getBytes(UTF_8)
 }
 
 object RequestBody {
-  val RowsName = "_rows"
-  val KeyName = "_key"
+  private val rows = TemplatePiece.Placeholder("_rows", quoted = false)
 
   /** @return
     *   the form that the template should have, or the body
     */
   def of(kind: BodyKind, template: Option[String]): Either[String, RequestBody] =
-    template.fold[Either[String, Seq[TemplatePiece]]](Right(Seq(rows)))(Template.parse).flatMap { pieces =>
-      val (before, from) = pieces.span(_ != rows)
-      val after = from.drop(1)
-      for {
-        _ <- Either.cond(
-          from.nonEmpty && !after.contains(rows),
-          (),
-          "a text with ${_rows} in it, once and not in quotes")
-        first <- fixed(before)
-        last <- fixed(after)
-      } yield RequestBody(kind, first :+ Some(kind.open), Some(kind.close) +: last)
-    }
+    for {
+      pieces <- template.fold[Either[String, Seq[TemplatePiece]]](Right(Seq(rows)))(Template.parse)
+      (before, from) = pieces.span(_ != rows)
+      after = from.drop(1)
+      _ <- ensure(from.nonEmpty && !after.contains(rows))("a text with ${_rows} in it, once and not in quotes")
+      _ <- ensure((before ++ after).forall(isFixed))(
+        "a text in which only ${_rows} and ${_key} stand for something; columns belong in {option:rowTemplate}")
+    } yield RequestBody(kind, before :+ TemplatePiece.Literal(kind.open), TemplatePiece.Literal(kind.close) +: after)
 
-  private val rows = TemplatePiece.Placeholder(RowsName, quoted = false)
-
-  private def fixed(pieces: Seq[TemplatePiece]): Either[String, Seq[Option[String]]] = {
-    val texts = pieces.map {
-      case TemplatePiece.Literal(text)               => Some(Seq(Some(text)))
-      case TemplatePiece.Placeholder(KeyName, true)  => Some(Seq(None))
-      case TemplatePiece.Placeholder(KeyName, false) => Some(Seq(Some("\""), None, Some("\"")))
-      case _                                         => None
-    }
-    Either.cond(
-      texts.forall(_.isDefined),
-      texts.flatten.flatten,
-      "a text in which only ${_rows} and ${_key} stand for something; columns belong in {option:rowTemplate}")
+  private def isFixed(piece: TemplatePiece): Boolean = piece match {
+    case TemplatePiece.Literal(_)           => true
+    case TemplatePiece.Placeholder(name, _) => name == "_key"
   }
 }
 
@@ -167,10 +154,7 @@ object UrlTemplate {
     def replaced(by: String => String): String =
       Name.replaceAllIn(url, found => java.util.regex.Matcher.quoteReplacement(by(Endpoint.encode(found.group(1)))))
     for {
-      _ <- Either.cond(
-        !Authority.findFirstIn(url.trim).exists(_.contains("{")),
-        (),
-        "a URL with columns after its host only")
+      _ <- ensure(!Authority.findFirstIn(url.trim).exists(_.contains("{")))("a URL with columns after its host only")
       // Messages show the URL as /orders/:id.
       shown <- Endpoint.of(replaced(name => s":$name"), params, headers)
       encoded <- Endpoint.of(replaced(name => s"%7B$name%7D"), params, headers)

@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Base64
 
 import io.epochal.core.error.{EpochalException, Redaction}
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.kit.access.{Secret, SecretOption}
+import io.epochal.core.option.{OptionType, OptionValues}
+import io.epochal.kit.access.Secret
 import io.epochal.rest.http.request.{Endpoint, HttpHeaders, RequestOptions}
 
 /** Settings of a scheme whose credential is the same for every request. Secrets are read for each request, so a changed
@@ -18,7 +18,7 @@ private[auth] trait ConstantCredential extends AuthSettings with Credential {
 /** RFC 6750: `Authorization: Bearer`. */
 object BearerToken extends AuthScheme {
 
-  val Token: SecretOption = secret("bearerToken", "Bearer token")
+  val Token = secret("bearerToken", "Bearer token")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
     for {
@@ -37,9 +37,9 @@ object BearerToken extends AuthScheme {
 /** RFC 7617: `Authorization: Basic`. Some APIs accept a key as the user, without a password. */
 object BasicLogin extends AuthScheme {
 
-  val User: OptionSpec[String] = option("user", OptionType.string, secret = true)(
+  val User = option("user", OptionType.string, secret = true)(
     "User name for basic authentication; without password where the API takes a key as the name.")
-  val Password: SecretOption = secret("password", "Password for basic authentication")
+  val Password = secret("password", "Password for basic authentication")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
     for {
@@ -66,10 +66,9 @@ object BasicLogin extends AuthScheme {
 /** A key in a header or a query parameter. */
 object ApiKey extends AuthScheme {
 
-  val Key: SecretOption = secret("apiKey", "API key, in addition to any other authentication")
-  val Header: OptionSpec[String] =
-    option("apiKeyHeader", OptionType.string, Some("X-API-Key"))("Header for apiKey.")
-  val Param: OptionSpec[String] = option("apiKeyParam", OptionType.string, sample = Some("api_key"))(
+  val Key = secret("apiKey", "API key, in addition to any other authentication")
+  val Header = option("apiKeyHeader", OptionType.string, Some("X-API-Key"))("Header for apiKey.")
+  val Param = option("apiKeyParam", OptionType.string, sample = Some("api_key"))(
     "Query parameter for apiKey, instead of a header; not part of the source's identity.")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =

@@ -10,26 +10,22 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction, Reference}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.kit.access.{Secret, SecretOption}
+import io.epochal.kit.access.Secret
 import io.epochal.kit.record.Body
 import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, HttpHeaders, Lease, SharedValues}
 
 /** RFC 6749: a bearer token from a token server, by client credentials or a refresh token. */
 object OAuth extends AuthScheme {
 
-  val TokenUrl: OptionSpec[String] =
-    option("oauth.tokenUrl", OptionType.string, sample = Some("https://login.example.com/oauth/token"))(
-      "OAuth 2 token endpoint. Tokens are renewed before they expire and after a 401.")
-  val ClientId: OptionSpec[String] =
-    option("oauth.clientId", OptionType.string, sample = Some("my-client"))("OAuth 2 client id.")
-  val ClientSecret: SecretOption = secret("oauth.clientSecret", "OAuth 2 client secret")
-  val RefreshToken: SecretOption =
-    secret("oauth.refreshToken", "OAuth 2 refresh token, instead of the client credentials grant")
-  val Scope: OptionSpec[String] =
-    option("oauth.scope", OptionType.string, sample = Some("read:comments"))("OAuth 2 scopes.")
-  val Params: OptionSpec[String] = option("oauth.params.*", OptionType.string, secret = true)(
+  val TokenUrl = option("oauth.tokenUrl", OptionType.string, sample = Some("https://login.example.com/oauth/token"))(
+    "OAuth 2 token endpoint. Tokens are renewed before they expire and after a 401.")
+  val ClientId = option("oauth.clientId", OptionType.string, sample = Some("my-client"))("OAuth 2 client id.")
+  val ClientSecret = secret("oauth.clientSecret", "OAuth 2 client secret")
+  val RefreshToken = secret("oauth.refreshToken", "OAuth 2 refresh token, instead of the client credentials grant")
+  val Scope = option("oauth.scope", OptionType.string, sample = Some("read:comments"))("OAuth 2 scopes.")
+  val Params = option("oauth.params.*", OptionType.string, secret = true)(
     "Further parameters of the token request, as oauth.params.audience.")
-  val ClientAuth: OptionSpec[String] = option("oauth.clientAuth", OptionType.oneOf("basic", "body"), Some("basic"))(
+  val ClientAuth = option("oauth.clientAuth", OptionType.oneOf("basic", "body"), Some("basic"))(
     "Whether client id and secret are sent by basic authentication or in the body.")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] = {
@@ -53,7 +49,10 @@ object OAuth extends AuthScheme {
       _ <- secret.map(_.readable).getOrElse(Right(""))
       _ <- refresh.map(_.readable).getOrElse(Right(""))
       headers <- HttpHeaders.of(values.group.format, Map.empty)
-      endpoint <- Endpoint.of(values(TokenUrl), Nil, headers).left.map(invalid(values, _))
+      endpoint <- Endpoint
+        .of(values(TokenUrl), Nil, headers)
+        .left
+        .map(values.group.invalid(TokenUrl, Redaction.url(values(TokenUrl)), _))
     } yield OAuthSettings(
       endpoint,
       id,
@@ -68,9 +67,6 @@ object OAuth extends AuthScheme {
     "option" -> spec.name,
     "doc" -> spec.doc,
     "example" -> spec.example)
-
-  private def invalid(values: OptionValues, expected: String): EpochalException =
-    values.group.invalid(TokenUrl, Redaction.url(values(TokenUrl)), expected)
 }
 
 /** How access tokens are requested. Prints without secrets.

@@ -7,7 +7,7 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.core.option.{OptionType, OptionValues}
 import io.epochal.kit.access.{DriverAccess, Secret}
 import io.epochal.kit.{RequestSigner, UnsignedRequest}
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpFailure, HttpHeaders}
@@ -81,11 +81,9 @@ final private class Signer(settings: SignerSettings) extends Credential {
 /** A signature of each request by a user's class. */
 object Signature extends AuthScheme {
 
-  val SignerClass: OptionSpec[String] =
-    option("signerClass", OptionType.string, sample = Some("com.example.HmacSigner"))(
-      "Request signer: an io.epochal.kit.RequestSigner on the class path of driver and executors.")
-  val Settings: OptionSpec[String] =
-    option("signer.*", OptionType.string, secret = true)("Settings for signerClass.")
+  val SignerClass = option("signerClass", OptionType.string, sample = Some("com.example.HmacSigner"))(
+    "Request signer: an io.epochal.kit.RequestSigner on the class path of driver and executors.")
+  val Settings = option("signer.*", OptionType.string, secret = true)("Settings for signerClass.")
 
   /** Instantiates a signer once, so that errors appear before the query starts. */
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =

@@ -46,10 +46,9 @@ abstract private[rest] class OptionList {
 /** The options for headers and parameters of every request. */
 object RequestOptions extends OptionList {
 
-  val Headers: OptionSpec[String] =
+  val Headers =
     option("headers.*", OptionType.string, secret = true)("Headers of every request, as headers.Authorization.")
-  val Params: OptionSpec[String] =
-    option("params.*", OptionType.string, secret = true)("Query parameters of every request.")
+  val Params = option("params.*", OptionType.string, secret = true)("Query parameters of every request.")
 }
 
 /** The headers of every request: the user's, checked, and defaults for the rest. */

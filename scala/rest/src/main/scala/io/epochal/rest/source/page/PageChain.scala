@@ -157,7 +157,8 @@ final private[rest] class PageChain(
         throw loop(
           s"${describe(at.token)} has ${Plural.of(fresh.toLong, "new record")} and names itself as the page after it")
       case _ =>
-        if (start == NextPage.First && at == start && follows.isEmpty) single()
+        if (start == NextPage.First && at == start && follows.isEmpty)
+          log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
         at = at.copy(taken = math.max(at.taken, records.toLong))
         ended = true
     }
@@ -181,9 +182,6 @@ final private[rest] class PageChain(
     case Left(NoPage.Refused(link, reason)) =>
       throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
   }
-
-  private def single(): Unit =
-    log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
 
   /** Describes the page of a token, and its request. */
   private def describe(token: Option[String]): String = {

@@ -121,7 +121,10 @@ final private[rest] class PageFetch(
   }
 
   private def take(request: PageRequest, record: Long): Unit = {
-    Option(current).foreach(done => release(done.page))
+    Option(current).foreach { done =>
+      done.page.close()
+      spare += done.page
+    }
     taken += 1
     if (ahead <= 1) {
       current = new Fetch(request, record)
@@ -148,11 +151,6 @@ final private[rest] class PageFetch(
     val fetch = new Fetch(request, record)
     fetch.begin()
     waiting += fetch
-  }
-
-  private def release(page: Page): Unit = {
-    page.close()
-    spare += page
   }
 
   private def giveUp(): Unit = {

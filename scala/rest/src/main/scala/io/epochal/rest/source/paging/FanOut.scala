@@ -11,7 +11,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.hash.Sha256
-import io.epochal.core.option.{OptionSpec, OptionType}
+import io.epochal.core.option.OptionType
 import io.epochal.rest.http.request.{Endpoint, OptionList, RequestOptions}
 
 /** A table of parameters: each row is a member, a sequence of requests with its own options and position. Its names and
@@ -52,7 +52,7 @@ final class FanOut private (
 
 private[rest] object FanOut extends OptionList {
 
-  val PartitionParams: OptionSpec[String] =
+  val PartitionParams =
     option("partitionParams", OptionType.string, sample = Some("""[{"repo": "a"}, {"repo": "b"}]"""))(
       "JSON array of objects with the same names: each is a sequence of requests, with its values for ${name} in url, params.* and requestBody. They appear in the offsets: no secrets. Unset: one sequence.")
 
@@ -150,13 +150,11 @@ private[rest] object ParamsTable {
       rows <- Try(mapper.readTree(text)).toOption
         .collect { case array: ArrayNode if !array.isEmpty => array.elements().asScala.toVector }
         .toRight(invalid(text, "a JSON array of one or more objects"))
-      table <- rows.foldLeft[Either[EpochalException, Vector[Map[String, String]]]](Right(Vector.empty)) { (read, node) =>
-        read.flatMap(before =>
-          row(node)
-            .toRight(
-              invalid(node.toString, "an array of objects whose values are strings without ${, numbers, true or false"))
-            .map(before :+ _))
-      }
+      (wrong, table) = rows.partitionMap(node => row(node).toRight(node))
+      _ <- wrong.headOption
+        .map(node =>
+          invalid(node.toString, "an array of objects whose values are strings without ${, numbers, true or false"))
+        .toLeft(())
       names = table.head.keySet
       _ <- ensure(table.forall(_.keySet == names))(invalid(text, "an array of objects with the same names"))
       _ <- ensure(table.distinct.size == table.size)(invalid(text, "an array whose objects are all different"))

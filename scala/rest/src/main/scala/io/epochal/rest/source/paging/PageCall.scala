@@ -8,7 +8,7 @@ import com.fasterxml.jackson.core.io.JsonStringEncoder
 import org.apache.hc.core5.http.ContentType
 
 import io.epochal.core.error.{EpochalException, Redaction}
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
+import io.epochal.core.option.{OptionGroup, OptionType, OptionValues}
 import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, OptionList}
 
 /** How a page is requested: by GET, or by POST with a body.
@@ -59,7 +59,7 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
 
 object PageCall extends OptionList {
 
-  val RequestBody: OptionSpec[String] =
+  val RequestBody =
     option("requestBody", OptionType.string, secret = true, sample = Some("""{"from": ${offset}, "size": ${limit}}"""))(
       "Body of every request, then a POST, which must change nothing on the server. Placeholders replace the paging parameters: ${offset}, ${limit} (pagination=offset), ${page}, ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset), ${windowFrom}, ${windowTo} (pagination=time-window). Unset: GET.")
 

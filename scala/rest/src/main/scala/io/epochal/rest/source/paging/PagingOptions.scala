@@ -11,46 +11,42 @@ import io.epochal.rest.source.paging.ChainedPagination.{AsHeader, AsParameter, C
 /** The options of pagination. Each kind has its own; those of another kind are rejected. */
 private[rest] object PagingOptions extends OptionList {
 
-  val PaginationKind: OptionSpec[String] = option(
+  val PaginationKind = option(
     "pagination",
     OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url", "time-window"),
     Some("none"))(
     "How pages are requested: none (one response), by counting (offset, page), by what the previous page names (cursor, keyset, link, next-url), or by time.")
-  val OffsetParam: OptionSpec[String] =
-    option("offsetParam", OptionType.string, Some("_start"))(
-      "Parameter for the number of records to skip (pagination=offset).")
-  val LimitParam: OptionSpec[String] =
+  val OffsetParam = option("offsetParam", OptionType.string, Some("_start"))(
+    "Parameter for the number of records to skip (pagination=offset).")
+  val LimitParam =
     option("limitParam", OptionType.string, Some("_limit"))("Parameter for the page size (pagination=offset).")
-  val PageSize: OptionSpec[Int] =
-    option("pageSize", OptionType.int(1), Some(100))("Records per page (pagination=offset, page).")
-  val PageParam: OptionSpec[String] =
+  val PageSize = option("pageSize", OptionType.int(1), Some(100))("Records per page (pagination=offset, page).")
+  val PageParam =
     option("pageParam", OptionType.string, Some("page"))("Parameter for the page number (pagination=page).")
-  val PageSizeParam: OptionSpec[String] =
+  val PageSizeParam =
     option("pageSizeParam", OptionType.string, Some("per_page"))("Parameter for the page size (pagination=page).")
-  val FirstPage: OptionSpec[Int] =
-    option("firstPage", OptionType.int(0), Some(1))("Number of the first page (pagination=page).")
-  val NextCursor: OptionSpec[String] = option("nextCursor", OptionType.jsonPointer, sample = Some("/meta/next_cursor"))(
+  val FirstPage = option("firstPage", OptionType.int(0), Some(1))("Number of the first page (pagination=page).")
+  val NextCursor = option("nextCursor", OptionType.jsonPointer, sample = Some("/meta/next_cursor"))(
     "JSON Pointer to the next cursor in a response; missing, null or empty on the last page (pagination=cursor).")
-  val NextCursorHeader: OptionSpec[String] =
-    option("nextCursorHeader", OptionType.string, sample = Some("X-Next-Cursor"))(
-      "Response header with the next cursor, instead of nextCursor (pagination=cursor).")
-  val CursorParam: OptionSpec[String] = option("cursorParam", OptionType.string, Some("cursor"))(
+  val NextCursorHeader = option("nextCursorHeader", OptionType.string, sample = Some("X-Next-Cursor"))(
+    "Response header with the next cursor, instead of nextCursor (pagination=cursor).")
+  val CursorParam = option("cursorParam", OptionType.string, Some("cursor"))(
     "Parameter for the cursor or key (pagination=cursor, keyset).")
-  val CursorHeader: OptionSpec[String] = option("cursorHeader", OptionType.string, sample = Some("X-Cursor"))(
+  val CursorHeader = option("cursorHeader", OptionType.string, sample = Some("X-Cursor"))(
     "Request header for the cursor or key, instead of cursorParam (pagination=cursor, keyset).")
-  val FirstCursor: OptionSpec[String] = option("firstCursor", OptionType.string, sample = Some("*"))(
+  val FirstCursor = option("firstCursor", OptionType.string, sample = Some("*"))(
     "Cursor or key of the first page; required with a cursor in requestBody (pagination=cursor, keyset). Unset: none is sent.")
-  val KeyField: OptionSpec[String] = option("keyField", OptionType.jsonPointer, sample = Some("/id"))(
+  val KeyField = option("keyField", OptionType.jsonPointer, sample = Some("/id"))(
     "JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are counted, it identifies a record, whose other fields may change (pagination=none, offset, page; bodyFormat=json). Unset there: the whole record.")
-  val LinkRel: OptionSpec[String] =
+  val LinkRel =
     option("linkRel", OptionType.string, Some("next"))("Relation of the next page's Link header (pagination=link).")
-  val NextUrl: OptionSpec[String] = option("nextUrl", OptionType.jsonPointer, sample = Some("/links/next"))(
+  val NextUrl = option("nextUrl", OptionType.jsonPointer, sample = Some("/links/next"))(
     "JSON Pointer to the next page's URL in a response; missing, null or empty on the last page (pagination=next-url).")
-  val HasMore: OptionSpec[String] = option("hasMore", OptionType.jsonPointer, sample = Some("/has_more"))(
+  val HasMore = option("hasMore", OptionType.jsonPointer, sample = Some("/has_more"))(
     "JSON Pointer to a flag that is false on the last page, even if that names a next one (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
-  val LastPage: OptionSpec[String] = option("lastPage", OptionType.jsonPointer, sample = Some("/end_of_stream"))(
+  val LastPage = option("lastPage", OptionType.jsonPointer, sample = Some("/end_of_stream"))(
     "JSON Pointer to a flag that is true on the last page, instead of hasMore (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
-  val EndOfList: OptionSpec[String] = option("endOfList", OptionType.oneOf("proven", "assumed"), Some("proven"))(
+  val EndOfList = option("endOfList", OptionType.oneOf("proven", "assumed"), Some("proven"))(
     "proven: a first page that names no next page (neither null nor empty) fails the query until some page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the list (pagination=none, cursor, link, next-url, time-window).")
 
   override def all: Seq[OptionSpec[_]] = super.all ++ WindowOptions.all ++ CountingOptions.all
@@ -90,7 +86,10 @@ private[rest] object PagingOptions extends OptionList {
             case _                          => WindowOptions.read(values, OnePage)
           }
       _ <- pointersOutside(values, paging)
-      _ <- alwaysJournalled(values, paging)
+      _ <- values.consistent(
+        !paging.isInstanceOf[ChainedPagination] || !values.isSet(PollOptions.Journal) || values(PollOptions.Journal))(
+        s"{option:pagination=${paging.kind}}, {option:journal=false}",
+        "Leave {option:journal} out: such pages are always journalled.")
     } yield paging
   }
 
@@ -208,8 +207,8 @@ private[rest] object PagingOptions extends OptionList {
   }
 
   private def ofWindows(within: String): Seq[OptionSpec[_]] =
-    kinds(within).diff(CountingOptions.all).filter(_ != KeyField || within == "keyset") ++ (if (within == "none") Nil
-                                                                                            else Seq(HasMore, LastPage))
+    kinds(within).diff(CountingOptions.all).filter(_ != KeyField || within == "keyset") ++
+      Seq(HasMore, LastPage).filter(_ => within != "none")
 
   /** Rejects pointers into the records: only the object around them is searched. */
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
@@ -227,23 +226,16 @@ private[rest] object PagingOptions extends OptionList {
           "Set {option:records} to the array's own JSON Pointer, for example /data."))
       .toLeft(())
   }
-
-  private def alwaysJournalled(values: OptionValues, paging: Paging): Either[EpochalException, Unit] =
-    values.consistent(
-      !paging.isInstanceOf[ChainedPagination] || !values.isSet(PollOptions.Journal) || values(PollOptions.Journal))(
-      s"{option:pagination=${paging.kind}}, {option:journal=false}",
-      "Leave {option:journal} out: such pages are always journalled.")
 }
 
 /** The options of lists whose records are counted. */
 private[rest] object CountingOptions extends OptionList {
 
-  val TotalCount: OptionSpec[String] = option("totalCount", OptionType.jsonPointer, sample = Some("/meta/total"))(
+  val TotalCount = option("totalCount", OptionType.jsonPointer, sample = Some("/meta/total"))(
     "JSON Pointer to the total number of records, which saves the search for the end (pagination=offset, page; bodyFormat=json).")
-  val TotalCountHeader: OptionSpec[String] =
-    option("totalCountHeader", OptionType.string, sample = Some("X-Total-Count"))(
-      "Response header with that number, instead of totalCount (pagination=offset, page).")
-  val Drift: OptionSpec[OnDrift] = option("onDrift", OptionType.choice(OnDrift.all)(_.name), sample = Some("restart"))(
+  val TotalCountHeader = option("totalCountHeader", OptionType.string, sample = Some("X-Total-Count"))(
+    "Response header with that number, instead of totalCount (pagination=offset, page).")
+  val Drift = option("onDrift", OptionType.choice(OnDrift.all)(_.name), sample = Some("restart"))(
     "If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn resumes once there are more; restart reads all again, so rows come twice (not with partitionParams or journal=true) (pagination=none, offset, page). Unset: fail, or warn with failOnDataLoss=false.")
 
   def read(values: OptionValues): Either[EpochalException, Counting] = {
@@ -270,19 +262,19 @@ private[rest] object CountingOptions extends OptionList {
 
 private[rest] object PollOptions extends OptionList {
 
-  val MaxPages: OptionSpec[Int] = option("maxPages", OptionType.int(1), Some(100000))(
+  val MaxPages = option("maxPages", OptionType.int(1), Some(100000))(
     "Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads take one poll to the end (pagination=cursor, keyset, link, next-url).")
-  val Journal: OptionSpec[Boolean] = option("journal", OptionType.boolean, Some(false))(
+  val Journal = option("journal", OptionType.boolean, Some(false))(
     "Whether undelivered responses are kept in the checkpoint, so that replays do not request them again. Always true with pagination=cursor, keyset, link, next-url and time-window.")
 
-  val RefreshInterval: OptionSpec[Duration] = option("refreshInterval", OptionType.duration, sample = Some("30s"))(
+  val RefreshInterval = option("refreshInterval", OptionType.duration, sample = Some("30s"))(
     "Delay between polls at the end of the list. Unset: each trigger, or each second in continuous and real-time queries.")
-  val ConditionalRequests: OptionSpec[Boolean] = option("conditionalRequests", OptionType.boolean, Some(true))(
+  val ConditionalRequests = option("conditionalRequests", OptionType.boolean, Some(true))(
     "Whether polls send the last ETag or Last-Modified, so that the API can answer 304.")
 
-  val MaxPollTime: OptionSpec[Duration] = option("maxPollTime", OptionType.duration, Some(Duration.ofMinutes(1)))(
+  val MaxPollTime = option("maxPollTime", OptionType.duration, Some(Duration.ofMinutes(1)))(
     "Maximum duration of a poll with a journal, in a stream; the next poll continues. Raise it for long trigger intervals.")
-  val MaxPollBytes: OptionSpec[Long] = option("maxPollBytes", OptionType.bytes, Some(128L << 20))(
+  val MaxPollBytes = option("maxPollBytes", OptionType.bytes, Some(128L << 20))(
     "Record bytes after which a poll with a journal ends, in a stream.")
 
   /** Poll interval of a continuous or real-time query, which has no triggers. */

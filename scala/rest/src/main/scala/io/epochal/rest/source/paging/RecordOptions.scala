@@ -4,7 +4,7 @@ import org.apache.spark.sql.types.{IntegerType, MapType, StringType, StructField
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.{NameList, OptionSpec, OptionType, OptionValues}
+import io.epochal.core.option.{NameList, OptionType, OptionValues}
 import io.epochal.kit.record.{RecordFormat, RecordOrigin, RecordRules, SharedRecordOptions}
 import io.epochal.kit.spark.TextMap
 import io.epochal.rest.http.request.OptionList
@@ -15,22 +15,21 @@ private[rest] object RecordOptions extends OptionList {
   private val shared = new SharedRecordOptions("mode", standard = "FAILFAST", csv = "bodyFormat=csv")
   import shared.{CorruptColumn, Mode, RescuedColumn, Separator}
 
-  val Format: OptionSpec[String] = option("bodyFormat", OptionType.oneOf("json", "ndjson", "csv"), Some("json"))(
+  val Format = option("bodyFormat", OptionType.oneOf("json", "ndjson", "csv"), Some("json"))(
     "Format of responses; json holds an array of records.")
-  val Records: OptionSpec[String] = option("records", OptionType.jsonPointer, sample = Some("/data/items"))(
+  val Records = option("records", OptionType.jsonPointer, sample = Some("/data/items"))(
     "JSON Pointer to the array of records. Unset: the whole response.")
-  val MissingRecords: OptionSpec[String] = option("missingRecords", OptionType.oneOf("fail", "empty"), Some("fail"))(
+  val MissingRecords = option("missingRecords", OptionType.oneOf("fail", "empty"), Some("fail"))(
     "Whether a response without the array of records fails or is an empty page (bodyFormat=json).")
   also(shared.Separator): Unit
-  val Header: OptionSpec[Boolean] = option("header", OptionType.boolean, Some(true))(
+  val Header = option("header", OptionType.boolean, Some(true))(
     "Whether each response's first line names the fields; if not, they follow the schema's order (bodyFormat=csv).")
-  val NullValue: OptionSpec[String] = option("nullValue", OptionType.string, sample = Some("NA"))(
+  val NullValue = option("nullValue", OptionType.string, sample = Some("NA"))(
     "Unquoted text that means NULL, as an empty field does (bodyFormat=csv).")
   Seq(Mode, CorruptColumn, RescuedColumn).foreach(also(_))
-  val MetadataColumns: OptionSpec[Seq[String]] =
-    option("metadataColumns", OptionType.names, sample = Some("_url,_fetchedAt"))(
-      "Columns to add: _url STRING and _headers MAP<STRING, STRING> (lower-case names), both without possible secrets; _status INT; _fetchedAt TIMESTAMP; _params MAP<STRING, STRING> (of partitionParams).")
-  val MaxRecordBytes: OptionSpec[Long] = option("maxRecordBytes", OptionType.bytes, sample = Some("1m"))(
+  val MetadataColumns = option("metadataColumns", OptionType.names, sample = Some("_url,_fetchedAt"))(
+    "Columns to add: _url STRING and _headers MAP<STRING, STRING> (lower-case names), both without possible secrets; _status INT; _fetchedAt TIMESTAMP; _params MAP<STRING, STRING> (of partitionParams).")
+  val MaxRecordBytes = option("maxRecordBytes", OptionType.bytes, sample = Some("1m"))(
     "Maximum record size; a larger record is handled by mode. Unset: maxResponseBytes.")
 
   private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =

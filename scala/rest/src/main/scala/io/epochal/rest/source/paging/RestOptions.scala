@@ -6,7 +6,7 @@ import java.time.Duration
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.limit.ReadLimit
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
+import io.epochal.core.option.{OptionGroup, OptionType, OptionValues, SourceOptions}
 import io.epochal.kit.record.{PageScan, RecordRules}
 import io.epochal.kit.source.PollBounds
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList, RequestOptions, Validator}
@@ -234,15 +234,13 @@ final case class Refresh(interval: Option[Duration], conditional: Boolean, bound
 object RestOptions extends OptionList {
   val Format = "epochal-rest"
 
-  val Url: OptionSpec[String] =
-    option("url", OptionType.string, required = true, sample = Some("https://api.example.com/comments"))(
-      "URL of the records. Its query is sent, but never shown.")
-  val Schema: OptionSpec[String] = option("schema", OptionType.string, sample = Some("id INT, name STRING"))(
+  val Url = option("url", OptionType.string, required = true, sample = Some("https://api.example.com/comments"))(
+    "URL of the records. Its query is sent, but never shown.")
+  val Schema = option("schema", OptionType.string, sample = Some("id INT, name STRING"))(
     "The records' schema as DDL, unless given by .schema(…).")
-  val InferSchema: OptionSpec[Boolean] = option("inferSchema", OptionType.boolean, Some(false))(
+  val InferSchema = option("inferSchema", OptionType.boolean, Some(false))(
     "Whether to infer the schema from the first page. The checkpoint keeps it, and a different one is refused.")
-  val NumPartitions: OptionSpec[Int] =
-    option("numPartitions", OptionType.int(1))("Tasks per batch. Unset: Spark's default parallelism.")
+  val NumPartitions = option("numPartitions", OptionType.int(1))("Tasks per batch. Unset: Spark's default parallelism.")
   val group: OptionGroup = OptionGroup(
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
@@ -263,7 +261,7 @@ object RestOptions extends OptionList {
       endpoint <- Endpoint
         .of(values(Url), values.family(RequestOptions.Params).toSeq.sortBy(_._1), headers)
         .left
-        .map(expected => urlInvalid(values, expected))
+        .map(group.invalid(Url, Redaction.url(values(Url)), _))
       pageCall <- PageCall.read(values, paging, values.family(RequestOptions.Headers))
       taken = values.family(RequestOptions.Params).keySet ++ Endpoint.parameters(values(Url))
       _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
@@ -311,7 +309,4 @@ object RestOptions extends OptionList {
       Option.when(query.nonEmpty)(s"parameters #${Sha256.hex(query.mkString("&"), 6)}")
     s"$endpoint (${parts.mkString(", ")})"
   }
-
-  private def urlInvalid(values: OptionValues, expected: String): EpochalException =
-    values.group.invalid(Url, Redaction.url(values(Url)), expected)
 }

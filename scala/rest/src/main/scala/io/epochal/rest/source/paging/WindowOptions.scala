@@ -12,25 +12,23 @@ import io.epochal.rest.http.request.OptionList
 /** The options of `pagination=time-window`. */
 private[rest] object WindowOptions extends OptionList {
 
-  val WindowStart: OptionSpec[Instant] =
-    option("windowStart", OptionType.instant, sample = Some("2026-01-01T00:00:00Z"))(
-      "Start of a new query's first window; required (pagination=time-window).")
-  val WindowLength: OptionSpec[Duration] = option("windowLength", OptionType.duration, sample = Some("1h"))(
+  val WindowStart = option("windowStart", OptionType.instant, sample = Some("2026-01-01T00:00:00Z"))(
+    "Start of a new query's first window; required (pagination=time-window).")
+  val WindowLength = option("windowLength", OptionType.duration, sample = Some("1h"))(
     "Length of each window [from, to); required (pagination=time-window).")
-  val Lag: OptionSpec[Duration] = option("lag", OptionType.duration, Some(Duration.ofMinutes(1)))(
+  val Lag = option("lag", OptionType.duration, Some(Duration.ofMinutes(1)))(
     "Wait after a window's end, by the driver's clock, for records that appear late (pagination=time-window).")
-  val Overlap: OptionSpec[Duration] = option("overlap", OptionType.duration, Some(Duration.ZERO))(
+  val Overlap = option("overlap", OptionType.duration, Some(Duration.ZERO))(
     "Time before each window that is requested again, for records later than lag; requires keyColumns (pagination=time-window).")
-  val KeyColumns: OptionSpec[Seq[String]] = option("keyColumns", OptionType.names, sample = Some("id,updated_at"))(
+  val KeyColumns = option("keyColumns", OptionType.names, sample = Some("id,updated_at"))(
     "Fields that identify a record: with overlap, keys already delivered are skipped (pagination=time-window).")
-  val WindowFromParam: OptionSpec[String] = option("windowFromParam", OptionType.string, Some("from"))(
+  val WindowFromParam = option("windowFromParam", OptionType.string, Some("from"))(
     "Parameter for a window's start, inclusive (pagination=time-window).")
-  val WindowToParam: OptionSpec[String] = option("windowToParam", OptionType.string, Some("to"))(
+  val WindowToParam = option("windowToParam", OptionType.string, Some("to"))(
     "Parameter for a window's end, exclusive (pagination=time-window).")
-  val WindowFormat: OptionSpec[InstantFormat] =
-    option("windowFormat", OptionType.choice(InstantFormat.all)(_.name), Some(InstantFormat.Iso))(
-      "Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, or Unix time (pagination=time-window).")
-  val WindowPagination: OptionSpec[String] = option(
+  val WindowFormat = option("windowFormat", OptionType.choice(InstantFormat.all)(_.name), Some(InstantFormat.Iso))(
+    "Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, or Unix time (pagination=time-window).")
+  val WindowPagination = option(
     "windowPagination",
     OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url"),
     Some("none"))("Pagination within a window, with its own options (pagination=time-window).")
