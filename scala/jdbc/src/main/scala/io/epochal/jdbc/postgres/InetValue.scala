@@ -14,7 +14,7 @@ import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
   * @param isNetwork
   *   cidr: all bits to the right of the network must be zero
   */
-final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue(column) {
+final private class InetValue(column: Int, isNetwork: Boolean) extends CheckedValue(column) {
   private val bytes = new Array[Byte](16)
   private var text: AnyRef = _
   private var start = 0L
@@ -29,9 +29,7 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue
     if (isV4) v4(0, slash, 0) else v6(slash)
     val bits = if (slash == length) size * 8 else number(slash + 1, length, size * 8)
     if (isNetwork && !isClear(bits, size)) refuse(s"it has bits set to the right of its network of $bits bits")
-    out.reserve(8 + size)
-    out.putInt(4 + size)
-    out.putByte(if (isV4) 2 else 3)
+    CopyValue.begin(out, 4 + size).putByte(if (isV4) 2 else 3)
     out.putByte(bits)
     out.putByte(if (isNetwork) 1 else 0)
     out.putByte(size)

@@ -2,7 +2,7 @@ package io.epochal.jdbc.postgres
 
 import java.math.{BigDecimal => JavaDecimal}
 
-import org.apache.spark.sql.types.{Decimal, DecimalType}
+import org.apache.spark.sql.types.{Decimal, DecimalType, LongType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.postgresql.util.ByteConverter
 
@@ -25,7 +25,7 @@ import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
   *   None: the column takes every value of the query's type
   */
 final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room: Option[NumericRoom])
-    extends CopyValue(column) {
+    extends CheckedValue(column) {
   // Magnitude in base 2^32, the lowest limb first; longs, for unsigned division.
   private val limbs = new Array[Long](4)
   private val groups = new Array[Int](16)
@@ -38,9 +38,7 @@ final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room:
       if (problem != null) refuse(problem)
     }
     val count = split()
-    out.reserve(12 + 2 * count)
-    out.putInt(8 + 2 * count)
-    out.putShort(count)
+    CopyValue.begin(out, 8 + 2 * count).putShort(count)
     out.putShort(count - fractionGroups - 1)
     out.putShort(if (negative) 0x4000 else 0)
     out.putShort(scale)
@@ -72,7 +70,7 @@ final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room:
 private object NumericValue {
 
   def apply(column: Int, from: DecimalType, to: PostgresType): CopyValue = {
-    val read = if (from.precision <= Decimal.MAX_LONG_DIGITS) ReadLimbs.Short else ReadLimbs.Wide
+    val read = if (from.precision <= Decimal.MAX_LONG_DIGITS) ReadLimbs.ofLong(ReadLong(LongType)) else ReadLimbs.Wide
     val room = to.numeric.filter { case (precision, scale) =>
       from.scale > scale || from.precision - from.scale > precision - scale
     }
@@ -80,11 +78,13 @@ private object NumericValue {
   }
 
   def whole(column: Int, read: ReadLong, to: PostgresType): CopyValue =
-    new NumericValue(column, new ReadLimbs.Whole(read), 0, to.numeric.map { case (p, s) => new NumericRoom(p, s, 0) })
+    new NumericValue(column, ReadLimbs.ofLong(read), 0, to.numeric.map { case (p, s) => new NumericRoom(p, s, 0) })
 }
 
 /** Unsigned numbers of up to 128 bits. */
 private object Limbs {
+
+  val PowersOfTen: Array[Int] = Array.iterate(1, 10)(_ * 10)
 
   def isZero(limbs: Array[Long]): Boolean = (limbs(0) | limbs(1) | limbs(2) | limbs(3)) == 0
 
@@ -143,17 +143,11 @@ final private class NumericRoom(precision: Int, scale: Int, fromScale: Int) {
     var remainder = 0
     while (left > 0 && remainder == 0) {
       val now = math.min(left, 9)
-      remainder = Limbs.divide(scratch, PowersOfTen(now))
+      remainder = Limbs.divide(scratch, Limbs.PowersOfTen(now))
       left -= now
     }
     remainder == 0
   }
-
-  private def PowersOfTen = NumericRoom.PowersOfTen
-}
-
-private object NumericRoom {
-  val PowersOfTen: Array[Int] = Array.iterate(1, 10)(_ * 10)
 }
 
 /** Reads a decimal's unscaled value. */
@@ -165,24 +159,15 @@ private trait ReadLimbs {
 
 private object ReadLimbs {
 
-  private def setLong(value: Long, limbs: Array[Long]): Boolean = {
+  /** A whole number, or a decimal of up to 18 digits, which the slot holds as one long. */
+  def ofLong(read: ReadLong): ReadLimbs = (base, _, slot, limbs) => {
+    val value = read(base, slot)
     val magnitude = math.abs(value) // leaves Long.MinValue as it is, which is correct as an unsigned number
     limbs(0) = magnitude & 0xffffffffL
     limbs(1) = magnitude >>> 32
     limbs(2) = 0
     limbs(3) = 0
     value < 0
-  }
-
-  final class Whole(read: ReadLong) extends ReadLimbs {
-    override def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean =
-      setLong(read(base, slot), limbs)
-  }
-
-  /** Up to 18 digits: stored in the slot as one long. */
-  object Short extends ReadLimbs {
-    override def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean =
-      setLong(Memory.getLong(base, slot), limbs)
   }
 
   /** Up to 38 digits: stored behind the slots as bytes, in two's complement, the highest first. */
@@ -218,7 +203,7 @@ private object ReadLimbs {
   * NaN and infinities are refused: Spark's decimals do not have them. Lengths and exponents are checked before any
   * arithmetic, so `9e99999999` costs nothing.
   */
-final private class NumericText(column: Int, to: PostgresType) extends CopyValue(column) {
+final private class NumericText(column: Int, to: PostgresType) extends CheckedValue(column) {
   private val room = to.numeric.orNull
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
@@ -228,9 +213,7 @@ final private class NumericText(column: Int, to: PostgresType) extends CopyValue
     if (number.scale > MaxFraction) refuse(s"it has more than $MaxFraction digits after the point")
     if (number.signum != 0) check(number)
     val bytes = ByteConverter.numeric(number)
-    out.reserve(4 + bytes.length)
-    out.putInt(bytes.length)
-    out.putBytes(bytes, Memory.ARRAY_START.toLong, bytes.length)
+    CopyValue.begin(out, bytes.length).putBytes(bytes, Memory.ARRAY_START, bytes.length)
   }
 
   private def parsed(text: UTF8String): JavaDecimal = {

@@ -9,7 +9,8 @@ import io.epochal.kit.sink.row.ChunkedBytes
 import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
 /** A text column: the bytes unchanged. */
-final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter) extends CopyValue(column) {
+final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter)
+    extends CheckedValue(column) {
   private val text = new StoredText(nul)
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
@@ -29,16 +30,14 @@ final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: Nu
 
   private def put(base: AnyRef, address: Long, length: Int, out: ChunkedBytes): Unit = {
     if (length > maxBytes) refuse(s"it has more than $maxBytes bytes")
-    out.reserve(4 + length)
-    out.putInt(length)
-    out.putBytes(base, address, length)
+    CopyValue.begin(out, length).putBytes(base, address, length)
   }
 
   private def tooManyChars(): Nothing = refuse(s"it has more than $maxChars characters")
 }
 
 /** One of the labels of an enum. */
-final private class LabelValue(column: Int, labels: Seq[String]) extends CopyValue(column) {
+final private class LabelValue(column: Int, labels: Seq[String]) extends CheckedValue(column) {
   private val known = labels.map(_.getBytes("UTF-8")).toArray
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
@@ -47,9 +46,7 @@ final private class LabelValue(column: Int, labels: Seq[String]) extends CopyVal
     var i = 0
     while (i < known.length && !isAt(known(i), base, address, length)) i += 1
     if (i == known.length) refuse(s"it is none of the enum's labels (${labels.take(10).mkString(", ")}$more)")
-    out.reserve(4 + length)
-    out.putInt(length)
-    out.putBytes(base, address, length)
+    CopyValue.begin(out, length).putBytes(base, address, length)
   }
 
   private def isAt(label: Array[Byte], base: AnyRef, address: Long, length: Int): Boolean =
@@ -60,7 +57,7 @@ final private class LabelValue(column: Int, labels: Seq[String]) extends CopyVal
 }
 
 /** A UUID: 32 hexadecimal digits in PostgreSQL's syntax, with optional hyphens after every four and optional braces. */
-final private class UuidValue(column: Int) extends CopyValue(column) {
+final private class UuidValue(column: Int) extends CheckedValue(column) {
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
     val address = UnsafeLayout.address(base, origin, slot)
@@ -86,9 +83,7 @@ final private class UuidValue(column: Int) extends CopyValue(column) {
       i += 1
     }
     if (digits < 32 || i < end) bad()
-    out.reserve(20)
-    out.putInt(16)
-    out.putLong(high)
+    CopyValue.begin(out, 16).putLong(high)
     out.putLong(low)
   }
 
@@ -98,7 +93,7 @@ final private class UuidValue(column: Int) extends CopyValue(column) {
 }
 
 /** A JSON text. In jsonb a version byte (1) precedes it. */
-final private class JsonText(column: Int, isBinary: Boolean, nul: NulCharacter) extends CopyValue(column) {
+final private class JsonText(column: Int, isBinary: Boolean, nul: NulCharacter) extends CheckedValue(column) {
   private val json = new StoredJson(nul)
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
@@ -113,7 +108,7 @@ final private class JsonText(column: Int, isBinary: Boolean, nul: NulCharacter) 
 
 /** A struct, map, array or variant as JSON. */
 final private class JsonTree(column: Int, from: DataType, isBinary: Boolean, nul: NulCharacter)
-    extends CopyValue(column) {
+    extends CheckedValue(column) {
   private val value = JsonValue(column, from, nul)
   private val json = new ChunkedBytes(MaxBytes, () => refuse(s"as JSON it is longer than $MaxBytes bytes"))
 

@@ -1,5 +1,7 @@
 package io.epochal.jdbc.row
 
+import java.nio.charset.StandardCharsets.UTF_8
+
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.spark.memory.Memory
@@ -50,7 +52,6 @@ private[jdbc] object Texts {
 
 /** Holds a reference to the bytes of the current text. One instance per task. */
 abstract private[jdbc] class TakenText {
-  protected val changed = new ByteBuffer
   protected var at: AnyRef = _
   protected var start = 0L
   protected var count = 0
@@ -66,7 +67,10 @@ abstract private[jdbc] class TakenText {
     count = length
   }
 
-  final protected def pointToChanged(): Unit = point(changed.bytes, Memory.ARRAY_START, changed.length)
+  final protected def pointTo(text: String): Unit = {
+    val bytes = text.getBytes(UTF_8)
+    point(bytes, Memory.ARRAY_START, bytes.length)
+  }
 }
 
 /** Converts texts to the form to be stored. Copies only those with a NUL character. */
@@ -83,77 +87,29 @@ final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
     if (first >= 0 && nul == NulCharacter.Error) Texts.nulAt(first)
     else {
       val problem = Texts.encoding(at, start, count)
-      if (problem == null && first >= 0) change()
+      if (problem == null && first >= 0) pointTo(nul(UTF8String.fromAddress(at, start, count).toString))
       problem
     }
-  }
-
-  private def change(): Unit = {
-    changed.clear()
-    var i = 0
-    while (i < count) {
-      val byte = Memory.getByte(at, start + i)
-      if (byte == 0) changed.put(nul.replacement) else changed.put(byte)
-      i += 1
-    }
-    pointToChanged()
   }
 }
 
 /** How to handle the character U+0000 in a text, which databases cannot store. */
-sealed abstract class NulCharacter(val name: String) extends Serializable {
+sealed abstract class NulCharacter(val name: String, replacement: String) extends Serializable {
 
-  /** The replacement bytes. */
-  def replacement: Array[Byte]
-
-  def apply(text: String): String
+  /** The text to store. */
+  def apply(text: String): String = text.replace("\u0000", replacement)
 }
 
 object NulCharacter {
 
   /** The value is a bad row. */
-  case object Error extends NulCharacter("error") {
-    override val replacement: Array[Byte] = Array.emptyByteArray
-    override def apply(text: String): String = text
-  }
+  case object Error extends NulCharacter("error", "\u0000")
 
   /** The character is removed. */
-  case object Strip extends NulCharacter("strip") {
-    override val replacement: Array[Byte] = Array.emptyByteArray
-    override def apply(text: String): String = text.replace("\u0000", "")
-  }
+  case object Strip extends NulCharacter("strip", "")
 
   /** U+FFFD replaces the character. */
-  case object Replace extends NulCharacter("replace") {
-    override val replacement: Array[Byte] = "\ufffd".getBytes("UTF-8")
-    override def apply(text: String): String = text.replace('\u0000', '\ufffd')
-  }
+  case object Replace extends NulCharacter("replace", "\ufffd")
 
   val all: Seq[NulCharacter] = Seq(Error, Strip, Replace)
-}
-
-/** A growable, reusable byte buffer. */
-final private[jdbc] class ByteBuffer {
-  private var array = new Array[Byte](64)
-  private var position = 0
-
-  /** Only the first `length` bytes are valid. */
-  def bytes: Array[Byte] = array
-  def length: Int = position
-
-  def clear(): Unit = position = 0
-
-  def put(byte: Byte): Unit = {
-    if (position == array.length) array = java.util.Arrays.copyOf(array, grown(1))
-    array(position) = byte
-    position += 1
-  }
-
-  def put(more: Array[Byte]): Unit = {
-    if (more.length > array.length - position) array = java.util.Arrays.copyOf(array, grown(more.length))
-    System.arraycopy(more, 0, array, position, more.length)
-    position += more.length
-  }
-
-  private def grown(bytes: Int): Int = Math.addExact(position, math.max(position, bytes))
 }

@@ -9,7 +9,7 @@ import io.epochal.kit.spark.memory.Memory
 /** Scans JSON in UTF-8 without building values, up to eight bytes at a time.
   *
   * It accepts plain JSON only. Text that is not plain is "in doubt": it may be invalid (a missing comma, bytes that are not
-  * UTF-8) or rare (a lone surrogate, deep nesting), and Jackson must then parse it and decide. Any text accepted here is valid
+  * UTF-8) or rare (a NUL character, a lone surrogate, deep nesting, a huge exponent), and Jackson must then parse it and decide. Any text accepted here is valid
   * JSON, and means the same to Jackson.
   *
   * Each step begins at `at` and moves it past the accepted text; in doubt, `at` is undefined.
@@ -116,7 +116,7 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
       val sign = byteAt(i + 1)
       val from = if (sign == '+' || sign == '-') i + 2 else i + 1
       i = digits(from)
-      plain = i > from
+      plain = i > from && i - from <= LongestExponent
     }
     plain &&= i - position <= LongestNumber
     position = i
@@ -236,7 +236,7 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     case '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' => 2
     case 'u' =>
       val unit = hex(i + 2)
-      if (unit < 0) Doubt
+      if (unit <= 0) Doubt
       else if (unit < 0xd800 || unit > 0xdfff) 6
       else {
         val low = if (unit < 0xdc00 && byteAt(i + 6) == '\\' && byteAt(i + 7) == 'u') hex(i + 8) else -1
@@ -282,6 +282,7 @@ private[epochal] object JsonScan {
   /** Below Jackson's own limits. */
   final private val Deepest = 64
   final private val LongestNumber = 300
+  final private val LongestExponent = 3
   final private val LongestName = 10000
 
   final private val Doubt = Int.MinValue
