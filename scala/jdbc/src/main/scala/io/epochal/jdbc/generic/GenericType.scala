@@ -61,7 +61,8 @@ class GenericTypes extends TypeRules {
     Set(Types.VARCHAR, Types.LONGVARCHAR, Types.CLOB, Types.NVARCHAR, Types.LONGNVARCHAR, Types.NCLOB)
   private val Numbers = Set(Types.DECIMAL, Types.NUMERIC)
 
-  private def home(dataType: DataType, column: GenericType): Boolean = {
+  override def takes(dataType: DataType, columnType: ColumnType): Boolean = {
+    val column = columnType.asInstanceOf[GenericType]
     def in(numbers: Int*): Boolean = numbers.contains(column.number)
     def digits(count: Int): Boolean = Numbers(column.number) && column.digitsBeforePoint >= count
     dataType match {
@@ -82,26 +83,9 @@ class GenericTypes extends TypeRules {
     }
   }
 
-  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] = {
-    val column = columnType.asInstanceOf[GenericType]
-    Either.cond(home(dataType, column), (), suggestion(column))
-  }
-
-  /** The Spark type to cast to for the column. */
-  private def suggestion(column: GenericType): Option[String] = column.number match {
-    case Types.BOOLEAN | Types.BIT     => Some("BOOLEAN")
-    case Types.TINYINT                 => Some("TINYINT")
-    case Types.SMALLINT                => Some("SMALLINT")
-    case Types.INTEGER                 => Some("INT")
-    case Types.BIGINT                  => Some("BIGINT")
-    case Types.REAL                    => Some("FLOAT")
-    case Types.FLOAT | Types.DOUBLE    => Some("DOUBLE")
-    case Types.DECIMAL | Types.NUMERIC => Some(s"DECIMAL(${math.min(column.size, 38)},${column.scale})")
-    case Types.DATE                    => Some("DATE")
-    case Types.TIMESTAMP               => Some("TIMESTAMP_NTZ")
-    case Types.TIMESTAMP_WITH_TIMEZONE => Some("TIMESTAMP")
-    case other if Texts(other)         => Some("STRING")
-    case _                             => None
+  override protected def casts(columnType: ColumnType): Seq[DataType] = columnType match {
+    case GenericType(_, number, size, scale) if Numbers(number) => Seq(decimal(size, scale))
+    case _                                                      => super.casts(columnType)
   }
 }
 

@@ -95,7 +95,8 @@ object MysqlType extends TypeRules {
   private val Texts = Set("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json")
   private val Blobs = Set("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
 
-  private def home(dataType: DataType, column: MysqlType): Boolean = {
+  override def takes(dataType: DataType, columnType: ColumnType): Boolean = {
+    val column = columnType.asInstanceOf[MysqlType]
     def integer(least: String): Boolean = Integers.drop(Integers.indexOf(least)).contains(column.name)
     def digits(count: Int): Boolean = column.name == "decimal" && column.precision - column.scale >= count
     dataType match {
@@ -116,31 +117,13 @@ object MysqlType extends TypeRules {
     }
   }
 
-  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] = {
-    val column = columnType.asInstanceOf[MysqlType]
-    Either.cond(home(dataType, column), (), suggestion(column))
-  }
-
   /** True for texts as well: a load sorts them by their bytes. */
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     columnType.asInstanceOf[MysqlType].name != "json"
 
-  /** The Spark type to cast to for the column. */
-  private def suggestion(column: MysqlType): Option[String] = column.name match {
-    case "tinyint"                => Some("TINYINT")
-    case "smallint" | "mediumint" => Some("SMALLINT")
-    case "int"                    => Some("INT")
-    case "bigint"                 => Some("BIGINT")
-    case "float"                  => Some("FLOAT")
-    case "double"                 => Some("DOUBLE")
-    case "decimal"                => Some(s"DECIMAL(${math.min(column.precision, 38)},${column.scale})")
-    case "date"                   => Some("DATE")
-    case "timestamp"              => Some("TIMESTAMP")
-    case "datetime"               => Some("TIMESTAMP_NTZ")
-    case "bit"                    => Some("BOOLEAN")
-    case text if Texts(text)      => Some("STRING")
-    case blob if Blobs(blob)      => Some("BINARY")
-    case _                        => None
+  override protected def casts(columnType: ColumnType): Seq[DataType] = columnType match {
+    case column: MysqlType if column.name == "decimal" => Seq(decimal(column.precision, column.scale))
+    case _                                             => super.casts(columnType)
   }
 }
 

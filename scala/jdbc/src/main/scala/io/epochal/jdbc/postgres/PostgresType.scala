@@ -121,17 +121,12 @@ object PostgresType extends TypeRules {
   private val Texts =
     Set("text", "varchar", "bpchar", "citext", "name", "uuid", "json", "jsonb", "inet", "cidr", "numeric")
 
-  /** Right, or the Spark type to cast to for the column. */
-  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] = {
-    val column = columnType.asInstanceOf[PostgresType]
-    Either.cond(takes(dataType, column), (), suggestion(column))
-  }
-
-  private def takes(dataType: DataType, to: PostgresType): Boolean = (dataType, to.shape) match {
-    case (ArrayType(element, _), array: Array)                   => takes(element, array.element)
-    case (_: StringType | _: CharType | _: VarcharType, Enum(_)) => true
-    case (_, Plain) => homes(dataType)(to.name) && (to.name != "interval" || keepsFields(dataType, to))
-    case _          => false
+  override def takes(dataType: DataType, columnType: ColumnType): Boolean = (dataType, columnType) match {
+    case (ArrayType(element, _), PostgresType(_, _, _, array: Array))                   => takes(element, array.element)
+    case (_: StringType | _: CharType | _: VarcharType, PostgresType(_, _, _, Enum(_))) => true
+    case (_, to @ PostgresType(name, _, _, Plain)) =>
+      homes(dataType)(name) && (name != "interval" || keepsFields(dataType, to))
+    case _ => false
   }
 
   /** An interval declared with fields drops everything smaller than its last field, and one of years alone the months. */
@@ -140,26 +135,11 @@ object PostgresType extends TypeRules {
     case _                        => (to.intervalFields & Seconds) != 0
   }
 
-  private def suggestion(columnType: PostgresType): Option[String] = columnType.shape match {
-    case array: Array => suggestion(array.element).map(element => s"ARRAY<$element>")
-    case Enum(_)      => Some("STRING")
-    case Plain =>
-      columnType.name match {
-        case "bool"              => Some("BOOLEAN")
-        case "int2"              => Some("SMALLINT")
-        case "int4"              => Some("INT")
-        case "int8"              => Some("BIGINT")
-        case "float4"            => Some("FLOAT")
-        case "float8"            => Some("DOUBLE")
-        case "numeric"           => Some(columnType.numeric.fold("DECIMAL(38,18)") { case (p, s) => s"DECIMAL($p,$s)" })
-        case "bytea"             => Some("BINARY")
-        case "date"              => Some("DATE")
-        case "timestamptz"       => Some("TIMESTAMP")
-        case "timestamp"         => Some("TIMESTAMP_NTZ")
-        case "interval"          => Some("INTERVAL DAY TO SECOND")
-        case text if Texts(text) => Some("STRING")
-        case _                   => None
-      }
+  override protected def casts(columnType: ColumnType): Seq[DataType] = columnType match {
+    case PostgresType(_, _, _, array: Array) => casts(array.element).map(ArrayType(_))
+    case column: PostgresType if column.name == "numeric" =>
+      Seq(column.numeric.fold(DecimalType.SYSTEM_DEFAULT) { case (precision, scale) => decimal(precision, scale) })
+    case _ => super.casts(columnType) ++ Seq(DayTimeIntervalType(), YearMonthIntervalType())
   }
 
   /** Whether the column type has an order that equals Spark's for the query's values. */

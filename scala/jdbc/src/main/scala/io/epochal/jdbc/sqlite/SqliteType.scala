@@ -80,17 +80,10 @@ object SqliteType extends TypeRules {
     case _                                             => Set.empty
   }
 
-  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] = {
-    val affinity = columnType.asInstanceOf[SqliteType].affinity
-    Either.cond(homes(dataType)(affinity), (), Some(suggestion(affinity)))
-  }
+  override def takes(dataType: DataType, columnType: ColumnType): Boolean =
+    homes(dataType)(columnType.asInstanceOf[SqliteType].affinity)
 
-  private def suggestion(affinity: Affinity): String = affinity match {
-    case Integer        => "BIGINT"
-    case Text           => "STRING"
-    case Blob           => "BINARY"
-    case Real | Numeric => "DOUBLE"
-  }
+  override protected def casts(columnType: ColumnType): Seq[DataType] = Seq(DoubleType, LongType, StringType)
 
   /** Decimals stored as text sort as text, not by value. */
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean = {
