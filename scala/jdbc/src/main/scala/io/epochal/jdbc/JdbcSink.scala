@@ -1,14 +1,78 @@
 package io.epochal.jdbc
 
+import java.util
+
+import org.apache.spark.sql.connector.catalog.{SupportsRead, TableCapability}
+import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{LedgerRow, OnLedgerEmpty}
 import io.epochal.jdbc.commit.{JdbcTarget, LedgerClaim, TargetTables}
-import io.epochal.jdbc.database.{BulkRun, Database}
+import io.epochal.jdbc.database.{BulkRun, Database, Dialect, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
+import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
 import io.epochal.kit.sink._
+import io.epochal.kit.spark.SinkEngine
+
+/** The target of one query, for its lifetime. */
+final private[jdbc] class JdbcTable(
+    options: JdbcOptions,
+    dialect: Dialect,
+    querySchema: StructType,
+    engine: SinkEngine
+) extends TransactionalTable(querySchema, engine)
+    with SupportsRead {
+
+  override protected val sinkMetrics = new SinkMetrics(JdbcOptions.Format)
+  private val database = new Database(dialect, options, () => sinkMetrics.retried())
+  override protected val sink = new JdbcSink(database)
+
+  /** Refuses options, tables, columns, types and keys that cannot work. */
+  def check(): Unit = {
+    val checks = new TableCheck(dialect, options, querySchema)
+    dialect.check(options).fold(throw _, identity)
+    checkTransport()
+    if (database.isNew)
+      if (options.createTable) checks.bindNew(None).fold(throw _, identity) else throw checks.missing(None)
+    else
+      database.inspect { connection =>
+        dialect.check(connection).fold(throw _, identity)
+        database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
+        dialect.catalog.find(connection, options.table) match {
+          case Some(table) =>
+            checks.check(table).fold(throw _, identity)
+            options.rows.deadLetterTable.foreach(
+              new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
+          case None if options.createTable =>
+            checks.bindNew(Some(connection)).fold(throw _, identity)
+          case None => throw checks.missing(Some(connection))
+        }
+      }
+  }
+
+  private def checkTransport(): Unit = {
+    val choice = options.transport
+    if (choice != TransportChoice.Auto && choice != TransportChoice.Inline && database.bulk.isEmpty)
+      throw JdbcOptions.unsupported(
+        s"write with {option:transport=${choice.name}} to ${dialect.name}",
+        "there only the driver writes",
+        JdbcOptions.noTransport)
+  }
+
+  /** Includes reading, so that the refusal is ours: without it, Spark reports that the data source does not exist. */
+  override def capabilities(): util.Set[TableCapability] = {
+    val all = super.capabilities()
+    all.add(TableCapability.BATCH_READ): Unit
+    all.add(TableCapability.MICRO_BATCH_READ): Unit
+    all
+  }
+
+  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder =
+    throw JdbcProvider.cannotRead(options.connection.url, options.table.toString, options.connection.driver)
+}
 
 /** The table as a transactional sink: which writes it refuses, and how a run or a batch write gets its target. */
 final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink {
@@ -18,8 +82,9 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
 
   override def format: String = JdbcOptions.Format
   override def place: String = database.place
-  override def description: String = s"$format ${options.table} in $place"
-  override def settings: SinkSettings = options.sink
+  override val description: String = s"$format ${options.table} in $place"
+  override val settings: SinkSettings = options.sink
+  private val transport = options.transport
   override def usesFiles: Boolean = database.bulk.isEmpty
 
   override def refusesWhole: Option[EpochalException] = Option.when(options.rows.opColumn.isDefined)(
@@ -31,7 +96,7 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
   override def refuses(how: WriteKind): Option[EpochalException] =
     if (how.outputMode.contains(OutputMode.Update) && !options.upsert)
       Some(Conditions.KeyColumnsRequired("mode" -> "Output mode update"))
-    else if (options.transport != TransportChoice.Prepared) None
+    else if (transport != TransportChoice.Prepared) None
     else if (how.outputMode.isEmpty)
       Some(
         JdbcOptions.unsupported(
@@ -67,18 +132,18 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
         "write a table of bad rows",
         "their number is checked at an epoch's end",
         s"Leave {option:deadLetterTable} out, or $micro")
-    else if (options.transport == TransportChoice.Staged || options.transport == TransportChoice.Prepared)
+    else if (transport == TransportChoice.Staged || transport == TransportChoice.Prepared)
       cannot(
-        s"write with {option:transport=${options.transport.name}}",
+        s"write with {option:transport=${transport.name}}",
         "tasks store rows themselves there, in transactions of their own",
         JdbcOptions.noTransport)
-    else if (options.sink.onNewQuery.replaces)
+    else if (settings.onNewQuery.replaces)
       cannot(
         "write with {option:onNewQuery=replace}",
         "the first epoch's rows are visible before it ends",
         s"Leave {option:onNewQuery} out, or $micro")
     else
-      options.sink.onLedgerEmpty match {
+      settings.onLedgerEmpty match {
         case OnLedgerEmpty.Skip(epoch) =>
           cannot(
             s"skip epoch $epoch",

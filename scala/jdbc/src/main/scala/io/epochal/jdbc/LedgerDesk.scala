@@ -13,7 +13,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, TriggerMode}
-import io.epochal.jdbc.commit.{LedgerTable, ProgressTable}
+import io.epochal.jdbc.commit.LedgerTable
 import io.epochal.jdbc.database.{Database, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
 
@@ -77,6 +77,8 @@ object LedgerDesk {
       val beside = QualifiedName(name.schema, target.name.stripPrefix(s"${name.schema}."))
       val ledger = table(database, beside)
       ledger.isComplete(connection): Unit
+      // Rows of continuous and real-time queries.
+      lazy val progress = Some(ledger.progress(connection, sinkId)).filter(_.exists)
       val row = ledger.lock(connection, sinkId).get
       val found = mapper.createArrayNode().add(row.queryId).add(row.generation).add(row.runId)
       found.add(row.last.map(last => Long.box(last.epoch)).orNull)
@@ -87,19 +89,14 @@ object LedgerDesk {
       Option(applied).map(mapper.readTree) match {
         case None =>
           ledger.forget(connection, sinkId)
-          progress(ledger, connection).foreach(_.forget(connection, sinkId))
+          progress.foreach(_.forget())
         case Some(epoch) =>
-          if (progress(ledger, connection).exists(_.knows(connection, sinkId)))
-            throw Conditions.RepairUnsupported("sinkId" -> sinkId)
+          if (progress.exists(_.knows)) throw Conditions.RepairUnsupported("sinkId" -> sinkId)
           val hash = Option(epoch.get(1)).filterNot(_.isNull).map(_.asText)
           val last = AppliedEpoch(epoch.get(0).asLong, TriggerMode.MicroBatch, hash, ContentDigest.empty)
           ledger.correct(connection, sinkId, UUID.randomUUID().toString, last)
       }
     }
-
-  /** The progress table of continuous and real-time queries, if it exists. */
-  private def progress(ledger: LedgerTable, connection: Connection): Option[ProgressTable] =
-    Some(ledger.progress).filter(_.exists(connection))
 
   private def inLedger(raw: util.Map[String, String], step: String)(
       body: (Connection, Database, QualifiedName) => Unit): Unit = {

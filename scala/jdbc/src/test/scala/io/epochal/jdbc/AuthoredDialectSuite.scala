@@ -6,8 +6,7 @@ import example.dialect.H2Dialect
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
 
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.generic.AuthoredDialect
+import io.epochal.jdbc.dialect.{AuthoredDialect, Dialects}
 
 /** With another team's dialect the sink keeps every promise. */
 final class AuthoredDialectConformanceSuite extends JdbcConformance(AuthoredDialectSuite.databases)
@@ -15,7 +14,7 @@ final class AuthoredDialectConformanceSuite extends JdbcConformance(AuthoredDial
 final class AuthoredDialectSuite extends SinkSuite(AuthoredDialectSuite.databases) {
 
   test("another team's dialect is found by its service file, for its own URLs only") {
-    def of(url: String): Option[AuthoredDialect] = Dialect.of(url).collect { case one: AuthoredDialect => one }
+    def of(url: String): Option[AuthoredDialect] = Dialects.of(url).collect { case one: AuthoredDialect => one }
     assert(of("jdbc:h2:mem:dialect1").exists(_.author.isInstanceOf[H2Dialect]) && of("jdbc:h2:mem:test1").isEmpty)
     val dialect = of("jdbc:h2:mem:dialect1").get
     assert(dialect.errors.verdict(new SQLException("changed", "90131", 90131)) == Verdict.Retry)

@@ -185,7 +185,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     Failpoints.arm("task.prepared=disconnect")
     val message =
       try
-        Using.resource(ConnectionPool.lend(options.connection, PostgresDialect, options.lockTimeout)) { _ =>
+        Using.resource(new ConnectionPool(options.connection, PostgresDialect, options.lockTimeout).lend()) { _ =>
           assert(ConnectionPool.count(options.connection) == 1)
           epoch.task(0, 0, numbers(f, 0 until 10))
         }

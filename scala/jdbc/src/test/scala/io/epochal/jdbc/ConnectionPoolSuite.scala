@@ -20,8 +20,11 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
   private def login(database: TestDatabase): ConnectionSettings =
     JdbcOptions.read(database.options("t")).fold(throw _, identity).connection
 
+  private def pool(settings: ConnectionSettings): ConnectionPool =
+    new ConnectionPool(settings, SqliteDialect, Duration.ofSeconds(1))
+
   private def use(database: TestDatabase)(body: => Any): Unit =
-    ConnectionPool.use(login(database), SqliteDialect, Duration.ofSeconds(1)) { connection =>
+    pool(login(database)).use() { connection =>
       assert(connection.isValid(1))
       body
       ()
@@ -58,14 +61,13 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
   test("a JVM stays within its maximum number of connections: later callers wait for a returned one") {
     val database = Sqlite.newDatabase()
     val settings = login(database).copy(maxConnections = Some(2))
-    def lend() = ConnectionPool.lend(settings, SqliteDialect, Duration.ofSeconds(1))
+    def lend() = pool(settings).lend()
     try {
       val taken = Seq.fill(2)(lend())
       val waiting = Future(lend())
       eventually(timeout(10.seconds))(assert(ConnectionPool.waiting(settings) == 1))
       assert(!waiting.isCompleted)
-      intercept[ConnectionPool.AllBusy](
-        ConnectionPool.use(settings, SqliteDialect, Duration.ofSeconds(1), Some(Duration.ofMillis(1)))(_ => ()))
+      intercept[ConnectionPool.AllBusy](pool(settings).use(Some(Duration.ofMillis(1)))(_ => ()))
       taken.head.close()
       Await.result(waiting, 10.seconds).close()
       taken.last.close()
@@ -76,7 +78,7 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
     val database = Sqlite.newDatabase()
     val settings = login(database)
     val log = Paths.get(settings.url.stripPrefix("jdbc:sqlite:") + "-wal") // there while a connection is open
-    def hold() = ConnectionPool.hold(settings, SqliteDialect, Duration.ofSeconds(1))
+    def hold() = pool(settings).hold()
     try {
       database.execute("CREATE TABLE t (a)")
       val holds = Seq.fill(2)(hold())
@@ -84,7 +86,7 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
       holds.head.close()
       holds.head.close()
       assert(ConnectionPool.count(settings) == 1)
-      val lease = ConnectionPool.lend(settings, SqliteDialect, Duration.ofSeconds(1))
+      val lease = pool(settings).lend()
       holds.last.close()
       Sql.run(lease.connection, "INSERT INTO t VALUES (1)")
       assert(Files.exists(log))

@@ -7,8 +7,9 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.{Dialect, JdbcDriver, LoginDataSource}
-import io.epochal.jdbc.generic.{AnyDialect, GenericDialect}
+import io.epochal.jdbc.database.{JdbcDriver, LoginDataSource}
+import io.epochal.jdbc.dialect.Dialects
+import io.epochal.jdbc.generic.GenericDialect
 import io.epochal.jdbc.mysql.MysqlDialect
 import io.epochal.jdbc.option.JdbcOptions
 
@@ -19,8 +20,8 @@ final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
   }
 
   test("a dialect named in a service file takes precedence over Epochal's own") {
-    assert(Dialect.of("jdbc:h2:mem:registered").exists(_.isInstanceOf[RegisteredDialect]))
-    assert(Dialect.of("jdbc:h2:mem:other").exists(_.getClass == classOf[AnyDialect]))
+    assert(Dialects.of("jdbc:h2:mem:registered").exists(_.isInstanceOf[RegisteredDialect]))
+    assert(Dialects.of("jdbc:h2:mem:other").exists(_.getClass == classOf[GenericDialect]))
   }
 
   test("a URL without a driver is refused, with the jar that contains it") {

@@ -8,7 +8,8 @@ import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
-import io.epochal.jdbc.database.{ConnectionPool, Database, Dialect}
+import io.epochal.jdbc.database.{Database}
+import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 import io.epochal.testkit.Epoch
@@ -50,7 +51,7 @@ final class PostgresHostileRunsSuite extends HostileRuns(Postgres) {
     (0 until 8).foreach(i => write(f, run, i.toLong, numbers(f, 10 * i until 10 * i + 10)))
     val options = JdbcOptions.read(f.database.options("t")).toOption.get
     val left =
-      ConnectionPool.use(options.connection, Dialect.of(options.connection.url).get, options.lockTimeout)(connection =>
+      new Database(Dialects.of(options.connection.url).get, options, () => ()).connected("the test")(connection =>
         Sql.query(connection, "SELECT statement FROM pg_prepared_statements")(_.getString(1)))
     assert(left.isEmpty)
   }
@@ -176,7 +177,7 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
   on("a fatal error in a load leaves no transaction open in the pool", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     val options = JdbcOptions.read(f.database.options("t")).toOption.get
-    val database = new Database(Dialect.of(f.database.url).get, options, () => ())
+    val database = new Database(Dialects.of(f.database.url).get, options, () => ())
     intercept[OutOfMemoryError](database.inTransaction("a load") { transaction =>
       val target = if (databases.kind.startsWith("PostgreSQL")) "public.t" else "t"
       Sql.update(transaction.connection, s"DELETE FROM $target"): Unit

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.{LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.sink.TransactionalWriteBuilder
 import io.epochal.kit.spark.RunningQuery
@@ -66,7 +66,7 @@ final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, r
 
   /** Runs the checks of a query's start. */
   val table: JdbcTable = {
-    val dialect = Dialect.of(options.connection.url).get
+    val dialect = Dialects.of(options.connection.url).get
     val made = new JdbcTable(options, dialect, schema, engine)
     made.check()
     made

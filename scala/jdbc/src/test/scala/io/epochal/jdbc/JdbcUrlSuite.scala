@@ -3,11 +3,13 @@ package io.epochal.jdbc
 import java.sql.SQLException
 
 import org.scalacheck.Gen
+import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.{Database, Dialect}
+import io.epochal.jdbc.database.Database
+import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, JdbcUrl}
 import io.epochal.jdbc.table.TableCheck
 
@@ -82,9 +84,9 @@ final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a sink's description and its errors contain no password from the URL") {
     val url = "jdbc:h2:mem:shown;USER=sa;PASSWORD={s3cret"
     val options = JdbcOptions.read(Map("url" -> url, "dbtable" -> "nosuch")).fold(throw _, identity)
-    val database = new Database(Dialect.of(url).get, options, () => ())
+    val database = new Database(Dialects.of(url).get, options, () => ())
     assert(database.place == "jdbc:h2:mem:shown")
-    val missing = new TableCheck(database.dialect, options).missing(None)
+    val missing = new TableCheck(database.dialect, options, new StructType()).missing(None)
     assert(missing.condition == Conditions.TableMissing && !missing.getMessage.contains("s3cret"))
     assert(!options.toString.contains("s3cret"))
   }

@@ -12,7 +12,8 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.jdbc.database.{Database, Dialect}
+import io.epochal.jdbc.database.Database
+import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 
@@ -64,7 +65,7 @@ abstract class MysqlClaims(databases: TestDatabases) extends SinkSuite(databases
 
   on("a connection to a server that became read-only is not used again", table) { f =>
     val options = JdbcOptions.read(f.database.options("t")).toOption.get
-    val database = new Database(Dialect.of(f.database.url).get, options, () => ())
+    val database = new Database(Dialects.of(f.database.url).get, options, () => ())
     val used = mutable.Buffer.empty[Long]
     database.inTransaction("a load") { transaction =>
       used ++= Sql.query(transaction.connection, "SELECT CONNECTION_ID()")(_.getLong(1))

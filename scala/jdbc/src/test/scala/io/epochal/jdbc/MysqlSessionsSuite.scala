@@ -11,7 +11,8 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.jdbc.database.{Dialect, Writer}
+import io.epochal.jdbc.database.Writer
+import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.sql.Sql
 
 @Slow
@@ -136,7 +137,7 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
     val connection =
       if (url.isEmpty) f.database.connect() else java.sql.DriverManager.getConnection(url)
     val schema = f.database.one("SELECT DATABASE()").toString
-    val dialect = Dialect.of(f.database.url).get
+    val dialect = Dialects.of(f.database.url).get
     dialect.begin(connection, java.time.Duration.ofSeconds(60), Some(Writer.of(schema, "sink", generation))): Unit
     if (row) Sql.query(connection, "SELECT * FROM epochal_ledger WHERE sink_id = 'sink' FOR UPDATE")(_ => ()): Unit
     connection
@@ -146,7 +147,7 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
     f.newRun(query, options).newWrite().createStreamingWriterFactory(() => 1)
 
   protected def session(connection: Connection): Long =
-    Dialect.of(connection.getMetaData.getURL).get.sessions.get.current(connection)
+    Dialects.of(connection.getMetaData.getURL).get.sessions.get.current(connection)
 
   protected def execute(connection: Connection, sql: String*): Unit =
     Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))

@@ -6,7 +6,8 @@ import java.sql.SQLException
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
-import io.epochal.jdbc.database.{Database, Dialect}
+import io.epochal.jdbc.database.Database
+import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.postgres.PostgresDialect
 import io.epochal.jdbc.transport.Transports
@@ -29,7 +30,7 @@ final class PasswordSuite extends AnyFunSuite {
   /** Logs in as a query does before it starts. */
   private def look(more: (String, String)*): Unit = {
     val checked = options(more: _*)
-    new Database(Dialect.of(h2).get, checked, () => ()).inspect(_ => ())
+    new Database(Dialects.of(h2).get, checked, () => ()).inspect(_ => ())
   }
 
   test("the password is read from a file for every connection, without the trailing line break") {

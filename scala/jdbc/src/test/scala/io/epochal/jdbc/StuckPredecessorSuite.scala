@@ -11,7 +11,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.dialect.Dialects
 import io.epochal.support.Examples
 
 final class PostgresStuckPredecessorSuite extends StuckPredecessor(Postgres, InMiddle.ofPostgres)
@@ -145,7 +145,7 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
   }
 
   private def session(connection: Connection): Long =
-    Dialect.of(connection.getMetaData.getURL).get.sessions.get.current(connection)
+    Dialects.of(connection.getMetaData.getURL).get.sessions.get.current(connection)
 
   /** Waits until the writer has committed epoch 0, and shows the sign in its next. */
   private def during(f: JdbcSinkFixture, writer: StuckWriter, sign: String): Unit =

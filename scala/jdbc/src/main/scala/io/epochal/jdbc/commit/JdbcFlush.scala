@@ -7,7 +7,8 @@ import scala.util.control.NonFatal
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.Position
-import io.epochal.jdbc.database.{BulkRun, Database, Dialect, Loaded}
+import io.epochal.jdbc.database.{BulkRun, Database, Loaded}
+import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.EncodedRows
@@ -25,8 +26,10 @@ import io.epochal.kit.sink.row.EncodedRows
   */
 final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, queryId: String) extends RowFlush {
 
-  @transient private lazy val database = new Database(Dialect.of(options.connection.url).get, options, () => ())
-  @transient private lazy val table = new ProgressTable(database.dialect, run.table.trust)
+  @transient private lazy val database = new Database(Dialects.of(options.connection.url).get, options, () => ())
+
+  private def progress(connection: Connection): ProgressTable =
+    new ProgressTable(database.dialect, run.table.trust, connection, run.sinkId)
 
   override def applied(partition: Int): Position =
     database.inTransaction(s"the start of partition $partition", Some(run.writer)) { transaction =>
@@ -41,7 +44,8 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
       inDoubt = false
       if (!landed) {
         store(connection, epoch, rows)
-        if (!table.advance(connection, run, queryId, partition, from, to)) throw refusal(connection, partition, from)
+        if (!progress(connection).advance(run, queryId, partition, from, to))
+          throw refusal(connection, partition, from)
         Failpoints.reach(Failpoint.BeforeFlushCommit)
         try {
           transaction.commit()
@@ -63,10 +67,10 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
 
   /** The partition's progress row, locked; fails if the run may not write any more. */
   private def lockedProgress(connection: Connection, partition: Int): PartitionProgress = {
-    val found = table.partition(connection, run.sinkId, queryId, partition)
+    val found = progress(connection).partition(queryId, partition)
     found
       .filter(row => row.generation == run.generation && row.runId == run.runId)
-      .getOrElse(throw fenced(found))
+      .getOrElse(throw run.fenced(found.map(_.generation)))
   }
 
   private def refusal(connection: Connection, partition: Int, from: Position): EpochalException = {
@@ -82,11 +86,6 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
       case None => JdbcTarget.replaced(run)
     }
   }
-
-  private def fenced(found: Option[PartitionProgress]): EpochalException = Conditions.SinkFenced(
-    "sinkId" -> run.sinkId,
-    "generation" -> run.generation,
-    "current" -> found.fold("none")(_.generation.toString))
 
   override def diverged(partition: Int, known: Position, found: Position): Nothing =
     throw Conditions.RowsNotRepeated(

@@ -6,9 +6,9 @@ import scala.util.Using
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.ledger.{Boundary, LedgerRow, Progress, ProgressCommit, ServerIdentity}
+import io.epochal.core.ledger.{Boundary, LedgerRow, ProgressCommit, ServerIdentity}
 import io.epochal.jdbc.database.{BulkRun, Database, Loaded, Transaction}
-import io.epochal.jdbc.option.{QualifiedName, TransportChoice}
+import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.jdbc.transport.{Leftovers, Transports}
@@ -26,19 +26,23 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
   private val dialect = database.dialect
   private val bound = run.table
+  private val batchSize = database.options.batchSize
   private val ledger = new LedgerTable(dialect, bound.trust, database.place)
-  private val progressTable = new ProgressTable(dialect, bound.trust)
+  private lazy val isUnchanged = ledger.isUnchanged(run)
 
-  override def name: String = bound.table.name.toString
+  override val name: String = bound.table.name.toString
   override def place: String = database.place
-  override def rowFormat: RowFormat = dialect.rowFormat(bound)
+  override val rowFormat: RowFormat = dialect.rowFormat(bound)
 
-  override def transport(tasks: Int, limit: Long, files: => Option[RowFiles]): Transport = {
-    def spillFiles = if (database.options.transport == TransportChoice.Auto) files else None
-    database.bulk match {
-      case None       => DriverTransport.shared(tasks, limit, spillFiles)
-      case Some(bulk) => Transports.bulk(database, bulk, run, tasks, limit)
-    }
+  /** The largest number of tasks that the bulk load was checked for. */
+  @volatile private var checkedTasks = 0
+
+  override def transport(tasks: Int, limit: Long, files: => Option[RowFiles]): Transport = database.bulk match {
+    case None => DriverTransport.shared(tasks, limit, if (database.isAuto) files else None)
+    case Some(bulk) =>
+      if (tasks > checkedTasks) bulk.checkTasks(database, tasks).fold(throw _, identity)
+      checkedTasks = math.max(tasks, checkedTasks)
+      Transports.bulk(database, bulk, run, tasks, limit)
   }
 
   @volatile private var progressIsReady = false
@@ -48,24 +52,24 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   override def flush(queryId: String): RowFlush = {
     if (!progressIsReady) makeProgressTables()
     progressIsReady = true
-    val options = database.options
-    JdbcFlush(options.copy(connection = options.connection.resolved), run, queryId)
+    JdbcFlush(database.optionsForTasks, run, queryId)
   }
 
   private def makeProgressTables(): Unit = database.inTransaction("making the tables of progress ready") {
     transaction =>
       val connection = transaction.connection
-      if (!progressTable.exists(connection)) {
+      val progress = ledger.progress(connection, run.sinkId)
+      if (!progress.exists) {
         if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
-        progressTable.create(connection)
-        progressTable.exists(connection): Unit
+        progress.create()
+        progress.exists: Unit
         transaction.commit()
       }
   }
 
   override def failed(reason: String): Unit =
     database.inTransaction("noting that the run has failed", Some(run.writer)) { transaction =>
-      progressTable.fail(transaction.connection, run, reason)
+      ledger.progress(transaction.connection, run.sinkId).fail(run, reason)
       transaction.commit()
     }
 
@@ -89,8 +93,11 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
   override def abandoned(): Unit = Leftovers.settle(database, run)
 
+  private def addColumns(connection: Connection): Unit =
+    if (bound.added.nonEmpty) AddedColumns.add(connection, dialect, database.options.table, bound)
+
   final private class Committing(transaction: Transaction) extends SinkTransaction {
-    private def connection: Connection = transaction.connection
+    private val connection = transaction.connection
 
     override def id: Option[String] = transaction.id
     override def server: ServerIdentity = dialect.server(connection)
@@ -99,67 +106,111 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
     override def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {
       val epoch = next.last.get.epoch
-      new Loading(database, run, whole).load(connection, shipment, epoch.toString)
-      Failpoints.reach(Failpoint.AfterLoad)
+      load(shipment, whole, epoch.toString)
       record(next)
-      database.bulk.foreach(_.decide(connection, run, epoch, shipment.elsewhere))
+      if (shipment.elsewhere.nonEmpty) database.bulk.foreach(_.decide(connection, run, epoch, shipment.elsewhere))
     }
 
     override def takeOver(before: LedgerRow, next: LedgerRow): Unit =
       ledger.takeOver(connection, before, next.queryId, bound.table.target)
 
     override def adopt(next: LedgerRow): Unit = {
-      AddedColumns.add(connection, dialect, database.options.table, bound)
+      addColumns(connection)
       record(next)
     }
 
     private def record(next: LedgerRow): Unit =
-      if (!ledger.record(connection, next, bound, run.shape)) throw JdbcTarget.replaced(run)
+      if (!ledger.record(connection, next, isUnchanged)) throw JdbcTarget.replaced(run)
 
     override def applyBatch(shipment: Shipment, whole: Boolean): Unit = {
-      new Loading(database, run, whole).load(connection, shipment, Condition.BatchWrite)
-      if (!isUnchanged) throw JdbcTarget.replaced(run)
-      Failpoints.reach(Failpoint.AfterLoad)
-    }
-
-    /** Whether the table and its column types are still those that the rows were encoded for. The load holds a lock on the table,
-      * so the answer holds until the COMMIT.
-      */
-    private def isUnchanged: Boolean = {
+      load(shipment, whole, Condition.BatchWrite)
       val catalog = dialect.catalog
-      bound.table.target.oid.forall(catalog.identity(connection, bound.table.name).contains) &&
-      catalog.shape(connection, bound) == run.shape
+      val isSame = bound.table.target.oid.forall(catalog.identity(connection, bound.table.name).contains) &&
+        catalog.shape(connection, bound) == run.shape
+      if (!isSame) throw JdbcTarget.replaced(run)
     }
 
     override lazy val progress: Option[SinkProgress] =
-      Option.when(dialect.abilities.flushes && (progressIsReady || progressTable.exists(connection)))(
-        new Progressing(connection))
+      Option.when(dialect.abilities.flushes)(new Progressing(connection)).filter(progressIsReady || _.exists)
 
     override def commit(): Unit = transaction.commit()
-  }
 
-  final private class Progressing(connection: Connection) extends SinkProgress {
-    override def lock(): Unit = progressTable.lock(connection, run.sinkId)
-    override def read(queryId: String): Progress = progressTable.read(connection, run.sinkId, queryId)
-
-    override def prepare(): Unit = AddedColumns.add(connection, dialect, database.options.table, bound)
-
-    override def anchor(queryId: String, boundary: Boundary): Unit =
-      progressTable.anchor(connection, run, queryId, boundary)
-
-    override def note(queryId: String, epoch: Long, offsetsHash: String): Unit =
-      progressTable.note(connection, run.sinkId, queryId, epoch, offsetsHash)
-
-    override def record(commit: ProgressCommit): Unit = {
-      if (!ledger.record(connection, commit.row, bound, run.shape, Some(commit.added))) throw JdbcTarget.replaced(run)
-      progressTable.record(connection, run.sinkId, commit.row.queryId, commit.boundary)
+    /** Loads an epoch's rows into the table and checks that all of them are stored.
+      *
+      * @param whole
+      *   the epoch replaces the table's contents
+      */
+    private def load(shipment: Shipment, whole: Boolean, epoch: String): Unit = {
+      addColumns(connection)
+      if (whole) clear(epoch)
+      if (shipment.stored > 0)
+        loadRows(shipment, epoch) match {
+          case loaded: Loaded.Rows => loaded.check(epoch, bound.table.name)
+          case Loaded.DuplicateKeys(rows) =>
+            throw Conditions.DuplicateKeys(
+              "epoch" -> epoch,
+              "rows" -> rows,
+              "columns" -> database.options.keyColumns.mkString(", "))
+        }
+      bound.deadLetters.foreach(setAside(_, shipment.deadLetters, epoch))
+      Failpoints.reach(Failpoint.AfterLoad)
     }
 
-    override def end(queryId: String): Unit = progressTable.end(connection, run.sinkId, queryId)
+    private def loadRows(shipment: Shipment, epoch: String): Loaded =
+      database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
+        case Some(bulk) => bulk.load(connection, run, shipment, epoch)
+        case None       => dialect.load(connection, bound, shipment.rows, batchSize)
+      }
+
+    /** Deletes all rows and checks, within this transaction, that none remain: DELETE's count includes rows that a trigger or rule
+      * kept. Rows that others commit in the meantime are deleted as well.
+      */
+    private def clear(epoch: String): Unit = {
+      val table = dialect.quote(bound.table.name)
+      def isCleared: Boolean = {
+        dialect.writing(connection)(Sql.run(connection, s"DELETE FROM $table"))
+        isEmpty(table)
+      }
+      if (!Iterator.fill(JdbcTarget.Clearings)(()).exists(_ => isCleared))
+        throw Conditions.RowsDropped(
+          "epoch" -> epoch,
+          "table" -> bound.table.name,
+          "found" -> "rows are left after all were deleted")
+    }
+
+    /** Whether the transaction sees no row in the table. Without LIMIT, whose syntax differs between databases. */
+    private def isEmpty(table: String): Boolean =
+      Using.resource(connection.createStatement()) { statement =>
+        statement.setMaxRows(1)
+        Using.resource(statement.executeQuery(s"SELECT 1 FROM $table"))(rows => !rows.next())
+      }
+
+    private def setAside(table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
+      val sinkId = Option.unless(run.once)(run.sinkId)
+      val stored = dialect.writing(connection)(
+        DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters))
+      Loaded.Rows(stored, letters.size.toLong).check(epoch, table)
+    }
+  }
+
+  final private class Progressing(connection: Connection)
+      extends ProgressTable(dialect, bound.trust, connection, run.sinkId)
+      with SinkProgress {
+
+    override def prepare(): Unit = addColumns(connection)
+    override def anchor(queryId: String, boundary: Boundary): Unit = anchor(run, queryId, boundary)
+
+    override def record(commit: ProgressCommit): Unit = {
+      if (!ledger.record(connection, commit.row, isUnchanged, Some(commit.added))) throw JdbcTarget.replaced(run)
+      record(commit.row.queryId, commit.boundary)
+    }
   }
 }
 
 private[commit] object JdbcTarget {
+
+  /** Attempts to empty the table while other transactions add rows. */
+  private val Clearings = 3
 
   /** Refusal: the table was replaced or altered since the rows were encoded. */
   def replaced(run: BulkRun): EpochalException = {
@@ -179,73 +230,4 @@ private[commit] object JdbcTarget {
       Conditions.DatabaseUnreachable,
       Conditions.LoginRefused,
       Conditions.TooManyConnections)
-}
-
-/** Loads an epoch's rows into the table and checks that all of them are stored.
-  *
-  * @param whole
-  *   the epoch replaces the table's contents
-  */
-final private[jdbc] class Loading(database: Database, run: BulkRun, whole: Boolean) {
-
-  private val bound = run.table
-  private val options = database.options
-  private val dialect = database.dialect
-  private val sinkId = Option.unless(run.once)(run.sinkId)
-
-  def load(connection: Connection, shipment: Shipment, epoch: String): Unit = {
-    AddedColumns.add(connection, dialect, options.table, bound)
-    if (whole) clear(connection, epoch)
-    if (shipment.stored > 0)
-      loadShipment(connection, shipment, epoch) match {
-        case loaded: Loaded.Rows => loaded.check(epoch, bound.table.name)
-        case Loaded.DuplicateKeys(rows) =>
-          throw Conditions.DuplicateKeys(
-            "epoch" -> epoch,
-            "rows" -> rows,
-            "columns" -> options.keyColumns.mkString(", "))
-      }
-    bound.deadLetters.foreach(table => setAside(connection, table, shipment.deadLetters, epoch))
-  }
-
-  /** Deletes all rows and checks, within this transaction, that none remain: DELETE's count includes rows that a trigger or rule
-    * kept. Rows that others commit in the meantime are deleted as well.
-    */
-  private def clear(connection: Connection, epoch: String): Unit = {
-    val table = bound.table.name
-    def isCleared: Boolean = {
-      dialect.writing(connection)(Sql.run(connection, s"DELETE FROM ${dialect.quote(table)}"))
-      isEmpty(connection, dialect.quote(table))
-    }
-    if (!Iterator.fill(Loading.Clearings)(()).exists(_ => isCleared))
-      throw Conditions.RowsDropped(
-        "epoch" -> epoch,
-        "table" -> table,
-        "found" -> "rows are left after all were deleted")
-  }
-
-  /** Whether the transaction sees no row in the table. Without LIMIT, whose syntax differs between databases. */
-  private def isEmpty(connection: Connection, table: String): Boolean =
-    Using.resource(connection.createStatement()) { statement =>
-      statement.setMaxRows(1)
-      Using.resource(statement.executeQuery(s"SELECT 1 FROM $table"))(rows => !rows.next())
-    }
-
-  private def loadShipment(connection: Connection, shipment: Shipment, epoch: String): Loaded =
-    database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
-      case Some(bulk) => bulk.load(connection, run, shipment, epoch)
-      case None       => dialect.load(connection, bound, shipment.rows, options.batchSize)
-    }
-
-  private def setAside(connection: Connection, table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
-    val stored = dialect.writing(connection)(
-      DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters))
-    Loaded.Rows(stored, letters.size.toLong).check(epoch, table)
-  }
-}
-
-private[jdbc] object Loading {
-
-  /** Attempts to empty the table while other transactions add rows. */
-  private val Clearings = 3
 }

@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.LedgerRow
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.jdbc.database.{Blocker, BulkRun, ConnectionPool, Database, Sessions, Transaction, Trust, Writer}
+import io.epochal.jdbc.database.{Blocker, BulkRun, Database, Sessions, Transaction, Trust, Writer}
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
 
 /** Claims a sink in its ledger for one run, which fences earlier runs, and finds or creates its table. */
@@ -59,8 +59,8 @@ final private[jdbc] class LedgerClaim(
     */
   private def claim(connection: Connection, ledger: LedgerTable, made: Boolean): (LedgerRow, BulkRun) = {
     val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
-    val progress = Option.when(dialect.abilities.flushes)(ledger.progress).filter(_.exists(connection))
-    progress.filter(_ => mine.isDefined).foreach(_.lock(connection, run.sinkId))
+    val progress = Option.when(dialect.abilities.flushes)(ledger.progress(connection, run.sinkId)).filter(_.exists)
+    progress.filter(_ => mine.isDefined).foreach(_.lock())
     val bound = TargetTables.prepare(database, schema, connection, make = !dialect.abilities.ddlCommits) {
       if (!dialect.ledger.serializeClaims(connection)) {
         ledger.create(connection)
@@ -69,7 +69,7 @@ final private[jdbc] class LedgerClaim(
       }
     }
     ledger.create(connection)
-    if (mine.isEmpty && ledger.owner(connection, run.sinkId).isDefined) throw TargetTables.overtaken
+    if (mine.isEmpty && ledger.find(connection, run.sinkId).isDefined) throw TargetTables.overtaken
     // Creating the table may have committed the transaction and released the row's lock.
     val before = if (made && mine.isDefined) ledger.lock(connection, run.sinkId) else mine
     val target = bound.table.target
@@ -82,10 +82,10 @@ final private[jdbc] class LedgerClaim(
     val row = decide(found).fold(throw _, identity)
     ledger.claim(connection, before, row)
     progress.foreach { known =>
-      if (before.isEmpty) known.forget(connection, row.sinkId)
+      if (before.isEmpty) known.forget()
       else {
-        if (before.exists(last => last.target.isAnotherTable(target))) known.rewind(connection, row.sinkId)
-        known.claim(connection, row.sinkId, row.generation, row.runId)
+        if (before.exists(last => last.target.isAnotherTable(target))) known.rewind()
+        known.claim(row.generation, row.runId)
       }
     }
     val claimed = BulkRun(row.sinkId, row.generation, row.runId, bound, bound.shape, once = false)
@@ -163,7 +163,7 @@ final private[jdbc] class ClaimWatch(
   }
 
   private def check(sessions: Sessions, session: Long, done: CountDownLatch): Unit =
-    ConnectionPool.use(database.options.connection, dialect, database.options.lockTimeout) { connection =>
+    database.pool.use() { connection =>
       Transaction.run(connection, dialect, Pause) { _ =>
         ledger.row(connection, run.sinkId).foreach { row =>
           val successor = Writer.of(schema, run.sinkId, row.generation)

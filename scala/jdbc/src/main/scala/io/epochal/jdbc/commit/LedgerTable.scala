@@ -4,7 +4,7 @@ import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
-import io.epochal.jdbc.database.{BoundTable, BulkRun, Dialect, LedgerDialect, Trust}
+import io.epochal.jdbc.database.{BulkRun, Dialect, LedgerDialect, Trust}
 import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
@@ -59,8 +59,9 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   private val rowCount = Sql.raw(words.column("rows"))
   private val number = Sql.raw(words.column("number"))
 
-  /** The progress tables in the same schema. */
-  private[jdbc] def progress: ProgressTable = new ProgressTable(dialect, trust)
+  /** The sink's rows in the progress tables of the same schema. */
+  private[jdbc] def progress(connection: Connection, sinkId: String): ProgressTable =
+    new ProgressTable(dialect, trust, connection, sinkId)
 
   /** Creates missing tables. Claims are serialized, so no two create them concurrently. */
   def create(connection: Connection): Unit = {
@@ -100,26 +101,19 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     sql"SELECT * FROM $ledger WHERE sink_id = $sinkId$forUpdate".query(connection)(read).headOption
   }
 
-  /** Generation and run id of the run that may write. Takes no lock. */
-  def owner(connection: Connection, sinkId: String): Option[(Long, String)] =
-    sql"SELECT generation, run_id FROM $ledger WHERE sink_id = $sinkId"
-      .query(connection)(rows => (rows.getLong(1), rows.getString(2)))
-      .headOption
-
-  /** The error of a fenced run: one whose sink has since been claimed by another. Takes no lock. */
-  def fenced(connection: Connection, run: BulkRun): Option[EpochalException] = {
-    val current = owner(connection, run.sinkId)
-    Option.when(!run.isCurrent(current))(
-      Conditions.SinkFenced(
-        "sinkId" -> run.sinkId,
-        "generation" -> run.generation,
-        "current" -> current.fold("none")(_._1.toString)))
-  }
+  /** The sink's row. Takes no lock. */
+  def find(connection: Connection, sinkId: String): Option[LedgerRow] =
+    sql"SELECT * FROM $ledger WHERE sink_id = $sinkId".query(connection)(read).headOption
 
   /** The sink's row; None also if there is no ledger. Takes no lock. */
   def row(connection: Connection, sinkId: String): Option[LedgerRow] =
-    if (exists(connection)) sql"SELECT * FROM $ledger WHERE sink_id = $sinkId".query(connection)(read).headOption
-    else None
+    if (exists(connection)) find(connection, sinkId) else None
+
+  /** The error of a fenced run: one whose sink has since been claimed by another. Takes no lock. */
+  def fenced(connection: Connection, run: BulkRun): Option[EpochalException] = {
+    val current = find(connection, run.sinkId)
+    Option.unless(run.isCurrent(current))(run.fenced(current.map(_.generation)))
+  }
 
   /** Whether all tables exist that the repair tools read and write. */
   def isComplete(connection: Connection): Boolean =
@@ -127,17 +121,6 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
 
   /** Whether the ledger exists. */
   def exists(connection: Connection): Boolean = exists(connection, "epochal_ledger")
-
-  /** The last applied epoch. Takes no lock. */
-  def lastEpoch(connection: Connection, sinkId: String): Option[Long] =
-    sql"SELECT last_epoch FROM $ledger WHERE sink_id = $sinkId"
-      .query(connection)(Sql.long(_, "last_epoch"))
-      .flatten
-      .headOption
-
-  /** Generation and run id of the run that may write; the sink's row stays locked until the transaction ends. */
-  def lockedOwner(connection: Connection, sinkId: String): Option[(Long, String)] =
-    lock(connection, sinkId).map(row => (row.generation, row.runId))
 
   /** The query's own row from before another query took the sink over. */
   def earlier(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
@@ -186,28 +169,31 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     sql"INSERT INTO $retired ($columns) SELECT $columns FROM $ledger WHERE sink_id = ${row.sinkId}".run(connection)
   }
 
-  /** Records the epoch as applied, provided that the table and its column types are still those that the rows were encoded for. The
+  /** SQL condition on the ledger row: the run's table and its column types are still those that the rows were encoded for. The
     * load holds a lock on the table, so this holds until the COMMIT.
+    */
+  def isUnchanged(run: BulkRun): Sql = {
+    val same = Sql.raw(words.same("target_oid", dialect.catalog.identitySql(run.table.table.name)))
+    sql"$same AND ${Sql.raw(dialect.catalog.shapeSql(run.table))} = ${run.shape}"
+  }
+
+  /** Records the epoch as applied.
     *
+    * @param isUnchanged
+    *   as above
     * @param added
     *   rows added to the table on balance; None: the number of the epoch's rows
     * @return
     *   false if the table changed: the transaction must be rolled back
     */
-  def record(
-      connection: Connection,
-      row: LedgerRow,
-      table: BoundTable,
-      shape: String,
-      added: Option[Long] = None): Boolean = {
+  def record(connection: Connection, row: LedgerRow, isUnchanged: Sql, added: Option[Long] = None): Boolean = {
     val applied = row.last.get
-    val same = Sql.raw(words.same("target_oid", dialect.catalog.identitySql(table.table.name)))
     val changed =
       sql"""UPDATE $ledger SET last_epoch = ${applied.epoch}, trigger_mode = ${applied.trigger.name},
          |offsets_hash = ${applied.offsetsHash}, digest = ${applied.digest.hex}, $rowCount = ${applied.digest.rows},
          |epochs = epochs + 1, total_rows = total_rows + ${added.getOrElse(applied.digest.rows)}, updated_at = $now
          |WHERE sink_id = ${row.sinkId} AND generation = ${row.generation} AND run_id = ${row.runId}
-         |AND $same AND ${Sql.raw(dialect.catalog.shapeSql(table))} = $shape""".update(connection)
+         |AND $isUnchanged""".update(connection)
     if (changed == 1L) {
       recordHistory(connection, row.sinkId)
       if (applied.epoch % Prune == 0) prune(connection, row.sinkId)

@@ -14,20 +14,21 @@ import io.epochal.jdbc.sql.SqlText._
   *   - `epochal_ledger_boundary`: where the partitions stood at the end of the latest epochs. The driver writes it, holding the
   *     lock of the ledger's row
   *
-  * All methods run in the caller's transaction. Generation and run id in the row itself decide who may write: a claim writes its
+  * All methods run in the connection's open transaction. Generation and run id in the row itself decide who may write: a claim writes its
   * own.
   */
-final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends KeptTables(dialect, trust) {
+private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Connection, sinkId: String)
+    extends KeptTables(dialect, trust) {
   import ProgressTable._
 
   private val progress = quoted(ProgressName)
   private val boundary = quoted(BoundaryName)
 
   /** Whether the tables exist; an untrusted one is an error. */
-  def exists(connection: Connection): Boolean = Seq(ProgressName, BoundaryName).forall(exists(connection, _))
+  def exists: Boolean = Seq(ProgressName, BoundaryName).forall(exists(connection, _))
 
   /** Creates the tables. Claims are serialized, so no two create them concurrently. */
-  def create(connection: Connection): Unit = {
+  def create(): Unit = {
     import words.{bigint, text, timestamp}
     val key = s"sink_id $text NOT NULL, query_id $text NOT NULL, task_partition $bigint NOT NULL"
     make(
@@ -47,18 +48,18 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
   }
 
   /** Waits for the sink's running flushes, and blocks new ones until the transaction ends. */
-  def lock(connection: Connection, sinkId: String): Unit = {
+  def lock(): Unit = {
     if (words.locksByUpdate) sql"UPDATE $progress SET applied = applied WHERE sink_id = $sinkId".run(connection)
     sql"SELECT applied FROM $progress WHERE sink_id = $sinkId$forUpdate".query(connection)(_.getLong(1)): Unit
   }
 
   /** Fences earlier runs: they can store nothing more. */
-  def claim(connection: Connection, sinkId: String, generation: Long, runId: String): Unit =
+  def claim(generation: Long, runId: String): Unit =
     sql"UPDATE $progress SET generation = $generation, run_id = $runId, failed = NULL WHERE sink_id = $sinkId"
       .run(connection)
 
   /** Rewinds to the last epoch after later rows were lost with their table: they are stored again on arrival. */
-  def rewind(connection: Connection, sinkId: String): Unit =
+  def rewind(): Unit =
     sql"""SELECT b.query_id, b.task_partition, b.delivered, b.digest FROM $boundary b
        |WHERE b.sink_id = $sinkId AND b.epoch =
        |(SELECT MAX(l.epoch) FROM $boundary l WHERE l.sink_id = b.sink_id AND l.query_id = b.query_id)"""
@@ -69,7 +70,7 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
       }
 
   /** A query's progress and boundaries. */
-  def read(connection: Connection, sinkId: String, queryId: String): Progress = {
+  def read(queryId: String): Progress = {
     val applied =
       sql"SELECT task_partition, applied, digest FROM $progress WHERE sink_id = $sinkId AND query_id = $queryId"
         .query(connection)(rows => rows.getInt(1) -> Position.parse(rows.getLong(2), rows.getString(3)))
@@ -93,41 +94,41 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
     rows.getInt("task_partition") -> Position.parse(rows.getLong("delivered"), rows.getString("digest")))
 
   /** Makes the boundary the query's only one, and sets the stored positions to its ends. */
-  def anchor(connection: Connection, run: BulkRun, queryId: String, at: Boundary): Unit = {
-    end(connection, run.sinkId, queryId)
+  def anchor(run: BulkRun, queryId: String, at: Boundary): Unit = {
+    end(queryId)
     at.ends.toSeq.sortBy(_._1).foreach { case (partition, position) =>
       sql"""INSERT INTO $progress (sink_id, query_id, task_partition, generation, run_id, applied, digest, updated_at)
-         |VALUES (${run.sinkId}, $queryId, $partition, ${run.generation}, ${run.runId}, ${position.rows}, ${position.hex}, $now)"""
+         |VALUES ($sinkId, $queryId, $partition, ${run.generation}, ${run.runId}, ${position.rows}, ${position.hex}, $now)"""
         .run(connection)
     }
-    write(connection, run.sinkId, queryId, at)
+    write(queryId, at)
   }
 
   /** Records the hash of the offsets that were logged for a boundary. */
-  def note(connection: Connection, sinkId: String, queryId: String, epoch: Long, offsetsHash: String): Unit =
+  def note(queryId: String, epoch: Long, offsetsHash: String): Unit =
     sql"""UPDATE $boundary SET offsets_hash = $offsetsHash
        |WHERE sink_id = $sinkId AND query_id = $queryId AND epoch = $epoch""".run(connection)
 
   /** Deletes everything about a query. */
-  def end(connection: Connection, sinkId: String, queryId: String): Unit = Seq(progress, boundary).foreach(table =>
+  def end(queryId: String): Unit = Seq(progress, boundary).foreach(table =>
     sql"DELETE FROM $table WHERE sink_id = $sinkId AND query_id = $queryId".run(connection))
 
   /** Deletes everything about a sink. */
-  def forget(connection: Connection, sinkId: String): Unit =
+  def forget(): Unit =
     Seq(progress, boundary).foreach(table => sql"DELETE FROM $table WHERE sink_id = $sinkId".run(connection))
 
   /** Whether anything is recorded for a sink. */
-  def knows(connection: Connection, sinkId: String): Boolean =
+  def knows: Boolean =
     sql"SELECT task_partition FROM $progress WHERE sink_id = $sinkId".query(connection)(_.getLong(1)).nonEmpty
 
   /** Replaces an earlier boundary of the same epoch, and deletes those that no restart returns to. */
-  def record(connection: Connection, sinkId: String, queryId: String, at: Boundary): Unit = {
+  def record(queryId: String, at: Boundary): Unit = {
     sql"""DELETE FROM $boundary WHERE sink_id = $sinkId AND query_id = $queryId
        |AND (epoch = ${at.epoch} OR epoch < ${at.epoch - Kept + 1})""".run(connection)
-    write(connection, sinkId, queryId, at)
+    write(queryId, at)
   }
 
-  private def write(connection: Connection, sinkId: String, queryId: String, at: Boundary): Unit =
+  private def write(queryId: String, at: Boundary): Unit =
     at.ends.toSeq.sortBy(_._1).foreach { case (partition, position) =>
       sql"""INSERT INTO $boundary (sink_id, query_id, task_partition, epoch, trigger_mode, offsets_hash, delivered, digest)
          |VALUES ($sinkId, $queryId, $partition, ${at.epoch}, ${at.trigger.name}, ${at.offsetsHash}, ${position.rows}, ${position.hex})"""
@@ -135,7 +136,7 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
     }
 
   /** The row of a task partition, locked until the transaction ends. */
-  def partition(connection: Connection, sinkId: String, queryId: String, partition: Int): Option[PartitionProgress] = {
+  def partition(queryId: String, partition: Int): Option[PartitionProgress] = {
     val where = sql"WHERE sink_id = $sinkId AND query_id = $queryId AND task_partition = $partition"
     if (words.locksByUpdate) sql"UPDATE $progress SET applied = applied $where".run(connection)
     sql"SELECT generation, run_id, applied, digest, failed FROM $progress $where$forUpdate"
@@ -155,7 +156,6 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
     *   false if not: the transaction must be rolled back
     */
   def advance(
-      connection: Connection,
       run: BulkRun,
       queryId: String,
       partition: Int,
@@ -165,16 +165,16 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
     val same =
       table.target.oid.fold("")(oid => s" AND ${words.same(oid.toString, dialect.catalog.identitySql(table.name))}")
     sql"""UPDATE $progress SET applied = ${to.rows}, digest = ${to.hex}, updated_at = $now
-       |WHERE sink_id = ${run.sinkId} AND query_id = $queryId AND task_partition = $partition
+       |WHERE sink_id = $sinkId AND query_id = $queryId AND task_partition = $partition
        |AND generation = ${run.generation} AND run_id = ${run.runId}
        |AND applied = ${from.rows} AND digest = ${from.hex} AND failed IS NULL${Sql.raw(same)}
        |AND ${Sql.raw(dialect.catalog.shapeSql(run.table))} = ${run.shape}""".update(connection) == 1L
   }
 
   /** Stops all tasks of a run from storing rows. */
-  def fail(connection: Connection, run: BulkRun, reason: String): Unit =
+  def fail(run: BulkRun, reason: String): Unit =
     sql"""UPDATE $progress SET failed = ${reason.take(LongestReason)}
-       |WHERE sink_id = ${run.sinkId} AND generation = ${run.generation} AND run_id = ${run.runId}""".run(connection)
+       |WHERE sink_id = $sinkId AND generation = ${run.generation} AND run_id = ${run.runId}""".run(connection)
 }
 
 /** The stored progress of one task partition.

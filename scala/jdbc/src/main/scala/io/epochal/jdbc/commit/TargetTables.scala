@@ -29,14 +29,14 @@ private[jdbc] object TargetTables {
       serialize: => Unit): BoundTable = {
     val dialect = database.dialect
     val options = database.options
-    val check = new TableCheck(dialect, options)
+    val check = new TableCheck(dialect, options, schema)
     def find(): Option[TargetTable] = dialect.catalog.find(connection, options.table)
     def bind(table: TargetTable): BoundTable = {
       val identified = if (make) dialect.catalog.identify(connection, table) else table
-      val added = check.added(schema, identified).fold(throw _, identity)
+      val added = check.added(identified).fold(throw _, identity)
       AddedColumns.preview(connection, dialect, identified.name, added) {
         val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
-        val bound = check.bind(schema, complete).fold(throw _, identity)
+        val bound = check.bind(complete).fold(throw _, identity)
         bound.copy(added = added, shape = dialect.catalog.shape(connection, bound))
       }
     }
@@ -45,10 +45,8 @@ private[jdbc] object TargetTables {
     val bound = existing.getOrElse {
       if (find().isDefined) throw overtaken
       if (!options.createTable || !make) throw check.missing(Some(connection))
-      val sql = check
-        .create(schema, dialect.catalog.newName(connection, options.table), dialect.types.declareKey(connection, _))
-        .fold(throw _, identity)
-      Sql.create(connection, sql)(find().isDefined)
+      val sql = check.create(dialect.catalog.newName(connection, options.table), Some(connection))
+      Sql.create(connection, sql.fold(throw _, identity))(find().isDefined)
       bind(find().getOrElse(throw check.missing(None)))
     }
     val trusting = bound.copy(trustedOwners = options.trustedOwners)

@@ -4,8 +4,8 @@ import java.sql.Connection
 
 import scala.annotation.unused
 
-import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.ContentDigest
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.{ContentDigest, LedgerRow}
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
 /** A run, as identified by what its tasks leave in the database.
@@ -26,14 +26,20 @@ final case class BulkRun(
     once: Boolean) {
 
   /** The mark under which other sessions see its transactions. */
-  def writer: Writer = Writer.of(table.table.name.schema, sinkId, generation)
+  @transient lazy val writer: Writer = Writer.of(table.table.name.schema, sinkId, generation)
 
-  /** Whether this run is the one that may write.
+  /** Whether this run is the one that may write, by the sink's row in the ledger. */
+  def isCurrent(row: Option[LedgerRow]): Boolean = row.exists(r => r.generation == generation && r.runId == runId)
+
+  /** The error of this run after another has claimed the sink.
     *
-    * @param owner
-    *   generation and run id of the sink's row in the ledger
+    * @param current
+    *   the generation that may write
     */
-  def isCurrent(owner: Option[(Long, String)]): Boolean = owner.contains((generation, runId))
+  def fenced(current: Option[Long]): EpochalException = Conditions.SinkFenced(
+    "sinkId" -> sinkId,
+    "generation" -> generation,
+    "current" -> current.fold("none")(_.toString))
 }
 
 /** A way for tasks to bring rows to the database without making them visible. Stateless; serialized to the tasks.

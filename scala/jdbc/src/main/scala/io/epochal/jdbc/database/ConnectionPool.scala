@@ -19,12 +19,77 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.option.ConnectionSettings
 
-/** The database connections of this JVM, pooled across epochs, so that a small epoch need not open one.
+/** The connections of this JVM with one login, pooled across epochs, so that a small epoch need not open one.
   *
-  * There is one pool for each [[ConnectionSettings]] and set of default driver properties, with at most
-  * `maxConnections` connections. A pool is closed after a minute without use, and on the driver as soon as the last
-  * [[Hold]] on it is closed. Any thread may call any method.
+  * Objects with the same settings and default driver properties share a pool, with at most `maxConnections` connections. A pool
+  * is closed after a minute without use, and on the driver as soon as the last [[ConnectionPool.Hold]] on it is closed. Any
+  * thread may call any method.
   */
+final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration) {
+  import ConnectionPool._
+
+  private val key = Key(settings, dialect.properties(settings, lockTimeout))
+
+  /** Lends a connection while `body` runs. After an error that makes the connection unfit for reuse, or a failed
+    * rollback, it is closed instead of returned.
+    *
+    * @param patience
+    *   as in [[lend]]
+    */
+  def use[A](patience: Option[Duration] = None)(body: Connection => A): A =
+    Using.resource(lend(patience)) { lease =>
+      try body(lease.connection)
+      catch {
+        case error: Throwable =>
+          // A suppressed error is that of the rollback.
+          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.errors.outlives) || lostItsFile(error))
+            lease.abandon()
+          throw error
+      }
+    }
+
+  private def lostItsFile(error: Throwable): Boolean =
+    EpochalException.in(error).exists(_.condition == Conditions.DatabaseFileReplaced)
+
+  /** Registers a query or batch write as a user of the pool until it closes the hold. Closing the last hold closes the
+    * pool's connections.
+    *
+    * @param fresh
+    *   whether existing connections are not reused: if the database is a file, they may have a deleted file open
+    */
+  def hold(fresh: Boolean = false): Hold = {
+    ConnectionPool.synchronized {
+      holds(key) = holds.getOrElse(key, 0) + 1
+      if (fresh) pools.get(key).foreach(endConnections)
+    }
+    new Hold(key)
+  }
+
+  /** Lends a connection until the lease is closed.
+    *
+    * @param patience
+    *   how long to wait while all connections are lent, rounded up to a multiple of `ConnectionTimeout`; None: until
+    *   one is returned
+    * @throws java.sql.SQLException
+    *   [[AllBusy]] after `patience`; otherwise the error of a connection that could not be opened
+    */
+  def lend(patience: Option[Duration] = None): Lease = {
+    val pool = enter(key, dialect)
+    try new Lease(take(pool.source, System.nanoTime(), patience), pool)
+    catch {
+      case error: Throwable =>
+        leave(pool)
+        throw error
+    }
+  }
+
+  /** Runs `body` on a new connection outside the pool, in autocommit mode. Does not wait for a free connection, and
+    * sets none of the dialect's driver properties, because some change the database itself (SQLite's `journal_mode`).
+    */
+  def unpooled[A](body: Connection => A): A =
+    Using.resource(new LoginDataSource(settings, dialect.driver(settings.url), Map.empty).getConnection)(body)
+}
+
 private[jdbc] object ConnectionPool {
 
   /** Identifies a pool.
@@ -32,7 +97,9 @@ private[jdbc] object ConnectionPool {
     * @param defaults
     *   driver properties that the dialect sets unless the user does ([[Dialect.properties]])
     */
-  final private case class Key(settings: ConnectionSettings, defaults: Map[String, String])
+  final private case class Key(settings: ConnectionSettings, defaults: Map[String, String]) {
+    override val hashCode: Int = (settings, defaults).##
+  }
 
   /** A pool, the number of open leases, and the time at which the last one was closed. */
   final private class Pool(val source: HikariDataSource) {
@@ -47,43 +114,6 @@ private[jdbc] object ConnectionPool {
   private val holds = mutable.Map.empty[Key, Int]
   // The periodic sweep; None while there is no pool.
   private var sweeping: Option[ScheduledFuture[_]] = None
-
-  /** Lends a connection while `body` runs. After an error that makes the connection unfit for reuse, or a failed
-    * rollback, it is closed instead of returned.
-    *
-    * @param patience
-    *   as in [[lend]]
-    */
-  def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, patience: Option[Duration] = None)(
-      body: Connection => A): A =
-    Using.resource(lend(settings, dialect, lockTimeout, patience)) { lease =>
-      try body(lease.connection)
-      catch {
-        case error: Throwable =>
-          // A suppressed error is that of the rollback.
-          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.errors.outlives) || lostItsFile(error))
-            lease.abandon()
-          throw error
-      }
-    }
-
-  private def lostItsFile(error: Throwable): Boolean =
-    EpochalException.in(error).exists(_.condition == Conditions.DatabaseFileReplaced)
-
-  /** Registers a query or batch write as a user of a pool until it closes the hold. Closing the last hold closes the
-    * pool's connections.
-    *
-    * @param fresh
-    *   whether existing connections are not reused: if the database is a file, they may have a deleted file open
-    */
-  def hold(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, fresh: Boolean = false): Hold = {
-    val key = Key(settings, dialect.properties(settings, lockTimeout))
-    synchronized {
-      holds(key) = holds.getOrElse(key, 0) + 1
-      if (fresh) pools.get(key).foreach(endConnections)
-    }
-    new Hold(key)
-  }
 
   /** The registration of a query or batch write. Closing it twice has no effect. */
   final class Hold private[ConnectionPool] (key: Key) extends AutoCloseable {
@@ -109,28 +139,6 @@ private[jdbc] object ConnectionPool {
 
   /** Closes the idle connections of a pool now, and each lent one when it is returned. */
   private def endConnections(pool: Pool): Unit = pool.source.getHikariPoolMXBean.softEvictConnections()
-
-  /** Lends a connection until the lease is closed.
-    *
-    * @param patience
-    *   how long to wait while all connections are lent, rounded up to a multiple of `ConnectionTimeout`; None: until
-    *   one is returned
-    * @throws java.sql.SQLException
-    *   [[AllBusy]] after `patience`; otherwise the error of a connection that could not be opened
-    */
-  def lend(
-      settings: ConnectionSettings,
-      dialect: Dialect,
-      lockTimeout: Duration,
-      patience: Option[Duration] = None): Lease = {
-    val pool = enter(Key(settings, dialect.properties(settings, lockTimeout)), dialect)
-    try new Lease(take(pool.source, System.nanoTime(), patience), pool)
-    catch {
-      case error: Throwable =>
-        leave(pool)
-        throw error
-    }
-  }
 
   /** Takes a connection from a pool, and waits while all of them are lent: tasks return theirs when they end. */
   @tailrec private def take(source: HikariDataSource, since: Long, patience: Option[Duration]): Connection =
@@ -165,15 +173,6 @@ private[jdbc] object ConnectionPool {
     override def close(): Unit =
       try if (usable) connection.close() else pool.source.evictConnection(connection)
       finally leave(pool)
-  }
-
-  /** Runs `body` on a new connection outside the pool, in autocommit mode. Does not wait for a free connection, and
-    * sets none of the dialect's driver properties, because some change the database itself (SQLite's `journal_mode`).
-    */
-  def unpooled[A](settings: ConnectionSettings, dialect: Dialect)(body: Connection => A): A = {
-    val connection = new LoginDataSource(settings, dialect.driver(settings.url), Map.empty).getConnection
-    try body(connection)
-    finally connection.close()
   }
 
   private def enter(key: Key, dialect: Dialect): Pool = synchronized {

@@ -4,14 +4,17 @@ import java.nio.file.{Files, Path}
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 import java.time.Duration
 
+import scala.annotation.unused
 import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.hash.Sha256
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
+import io.epochal.kit.access.Secret
 
 /** One database as a query uses it: connections, the meaning of errors, and retries.
   *
@@ -21,6 +24,9 @@ import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: () => Unit) {
 
   private val settings = options.connection
+  private val retry = options.retry
+  private val lockTimeout = options.lockTimeout
+  private[jdbc] val pool = new ConnectionPool(settings, dialect, lockTimeout)
   private val log = LoggerFactory.getLogger(classOf[Database])
 
   private val files: Seq[Path] = dialect.files(settings)
@@ -34,13 +40,22 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   /** The file that this query or batch write has begun to write. */
   @volatile private var file = Option.empty[AnyRef]
 
-  def place: String = settings.place
+  /** The database, for messages: no secrets. */
+  val place: String = settings.place
+
+  private val readsPassword = settings.password.exists(!_.isInstanceOf[Secret.Given])
+
+  /** The options for tasks, which cannot read a password from its file: it is read now. */
+  def optionsForTasks: JdbcOptions = if (readsPassword) options.copy(connection = settings.resolved) else options
 
   /** Registers a query or batch write. It closes the result when it ends, and its connections with it. */
   def hold(): AutoCloseable = {
     file = None
-    ConnectionPool.hold(settings, dialect, options.lockTimeout, fresh = isFile)
+    pool.hold(fresh = isFile)
   }
+
+  /** Whether the size of an epoch decides how its rows travel. */
+  val isAuto: Boolean = options.transport == TransportChoice.Auto
 
   /** How tasks bring rows to the database themselves, if they may. */
   val bulk: Option[BulkLoad] = options.transport match {
@@ -57,13 +72,13 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     *   the run whose transaction it is, for successors that wait for it
     */
   def inTransaction[A](step: String, writer: Option[Writer] = None)(body: Transaction => A): A =
-    connected(step)(Transaction.run(_, dialect, options.lockTimeout, writer)(body))
+    connected(step)(Transaction.run(_, dialect, lockTimeout, writer)(body))
 
   /** Runs `body`, which manages its own transactions, on a pooled connection; repeats it after a transient failure. */
   def connected[A](step: String)(body: Connection => A): A =
     retrying(step) {
       keepFile()
-      val result = ConnectionPool.use(settings, dialect, options.lockTimeout, Some(options.retry.deadline))(body)
+      val result = pool.use(Some(retry.deadline))(body)
       if (file.isEmpty) keepFile()
       result
     }
@@ -75,11 +90,11 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   }
 
   /** Lends a pooled connection to a task, which waits for one as long as other tasks load. */
-  def lend(): ConnectionPool.Lease = ConnectionPool.lend(settings, dialect, options.lockTimeout)
+  def lend(): ConnectionPool.Lease = pool.lend()
 
   /** Runs `body`, and repeats it after a transient failure. */
   def retrying[A](step: String)(body: => A): A =
-    explaining(step)(new Retrier(options.retry, verdict, logRetry(step)).run(_ => body))
+    explaining(step)(new Retrier(retry, verdict, logRetry(step)).run(_ => body))
 
   /** Runs `body` once; a failure becomes one of our errors, without secrets. */
   def explaining[A](step: String)(body: => A): A =
@@ -93,8 +108,8 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     val step = "the checks before the start"
     def opensLater(error: Throwable): Verdict =
       if (ConnectionPool.sqlErrors(error).exists(dialect.errors.opensLater)) Verdict.Retry else Verdict.GiveUp
-    explaining(step)(new Retrier(options.retry, opensLater, logRetry(step)).run(_ =>
-      ConnectionPool.unpooled(settings, dialect)(connection => dialect.inspecting(connection)(body(connection)))))
+    explaining(step)(new Retrier(retry, opensLater, logRetry(step)).run(_ =>
+      pool.unpooled(connection => dialect.inspecting(connection)(body(connection)))))
   }
 
   private def verdict(error: Throwable): Verdict =
@@ -119,7 +134,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
       place,
       step,
       Int.box(event.failures),
-      Int.box(options.retry.maxAttempts),
+      Int.box(retry.maxAttempts),
       Long.box(event.delay.toMillis),
       settings.redact(event.cause.getMessage))
   }
@@ -140,17 +155,16 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     val cause = settings.redact(said)
     def tooMany(advice: String): EpochalException = Conditions.TooManyConnections
       .because(cause)("url" -> place, "step" -> step, "advice" -> advice, "reason" -> reason)
-    def specific(failure: DatabaseFailure): EpochalException = failure match {
-      case DatabaseFailure.RowTooLarge(setting) =>
-        Conditions.RowTooLarge.because(cause)("url" -> place, "step" -> step, "setting" -> setting, "reason" -> reason)
-      case DatabaseFailure.TooManyConnections(setting) =>
-        val advice = s"Lower {option:maxConnections} (of each executor), raise $setting of the server, or use a pooler."
-        tooMany(advice)
-    }
-    val failure = errors.flatMap(dialect.errors.known).headOption
+    val tooLarge = errors.flatMap(dialect.errors.rowTooLarge).headOption
+    val limit = errors.flatMap(dialect.errors.tooManyConnections).headOption
     if (errors.exists(_.isInstanceOf[ConnectionPool.AllBusy]))
       tooMany("Raise {option:maxConnections} as far as the server allows, or run fewer tasks at a time.")
-    else if (failure.isDefined) specific(failure.get)
+    else if (tooLarge.isDefined)
+      Conditions.RowTooLarge
+        .because(cause)("url" -> place, "step" -> step, "setting" -> tooLarge.get, "reason" -> reason)
+    else if (limit.isDefined)
+      tooMany(
+        s"Lower {option:maxConnections} (of each executor), raise ${limit.get} of the server, or use a pooler.")
     else if (state.startsWith("28") || said.getErrorCode == Database.MysqlAccessDenied && state.isEmpty)
       Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)
     else if (state.startsWith("08") || state == "3D000" || state == "57P03")
@@ -225,3 +239,54 @@ private[jdbc] object Transaction {
     result
   }
 }
+
+/** Finds the sessions that block a claim, and ends those of its predecessors. */
+trait Sessions {
+
+  /** The session number of the open transaction. */
+  def current(connection: Connection): Long
+
+  /** The sessions that block a session, directly or indirectly, as far as this role may see them.
+    *
+    * @param connection
+    *   a different one
+    * @param successor
+    *   the sink's newest generation: sessions of generations that it supersedes may be ended
+    */
+  def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker]
+
+  /** Ends a session, provided that it is still in the same transaction. */
+  def end(connection: Connection, blocker: Blocker): Unit
+
+  /** Called on the connection after a writer's transaction has ended. */
+  def ended(@unused connection: Connection, @unused writer: Writer): Unit = ()
+}
+
+/** The run that owns a transaction, as shown to other sessions of the database.
+  *
+  * @param sink
+  *   16 hexadecimal digits, a hash of the ledger's schema and the sink id
+  */
+final case class Writer(sink: String, generation: Long) {
+
+  /** Whether a claim by this run makes `other` an older generation, so that it may be ended. */
+  def supersedes(other: Writer): Boolean = sink == other.sink && other.generation <= generation
+}
+
+object Writer {
+  def of(schema: String, sinkId: String, generation: Long): Writer =
+    Writer(Sha256.hex(s"$schema\n$sinkId", 8), generation)
+}
+
+/** A session that blocks another one.
+  *
+  * @param process
+  *   its number for the server's kill command; None: it has no process (a prepared transaction)
+  * @param description
+  *   for people: its owner, the age of its transaction, its current statement
+  * @param key
+  *   what must still hold when it is ended
+  * @param writer
+  *   the run that it provably belongs to, if it may be ended: our role, our database, not waiting for a replica
+  */
+final case class Blocker(process: Option[Long], description: String, key: String, writer: Option[Writer])

@@ -3,10 +3,8 @@ package io.epochal.jdbc.database
 import java.nio.file.Path
 import java.sql.{Connection, SQLException}
 import java.time.Duration
-import java.util.ServiceLoader
 
 import scala.annotation.unused
-import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.spark.sql.types._
@@ -16,7 +14,6 @@ import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.option.{ConnectionSettings, DriverProperties, JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
-import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** Everything that differs between databases. The rest of the sink is independent of the database.
@@ -238,33 +235,40 @@ trait DriverErrors {
   /** Whether the server exists but takes no connections yet: it is starting, or at its connection limit. */
   def opensLater(@unused error: SQLException): Boolean = false
 
-  /** The failure that the error stands for, if it has a condition of its own. */
-  def known(@unused error: SQLException): Option[DatabaseFailure] = None
+  /** The server setting that limits connections, if the limit is the cause. */
+  def tooManyConnections(@unused error: SQLException): Option[String] = None
+
+  /** The server setting that limits a statement's size, if a single row exceeds it. */
+  def rowTooLarge(@unused error: SQLException): Option[String] = None
 }
 
-/** SQL fragments for the ledger's statements. */
-trait LedgerDialect {
-  def text: String
-  def bigint: String
-  def timestamp: String
+/** SQL fragments for the ledger's statements.
+  *
+  * @param text
+  *   a column type, like `bigint` and `timestamp`
+  * @param forUpdate
+  *   locks the rows of a SELECT until the transaction ends
+  * @param locksByUpdate
+  *   whether locking takes a no-op UPDATE before the SELECT
+  * @param tableOptions
+  *   appended to CREATE TABLE
+  */
+abstract class LedgerDialect(
+    val text: String,
+    val bigint: String,
+    val timestamp: String,
+    val forUpdate: String = "",
+    val locksByUpdate: Boolean = false,
+    val tableOptions: String = "") {
 
   /** SQL for the current time. */
   def now: String
-
-  /** SQL that locks the rows of a SELECT until the transaction ends. */
-  def forUpdate: String
-
-  /** Whether locking takes a no-op UPDATE before the SELECT. */
-  def locksByUpdate: Boolean = false
 
   /** SQL for the name of a ledger table. */
   def table(name: QualifiedName): String
 
   /** SQL for a column name that may be a reserved word. */
   def column(name: String): String = name
-
-  /** Appended to CREATE TABLE. */
-  def tableOptions: String = ""
 
   /** SQL for "equal, or both NULL". */
   def same(left: String, right: String): String
@@ -273,24 +277,6 @@ trait LedgerDialect {
     * the table `epochal_ledger_lock` is locked instead.
     */
   def serializeClaims(@unused connection: Connection): Boolean = false
-}
-
-/** A database error with a condition of its own. */
-sealed trait DatabaseFailure
-
-object DatabaseFailure {
-
-  /** A single row exceeds what a statement may hold.
-    *
-    * @param setting
-    *   the server setting that limits it
-    */
-  final case class RowTooLarge(setting: String) extends DatabaseFailure
-
-  /** @param setting
-    *   the server setting that limits them
-    */
-  final case class TooManyConnections(setting: String) extends DatabaseFailure
 }
 
 /** The result of a load. */
@@ -331,28 +317,3 @@ final case class JdbcDriver(className: String, artifact: Option[String] = None)
 
 /** A dialect of Epochal's own: ranked after users' dialects. */
 private[jdbc] trait BuiltInDialect { this: Dialect => }
-
-/** Accepts any URL: ranked last. */
-private[jdbc] trait LastDialect extends BuiltInDialect { this: Dialect => }
-
-/** Dialects that are adapted from another interface; listed in a service file of Epochal's. */
-private[jdbc] trait Dialects {
-  def found(loader: ClassLoader): Seq[Dialect]
-}
-
-object Dialect {
-
-  /** The dialect for a URL; users' dialects come before Epochal's. */
-  def of(url: String): Option[Dialect] = registered.sortBy(rank).find(_.handles(url))
-
-  private def rank(dialect: Dialect): Int = dialect match {
-    case _: LastDialect    => 2
-    case _: BuiltInDialect => 1
-    case _                 => 0
-  }
-
-  private def registered: Seq[Dialect] = DriverAccess.current.loaders.flatMap { loader =>
-    ServiceLoader.load(classOf[Dialects], loader).asScala.flatMap(_.found(loader)) ++
-      ServiceLoader.load(classOf[Dialect], loader).asScala
-  }
-}

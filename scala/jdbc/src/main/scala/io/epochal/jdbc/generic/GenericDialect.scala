@@ -3,18 +3,12 @@ package io.epochal.jdbc.generic
 import java.sql._
 import java.time.format.DateTimeFormatter
 import java.time.{Duration, Instant, ZoneOffset}
-import java.util.{Locale, ServiceLoader}
-
-import scala.jdk.CollectionConverters._
-import scala.jdk.OptionConverters._
-
-import org.apache.spark.sql.types.DataType
+import java.util.Locale
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database._
-import io.epochal.jdbc.dialect.JdbcDialect
 import io.epochal.jdbc.insert.{InsertBatches, RowBytes}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
 import io.epochal.jdbc.table.DeadLetterTable
@@ -113,11 +107,10 @@ class GenericErrors extends DriverErrors {
 
 object GenericErrors extends GenericErrors
 
-/** The ledger in standard SQL. Its names are unquoted, in the database's own case. */
-private[generic] object GenericLedger extends LedgerDialect {
-  override val text = "VARCHAR(255)"
-  override val bigint = "BIGINT"
-  override val timestamp = "TIMESTAMP"
+/** The ledger in standard SQL. Its names are unquoted, in the database's own case. The syntax of FOR UPDATE differs between
+  * databases; an UPDATE locks its rows in all of them.
+  */
+private[generic] object GenericLedger extends LedgerDialect("VARCHAR(255)", "BIGINT", "TIMESTAMP", locksByUpdate = true) {
 
   /** This machine's time: databases have clocks of their own, but no common expression for UTC. Every driver accepts the JDBC
     * escape.
@@ -126,10 +119,6 @@ private[generic] object GenericLedger extends LedgerDialect {
 
   private val UtcTime = DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss.SSSSSS", Locale.ROOT).withZone(ZoneOffset.UTC)
 
-  // The syntax of FOR UPDATE differs between databases; an UPDATE locks its rows in all of them.
-  override val forUpdate = ""
-  override val locksByUpdate = true
-
   override def same(left: String, right: String): String =
     if (right == "NULL") s"$left IS NULL" else s"($left = $right OR ($left IS NULL AND $right IS NULL))"
 
@@ -137,42 +126,4 @@ private[generic] object GenericLedger extends LedgerDialect {
     if (name.schema.isEmpty) name.table else s"\"${name.schema.replace("\"", "\"\"")}\".${name.table}"
 
   override def column(name: String): String = s"\"${name.toUpperCase(Locale.ROOT)}\""
-}
-
-/** Handles every JDBC URL that no other dialect handles. */
-final class AnyDialect extends GenericDialect with LastDialect
-
-/** Adapts another team's [[JdbcDialect]] to the generic dialect. */
-final private[jdbc] class AuthoredDialect(val author: JdbcDialect) extends GenericDialect {
-
-  override def name: String = author.name
-  override def driver(url: String): Option[JdbcDriver] = author.driver(url).toScala.map(JdbcDriver(_))
-  override def handles(url: String): Boolean = author.handles(url)
-  override def quote(name: String): String = author.quote(name)
-  override def abilities: Abilities = super.abilities.copy(maxConnections = author.maxConnections)
-
-  override object types extends GenericTypes {
-    override def declare(dataType: DataType): Option[String] =
-      author.columnType(dataType).toScala.orElse(super.declare(dataType))
-  }
-
-  override object errors extends GenericErrors {
-    override def verdict(error: SQLException): Verdict =
-      if (author.isTransient(error)) Verdict.Retry else super.verdict(error)
-
-    override def losesConnection(error: SQLException): Boolean =
-      author.losesConnection(error) || super.losesConnection(error)
-  }
-
-  override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
-    val id = super.begin(connection, lockTimeout, writer)
-    author.begin(connection, lockTimeout)
-    id
-  }
-}
-
-/** All [[JdbcDialect]]s that a class loader sees. */
-final class AuthoredDialects extends Dialects {
-  override def found(loader: ClassLoader): Seq[Dialect] =
-    ServiceLoader.load(classOf[JdbcDialect], loader).asScala.map(new AuthoredDialect(_)).toSeq
 }

@@ -57,79 +57,6 @@ final private class ColumnCheck(bound: BoundColumn, nul: NulCharacter, rules: Va
     }
 }
 
-/** Reads what [[RowBytes]] wrote: `row` points at one gathered row after the other. */
-final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
-  private val chunks = rows.chunks.iterator
-  private var chunk = Array.emptyByteArray
-  private var end = 0
-  private var position = 0
-
-  // Chunks and offsets of the gathered rows.
-  private var held = new Array[Array[Byte]](16)
-  private var places = new Array[Int](16)
-  private var count = 0
-  private var bound = 0
-  val row: BinaryRow = BinaryRow.empty(columns)
-
-  /** Gathers the next rows: at most `maxRows`, and at most `maxBytes` bytes unless a single row exceeds that. */
-  def gather(maxRows: Int, maxBytes: Long): Int = {
-    count = 0
-    bound = 0
-    var bytes = 0L
-    var full = false
-    while (!full && count < maxRows && advance()) {
-      val length = lengthAt(chunk, position)
-      bytes += length
-      full = count > 0 && bytes > maxBytes
-      if (!full) {
-        hold()
-        position += 8 + length
-      }
-    }
-    count
-  }
-
-  /** Points `row` at the next gathered row. */
-  def next(): Unit = {
-    val (bytes, place) = (held(bound), places(bound))
-    row.pointTo(bytes, place + 8, lengthAt(bytes, place))
-    bound += 1
-  }
-
-  /** Size of `row` in bytes; bytes that MySQL's texts escape count twice. */
-  def escapedBytes: Long = {
-    val (bytes, place) = (held(bound - 1), places(bound - 1))
-    val length = lengthAt(bytes, place)
-    length.toLong + (place + 8 until place + 8 + length).count(i => Escaped(bytes(i)))
-  }
-
-  private val Escaped = Set[Byte]('\'', '"', '\\', 0, 0x1a)
-
-  private def hold(): Unit = {
-    if (count == held.length) {
-      held = java.util.Arrays.copyOf(held, count * 2)
-      places = java.util.Arrays.copyOf(places, count * 2)
-    }
-    held(count) = chunk
-    places(count) = position
-    count += 1
-  }
-
-  /** Moves to the row at `position`, if there is one. */
-  private def advance(): Boolean = {
-    while (position == end && chunks.hasNext) {
-      val (bytes, length) = chunks.next()
-      chunk = bytes
-      end = length
-      position = 0
-    }
-    position < end
-  }
-
-  private def lengthAt(bytes: Array[Byte], place: Int): Int =
-    java.lang.Long.reverseBytes(Memory.getLong(bytes, Memory.ARRAY_START + place)).toInt
-}
-
 /** Inserts encoded rows ([[RowBytes]]), for databases without a bulk load.
   *
   * @param maxParameters
@@ -158,13 +85,12 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
       begun: () => Unit = () => (),
       maxBytes: Long = Long.MaxValue,
       alone: (SQLException, Long) => SQLException = (error, _) => error): Long = {
-    val source = new Source(table, rows)
-    val maxRows = math.max(1, math.min(batchSize, maxParameters / table.incoming.size))
+    val source = new Source(table, rows, math.max(1, math.min(batchSize, maxParameters / table.incoming.size)))
     var stored = 0L
     var statement: PreparedStatement = null
     var size = 0
     try {
-      var count = source.gather(maxRows, maxBytes)
+      var count = source.gather(maxBytes)
       while (count > 0) {
         if (count != size) {
           if (statement != null) statement.close()
@@ -180,7 +106,7 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
           (try Sql.execute(statement)
           catch { case error: SQLException if count == 1 => throw alone(error, source.escapedBytes) })
         begun()
-        count = source.gather(maxRows, maxBytes)
+        count = source.gather(maxBytes)
       }
     } finally if (statement != null) statement.close()
     stored
@@ -190,7 +116,7 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
     * (`SUCCESS_NO_INFO`) count as stored.
     */
   def batches(connection: Connection, into: String, table: BoundTable, rows: EncodedRows, batchSize: Int): Long = {
-    val source = new Source(table, rows)
+    val source = new Source(table, rows, maxRows = 1)
     Using.resource(connection.prepareStatement(sql(into, table, 1))) { statement =>
       var stored = 0L
       var done = 0L
@@ -198,7 +124,7 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
         val count = math.min(batchSize.toLong, rows.rows - done)
         var row = 0L
         while (row < count) {
-          source.gather(1, Long.MaxValue): Unit
+          source.gather(Long.MaxValue): Unit
           source.bind(statement, 0)
           statement.addBatch()
           row += 1
@@ -207,7 +133,7 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
         done += count
       }
       // After its last chunk, a file's length and checksum are verified.
-      val more = source.gather(1, Long.MaxValue)
+      val more = source.gather(Long.MaxValue)
       if (more != 0) throw new IllegalStateException(s"more rows than the ${rows.rows} in the messages")
       stored
     }
@@ -219,32 +145,85 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
     s"INSERT INTO $into ($names) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
   }
 
-  /** Binds the encoded rows in order. */
-  final private class Source(table: BoundTable, rows: EncodedRows) {
-    private val reader = new RowBytesReader(rows, table.columns.size + table.operation.size)
+  /** Reads what [[RowBytes]] wrote, and binds the rows in order.
+    *
+    * @param maxRows
+    *   that are gathered for one statement
+    */
+  final private class Source(table: BoundTable, rows: EncodedRows, maxRows: Int) {
     private val binders = table.columns.map(rules.binder(_, table.nulCharacter)).toArray
     private val ordinals = table.columns.map(_.ordinal).toArray
     private val identifies = table.columns.map(_.identifies).toArray
     private val operation = table.operation.fold(-1)(_.ordinal)
     private val width = table.incoming.size
+    private val row = BinaryRow.empty(width)
 
-    /** Number of rows to send together: at least one, if any remain. */
-    def gather(maxRows: Int, maxBytes: Long): Int = reader.gather(maxRows, maxBytes)
+    private val chunks = rows.chunks.iterator
+    private var chunk = Array.emptyByteArray
+    private var end = 0
+    private var position = 0
 
-    def escapedBytes: Long = reader.escapedBytes
+    // Chunks and offsets of the gathered rows, and how many of them are bound.
+    private val held = new Array[Array[Byte]](maxRows)
+    private val places = new Array[Int](maxRows)
+    private var bound = 0
+
+    /** Gathers the next rows: at most `maxBytes` bytes, unless a single row exceeds that. Returns their number. */
+    def gather(maxBytes: Long): Int = {
+      var count = 0
+      bound = 0
+      var bytes = 0L
+      var full = false
+      while (!full && count < maxRows && advance()) {
+        val length = lengthAt(chunk, position)
+        bytes += length
+        full = count > 0 && bytes > maxBytes
+        if (!full) {
+          held(count) = chunk
+          places(count) = position
+          count += 1
+          position += 8 + length
+        }
+      }
+      count
+    }
+
+    /** Moves to the row at `position`, if there is one. */
+    private def advance(): Boolean = {
+      while (position == end && chunks.hasNext) {
+        val (bytes, length) = chunks.next()
+        chunk = bytes
+        end = length
+        position = 0
+      }
+      position < end
+    }
+
+    private def lengthAt(bytes: Array[Byte], place: Int): Int =
+      java.lang.Long.reverseBytes(Memory.getLong(bytes, Memory.ARRAY_START + place)).toInt
+
+    /** Size of the last bound row in bytes; bytes that MySQL's texts escape count twice. */
+    def escapedBytes: Long = {
+      val (bytes, place) = (held(bound - 1), places(bound - 1))
+      val length = lengthAt(bytes, place)
+      length.toLong + (place + 8 until place + 8 + length).count(i => Escaped(bytes(i)))
+    }
 
     /** Binds the next gathered row. */
     def bind(statement: PreparedStatement, place: Int): Unit = {
-      reader.next()
-      val deletes = operation >= 0 && Operation.deletes(reader.row, operation)
+      row.pointTo(held(bound), places(bound) + 8, lengthAt(held(bound), places(bound)))
+      bound += 1
+      val deletes = operation >= 0 && Operation.deletes(row, operation)
       val first = place * width + 1
       var i = 0
       while (i < binders.length) {
-        if (reader.row.isNullAt(ordinals(i)) || deletes && !identifies(i)) statement.setObject(first + i, null)
-        else binders(i).bind(statement, first + i, reader.row, ordinals(i))
+        if (row.isNullAt(ordinals(i)) || deletes && !identifies(i)) statement.setObject(first + i, null)
+        else binders(i).bind(statement, first + i, row, ordinals(i))
         i += 1
       }
       if (operation >= 0) statement.setInt(first + i, if (deletes) 1 else 0)
     }
   }
+
+  private val Escaped = Set[Byte]('\'', '"', '\\', 0, 0x1a)
 }

@@ -88,7 +88,7 @@ object Binder {
   }
 }
 
-/** Dates and times as ISO 8601 texts. Texts of one kind have the same length, so they sort chronologically. */
+/** Dates and times as ISO 8601 texts. Those of the years 1 to 9999 have the same length, so they sort chronologically. */
 private[jdbc] object IsoTime {
 
   private val MicrosPerSecond = 1000000L
@@ -100,40 +100,25 @@ private[jdbc] object IsoTime {
   val LastMicro: Long = (LastDay + 1) * 86400L * MicrosPerSecond - 1
 
   /** `2026-01-31` */
-  def date(days: Int): String = {
-    val out = new StringBuilder(10)
-    append(out, LocalDate.ofEpochDay(days.toLong))
-    out.toString
-  }
+  def date(days: Int): String = LocalDate.ofEpochDay(days.toLong).toString
 
   /** `2026-01-31T12:30:00.123456` */
-  def timestamp(micros: Long, suffix: String): String = {
+  def timestamp(micros: Long, suffix: String = ""): String = {
     val fraction = Math.floorMod(micros, MicrosPerSecond)
     val time = LocalDateTime.ofEpochSecond(Math.floorDiv(micros, MicrosPerSecond), 0, ZoneOffset.UTC)
-    val out = new StringBuilder(27)
-    append(out, time.toLocalDate)
-    out.append('T')
-    digits(out, time.getHour, 2)
-    out.append(':')
-    digits(out, time.getMinute, 2)
-    out.append(':')
-    digits(out, time.getSecond, 2)
-    out.append('.')
-    digits(out, fraction.toInt, 6)
+    val out = new StringBuilder(27).append(time.toLocalDate).append('T')
+    digits(out, time.getHour, 10)
+    digits(out.append(':'), time.getMinute, 10)
+    digits(out.append(':'), time.getSecond, 10)
+    digits(out.append('.'), fraction.toInt, 100000)
     out.append(suffix).toString
   }
 
-  private def append(out: StringBuilder, date: LocalDate): Unit = {
-    digits(out, date.getYear, 4)
-    out.append('-')
-    digits(out, date.getMonthValue, 2)
-    out.append('-')
-    digits(out, date.getDayOfMonth, 2)
-  }
-
-  private def digits(out: StringBuilder, value: Int, count: Int): Unit = {
-    var unit = 1
-    (1 until count).foreach(_ => unit *= 10)
+  /** @param highest
+    *   the unit of the first digit
+    */
+  private def digits(out: StringBuilder, value: Int, highest: Int): Unit = {
+    var unit = highest
     while (unit > 0) {
       out.append(('0' + value / unit % 10).toChar)
       unit /= 10

@@ -4,11 +4,12 @@ import java.math.{BigDecimal => JavaDecimal, BigInteger}
 import java.time.format.{DateTimeFormatter, DateTimeFormatterBuilder}
 import java.time.temporal.ChronoField.NANO_OF_SECOND
 import java.time.temporal.ChronoUnit.MICROS
-import java.time.{Duration, LocalDate, LocalDateTime, LocalTime, Period, ZoneOffset}
+import java.time.{Duration, LocalTime, Period}
 import java.util.Base64
 
 import org.apache.spark.sql.types._
 
+import io.epochal.jdbc.insert.IsoTime
 import io.epochal.kit.sink.row.ChunkedBytes
 import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
@@ -48,9 +49,9 @@ private object JsonScalar {
       bare((base, origin, slot) => new JavaDecimal(new BigInteger(bytes(base, origin, slot)), d.scale).toPlainString)
     case BinaryType =>
       inQuotes((base, origin, slot) => Base64.getEncoder.encodeToString(bytes(base, origin, slot)))
-    case DateType      => inQuotes((base, _, slot) => LocalDate.ofEpochDay(Memory.getInt(base, slot).toLong).toString)
-    case TimestampType => inQuotes((base, _, slot) => s"${moment(Memory.getLong(base, slot))}Z")
-    case TimestampNTZType => inQuotes((base, _, slot) => moment(Memory.getLong(base, slot)))
+    case DateType      => inQuotes((base, _, slot) => IsoTime.date(Memory.getInt(base, slot)))
+    case TimestampType => inQuotes((base, _, slot) => IsoTime.timestamp(Memory.getLong(base, slot), "Z"))
+    case TimestampNTZType => inQuotes((base, _, slot) => IsoTime.timestamp(Memory.getLong(base, slot)))
     case _: DayTimeIntervalType =>
       inQuotes((base, _, slot) => Duration.of(Memory.getLong(base, slot), MICROS).toString)
     case _: YearMonthIntervalType =>
@@ -75,13 +76,6 @@ private object JsonScalar {
     val bytes = new Array[Byte](length)
     Memory.copy(base, UnsafeLayout.address(base, origin, slot), bytes, Memory.ARRAY_START, length.toLong)
     bytes
-  }
-
-  private def moment(micros: Long): String = {
-    val seconds = Math.floorDiv(micros, 1000000L)
-    val nanos = Math.floorMod(micros, 1000000L).toInt * 1000
-    val time = LocalDateTime.ofEpochSecond(seconds, nanos, ZoneOffset.UTC)
-    s"${time.toLocalDate}T${Clock.format(time)}"
   }
 
   /** Six fractional digits, or nine if there are nanoseconds. */

@@ -77,14 +77,15 @@ class MysqlDialect extends Dialect with BuiltInDialect {
   override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     MysqlLoad(connection, table, rows, batchSize)
 
-  override object ledger extends LedgerDialect {
-    override val text = "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-    override val bigint = "BIGINT"
-    override val timestamp = "DATETIME(6)"
+  // GET_LOCK would belong to the session, not to the transaction, so `serializeClaims` is not overridden.
+  override object ledger
+      extends LedgerDialect(
+        "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        "BIGINT",
+        "DATETIME(6)",
+        " FOR UPDATE",
+        tableOptions = " ENGINE=InnoDB") {
     override val now = "UTC_TIMESTAMP(6)"
-    override val forUpdate = " FOR UPDATE"
-    // GET_LOCK would belong to the session, not to the transaction, so `serializeClaims` is not overridden.
-    override val tableOptions = " ENGINE=InnoDB"
     override def same(left: String, right: String): String = s"$left <=> $right"
     override def table(name: QualifiedName): String = quote(name)
     override def column(name: String): String = quote(name)
@@ -125,7 +126,11 @@ private[mysql] object MysqlErrors extends DriverErrors {
     error.getErrorCode == PacketTooLarge || Option(error.getMessage).exists(_.contains("max_allowed_packet"))
 
   /** The connection limit of the server, of the user, or of the user's resources. */
-  private def tooManyConnections(error: SQLException): Boolean = Set(1040, 1203, 1226)(error.getErrorCode)
+  override def tooManyConnections(error: SQLException): Option[String] =
+    Option.when(Set(1040, 1203, 1226)(error.getErrorCode))("max_connections and max_user_connections")
+
+  override def rowTooLarge(error: SQLException): Option[String] =
+    Option.when(packetTooLarge(error))("max_allowed_packet")
 
   /** A missing privilege on the table, database or column, or a global one such as PROCESS. */
   def denied(error: SQLException): Boolean = Set(1142, 1044, 1143, 1227)(error.getErrorCode)
@@ -139,13 +144,7 @@ private[mysql] object MysqlErrors extends DriverErrors {
   }
 
   override def outlives(error: SQLException): Boolean = losesConnection(error) || readOnly(error)
-  override def opensLater(error: SQLException): Boolean = tooManyConnections(error)
-
-  override def known(error: SQLException): Option[DatabaseFailure] =
-    if (packetTooLarge(error)) Some(DatabaseFailure.RowTooLarge("max_allowed_packet"))
-    else if (tooManyConnections(error))
-      Some(DatabaseFailure.TooManyConnections("max_connections and max_user_connections"))
-    else None
+  override def opensLater(error: SQLException): Boolean = tooManyConnections(error).isDefined
 
   private def state(error: SQLException): String = Option(error.getSQLState).getOrElse("")
 }

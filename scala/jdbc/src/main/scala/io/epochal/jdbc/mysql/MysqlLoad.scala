@@ -5,7 +5,6 @@ import java.sql.{Connection, SQLException}
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
 import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.row.EncodedRows
 
 /** Loads encoded rows into a table by multi-row INSERTs. */
@@ -51,14 +50,13 @@ private[mysql] object MysqlLoad {
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     table.mode match {
       case WriteMode.Append =>
-        Loaded.Rows(insert(connection, target(table), table, rows, batchSize), rows.rows)
+        Loaded.Rows(insert(connection, MysqlDialect.quote(table.table.name), table, rows, batchSize), rows.rows)
       case upsert: WriteMode.Upsert =>
         val incoming = temporary(table, "epochal_incoming")
-        new MysqlMerge(incoming, temporary(table, "epochal_winners"))(connection, table, upsert, rows.rows)(
+        new MysqlMerge(connection, table, upsert, incoming)(rows.rows)(
           insert(connection, incoming, table, rows, batchSize))
     }
 
-  private def target(table: BoundTable): String = MysqlDialect.quote(table.table.name)
   private def temporary(table: BoundTable, name: String): String =
     MysqlDialect.quote(table.table.name.copy(table = name))
 
@@ -67,61 +65,39 @@ private[mysql] object MysqlLoad {
     * ON DUPLICATE KEY UPDATE would update a row that collides in ''any'' unique index; here such a collision is an error. Its row count
     * also depends on a driver setting; here the server counts all rows: marked and inserted ones.
     */
-  final private class MysqlMerge(incoming: String, ordered: String)
-      extends TemporaryMerge(MysqlDialect.quote, incoming) {
+  final private class MysqlMerge(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, incoming: String)
+      extends TemporaryMerge(MysqlDialect, connection, table, upsert, incoming) {
+    private val ordered = temporary(table, "epochal_winners")
+    private val found = quote(table.table.unused("epochal_found"))
 
-    override protected def sorted(column: BoundColumn): String = {
-      val name = MysqlDialect.quote(column.column.name)
-      column.column.columnType match {
-        case kind: MysqlType if kind.isText => s"CAST(CONVERT($name USING utf8mb4) AS BINARY)"
-        case _                              => name
-      }
+    override protected def sorted(column: BoundColumn): String = column.column.columnType match {
+      case kind: MysqlType if kind.isText => s"CAST(CONVERT(${super.sorted(column)} USING utf8mb4) AS BINARY)"
+      case _                              => super.sorted(column)
     }
 
     // A temporary table does not commit the transaction, and a statement cannot refer to it twice.
-    override protected def create(connection: Connection, table: BoundTable): Unit = {
-      discard(connection)
-      Sql.run(
-        connection,
-        text"""CREATE TEMPORARY TABLE $incoming (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB
-           |SELECT ${list(table.columnNames)} FROM ${target(table)} WHERE false"""
-      )
+    private def make(name: String, select: String): Unit =
+      run(s"CREATE TEMPORARY TABLE $name ($found INT NOT NULL DEFAULT 0) ENGINE=InnoDB $select")
+
+    override protected def create(): Unit = {
+      drop()
+      make(incoming, s"SELECT $names FROM $target WHERE false")
     }
 
-    override protected def merge(
-        connection: Connection,
-        table: BoundTable,
-        upsert: WriteMode.Upsert,
-        rows: Long,
-        distinct: Long
-    ): Loaded = {
-      val unique = distinct == rows
-      val source = if (unique) incoming else ordered
-      if (!unique)
-        Sql.run(
-          connection,
-          s"CREATE TEMPORARY TABLE $source (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB SELECT w.* FROM ${winners(table, upsert)} w")
-      val names = list(table.columnNames)
-      val on = upsert.keys.map(MysqlDialect.quote).map(k => s"t.$k = s.$k").mkString(" AND ")
-      val sets = upsert.updated.map(MysqlDialect.quote).map(c => s"t.$c = s.$c")
-      Sql.run(
-        connection,
-        s"UPDATE $source s STRAIGHT_JOIN ${target(table)} t ON $on SET ${(sets :+ s"s.${found(table)} = 1").mkString(", ")}")
-      val changed = one(connection, s"SELECT count(*) FROM $source WHERE ${found(table)} = 1")
+    override protected def merge(rows: Long, distinct: Long): Loaded = {
+      val source = if (distinct == rows) incoming else ordered
+      if (source == ordered) make(ordered, s"SELECT w.* FROM $winners w")
+      val on = upsert.keys.map(quote).map(k => s"t.$k = s.$k").mkString(" AND ")
+      val sets = upsert.updated.map(quote).map(c => s"t.$c = s.$c") :+ s"s.$found = 1"
+      run(s"UPDATE $source s STRAIGHT_JOIN $target t ON $on SET ${sets.mkString(", ")}")
+      val changed = count(s"SELECT count(*) FROM $source WHERE $found = 1")
       val added = Sql.update(
         connection,
-        text"""INSERT INTO ${target(table)} ($names)
-           |SELECT $names FROM $source WHERE ${found(table)} = 0 ORDER BY ${list(upsert.keys)}"""
-      )
+        s"INSERT INTO $target ($names) SELECT $names FROM $source WHERE $found = 0 ORDER BY $keys")
       Loaded.Rows(changed + added, distinct)
     }
 
-    private def found(table: BoundTable): String = MysqlDialect.quote(table.table.unused("epochal_found"))
-
-    override protected def drop(connection: Connection): Unit = discard(connection)
-
     /** Also after a rolled-back transaction: temporary tables stay with the session. */
-    private def discard(connection: Connection): Unit =
-      Sql.run(connection, s"DROP TEMPORARY TABLE IF EXISTS $incoming, $ordered")
+    override protected def drop(): Unit = run(s"DROP TEMPORARY TABLE IF EXISTS $incoming, $ordered")
   }
 }

@@ -95,7 +95,7 @@ private[jdbc] object DriverRisks {
   }
 
   /** The database file, as SQLite parses the URL; a database in memory has none. */
-  private def sqliteFile(url: String): Option[String] = Option
+  def sqliteFile(url: String): Option[String] = Option
     .when(scheme(url) == "sqlite")(url.trim.drop("jdbc:sqlite:".length).takeWhile(_ != '?'))
     .map { path =>
       if (path.startsWith("file:"))
@@ -108,21 +108,15 @@ private[jdbc] object DriverRisks {
   private def ofUrl(url: String): Seq[Property] = {
     val decodings = Seq(url, decoded(url), decoded(decoded(url)))
     val forms = (decodings ++ decodings.map(_.replace("\\", ""))).distinct
-    val parameters = forms
-      .flatMap(_.dropWhile(c => c != '?' && c != ';').split("[?&;]"))
-      .filter(_.nonEmpty)
-      .map { piece =>
-        val (name, value) = piece.span(_ != '=')
-        Property(name, if (value.isEmpty) "true" else value.drop(1), "url: ", whole = true)
-      }
+    def properties(pieces: Seq[String], whole: Boolean): Seq[Property] = pieces.map { piece =>
+      val (name, value) = piece.span(_ != '=')
+      Property(name, if (value.isEmpty) "true" else value.drop(1), "url: ", whole)
+    }
+    val parameters = properties(
+      forms.flatMap(_.dropWhile(c => c != '?' && c != ';').split("[?&;]")).filter(_.nonEmpty),
+      whole = true)
     val known = parameters.map(_.key).toSet
-    val others = forms
-      .flatMap(_.split("[?&;,()@/:{}]"))
-      .filter(_.indexOf('=') > 0)
-      .map { piece =>
-        val (name, value) = piece.span(_ != '=')
-        Property(name, value.drop(1), "url: ", whole = false)
-      }
+    val others = properties(forms.flatMap(_.split("[?&;,()@/:{}]")).filter(_.indexOf('=') > 0), whole = false)
       .filterNot(piece => known(piece.key))
     val resource = forms.exists(_.toLowerCase(Locale.ROOT).contains(Resource))
     (parameters ++ others ++ Option.when(resource)(Property(Resource, "", "url: ", whole = true))).distinct

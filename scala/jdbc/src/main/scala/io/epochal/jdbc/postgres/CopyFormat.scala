@@ -22,17 +22,8 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
   */
 final case class CopyFormat(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter) extends RowFormat {
 
-  override def encoder(out: ChunkedBytes): RowEncoder = {
-    val cells = columns.map { bound =>
-      val to = bound.column.columnType.asInstanceOf[PostgresType]
-      new CopyCell(bound.ordinal, bound.required, CopyValue(bound.ordinal, bound.field.dataType, to, nul))
-    }
-    val row = new CopyRow(cells.toArray, out)
-    operation match {
-      case None          => new CopyRowEncoder(row)
-      case Some(ordinal) => new CopyChangeEncoder(row, columns.map(_.identifies).toArray, ordinal)
-    }
-  }
+  override def encoder(out: ChunkedBytes): RowEncoder =
+    new CopyEncoder(columns.map(new CopyCell(_, nul)).toArray, operation.getOrElse(-1), out)
 }
 
 object CopyFormat {
@@ -41,65 +32,39 @@ object CopyFormat {
 }
 
 /** A column of the query's rows with its encoder. */
-final private class CopyCell(val ordinal: Int, val required: Boolean, val value: CopyValue)
+final private class CopyCell(bound: BoundColumn, nul: NulCharacter) {
+  val ordinal: Int = bound.ordinal
+  val required: Boolean = bound.required
+  val identifies: Boolean = bound.identifies
+  val value: CopyValue =
+    CopyValue(ordinal, bound.field.dataType, bound.column.columnType.asInstanceOf[PostgresType], nul)
+}
 
-/** Writes the parts of a row. */
-final private class CopyRow(cells: Array[CopyCell], out: ChunkedBytes) {
-  val columns: Int = cells.length
+/** @param operation
+  *   -1 if no row deletes
+  */
+final private class CopyEncoder(cells: Array[CopyCell], operation: Int, out: ChunkedBytes) extends RowEncoder {
+  private val fields = if (operation < 0) cells.length else cells.length + 1
 
-  /** @param fields
-    *   number of values that follow
-    */
-  def begin(fields: Int): Unit = {
+  override def encode(row: BinaryRow): Unit = {
+    val deletes = operation >= 0 && Operation.deletes(row, operation)
     out.reserve(2)
     out.putShort(fields)
+    var i = 0
+    while (i < cells.length) {
+      val cell = cells(i)
+      if (deletes && !cell.identifies) putNull()
+      else if (!row.isNullAt(cell.ordinal)) cell.value.encode(row.base, row.origin, row.slot(cell.ordinal), out)
+      else if (cell.required) throw new BadValue(cell.ordinal, BadValue.Missing)
+      else putNull()
+      i += 1
+    }
+    if (operation >= 0) CopyValue.begin(out, 1).putByte(if (deletes) 1 else 0)
   }
 
-  def put(row: BinaryRow, column: Int): Unit = {
-    val cell = cells(column)
-    if (!row.isNullAt(cell.ordinal)) {
-      val origin = row.origin
-      val slot = row.slot(cell.ordinal)
-      cell.value.encode(row.base, origin, slot, out)
-    } else if (cell.required) throw new BadValue(cell.ordinal, BadValue.Missing)
-    else putNull()
-  }
-
-  def putNull(): Unit = {
+  private def putNull(): Unit = {
     out.reserve(4)
     out.putInt(-1)
-  }
-
-  def putBoolean(value: Boolean): Unit = {
-    out.reserve(5)
-    out.putInt(1)
-    out.putByte(if (value) 1 else 0)
-  }
-}
-
-final private class CopyRowEncoder(to: CopyRow) extends RowEncoder {
-
-  override def encode(row: BinaryRow): Unit = {
-    to.begin(to.columns)
-    var i = 0
-    while (i < to.columns) {
-      to.put(row, i)
-      i += 1
-    }
-  }
-}
-
-final private class CopyChangeEncoder(to: CopyRow, identifies: Array[Boolean], operation: Int) extends RowEncoder {
-
-  override def encode(row: BinaryRow): Unit = {
-    val deletes = Operation.deletes(row, operation)
-    to.begin(to.columns + 1)
-    var i = 0
-    while (i < to.columns) {
-      if (deletes && !identifies(i)) to.putNull() else to.put(row, i)
-      i += 1
-    }
-    to.putBoolean(deletes)
   }
 }
 

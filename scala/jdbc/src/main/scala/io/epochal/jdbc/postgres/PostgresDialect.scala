@@ -121,12 +121,8 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     PostgresLoad(connection, table, rows)
 
-  override object ledger extends LedgerDialect {
-    override val text = "text"
-    override val bigint = "bigint"
-    override val timestamp = "timestamp with time zone"
+  override object ledger extends LedgerDialect("text", "bigint", "timestamp with time zone", " FOR UPDATE") {
     override val now = "pg_catalog.clock_timestamp()"
-    override val forUpdate = " FOR UPDATE"
     override def same(left: String, right: String): String = s"$left IS NOT DISTINCT FROM $right"
 
     override def table(name: QualifiedName): String = quote(name)
@@ -160,9 +156,8 @@ private object PostgresErrors extends DriverErrors {
   override def opensLater(error: SQLException): Boolean =
     Option(error.getSQLState).exists(state => state == "57P03" || state.startsWith("53"))
 
-  override def known(error: SQLException): Option[DatabaseFailure] =
-    Option.when(error.getSQLState == "53300")(
-      DatabaseFailure.TooManyConnections("max_connections, or the CONNECTION LIMIT of the role or database"))
+  override def tooManyConnections(error: SQLException): Option[String] =
+    Option.when(error.getSQLState == "53300")("max_connections, or the CONNECTION LIMIT of the role or database")
 
   override def losesConnection(error: SQLException): Boolean = {
     val state = Option(error.getSQLState).getOrElse("")

@@ -3,6 +3,7 @@ package io.epochal.jdbc.postgres
 import java.sql.{Connection, SQLException}
 
 import io.epochal.jdbc.database.{BoundTable, Loaded, OperationColumn, WriteMode}
+import io.epochal.jdbc.insert.KeyedMerge
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
@@ -26,7 +27,7 @@ private[postgres] object PostgresMerge {
   ): Loaded = {
     val many = rows > Many
     val merge = new PostgresMerge(connection, table, upsert, source, many)
-    if (many) merge.execute(s"SET LOCAL work_mem = '$SortMemory'; SET LOCAL jit = off")
+    if (many) Sql.run(connection, s"SET LOCAL work_mem = '$SortMemory'; SET LOCAL jit = off")
     upsert.operation match {
       case None            => merge.store(rows)
       case Some(operation) => merge.change(operation, rows)
@@ -52,12 +53,9 @@ final private class PostgresMerge(
     table: BoundTable,
     upsert: WriteMode.Upsert,
     source: String,
-    many: Boolean) {
+    many: Boolean)
+    extends KeyedMerge(PostgresDialect, connection, table, upsert, source) {
   import PostgresMerge._
-
-  private val target = PostgresDialect.quote(table.table.name)
-  private val names = list(table.columnNames)
-  private val keys = list(upsert.keys)
 
   private def store(rows: Long): Loaded =
     if (upsert.order.isDefined) {
@@ -126,7 +124,7 @@ final private class PostgresMerge(
     * that of the key, but with several columns in an order of its own.
     */
   private def merge(from: String): Long = {
-    execute(
+    run(
       s"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
     val condition = s"$keysEqual$keyRange"
@@ -135,7 +133,7 @@ final private class PostgresMerge(
          |WHEN MATCHED THEN UPDATE SET ${updates("w")}
          |WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)"""
     )
-    execute("SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT")
+    run("SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT")
     merged
   }
 
@@ -157,9 +155,6 @@ final private class PostgresMerge(
     case _ => ""
   }
 
-  private def updates(from: String): String =
-    upsert.updated.map(c => s"${quote(c)} = $from.${quote(c)}").mkString(", ")
-
   /** The winning row of each key. Several queries evaluate it, so whether a row deletes must not depend on the physical order of
     * rows.
     */
@@ -174,16 +169,4 @@ final private class PostgresMerge(
     if (table.columns.exists(c => c.column.name == column && PostgresType.isText(c.column.columnType)))
       s"""${quote(column)} COLLATE pg_catalog."C""""
     else quote(column)
-
-  private def distinct: Long = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source AS s) AS k")
-
-  private def duplicates: Long = count(
-    s"SELECT COALESCE(sum(n), 0) FROM (SELECT count(*) AS n FROM $source AS s GROUP BY $keys HAVING count(*) > 1) AS d")
-
-  private def count(sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
-
-  private def execute(sql: String): Unit = Sql.run(connection, sql)
-
-  private def quote(name: String): String = PostgresDialect.quote(name)
-  private def list(names: Seq[String]): String = names.map(quote).mkString(", ")
 }

@@ -69,7 +69,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
     * them back: a unique index would reject them.
     */
   private def isApplied(connection: Connection, run: BulkRun, attempt: TaskAttempt): Boolean =
-    ledger(run).lastEpoch(connection, run.sinkId).exists(_ >= attempt.epoch.toLong)
+    ledger(run).find(connection, run.sinkId).flatMap(_.last).exists(_.epoch >= attempt.epoch.toLong)
 
   final private class Repetition(connection: Connection, run: BulkRun) extends BulkCopy {
     override def write(bytes: Array[Byte], length: Int): Unit = ()
@@ -178,7 +178,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
       // A task that froze in its COPY holds the keys of its rows; its run is fenced. A fenced run must end no session: after a
       // ledger was set back, the current run's generation can be lower than its own.
       SearchPath.pinned(connection) {
-        if (run.isCurrent(ledger(run).owner(connection, run.sinkId))) PostgresSessions.endOlder(connection, run.writer)
+        if (run.isCurrent(ledger(run).find(connection, run.sinkId))) PostgresSessions.endOlder(connection, run.writer)
       }
       if (isPrepared(connection, run)) {
         val transactions = new DecidedTransactions(run)
@@ -268,7 +268,7 @@ final private[postgres] class DecidedTransactions(run: BulkRun) extends KeptTabl
     * generations. Empty for a run that was replaced.
     */
   def unsettled(connection: Connection): (Seq[String], Seq[String]) =
-    if (!run.isCurrent(ledger.lockedOwner(connection, run.sinkId))) (Nil, Nil)
+    if (!run.isCurrent(ledger.lock(connection, run.sinkId))) (Nil, Nil)
     else {
       val known =
         if (exists(connection, Name))

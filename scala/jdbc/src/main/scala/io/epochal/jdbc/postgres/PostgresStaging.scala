@@ -296,5 +296,5 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     * current.
     */
   def isCurrent(connection: Connection): Boolean =
-    run.once || run.isCurrent(PostgresBulk.ledger(run).lockedOwner(connection, run.sinkId))
+    run.once || run.isCurrent(PostgresBulk.ledger(run).lock(connection, run.sinkId))
 }

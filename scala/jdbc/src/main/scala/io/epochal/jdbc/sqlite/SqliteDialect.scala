@@ -1,7 +1,5 @@
 package io.epochal.jdbc.sqlite
 
-import java.net.URLDecoder
-import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths}
 import java.sql.{Connection, SQLException}
 import java.time.Duration
@@ -13,7 +11,7 @@ import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.insert.RowBytes
-import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName}
+import io.epochal.jdbc.option.{ConnectionSettings, DriverRisks, JdbcOptions, QualifiedName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
@@ -46,19 +44,10 @@ class SqliteDialect extends Dialect with BuiltInDialect {
   }
 
   /** The database file; None: in memory. */
-  private def file(settings: ConnectionSettings): Option[Path] = {
-    val text = settings.url.stripPrefix(Prefix)
-    val name = if (text.startsWith("file:")) pathOfUri(text) else text.takeWhile(_ != '?')
-    val inMemory = name.isEmpty || name.startsWith(":") || text.contains("mode=memory")
-    Option.unless(inMemory)(Paths.get(name))
-  }
-
-  /** The path in a `file:` URI, as SQLite parses it: with or without an authority, percent-encoded. */
-  private def pathOfUri(uri: String): String = {
-    val name = uri.stripPrefix("file:").takeWhile(c => c != '?' && c != '#')
-    val path = if (name.startsWith("//")) name.drop(2).dropWhile(_ != '/') else name
-    Try(URLDecoder.decode(path.replace("+", "%2B"), UTF_8)).getOrElse(path)
-  }
+  private def file(settings: ConnectionSettings): Option[Path] = DriverRisks
+    .sqliteFile(settings.url)
+    .filterNot(name => name.startsWith(":") || settings.url.contains("mode=memory"))
+    .map(Paths.get(_))
 
   override val abilities: Abilities = Abilities(deletes = true, altersInTransaction = true, maxConnections = 2)
   override def catalog: Catalog = SqliteCatalog
@@ -89,14 +78,9 @@ class SqliteDialect extends Dialect with BuiltInDialect {
   override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     SqliteLoad(connection, table, rows, batchSize)
 
-  override object ledger extends LedgerDialect {
-    override val text = "TEXT"
-    override val bigint = "INTEGER"
-    override val timestamp = "TEXT"
+  // BEGIN IMMEDIATE has locked the whole database.
+  override object ledger extends LedgerDialect("TEXT", "INTEGER", "TEXT") {
     override val now = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
-
-    // BEGIN IMMEDIATE has locked the whole database.
-    override val forUpdate = ""
     override def serializeClaims(connection: Connection): Boolean = true
     override def table(name: QualifiedName): String = quote(name)
 

@@ -55,7 +55,9 @@ private[jdbc] object QueryColumns {
       stored = fields.zipWithIndex
         .filterNot { case (field, _) => operation.contains(field) }
         .map { case (field, i) => QueryColumn(field, i, map.find(_._1 == field).fold(field.name)(_._2)) }
-      _ <- stored.groupBy(_.into).values.find(_.sizeIs > 1).map(collide).toLeft(())
+      _ <- stored.groupBy(_.into).values.find(_.sizeIs > 1)
+        .map(several => collide(several.map(_.field), s"'${several.head.into}'"))
+        .toLeft(())
       keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
       order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
       updated <- all(rows.updateColumns)(listed(RowOptions.UpdateColumns, rows.updateColumns, _, stored))
@@ -109,10 +111,11 @@ private[jdbc] object QueryColumns {
   private def notText(field: StructField): EpochalException = JdbcOptions.group
     .invalid(RowOptions.OpColumn, s"${field.name} ${field.dataType.sql}", "a column of type STRING")
 
-  private def collide(several: Seq[QueryColumn]): EpochalException = Conditions.OptionConflict(
+  /** Refusal: several columns of the query map to one of the table's. */
+  def collide(fields: Seq[StructField], into: String): EpochalException = Conditions.OptionConflict(
     "format" -> JdbcOptions.Format,
-    "options" -> several.map(c => s"column '${c.field.name}'").mkString(", "),
-    "suggestion" -> s"They all map to the column '${several.head.into}': rename or drop all but one.")
+    "options" -> fields.map(field => s"column '${field.name}'").mkString(", "),
+    "suggestion" -> s"They all map to the column $into: rename or drop all but one.")
 
   private def keysAreUpdated(keys: Seq[QueryColumn]): EpochalException = Conditions.OptionConflict(
     "format" -> JdbcOptions.Format,

@@ -10,26 +10,25 @@ import io.epochal.jdbc.database._
 import io.epochal.jdbc.option.{JdbcOptions, KeyComparison, QualifiedName, TransportChoice}
 
 /** Checks whether a query's rows fit a table. Runs before the query starts, and again when a run claims the sink. */
-final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
+final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, schema: StructType) {
   import JdbcOptions.noTransport
-  import QueryColumns.{Checked, all, find}
+  import QueryColumns.{Checked, all, collide, find}
 
-  private val place = options.connection.place
+  private lazy val queried = QueryColumns.of(schema, options)
 
   /** Binds the query's columns to the table. */
-  def bind(schema: StructType, table: TargetTable): Checked[BoundTable] =
-    QueryColumns.of(schema, options).flatMap(bind(_, table))
+  def bind(table: TargetTable): Checked[BoundTable] = queried.flatMap(bind(_, table))
 
   /** Same check before the start, when columns that the first epoch adds may still be missing. */
-  def check(schema: StructType, table: TargetTable): Checked[Unit] =
+  def check(table: TargetTable): Checked[Unit] =
     for {
-      query <- QueryColumns.of(schema, options)
-      added <- added(schema, table)
+      query <- queried
+      added <- added(table)
       _ <- bind(query.without(added.map(_._1).toSet), table)
     } yield ()
 
   /** Names and types of columns to add to the table. */
-  def added(schema: StructType, table: TargetTable): Checked[Seq[(String, String)]] =
+  def added(table: TargetTable): Checked[Seq[(String, String)]] =
     if (!options.rows.addColumns) Right(Nil)
     else if (!dialect.abilities.altersInTransaction)
       Left(
@@ -42,7 +41,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
         JdbcOptions.unsupported("add columns with {option:transport=prepared}", "its tasks write first", noTransport))
     else
       for {
-        query <- QueryColumns.of(schema, options)
+        query <- queried
         absent = query.stored.filter(column => find(column.into, table.columns)(_.name).isEmpty)
         added <- all(absent)(column => declared(column.field).map(column.into -> _))
         _ <- all(added.map(_._1))(nameable)
@@ -58,41 +57,37 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     } yield BoundTable(table, columns.map(identified(mode, _)), mode, options.nulCharacter)
 
   /** Same check for a table that is yet to be created. */
-  def bindNew(schema: StructType, declareKey: DataType => Option[String] = dialect.types.declareKey): Checked[Unit] =
-    create(schema, QualifiedName("", options.table.table.text), declareKey).map(_ => ())
+  def bindNew(connection: Option[Connection]): Checked[Unit] =
+    create(QualifiedName("", options.table.table.text), connection).map(_ => ())
 
-  /** CREATE TABLE for the query's rows; keys become the primary key.
-    *
-    * @param declareKey
-    *   the type of a key column
-    */
-  def create(
-      schema: StructType,
-      name: QualifiedName,
-      declareKey: DataType => Option[String] = dialect.types.declareKey): Checked[String] =
+  /** CREATE TABLE for the query's rows; keys become the primary key. */
+  def create(name: QualifiedName, connection: Option[Connection]): Checked[String] = {
+    def keyType(dataType: DataType): Option[String] =
+      connection.fold(dialect.types.declareKey(dataType))(dialect.types.declareKey(_, dataType))
+    def definition(query: QueryColumns)(column: QueryColumn): Checked[String] = {
+      val field = column.field
+      val kind =
+        if (query.keys.contains(column)) keyType(field.dataType).map(_ + " NOT NULL").toRight(unsupported(field))
+        else declared(field)
+      kind.map(sql => s"${dialect.quote(column.into)} $sql")
+    }
     for {
-      query <- QueryColumns.of(schema, options)
+      query <- queried
       _ <- all(name.table +: query.stored.map(_.into))(nameable)
-      columns <- all(query.stored)(c =>
-        (if (query.keys.contains(c))
-           declareKey(c.field.dataType).toRight(unsupported(c.field.name, c.field.dataType))
-         else declared(c.field)).map(kind => s"${dialect.quote(c.into)} $kind"))
+      columns <- all(query.stored)(definition(query))
     } yield {
-      val notNull =
-        columns.zip(query.stored).map { case (sql, column) =>
-          if (query.keys.contains(column)) s"$sql NOT NULL" else sql
-        }
       val primary = Option.when(query.keys.nonEmpty)(
         s"PRIMARY KEY (${query.keys.distinct.map(k => dialect.quote(k.into)).mkString(", ")})")
-      s"CREATE TABLE ${dialect.quote(name)} (${(notNull ++ primary).mkString(", ")})"
+      s"CREATE TABLE ${dialect.quote(name)} (${(columns ++ primary).mkString(", ")})"
     }
+  }
 
   def missing(connection: Option[Connection]): EpochalException = {
     val near =
       connection.flatMap(c => Nearest.of(options.table.table.text, dialect.catalog.tableNames(c, options.table)))
     Conditions.TableMissing(
       "table" -> options.table,
-      "url" -> place,
+      "url" -> options.connection.place,
       "nearest" -> near.fold("")(name => s" (there is '$name')"))
   }
 
@@ -105,10 +100,13 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
         "Use a shorter name; {option:columnMap=query_name:table_name} gives a column a different name."))
 
   private def declared(field: StructField): Checked[String] =
-    dialect.types.declare(field.dataType).toRight(unsupported(field.name, field.dataType))
+    dialect.types.declare(field.dataType).toRight(unsupported(field))
 
-  private def unsupported(name: String, dataType: DataType): EpochalException =
-    Conditions.TypeUnsupported("column" -> name, "sparkType" -> dataType.sql, "database" -> dialect.name)
+  private def unsupported(field: StructField): EpochalException =
+    Conditions.TypeUnsupported(
+      "column" -> field.name,
+      "sparkType" -> field.dataType.sql,
+      "database" -> dialect.name)
 
   private def column(query: QueryColumn, table: TargetTable): Checked[BoundColumn] = {
     val field = query.field
@@ -153,16 +151,12 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       s"Convert the column in the query to values of type ${column.columnType.declared}, or change the column in the table."
   }
 
-  private def distinct(columns: Seq[BoundColumn], table: TargetTable): Checked[Unit] =
-    columns.groupBy(_.column.name).collectFirst { case (name, several) if several.size > 1 => (name, several) } match {
-      case None => Right(())
-      case Some((name, several)) =>
-        Left(
-          Conditions.OptionConflict(
-            "format" -> JdbcOptions.Format,
-            "options" -> several.map(c => s"column '${c.field.name}'").mkString(", "),
-            "suggestion" -> s"They all map to the column '$name' of ${table.name}: rename or drop all but one."))
+  private def distinct(columns: Seq[BoundColumn], table: TargetTable): Checked[Unit] = columns
+    .groupBy(_.column.name)
+    .collectFirst {
+      case (name, several) if several.size > 1 => collide(several.map(_.field), s"'$name' of ${table.name}")
     }
+    .toLeft(())
 
   private def mode(query: QueryColumns, columns: Seq[BoundColumn], table: TargetTable): Checked[WriteMode] = {
     def bound(column: QueryColumn): Option[BoundColumn] = columns.find(_.ordinal == column.ordinal)
@@ -206,16 +200,16 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     for {
       _ <- JdbcOptions.ensure(found.nonEmpty)(
         Conditions.KeyNotUnique("table" -> table.name, "columns" -> keys.mkString(", ")))
-      _ <- loose.toSeq.sorted.headOption.filter(_ => options.keyComparison == KeyComparison.Exact) match {
-        case None => Right(())
-        case Some((column, comparison)) =>
-          Left(
-            Conditions.KeyComparisonMismatch(
-              "column" -> column,
-              "table" -> table.name,
-              "comparison" -> comparison,
-              "exact" -> dialect.types.exactKey))
-      }
+      _ <- loose.toSeq.sorted.headOption
+        .filter(_ => options.keyComparison == KeyComparison.Exact)
+        .map { case (column, comparison) =>
+          Conditions.KeyComparisonMismatch(
+            "column" -> column,
+            "table" -> table.name,
+            "comparison" -> comparison,
+            "exact" -> dialect.types.exactKey)
+        }
+        .toLeft(())
     } yield loose
   }
 

@@ -9,8 +9,9 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Condition
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkRun, ConnectionPool, Database, Dialect, WriteMode}
-import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
+import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkRun, ConnectionPool, Database, WriteMode}
+import io.epochal.jdbc.dialect.Dialects
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.sink.row.RowFormat
 import io.epochal.kit.sink.transport._
 
@@ -39,8 +40,12 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     extends BufferedOutput(format) {
   import BulkOutput._
 
-  private val token = UUID.randomUUID().toString
-  private val database = new Database(Dialect.of(transport.options.connection.url).get, transport.options, () => ())
+  // Most tasks have few rows, which travel in the message: they need no database.
+  private lazy val token = UUID.randomUUID().toString
+  private lazy val database = {
+    val options = transport.options
+    new Database(Dialects.of(options.connection.url).get, options, () => ())
+  }
   private var lease: ConnectionPool.Lease = _
   private var transaction = Option.empty[String]
   private var copy: BulkCopy = _
@@ -141,10 +146,8 @@ private[jdbc] object Transports {
     * a task that needs more than its share switches to staging.
     */
   def bulk(database: Database, bulk: BulkLoad, run: BulkRun, tasks: Int, limit: Long): BulkTransport = {
-    val options = database.options
-    bulk.checkTasks(database, tasks).fold(throw _, identity)
-    val share = if (options.transport == TransportChoice.Auto) inlineBytes(run, limit) / math.max(tasks, 1) else 0L
-    BulkTransport(options.copy(connection = options.connection.resolved), share, bulk, run)
+    val share = if (database.isAuto) inlineBytes(run, limit) / math.max(tasks, 1) else 0L
+    BulkTransport(database.optionsForTasks, share, bulk, run)
   }
 
   /** Rows that replace others pass through a separate table in any case, and tasks fill it faster than the driver does. */
@@ -164,15 +167,13 @@ private[jdbc] object Transports {
       case (Some(bulk), n) if n > 0 => if (shipment.rows.rows > 0) s"${shipment.driverWay}+${bulk.name}" else bulk.name
       case _                        => shipment.driverWay
     }
-    val reason = database.options.transport match {
-      case TransportChoice.Auto if files > 0 =>
+    val reason =
+      if (!database.isAuto) s"transport=${database.options.transport.name}"
+      else if (files > 0)
         s"$files of $tasks tasks exceeded their share of inlineMaxBytes, and ${database.dialect.name} has no staging"
-      case TransportChoice.Auto if database.bulk.isEmpty => s"${database.dialect.name} has no other transport"
-      case TransportChoice.Auto if staged > 0 =>
-        s"$staged of $tasks tasks exceeded their share of inlineMaxBytes"
-      case TransportChoice.Auto => s"${shipment.bytes} bytes, within inlineMaxBytes"
-      case choice               => s"transport=${choice.name}"
-    }
+      else if (database.bulk.isEmpty) s"${database.dialect.name} has no other transport"
+      else if (staged > 0) s"$staged of $tasks tasks exceeded their share of inlineMaxBytes"
+      else s"${shipment.bytes} bytes, within inlineMaxBytes"
     Map("transport" -> taken, "transportReason" -> reason)
   }
 }
