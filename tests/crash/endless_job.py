@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import epochal
 from crash.job import QUICK, end_with_the_test
 from epochal import rest
-from epochal.tools.watch.ending import failure
+from epochal.tools.watch.state import failure
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 ENDLESS = {

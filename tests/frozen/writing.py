@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
-from epochal.tools.watch.ending import failure
+from epochal.tools.watch.state import failure
 from frozen.scenario import Place
 from frozen.scenarios import SCENARIOS
 

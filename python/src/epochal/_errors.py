@@ -1,4 +1,4 @@
-"""The classes of ``epochal.errors``, in a module that every other one can import."""
+"""The classes of ``epochal.errors`` with their short tracebacks, in a module that every other one can import."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ __all__ = [
 
 #: The public module of the classes, as tracebacks and pickles name it.
 _MODULE = "epochal.errors"
+#: Files whose frames a short traceback leaves out: those of this package and of these libraries.
 _HERE = str(Path(__file__).resolve().parent) + os.sep
 _LIBRARIES = ("pyspark", "py4j", "grpc", "IPython", "ipykernel")
 

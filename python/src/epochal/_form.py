@@ -8,7 +8,8 @@ from typing import Any
 
 from epochal._errors import OptionError
 from epochal._options import OptionValue, text
-from epochal._values.value import MASK, Option, Setting, Value, settings_of, shown, without_login
+from epochal._values.secret import MASK
+from epochal._values.value import Option, Setting, Value, settings_of, shown, without_login
 
 
 class Options(dict[str, str]):

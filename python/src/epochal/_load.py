@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 from epochal import _hooks, _references
 from epochal._form import Form
 from epochal._options import OptionValue
-from epochal._values.secret import Secret
-from epochal._values.value import MASK, without_login
+from epochal._values.secret import MASK, Secret
+from epochal._values.value import without_login
 from epochal.errors import DatabaseError, EpochalError, OptionError, SessionWithoutJarError, named
-
-#: Spark's condition when the function of a pipeline's flow analyses a DataFrame.
-_IN_A_FLOW = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+#: Spark's condition when the function of a pipeline's flow analyses a DataFrame.
+_IN_A_FLOW = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
 
 #: Spark finds a driver in a jar of ``--jars`` only by its class name.
 _DRIVERS = {

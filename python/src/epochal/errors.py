@@ -66,6 +66,7 @@ _TYPES: Final[Mapping[str, type[EpochalError]]] = {
 } | {"SESSION_WITHOUT_JAR": SessionWithoutJarError, "VERSION_MISMATCH": VersionMismatchError}
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
+_SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
 _NOT_FOUND = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]*?\b(epochal-[\w-]*)")
 #: The formats that the jar registers.
 _FORMATS = ("epochal-checkpoint", "epochal-display", "epochal-ingest", "epochal-jdbc", "epochal-random", "epochal-rest")
@@ -104,7 +105,6 @@ _OPERATORS = {
     "StreamingRelation": "a source such as files",
     "Deduplicate": "dropDuplicates",
 }
-_SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
 
 
 def from_spark(exc: BaseException | None) -> EpochalError | None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from epochal._errors import OptionError
 
-_MASK = "***"
+#: Printed in place of a secret.
+MASK = "***"
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +49,7 @@ class Secret:
         return cls(os.fspath(path), "File")
 
     def __repr__(self) -> str:
-        return f"Secret{_METHODS[self._suffix]}({(self.value if self._suffix else _MASK)!r})"
+        return f"Secret{_METHODS[self._suffix]}({(self.value if self._suffix else MASK)!r})"
 
     @property
     def is_value(self) -> bool:

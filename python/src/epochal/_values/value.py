@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from epochal._errors import OptionError
 from epochal._options import text
 from epochal._values.kind import FAMILY, NAMES, SECRET, Kind
-from epochal._values.secret import Secret
+from epochal._values.secret import MASK, Secret
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -23,8 +23,6 @@ else:  # before Python 3.11
 #: Public modules of the values, by the module that defines them; those of ``http`` are in ``epochal`` itself.
 _PUBLIC = {"auth": "rest", "pages": "rest", "records": "rest", "rows": "rest", "table": "jdbc", "ingest": "ingest"}
 
-#: Printed in place of a secret.
-MASK = "***"
 _LOGIN = re.compile(r"//[^/@'\"]*@")
 _PASSWORD = re.compile(r"(?i)(password=)[^&;'\"\s]*")
 

@@ -18,8 +18,7 @@ from epochal.errors import from_spark, named
 from epochal.tools.display import cells
 from epochal.tools.display.plots import Plot
 from epochal.tools.display.snapshot import Points, Snapshot, Status, running
-from epochal.tools.watch.ending import failure
-from epochal.tools.watch.state import with_new_progress
+from epochal.tools.watch.state import failure, with_new_progress
 from epochal.tools.watch.tally import Tally
 
 if TYPE_CHECKING:

@@ -67,7 +67,8 @@ def show(display: Display, plot: Plot | None, wait: bool) -> None:
         _show_html(display)
     if wait and display.query is not None:
         with waiting.stoppable(display) as step:
-            waiting.until_over(display, step)
+            for _ in waiting.snapshots(display, step):
+                pass
 
 
 def cell() -> Cell:

@@ -65,12 +65,9 @@ def show(display: Display, wait: bool) -> None:
 
 
 def _lines(display: Display, step: Callable[[], None]) -> None:
-    seen: Snapshot | None = None
     printed: Snapshot | None = None
     due = 0.0
-    while seen is None or not seen.status.is_over:
-        seen = display._next(seen, waiting.STEP)
-        step()
+    for seen in waiting.snapshots(display, step):
         is_new = bool(seen.rows) and (printed is None or seen.rows is not printed.rows)
         if seen.status.is_over or (is_new and time.monotonic() >= due):
             print(text(seen), flush=True)
@@ -80,11 +77,8 @@ def _lines(display: Display, step: Callable[[], None]) -> None:
 def _in_place(display: Display, step: Callable[[], None]) -> None:
     from rich.live import Live as InPlace
 
-    snapshot: Snapshot | None = None
     with InPlace(auto_refresh=False, vertical_overflow="crop") as screen:
-        while snapshot is None or not snapshot.status.is_over:
-            snapshot = display._next(snapshot, waiting.STEP)
-            step()
+        for snapshot in waiting.snapshots(display, step):
             screen.update(_table(snapshot, max(shutil.get_terminal_size().lines - 6, 3)), refresh=True)
 
 

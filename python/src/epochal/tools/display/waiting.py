@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from epochal.errors import from_spark
-from epochal.tools.watch.ending import failure
+from epochal.tools.watch.state import failure
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from epochal.tools.display.snapshot import Snapshot
 
 #: Seconds between two checks for Ctrl-C.
-STEP = 0.2
+_STEP = 0.2
 
 
 @contextmanager
@@ -53,13 +53,13 @@ def stoppable(display: Display) -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before)
 
 
-def until_over(display: Display, step: Callable[[], None]) -> Snapshot:
-    """Waits until the query has ended; returns the final snapshot."""
+def snapshots(display: Display, step: Callable[[], None]) -> Iterator[Snapshot]:
+    """The snapshots until the query has ended: each new one, and the same one again if there is none in time."""
     snapshot: Snapshot | None = None
     while snapshot is None or not snapshot.status.is_over:
-        snapshot = display._next(snapshot, STEP)
+        snapshot = display._next(snapshot, _STEP)
         step()
-    return snapshot
+        yield snapshot
 
 
 def raise_failure(query: StreamingQuery) -> None:

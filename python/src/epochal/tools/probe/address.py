@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import SplitResult, quote, unquote_plus, urljoin, urlsplit
 
+from epochal._values.secret import MASK
 from epochal.errors import OptionError
 
-_MASK = "***"
 #: Characters that are not percent-encoded in an address.
 _LEGAL = "%/:@!$&'()*+,;=~-._?[]"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -121,7 +121,7 @@ class Address:
 
         def pair(text: str) -> str:
             name, value = _decode(text)
-            return f"{text.partition('=')[0]}={_MASK}" if value and (name in secret or is_secret(name)) else text
+            return f"{text.partition('=')[0]}={MASK}" if value and (name in secret or is_secret(name)) else text
 
         return replace(self, pairs=tuple(map(pair, self.pairs))).url
 

@@ -11,7 +11,7 @@ from typing import Any
 from epochal._values.auth import AnyAuth, ApiKey, Basic, Bearer
 from epochal._values.http import Http
 from epochal._values.kind import FAMILY
-from epochal._values.secret import Secret
+from epochal._values.secret import MASK, Secret
 from epochal.errors import OptionError
 from epochal.tools.probe.address import Address, is_secret, variable
 
@@ -48,7 +48,7 @@ class Credentials:
     def mask(self, text: str) -> str:
         """Masks the secrets in a text."""
         for secret in self.secrets:
-            text = text.replace(secret, "***")
+            text = text.replace(secret, MASK)
         return text
 
 

@@ -6,6 +6,7 @@ import html
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -76,7 +77,7 @@ class Probe:
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return _restore, ({**given, "options": dict(self.options)},)
+        return partial(Probe, **{**given, "options": dict(self.options)}), ()
 
     def __repr__(self) -> str:
         found = [f"{one.name.replace(' ', '_')}={one.value!r}" for one in self.findings if one.name in _IN_SHORT]
@@ -97,10 +98,6 @@ class Probe:
 
 
 _IN_SHORT = ("records", "pages", "total", "order")
-
-
-def _restore(given: dict[str, Any]) -> Probe:
-    return Probe(**given)
 
 
 def _table(findings: tuple[Finding, ...]) -> str:

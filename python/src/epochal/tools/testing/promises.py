@@ -27,20 +27,5 @@ QUERY_AVAILABLE_NOW = Promise(
 )
 RESTARTS = Promise("restarts", "stopped and started at any moment, a query delivers every row once")
 
-#: Promises of a Python reader, checked without a query.
-OF_READERS = (
-    OFFSET_ROUND_TRIP,
-    FIRST_OFFSET,
-    END_FROM_ORIGIN,
-    IDEMPOTENT_PLAN,
-    ONCE_EACH,
-    MAX_ROWS,
-    COMMIT,
-    AVAILABLE_NOW_TARGET,
-)
-
-#: Promises of a query over any format.
-OF_QUERIES = (REPLAY, CHECKPOINT_ALONE, QUERY_AVAILABLE_NOW, RESTARTS)
-
 #: Not a promise: an exemption that changes the check of ``checkpoint-alone``.
 KEEPS_ROWS = "keeps-rows"

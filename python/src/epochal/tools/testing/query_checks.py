@@ -128,6 +128,7 @@ def _restarts(scene: QueryScene) -> None:
     rows.once_each(f"after {_STARTS} starts (seed {seed})", query.rows(), expected)
 
 
+#: By promise, in the order in which they are made.
 CHECKS: dict[Promise, Callable[[QueryScene], None]] = {
     promises.REPLAY: _replay,
     promises.CHECKPOINT_ALONE: _checkpoint_alone,

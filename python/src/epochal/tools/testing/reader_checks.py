@@ -133,6 +133,7 @@ def _available_now_target(source: Restartable) -> None:
         raise BrokenError(f"25 rows were there at the start, and 5 were added during each batch; delivered: {sizes}")
 
 
+#: By promise, in the order in which they are made.
 CHECKS: dict[Promise, Callable[[Restartable], None]] = {
     promises.OFFSET_ROUND_TRIP: _offset_round_trip,
     promises.FIRST_OFFSET: _first_offset,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def source_promises() -> list[Promise]:
     """All promises in the order of their checks: those of Python readers, then those of queries over any format."""
-    return [*promises.OF_READERS, *promises.OF_QUERIES]
+    return [*reader_checks.CHECKS, *query_checks.CHECKS]
 
 
 def check_source(

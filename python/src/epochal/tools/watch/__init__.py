@@ -3,8 +3,7 @@
 ================  ================================================================
 ``progress``      Spark's progress reports as frozen values
 ``tally``         totals over the reports of a run: rows, rate, lag, ETA
-``state``         the state of a query; the only module that polls a query
-``ending``        the error that a query ended with
+``state``         the state of a query, and its error; the only module that polls a query
 ``words``         a state as text: a line, a summary, the facts of a block
 ``views``         the front ends of a watch; plain lines where no other is available
 ``terminal``      blocks that update in place (rich)

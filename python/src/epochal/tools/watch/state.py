@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from epochal._start import table_of
 from epochal.errors import from_spark
-from epochal.tools.watch.ending import failure
 from epochal.tools.watch.progress import Batch, batch_of
 from epochal.tools.watch.tally import Tally
 
@@ -18,6 +18,8 @@ Phase = Literal["starting", "running", "waiting", "stopping", "ended", "stopped"
 
 #: Prefix of the status message of an idle query.
 _WAITING = "Waiting for"
+#: Maximum seconds from the moment a query is no longer active until Spark knows its error.
+_MAX_WAIT = 10
 
 
 class Query(Protocol):
@@ -138,6 +140,17 @@ def with_new_progress(tally: Tally, query: Query) -> Tally:
         return tally
     batch = batch_of(last)
     return tally.adding([batch] if tally.follows(batch) else map(batch_of, query.recentProgress))
+
+
+def failure(query: Query) -> Exception | None:
+    """The error of a query that is no longer active; None if it did not fail.
+
+    When a continuous sink stops its query, Spark reports the query as inactive before it knows the error. This waits
+    for the error.
+    """
+    with suppress(Exception):
+        query.awaitTermination(_MAX_WAIT)
+    return query.exception()
 
 
 def error_line(error: BaseException) -> str:
