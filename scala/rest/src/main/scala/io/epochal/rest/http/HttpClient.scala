@@ -30,15 +30,15 @@ import io.epochal.rest.http.request._
   */
 final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCounters, share: HttpShare)
     extends AutoCloseable {
-  def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.politeness.budget.whole)
+  def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.budget.whole)
 
   import HttpClient._
-  import settings.{endpoint, politeness}
+  import settings.endpoint
 
   private val open = new AtomicBoolean(true)
   private val credentials = settings.auth.map(_.open(requestToken(_, _)))
   private val connections = HttpConnections.open(settings.transport)
-  private val gates = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget)
+  private val gates = HttpGate.open(settings.query, endpoint.base.toString, settings.budget)
   private val gate = gates.value
   gate.open(share)
   private val host = HttpHost.create(endpoint.base)
@@ -119,7 +119,10 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     val buffer = new Body
     val other = settings.copy(
       endpoint = request.endpoint,
-      politeness = HttpPoliteness.none.copy(maxThrottleWait = politeness.maxThrottleWait),
+      query = "",
+      budget = HttpBudget.unlimited,
+      retried = HttpStatuses.transient,
+      ignored = HttpStatuses.none,
       auth = Nil,
       maxResponseBytes = math.min(settings.maxResponseBytes, TokenRequest.MaxResponseBytes),
       hidden = request.hidden)
@@ -185,11 +188,11 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 
   /** Whether a response with this status counts as one without records. */
   private def isAbsent(status: Int, call: HttpCall): Boolean =
-    politeness.ignored.contains(status) ||
+    settings.ignored.contains(status) ||
       isPastEnd(status, call)
 
   private def isPastEnd(status: Int, call: HttpCall): Boolean =
-    call.endAfter > 0 && PastEnd(status) && !politeness.retried.contains(status)
+    call.endAfter > 0 && PastEnd(status) && !settings.retried.contains(status)
 
   private def prepared(call: HttpCall, credential: Seq[(String, String)]): HttpUriRequestBase = {
     val request = new HttpUriRequestBase(call.method, endpoint.base)
@@ -257,7 +260,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       .map(capped)
 
   private def capped(wait: Duration): Duration =
-    if (wait.compareTo(politeness.maxThrottleWait) > 0) politeness.maxThrottleWait else wait
+    if (wait.compareTo(settings.maxThrottleWait) > 0) settings.maxThrottleWait else wait
 
   /** @param exhausted
     *   the pause by rate limit headers; some servers then respond with 403
@@ -272,7 +275,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     val retryAfter = Option(response.getFirstHeader("Retry-After")).map(_.getValue)
     val throttled = code == 429 || retryAfter.isDefined || (code == 403 && exhausted.isDefined)
     if (throttled) counters.add(HttpCounts(throttled = 1))
-    val retried = politeness.retried.contains(if (code == 403 && throttled) 429 else code)
+    val retried = settings.retried.contains(if (code == 403 && throttled) 429 else code)
     val pause = retryAfter.flatMap(Throttle.retryAfter(_, Instant.now())).map(capped).orElse(exhausted)
     val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val detail = Option(response.getFirstHeader("Location")).filter(_ => response.getCode < 400) match {

@@ -53,12 +53,11 @@ object HttpOptions extends OptionList {
       RetryOptions.settings(values),
       maxBytes,
       RequestLimits.of(values.get(RequestDeadline), values.get(MinBytesPerSecond), maxBytes),
-      HttpPoliteness(
-        UUID.randomUUID().toString,
-        HttpBudget(values.get(RequestsPerSecond), values.get(MaxConcurrency)),
-        values(MaxThrottleWait),
-        values(RetryStatuses),
-        values(IgnoreStatuses)),
+      UUID.randomUUID().toString,
+      HttpBudget(values.get(RequestsPerSecond), values.get(MaxConcurrency)),
+      values(MaxThrottleWait),
+      values(RetryStatuses),
+      values(IgnoreStatuses),
       auth
     )
 }

@@ -21,8 +21,14 @@ import io.epochal.rest.http.request.{CredentialAdvice, Endpoint, RequestLimits}
   *   connection settings
   * @param maxResponseBytes
   *   maximum response size after decompression
-  * @param politeness
-  *   the request budget, and which statuses are retried or ignored
+  * @param query
+  *   identifies the DataFrame whose requests share the budget within a JVM
+  * @param maxThrottleWait
+  *   the longest pause that the server may demand
+  * @param retried
+  *   statuses that are retried
+  * @param ignored
+  *   statuses that count as an empty response
   * @param auth
   *   authentication
   * @param hidden
@@ -39,8 +45,12 @@ final case class HttpSettings(
     retry: RetrySettings,
     maxResponseBytes: Long,
     limits: RequestLimits,
-    politeness: HttpPoliteness = HttpPoliteness.none,
-    auth: Seq[AuthSettings] = Nil,
+    query: String,
+    budget: HttpBudget,
+    maxThrottleWait: Duration,
+    retried: HttpStatuses,
+    ignored: HttpStatuses,
+    auth: Seq[AuthSettings],
     hidden: Seq[Secret] = Nil,
     byLines: Boolean = false) {
 
@@ -67,29 +77,6 @@ object HttpSettings {
     * unreadable.
     */
   private[epochal] val ShortestSecret = 5
-}
-
-/** @param query
-  *   identifies the DataFrame whose requests share the budget within a JVM
-  * @param maxThrottleWait
-  *   the longest pause that the server may demand
-  * @param retried
-  *   statuses that are retried
-  * @param ignored
-  *   statuses that count as an empty response
-  */
-final case class HttpPoliteness(
-    query: String,
-    budget: HttpBudget,
-    maxThrottleWait: Duration,
-    retried: HttpStatuses,
-    ignored: HttpStatuses)
-
-object HttpPoliteness {
-
-  /** No budget, and the default statuses. */
-  val none: HttpPoliteness =
-    HttpPoliteness("", HttpBudget.unlimited, Duration.ofMinutes(1), HttpStatuses.transient, HttpStatuses.none)
 }
 
 /** Response statuses, by number or by class (`5xx`). */

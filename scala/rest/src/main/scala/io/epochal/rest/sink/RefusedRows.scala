@@ -4,6 +4,7 @@ import java.io.IOException
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.UUID
 
+import scala.collection.mutable
 import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
@@ -40,9 +41,7 @@ final private[rest] case class RestTaskMessage(
   *   per epoch; None: the first one fails it
   */
 final private[rest] class RefusedRows(limit: Option[Int], partition: Int, epoch: String, place: String) {
-  private val rows = Array.newBuilder[RefusedRow]
-  private var first: RefusedRow = _
-  private var count = 0
+  private val rows = mutable.ArrayBuffer.empty[RefusedRow]
   private var chars = 0L
 
   /** @throws EpochalException
@@ -50,17 +49,14 @@ final private[rest] class RefusedRows(limit: Option[Int], partition: Int, epoch:
     */
   def add(row: Long, key: String, reason: String, json: => String): Unit = {
     val maxRows = limit.getOrElse(throw RefusedRows.refused(partition, row, epoch, place, reason))
-    val letter = RefusedRow(partition, row, key, reason, json)
-    if (count == 0) first = letter
-    count += 1
-    chars += letter.json.length
-    if (count > maxRows) throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=$maxRows}", first)
+    rows += RefusedRow(partition, row, key, reason, json)
+    chars += rows.last.json.length
+    if (rows.size > maxRows) throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=$maxRows}", rows.head)
     if (chars > RefusedRows.MaxChars)
-      throw RefusedRows.tooMany(epoch, s"${RefusedRows.MaxChars} characters of JSON in one task", first)
-    rows += letter
+      throw RefusedRows.tooMany(epoch, s"${RefusedRows.MaxChars} characters of JSON in one task", rows.head)
   }
 
-  def result(): Array[RefusedRow] = rows.result()
+  def result(): Array[RefusedRow] = rows.toArray
 }
 
 private[rest] object RefusedRows {

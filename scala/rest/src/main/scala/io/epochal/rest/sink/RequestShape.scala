@@ -49,7 +49,7 @@ private[rest] object RequestShape {
         RestSinkOptions.group.invalid(RestSinkOptions.RowTemplate, "", "a row of one column or more"))
       url <- all(settings.url.columns)(scalar(RestSinkOptions.Url, _, schema, inUrl))
       row <- all(settings.rowTemplate)(piece(_, schema))
-      keys <- all(settings.keys.columns)(key(_, settings.keys.columns, schema))
+      keys <- all(settings.keyColumns)(key(_, settings.keyColumns, schema))
     } yield RequestShape(schema, url, row, keys.distinct)
 
   private def piece(piece: TemplatePiece, schema: StructType): Checked[RowPiece] = piece match {

@@ -9,52 +9,57 @@ import io.epochal.kit.sink.AsynchronousProgress
 import io.epochal.rest.http.request.{HttpHeaders, OptionList, RequestOptions}
 import io.epochal.rest.http.{HttpOptions, HttpSettings, HttpStatuses}
 
-/** The sink's options, checked. Serialized to the executors; prints without secrets. */
+/** The sink's options, checked. Serialized to the executors; prints without secrets.
+  *
+  * @param values
+  *   on the driver only
+  * @param keyHeader
+  *   the header of the idempotency key; None: no header
+  */
 final case class RestSinkSettings(
+    @transient values: OptionValues,
     http: HttpSettings,
-    method: String,
     url: UrlTemplate,
     body: RequestBody,
-    contentType: String,
     rowTemplate: Seq[TemplatePiece],
-    ignoreNullFields: Boolean,
-    batch: BatchLimits,
-    keys: KeySettings,
-    results: Option[ResultSettings],
-    deadLetters: Option[DeadLetterSettings]
+    keyHeader: Option[String]
 ) {
+  import RestSinkOptions._
+
+  val method: String = values(Method)
+
+  val contentType: String =
+    values.get(ContentType).getOrElse(if (body.kind == BodyKind.Lines) "application/x-ndjson" else "application/json")
+
+  val ignoreNullFields: Boolean = values(IgnoreNullFields)
+
+  /** Maximum rows, and bytes of rows, of a request. */
+  val batchSize: Int = values(BatchSize)
+  val batchBytes: Long = values(BatchBytes)
+
+  /** None: no time limit. */
+  val flushInterval: Option[Duration] = values.get(FlushInterval)
+
+  /** Whether requests have idempotency keys at all. */
+  val keyed: Boolean = keyHeader.isDefined || body.usesKey
+
+  /** The columns that keys are made of, as the user spelled them; empty: keys are made of a row's position. */
+  def keyColumns: Seq[String] = values.get(KeyColumns).getOrElse(Nil)
+
+  def sinkId: Option[String] = values.get(SinkId)
+
+  val results: Option[ResultSettings] = values
+    .get(Results)
+    .map(
+      ResultSettings(_, values(ResultStatus), values.get(ResultSuccess).getOrElse(Nil).toSet, values.get(ResultReason)))
+
+  val deadLetters: Option[DeadLetterSettings] =
+    values.get(DeadLetterPath).map(DeadLetterSettings(_, values(RejectStatuses), values(MaxBadRows)))
 
   /** The endpoint, as messages may show it. */
   def place: String = http.endpoint.toString
-}
 
-/** When a request is full.
-  *
-  * @param flushInterval
-  *   None: no time limit
-  */
-final case class BatchLimits(rows: Int, bytes: Long, flushInterval: Option[Duration])
-
-/** How idempotency keys are made, and where they are sent.
-  *
-  * @param header
-  *   None: no header
-  * @param inBody
-  *   whether the body contains them
-  * @param columns
-  *   as the user spelled them; empty: keys are made of a row's position
-  * @param numPartitions
-  *   number of tasks if rows are sorted by `columns`
-  */
-final case class KeySettings(
-    header: Option[String],
-    inBody: Boolean,
-    columns: Seq[String],
-    numPartitions: Int,
-    sinkId: Option[String]) {
-
-  /** Whether requests have keys at all. */
-  def sent: Boolean = header.isDefined || inBody
+  override def toString: String = s"RestSinkSettings($place)"
 }
 
 /** Where a response has the result of each row. All but `success` are JSON Pointers.
@@ -97,34 +102,16 @@ object RestSinkSettings {
         .parse(values.get(RowTemplate).getOrElse(RequestShape.WholeRow))
         .left
         .map(group.invalid(RowTemplate, values.get(RowTemplate).getOrElse(""), _))
-      keys = KeySettings(
-        Option.when(!header.equalsIgnoreCase("none"))(header),
-        body.usesKey,
-        values.get(KeyColumns).getOrElse(Nil),
-        values(NumPartitions),
-        values.get(SinkId))
-      _ <- check(values, keys.sent, url.columns.nonEmpty).toLeft(())
+      settings = RestSinkSettings(
+        values,
+        http,
+        url,
+        body,
+        template,
+        Option.when(!header.equalsIgnoreCase("none"))(header))
+      _ <- check(values, settings.keyed, url.columns.nonEmpty).toLeft(())
       _ <- DriverAccess.checked(access => values.get(DeadLetterPath).foreach(access.directory(DeadLetterPath.name, _)))
-    } yield RestSinkSettings(
-      http,
-      values(Method),
-      url,
-      body,
-      values.get(ContentType).getOrElse(if (kind == BodyKind.Lines) "application/x-ndjson" else "application/json"),
-      template,
-      values(IgnoreNullFields),
-      BatchLimits(values(BatchSize), values(BatchBytes), values.get(FlushInterval)),
-      keys,
-      values
-        .get(Results)
-        .map(
-          ResultSettings(
-            _,
-            values(ResultStatus),
-            values.get(ResultSuccess).getOrElse(Nil).toSet,
-            values.get(ResultReason))),
-      values.get(DeadLetterPath).map(DeadLetterSettings(_, values(RejectStatuses), values(MaxBadRows)))
-    )
+    } yield settings
 
   /** With asynchronous progress tracking, an epoch's offsets may be logged after its rows were sent, so that another run
     * could reuse its number for other rows.

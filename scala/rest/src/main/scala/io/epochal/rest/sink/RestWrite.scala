@@ -52,14 +52,14 @@ private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with
   /** Called before any task runs. */
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
     MicroBatches.refused(RestSinkOptions.Format, query.trigger).foreach(throw _)
-    if (settings.keys.sent && run.shape.keys.isEmpty) run.checkOrder()
+    if (settings.keyed && run.shape.keys.isEmpty) run.checkOrder()
     run.show()
-    if (settings.keys.sent) run.hold(query.checkpoint, info.numPartitions)
+    if (settings.keyed) run.hold(query.checkpoint, info.numPartitions)
     run.factory(everyEpoch = query.outputMode != OutputMode.Append, info.numPartitions)
   }
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
-    if (settings.keys.sinkId.isDefined && run.shape.keys.isEmpty)
+    if (settings.sinkId.isDefined && run.shape.keys.isEmpty)
       throw Conditions.ModeUnsupported(
         "format" -> RestSinkOptions.Format,
         "mode" -> "write a batch under a {option:sinkId} without {option:keyColumns}",
@@ -88,7 +88,7 @@ final private class SortedRestWrite(run: RestSinkRun) extends RestWrite(run) wit
     run.shape.keys.map(key => Expressions.column(s"`${key.field.name.replace("`", "``")}`")).toArray
 
   override def requiredDistribution(): Distribution = Distributions.clustered(keys.map(key => key: Expression))
-  override def requiredNumPartitions(): Int = run.settings.keys.numPartitions
+  override def requiredNumPartitions(): Int = run.settings.values(RestSinkOptions.NumPartitions)
   override def requiredOrdering(): Array[SortOrder] = keys.map(Expressions.sort(_, SortDirection.ASCENDING))
 }
 
@@ -105,16 +105,16 @@ final private[rest] class RestSinkRun(
     plan: QueryPlan,
     metrics: RestSinkMetrics
 ) {
-  private val sink = settings.keys.sinkId.getOrElse(queryId)
+  private val sink = settings.sinkId.getOrElse(queryId)
   private lazy val order = plan.hindrance(queryId).fold(throw _, identity)
   @volatile private var reached = false
   private var held: EpochPartitions = _
 
   /** Whether rows are clustered and sorted by their key columns. */
-  def sortsByKeys: Boolean = settings.keys.sent && shape.keys.nonEmpty && settings.batch.rows > 1
+  def sortsByKeys: Boolean = settings.keyed && shape.keys.nonEmpty && settings.batchSize > 1
 
   /** Registers the sink's gauges in Spark's metrics system; called in every epoch. */
-  def show(): Unit = metrics.show(settings.keys.sinkId.getOrElse(RestSinkOptions.Format))
+  def show(): Unit = metrics.show(settings.sinkId.getOrElse(RestSinkOptions.Format))
 
   def checkOrder(): Unit =
     order.foreach(what => throw Conditions.OrderNotRepeatable("format" -> RestSinkOptions.Format, "operator" -> what))
@@ -127,7 +127,7 @@ final private[rest] class RestSinkRun(
 
   /** Everything besides an epoch's rows that decides its keys. */
   private def requests(partitions: Int): String = {
-    val cut = s"$partitions partitions, batchSize=${settings.batch.rows}, batchBytes=${settings.batch.bytes}"
+    val cut = s"$partitions partitions, batchSize=${settings.batchSize}, batchBytes=${settings.batchBytes}"
     val columns = s"sinkId=$sink, keyColumns=${shape.keys.map(_.field.name).mkString(", ")}"
     if (shape.keys.isEmpty) cut else if (sortsByKeys) s"$cut, $columns" else s"one row a request, $columns"
   }
@@ -136,7 +136,7 @@ final private[rest] class RestSinkRun(
     *   of the epoch, or of the batch
     */
   def factory(everyEpoch: Boolean, partitions: Int): RestWriterFactory = {
-    val budget = settings.http.politeness.budget
+    val budget = settings.http.budget
     val atATime = budget.tasks(math.max(1, math.min(partitions, plan.parallelism)))
     val shares = budget.shares(atATime).toArray
     // A new query under another's sinkId restarts its epochs at 0, so a row's position does not identify it there.

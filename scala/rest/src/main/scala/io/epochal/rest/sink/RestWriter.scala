@@ -56,7 +56,7 @@ final private[rest] class RestWriterFactory(
       epoch,
       shares(partition % shares.length),
       reached,
-      settings.batch.flushInterval.map(new ClockTimer(_)))
+      settings.flushInterval.map(new ClockTimer(_)))
 }
 
 private[rest] object RestWriterFactory {
@@ -127,11 +127,11 @@ final private[rest] class RestWriter(
 
   /** Adds the row that was encoded last. */
   private def add(values: Seq[String]): Unit = {
-    if (batch.rows > 0 && batch.bytes + encoder.sent.length > settings.batch.bytes) send()
+    if (batch.rows > 0 && batch.bytes + encoder.sent.length > settings.batchBytes) send()
     if (batch.rows == 0) flush.foreach(_.begun())
     batch.add(encoder, rows - 1)
     urlValues = values
-    if (batch.rows == settings.batch.rows) send()
+    if (batch.rows == settings.batchSize) send()
   }
 
   private def send(): Unit = {
@@ -149,7 +149,7 @@ final private[rest] class RestWriter(
   }
 
   private def key: String =
-    if (!settings.keys.sent) ""
+    if (!settings.keyed) ""
     else if (shape.keys.nonEmpty) batch.keyByColumns(columnsHead)
     else
       batch.keyByPlace(IdempotencyKey.byPlace(scope.sink, epoch, partition, batch.place(0), batch.rows, urlValues))

@@ -35,8 +35,8 @@ final private[rest] class RowSender(
 
   private val client = new HttpClient(settings.http, counters, share)
   private val responses = new Body
-  private val results = settings.results.map(new ResultReader(_, settings.http.politeness.retried, settings.place))
-  private val keyed = settings.keys.sent
+  private val results = settings.results.map(new ResultReader(_, settings.http.retried, settings.place))
+  private val keyed = settings.keyed
 
   /** Bytes of request bodies so far; for any thread. */
   @volatile var sentBytes: Long = 0L
@@ -75,7 +75,7 @@ final private[rest] class RowSender(
 
   private def post(batch: RequestBatch, target: String, key: String, rows: Array[Int]): Seq[RowResult] = {
     val body = batch.body(settings.body, key, rows)
-    val header = settings.keys.header.map(_ -> key).toSeq
+    val header = settings.keyHeader.map(_ -> key).toSeq
     val call = HttpCall(settings.method, target, header, Some(new HttpBody(settings.contentType, body)))
     sentBytes += body.length
     try

@@ -36,21 +36,21 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
   override protected def options(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     RestOptions.read(raw)
 
-  override protected def schema(options: RestOptions): StructType = options.schema match {
+  override protected def schema(options: RestOptions): StructType = options.values.get(RestOptions.Schema) match {
     case Some(ddl) => columns.parse(ddl).fold(throw _, identity)
-    case None if options.inferSchema =>
+    case None if options.values(RestOptions.InferSchema) =>
       inferred = Some(RestProvider.inferred(options.fanOut.fold(options)(_.first)))
       inferred.get
     case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
   }
 
   override protected def table(schema: StructType, options: RestOptions): Table = {
-    if (options.inferSchema && !inferred.contains(schema))
+    if (options.values(RestOptions.InferSchema) && !inferred.contains(schema))
       throw Conditions.OptionConflict(
         "format" -> RestOptions.Format,
         "options" -> ".schema(...), {option:inferSchema=true}",
         "suggestion" -> "Give the schema, or let it be inferred.")
-    val all = columns.of(schema, options.schema, options.rules).fold(throw _, identity)
+    val all = columns.of(schema, options.values.get(RestOptions.Schema), options.rules).fold(throw _, identity)
     new SourceTable(
       s"${RestOptions.Format} ${options.endpoint}",
       all,

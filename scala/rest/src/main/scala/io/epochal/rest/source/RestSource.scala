@@ -12,9 +12,10 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.limit.ReadLimit
+import io.epochal.core.option.SourceOptions
 import io.epochal.kit.record.{RecordReading, SchemaInference}
 import io.epochal.kit.source.journal.{FeedRows, JournalledSource}
-import io.epochal.kit.source.{InitialOffset, PollBudgets, Source, SourceScan, Supply}
+import io.epochal.kit.source.{InitialOffset, PollBounds, PollBudgets, Source, SourceScan, Supply}
 import io.epochal.kit.spark.QueryStop
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
@@ -39,15 +40,16 @@ private[rest] class RestSource(
     counters: HttpCounters
 ) extends Source[RestPosition] {
   protected val journal: HadoopFileStore = checkpoint.beside("journal")
-  override val polls: PollBudgets = new PollBudgets(options.refresh.bounds)
+  override val polls: PollBudgets = new PollBudgets(
+    PollBounds(options.values(PollOptions.MaxPollTime), options.values(PollOptions.MaxPollBytes)))
   protected val supplies = new RestSupply(counters, tasks, clock, polls)
   override lazy val supply: Supply[RestPosition] = supplies.of(options, journal)
 
   override def name: String = s"${RestOptions.Format}[${options.source}]"
 
-  override def limit: ReadLimit = options.limit
+  override val limit: ReadLimit = SourceOptions.limit(options.values)
 
-  override def eventTimeColumn: Option[String] = options.eventTimeColumn
+  override val eventTimeColumn: Option[String] = options.values.get(SourceOptions.EventTimeColumn)
 
   override def first: RestPosition = RestPosition(0)
 
@@ -149,7 +151,7 @@ final private class RestScan(options: RestOptions, reading: RecordReading)
   override protected def batch: Batch = new RestBatch(options, reading, spark)
 
   override protected def source(checkpoint: InitialOffset): Source[RestPosition] = {
-    if (options.inferSchema) SchemaInference.fix(RestOptions.Format, reading.schema, checkpoint)
+    if (options.values(RestOptions.InferSchema)) SchemaInference.fix(RestOptions.Format, reading.schema, checkpoint)
     val counters = new HttpCounters
     spark.register(counters)
     RestSource.of(options, reading, checkpoint, spark.defaultParallelism, Clock.systemUTC(), counters)
@@ -173,7 +175,7 @@ final private class RestBatch(options: RestOptions, reading: RecordReading, spar
     val members = fanOut.table.map(fanOut.member(_).fold(throw _, identity))
     val split = FanOutPlan.split(members.size, tasks)
     val parts = members.flatMap(member => of(member, split).map(MemberPartition(member, _)))
-    FanOutPlan.group(parts, options.http.politeness.budget, tasks)
+    FanOutPlan.group(parts, options.http.budget, tasks)
   }
 
   override def planInputPartitions(): Array[InputPartition] = QueryStop.guard(partitions)

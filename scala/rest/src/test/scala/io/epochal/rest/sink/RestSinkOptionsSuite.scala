@@ -55,8 +55,10 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
       assert(error.getMessage.contains(named), error.getMessage)
     }
     val pieces = Seq("batchSize" -> "5", "flushInterval" -> "1s", "batchBytes" -> "1k", "idempotencyHeader" -> "none")
-    assert(read(url +: pieces: _*).batch.bytes == 1024)
-    assert(read(url, "keyColumns" -> "id", "batchSize" -> "2", "numPartitions" -> "3").keys.numPartitions == 3)
+    assert(read(url +: pieces: _*).batchBytes == 1024)
+    assert(
+      read(url, "keyColumns" -> "id", "batchSize" -> "2", "numPartitions" -> "3").values(
+        RestSinkOptions.NumPartitions) == 3)
   }
 
   test("asynchronous progress tracking is refused: an epoch's number must identify its rows") {

@@ -83,30 +83,3 @@ private[rest] object PageDigest {
     digest.value
   }
 }
-
-/** The records of a page, each identified by length and CRC-32C. */
-private[rest] object PageRecords {
-
-  /** @throws com.fasterxml.jackson.core.JsonProcessingException
-    *   if the response is not in its format
-    */
-  def of(options: RestOptions, body: Body): Vector[Long] = {
-    val records = options.rules.format.open(body, options.place)
-    Iterator
-      .continually(records)
-      .takeWhile(_.next())
-      .map { record =>
-        record.pass()
-        PageDigest.of(record.bytes)
-      }
-      .toVector
-  }
-
-  /** Whether the page received as the next one is this page again, in its current form: longer, shorter or the same. A
-    * server whose pages begin at multiples of their size responds so when a request begins within a page.
-    */
-  def isRepeated(page: Vector[Long], next: Vector[Long]): Boolean = {
-    val both = math.min(page.size, next.size)
-    both > 0 && page.take(both) == next.take(both)
-  }
-}

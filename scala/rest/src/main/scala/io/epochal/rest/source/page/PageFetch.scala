@@ -72,9 +72,9 @@ final private[rest] class PageFetch(
     val request = if (endedEarly) options.pagination.continueAt(record) else options.pagination.request(record)
     if (before.exists(_.is(request, record))) lost(record)
     else {
-      val records = Option.when(endedEarly && request.first == record)(PageRecords.of(options, page.body))
+      val previous = Option.when(endedEarly && request.first == record)(records)
       take(request, record)
-      !records.exists(isRepeated) || lost(record)
+      !previous.exists(isRepeated) || lost(record)
     }
   }
 
@@ -102,17 +102,36 @@ final private[rest] class PageFetch(
     val _ = options.rules.format.count(page.body, options.place)
   }
 
-  /** Whether the page that should continue the previous one is that page again. */
+  /** Whether the page that should continue the previous one is that page again, in its current form: longer, shorter or
+    * the same. A server whose pages begin at multiples of their size responds so when a request begins within a page.
+    */
   private def isRepeated(before: Vector[Long]): Boolean = {
-    def now = PageRecords.of(options, page.body)
-    PageRecords.isRepeated(
-      before,
-      try now
+    val now =
+      try records
       catch {
         case _: JsonProcessingException if !isProven =>
           reload()
-          now
-      })
+          records
+      }
+    val both = before.zip(now)
+    both.nonEmpty && both.forall { case (one, other) => one == other }
+  }
+
+  /** The records of the current page, each identified by its digest.
+    *
+    * @throws JsonProcessingException
+    *   if the response is not in its format
+    */
+  private def records: Vector[Long] = {
+    val all = options.rules.format.open(page.body, options.place)
+    Iterator
+      .continually(all)
+      .takeWhile(_.next())
+      .map { record =>
+        record.pass()
+        PageDigest.of(record.bytes)
+      }
+      .toVector
   }
 
   private def lost(record: Long): Boolean = {

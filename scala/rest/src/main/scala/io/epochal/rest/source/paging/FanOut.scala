@@ -36,9 +36,8 @@ final class FanOut private (
   /** The options of a member. */
   def member(params: Map[String, String]): Either[EpochalException, RestOptions] =
     RestOptions.single(FanOut.filled(raw, params)).map { options =>
-      val politeness = options.http.politeness.copy(query = query)
       options.copy(
-        http = options.http.copy(politeness = politeness),
+        http = options.http.copy(query = query),
         source = s"$source ${FanOut.shown(params)}",
         numPartitions = None,
         params = params)
@@ -68,7 +67,7 @@ private[rest] object FanOut extends OptionList {
           RestOptions.group.conflict(
             "{option:partitionParams}, {option:onDrift=restart}",
             "Leave {option:onDrift=restart} out: one list of several cannot be read again alone."))
-        fanOut = new FanOut(raw, table, template.http.politeness.query, template.source)
+        fanOut = new FanOut(raw, table, template.http.query, template.source)
         _ <- table.iterator.map(fanOut.member).collectFirst { case Left(wrong) => wrong }.toLeft(())
       } yield template.copy(fanOut = Some(fanOut))
     }

@@ -181,7 +181,7 @@ private[rest] object RestPlan {
   def partitions(options: RestOptions, from: Long, until: Long, default: => Int): Array[InputPartition] =
     if (from >= until) Array.empty
     else {
-      val budget = options.http.politeness.budget
+      val budget = options.http.budget
       val ranges = options.pagination.split(from, until, budget.tasks(options.numPartitions.getOrElse(default)))
       ranges.zip(budget.shares(ranges.size)).map { case (range, share) => RestPartition(range, share) }.toArray
     }

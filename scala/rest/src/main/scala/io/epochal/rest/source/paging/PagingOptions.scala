@@ -4,7 +4,6 @@ import java.time.Duration
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.kit.source.PollBounds
 import io.epochal.rest.http.request.{HttpHeaders, OptionList}
 import io.epochal.rest.source.paging.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
 
@@ -238,28 +237,19 @@ private[rest] object CountingOptions extends OptionList {
   val Drift = option("onDrift", OptionType.choice(OnDrift.all)(_.name), sample = Some("restart"))(
     "If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn resumes once there are more; restart reads all again, so rows come twice (not with partitionParams or journal=true) (pagination=none, offset, page). Unset: fail, or warn with failOnDataLoss=false.")
 
-  def read(values: OptionValues): Either[EpochalException, Counting] = {
-    def conflict(wrong: Boolean, options: => String, suggestion: => String): Either[EpochalException, Unit] =
-      values.consistent(!wrong)(options, suggestion)
-    val drift = values.get(Drift)
+  def check(values: OptionValues): Either[EpochalException, Unit] =
     for {
       _ <- values.exclusive("Keep the one that the API uses.")(TotalCount, TotalCountHeader)
-      _ <- conflict(
-        values.isSet(TotalCount) && values(RecordOptions.Format) != "json",
+      _ <- values.consistent(!values.isSet(TotalCount) || values(RecordOptions.Format) == "json")(
         s"{option:totalCount}, {option:bodyFormat=${values(RecordOptions.Format)}}",
         "Set {option:totalCountHeader} instead: such a body has only records.")
-      _ <- conflict(
-        drift.contains(OnDrift.Restart) && values(PollOptions.Journal),
+      _ <- values.consistent(!values.get(Drift).contains(OnDrift.Restart) || !values(PollOptions.Journal))(
         "{option:onDrift=restart}, {option:journal=true}",
         "Leave {option:journal} out: a journal has one list, from its first record to its last.")
-    } yield {
-      val total =
-        values.get(TotalCount).map(TotalFrom.Body(_)).orElse(values.get(TotalCountHeader).map(TotalFrom.Header(_)))
-      Counting(total, drift, values.get(PagingOptions.KeyField))
-    }
-  }
+    } yield ()
 }
 
+/** The options of a stream's polls for new records. */
 private[rest] object PollOptions extends OptionList {
 
   val MaxPages = option("maxPages", OptionType.int(1), Some(100000))(
@@ -279,9 +269,4 @@ private[rest] object PollOptions extends OptionList {
 
   /** Poll interval of a continuous or real-time query, which has no triggers. */
   val FeedPause: Duration = Duration.ofSeconds(1)
-
-  def read(values: OptionValues): Refresh = Refresh(
-    values.get(RefreshInterval),
-    values(ConditionalRequests),
-    PollBounds(values(MaxPollTime), values(MaxPollBytes)))
 }

@@ -1,75 +1,64 @@
 package io.epochal.rest.source.paging
 
 import java.net.URI
-import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.hash.Sha256
-import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionType, OptionValues, SourceOptions}
 import io.epochal.kit.record.{PageScan, RecordRules}
-import io.epochal.kit.source.PollBounds
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList, RequestOptions, Validator}
 import io.epochal.rest.http.{HttpOptions, HttpSettings}
 
 /** The source's options, checked. Serialized to the executors; prints without secrets.
   *
+  * @param values
+  *   on the driver only
   * @param http
   *   the endpoint and the HTTP settings
   * @param paging
   *   how pages are requested
-  * @param journal
-  *   whether received records are kept in the checkpoint, by option or by kind of pagination
-  * @param maxPages
-  *   maximum per poll, if pages name the next one
-  * @param endAssumed
-  *   whether a list may end without stating so
-  * @param counting
-  *   settings of counted lists
-  * @param refresh
-  *   how the end is polled
   * @param pageCall
   *   the request for a page
   * @param rules
   *   which records become rows
-  * @param numPartitions
-  *   None: Spark's default parallelism
-  * @param schema
-  *   DDL, if given as an option
-  * @param inferSchema
-  *   whether the schema is inferred from the first page
   * @param source
   *   the identity in offsets
-  * @param eventTimeColumn
-  *   None: rows are not inspected
+  * @param numPartitions
+  *   None: Spark's default parallelism
   * @param fanOut
   *   the members, if these are the options of a template
   * @param params
   *   the row of the table, if these are the options of a member
   */
 final case class RestOptions(
+    @transient values: OptionValues,
     http: HttpSettings,
     paging: Paging,
-    journal: Boolean,
-    maxPages: Int,
-    endAssumed: Boolean,
-    counting: Counting,
-    refresh: Refresh,
     pageCall: PageCall,
     rules: RecordRules,
-    numPartitions: Option[Int],
-    limit: ReadLimit,
-    failOnDataLoss: Boolean,
-    schema: Option[String],
-    inferSchema: Boolean,
     source: String,
-    eventTimeColumn: Option[String],
+    numPartitions: Option[Int],
     fanOut: Option[FanOut] = None,
     params: Map[String, String] = Map.empty
 ) {
 
+  /** Whether received records are kept in the checkpoint, by option or by kind of pagination. */
+  val journal: Boolean = paging.isInstanceOf[ChainedPagination] || values(PollOptions.Journal)
+
+  /** Maximum pages per poll, if pages name the next one. */
+  val maxPages: Int = values(PollOptions.MaxPages)
+
+  /** Whether a list may end without stating so. */
+  val endAssumed: Boolean = values(PagingOptions.EndOfList) == "assumed"
+
+  /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
+  val restarts: Boolean = values.get(CountingOptions.Drift).contains(OnDrift.Restart)
+
+  private val failOnDataLoss: Boolean = values(SourceOptions.FailOnDataLoss)
+  private val driftFails: Boolean = values.get(CountingOptions.Drift).fold(failOnDataLoss)(_ == OnDrift.Fail)
+
   /** Whether it can be read continuously: the pages of one list are received into the journal. */
-  def followed: Boolean = fanOut.isEmpty && (journal || paging.isInstanceOf[ChainedPagination])
+  def followed: Boolean = fanOut.isEmpty && journal
 
   /** A copy without the parts that only the driver needs. */
   def alone: RestOptions = copy(fanOut = None)
@@ -89,7 +78,7 @@ final case class RestOptions(
   @transient private[rest] lazy val own: OwnParameters = new OwnParameters(http)
 
   /** Whether the driver sends conditional requests, which servers support for GET only (RFC 9110, section 13.2). */
-  def revalidates: Boolean = refresh.conditional && pageCall.body.isEmpty &&
+  val revalidates: Boolean = values(PollOptions.ConditionalRequests) && pageCall.body.isEmpty &&
     !endpoint.headers.exists { case (name, _) => Validator.isCondition(name) }
 
   /** The pagination of a counted list. */
@@ -121,23 +110,18 @@ final case class RestOptions(
     * @throws EpochalException
     *   DATA_LOSS otherwise
     */
-  def lost(from: Long, until: Long, reason: String): String = {
+  def lost(from: Long, until: Long, reason: String, fails: Boolean = failOnDataLoss): String = {
     val loss = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
-    if (failOnDataLoss) throw loss else loss.problem
+    if (fails) throw loss else loss.problem
   }
-
-  /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
-  def restarts: Boolean = counting.onDrift.contains(OnDrift.Restart)
 
   /** The warning about a list with fewer records than delivered, if that is no failure.
     *
     * @throws EpochalException
     *   DATA_LOSS otherwise
     */
-  def drifted(has: Long, delivered: Long): String = {
-    val reason = s"the API has only ${Plural.of(has, "record")} left"
-    copy(failOnDataLoss = driftFails).lost(has, delivered, reason)
-  }
+  def drifted(has: Long, delivered: Long): String =
+    lost(has, delivered, s"the API has only ${Plural.of(has, "record")} left", driftFails)
 
   private[rest] def incomplete(records: Long, part: NoPage.Incomplete): EpochalException =
     Conditions.ListIncomplete(
@@ -156,8 +140,6 @@ final case class RestOptions(
     if (driftFails) throw shift else shift.getMessage
   }
 
-  private def driftFails: Boolean = counting.onDrift.fold(failOnDataLoss)(_ == OnDrift.Fail)
-
   /** @param request
     *   the request, worded to follow "asked"
     * @param found
@@ -167,27 +149,8 @@ final case class RestOptions(
     Conditions.PaginationMismatch("url" -> endpoint, "asked" -> request, "found" -> found, "pagination" -> paging.kind)
 
   private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.requestText, found)
-}
 
-/** Where a response has the total number of records of the list. */
-sealed trait TotalFrom extends Serializable {
-
-  /** Its name in a message. */
-  def place: String
-}
-
-object TotalFrom {
-
-  /** @param pointer
-    *   JSON Pointer
-    */
-  final case class Body(pointer: String) extends TotalFrom {
-    override def place: String = s"'$pointer'"
-  }
-
-  final case class Header(name: String) extends TotalFrom {
-    override def place: String = s"the header $name"
-  }
+  override def toString: String = s"RestOptions($source)"
 }
 
 /** The reaction to a list that has fewer records than delivered, or has shifted. */
@@ -206,30 +169,6 @@ object OnDrift {
 
   val all: Seq[OnDrift] = Seq(Fail, Warn, Restart)
 }
-
-/** The settings of a counted list.
-  *
-  * @param onDrift
-  *   None: `failOnDataLoss` decides
-  * @param key
-  *   JSON Pointer within a record to its identity; None: the whole record
-  */
-final case class Counting(total: Option[TotalFrom], onDrift: Option[OnDrift], key: Option[String] = None) {
-
-  /** JSON Pointer to the total number of records. */
-  def inBody: Option[String] = total.collect { case TotalFrom.Body(pointer) => pointer }
-}
-
-/** How a stream polls for new records once it has seen the end.
-  *
-  * @param interval
-  *   delay after the end was seen; None: at each trigger
-  * @param conditional
-  *   whether polls are conditional requests
-  * @param bounds
-  *   limits of one poll, if records are journalled
-  */
-final case class Refresh(interval: Option[Duration], conditional: Boolean, bounds: PollBounds)
 
 object RestOptions extends OptionList {
   val Format = "epochal-rest"
@@ -266,31 +205,20 @@ object RestOptions extends OptionList {
       taken = values.family(RequestOptions.Params).keySet ++ Endpoint.parameters(values(Url))
       _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
       rules <- RecordOptions.rules(values)
-      counting <- CountingOptions.read(values)
-      journal = paging.isInstanceOf[ChainedPagination] || values(PollOptions.Journal)
+      _ <- CountingOptions.check(values)
       _ <- RecordOptions.followed(values, paging)
       _ <- values.consistent(!values(InferSchema) || !values.isSet(Schema))(
         "{option:schema}, {option:inferSchema=true}",
         "Give the schema, or let it be inferred.")
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
-      http = http.copy(byLines = rules.format.lines.nonEmpty),
-      paging = paging,
-      journal = journal,
-      maxPages = values(PollOptions.MaxPages),
-      endAssumed = values(PagingOptions.EndOfList) == "assumed",
-      counting = counting,
-      refresh = PollOptions.read(values),
-      pageCall = pageCall,
-      rules = rules,
-      numPartitions = values.get(NumPartitions),
-      limit = SourceOptions.limit(values),
-      failOnDataLoss = values(SourceOptions.FailOnDataLoss),
-      schema = values.get(Schema),
-      inferSchema = values(InferSchema),
-      source = values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging)),
-      eventTimeColumn = values.get(SourceOptions.EventTimeColumn)
-    )
+      values,
+      http.copy(byLines = rules.format.lines.nonEmpty),
+      paging,
+      pageCall,
+      rules,
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging)),
+      values.get(NumPartitions))
 
   private def headers(values: OptionValues): Map[String, String] = {
     val custom = values.family(RequestOptions.Headers)

@@ -15,7 +15,7 @@ import io.epochal.kit.source.Extent
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.{HttpCounters, HttpFailure, ResponseHead, Revalidation}
 import io.epochal.rest.source.page.PageDigest
-import io.epochal.rest.source.paging.{Mark, PageRequest, Pagination, RestOptions, TotalFrom, WholeList}
+import io.epochal.rest.source.paging._
 
 /** How many records a counted list has, as far as the driver has requested it: finds the end by an [[EndSearch]], and
   * compares the records with those delivered ([[ListMarks]]). Not thread-safe, except `known`.
@@ -26,16 +26,18 @@ import io.epochal.rest.source.paging.{Mark, PageRequest, Pagination, RestOptions
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
   private val client = new HttpClient(options.http, counters)
   private val buffer = Body.ofPage()
-  private val totalled = options.counting.total.nonEmpty
+  private val totalPointer = options.values.get(CountingOptions.TotalCount)
+  private val totalHeader = options.values.get(CountingOptions.TotalCountHeader)
+  private val totalled = totalPointer.nonEmpty || totalHeader.nonEmpty
   @volatile private var seen = Option.empty[Extent]
   private var contacted = false
   private var warned = false
-  private val scan = options.scan(options.counting.inBody.toSeq)
+  private val scan = options.scan(totalPointer.toSeq)
   private val digests = new RecordDigests(options)
   private var moves = false
   private var moved = false
   private val ends = new EndSearch(options.pagination, totalled, count, options.mismatch(_, _))
-  private var listMarks = ListMarks(options.counting.key.getOrElse(""), totalled)
+  private var listMarks = ListMarks(digests.of, totalled)
   private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
 
   /** The result of the last poll; None before the first. */
@@ -141,7 +143,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private def inPlace: Boolean = buffer.absent || buffer.isUtf8
 
   private def scannedPage(): ScannedPage =
-    if (inPlace || options.counting.inBody.nonEmpty) scan.read(buffer)
+    if (inPlace || totalPointer.nonEmpty) scan.read(buffer)
     else ScannedPage.nothing.copy(records = options.rules.format.count(buffer, options.place).toInt)
 
   private def digest(scanned: ScannedPage): Long =
@@ -165,10 +167,9 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     val records = scanned.records.toLong
     if (options.pagination == Pagination.Whole && !options.endAssumed)
       WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(records, part))
-    val totalCount = options.counting.total.flatMap {
-      case from @ TotalFrom.Body(pointer) => total(request, from, scanned.values.get(pointer).flatten)
-      case from @ TotalFrom.Header(name)  => total(request, from, response.header(name))
-    }
+    val inBody = totalPointer.map(at => s"'$at'" -> scanned.values.get(at).flatten)
+    val stated = inBody.orElse(totalHeader.map(name => s"the header $name" -> response.header(name)))
+    val totalCount = stated.filterNot(_ => buffer.absent).map { case (place, text) => total(request, place, text) }
     val content = options.pagination match {
       case _: Pagination.ByOffset if records > 0 => digest(scanned)
       case _                                     => 0L
@@ -177,18 +178,13 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     Counted(records, totalCount, content, digests.read(buffer, request.first, compared))
   }
 
-  private def total(request: PageRequest, from: TotalFrom, text: Option[String]): Option[Long] =
-    if (buffer.absent) None
-    else
-      text.map(_.trim) match {
-        case None =>
-          throw options.mismatch(request, s"a response that does not say at ${from.place} how many records there are")
-        case Some(number) =>
-          number.toLongOption
-            .filter(_ >= 0)
-            .orElse(throw options
-              .mismatch(request, s"'${HttpFailure.shown(number)}' at ${from.place}, which is no number of records"))
-      }
+  private def total(request: PageRequest, place: String, text: Option[String]): Long = {
+    def mismatch(found: String) = options.mismatch(request, found)
+    val number = text.getOrElse(throw mismatch(s"a response that does not say at $place how many records there are"))
+    number.trim.toLongOption
+      .filter(_ >= 0)
+      .getOrElse(throw mismatch(s"'${HttpFailure.shown(number.trim)}' at $place, which is no number of records"))
+  }
 }
 
 private object RestFrontier {
@@ -301,7 +297,9 @@ private[rest] object ListMarks {
 
 /** Computes digests of records, for [[ListMarks]]. */
 final private class RecordDigests(options: RestOptions) {
-  private val of = options.counting.key.getOrElse("")
+
+  /** JSON Pointer within a record to the digested value; empty for the whole record. */
+  val of: String = options.values.get(PagingOptions.KeyField).getOrElse("")
 
   /** Digests the records with these ascending numbers, in a page that begins with the record `first`. */
   def read(body: Body, first: Long, numbers: Seq[Long]): Seq[(Long, String)] = if (numbers.isEmpty) Nil

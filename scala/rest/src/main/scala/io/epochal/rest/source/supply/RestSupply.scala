@@ -30,7 +30,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
     case Some(fanOut) =>
       def member(options: RestOptions, parts: () => Int) =
         of(options, store.below(FanOut.directory(options.params)), parts())
-      new FanOutSupply(fanOut, options.http.politeness.budget, member, () => options.numPartitions.getOrElse(tasks))
+      new FanOutSupply(fanOut, options.http.budget, member, () => options.numPartitions.getOrElse(tasks))
   }
 
   private def of(options: RestOptions, store: HadoopFileStore, parts: => Int): Supply[RestPosition] =
@@ -47,7 +47,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
       store: HadoopFileStore,
       codec: Option[PositionCodec[RestPosition]],
       parts: => Int = tasks): RestReceiver = {
-    val pause = options.refresh.interval.getOrElse(PollOptions.FeedPause)
+    val pause = options.values.get(PollOptions.RefreshInterval).getOrElse(PollOptions.FeedPause)
     val feeding = codec.map(Feeding(new FeedLog(store, options.source), _, pause))
     val list = new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, feeding, parts)
     options.paging match {
@@ -74,7 +74,7 @@ final private[rest] class RestList(
   def partitions: Int = options.numPartitions.getOrElse(tasks)
 
   /** Limits polls by the refresh interval. */
-  def pace: PollPace = new PollPace(options.refresh.interval, clock)
+  def pace: PollPace = new PollPace(options.values.get(PollOptions.RefreshInterval), clock)
 }
 
 /** Delays polls for new records until `interval` after the poll that found the end; until then only known records are

@@ -53,8 +53,9 @@ final class FanOutOptionsSuite extends AnyFunSuite {
 
   test("all members share one budget") {
     val whole = read("requestsPerSecond" -> "5").fold(throw _, identity)
-    assert(members("requestsPerSecond" -> "5").map(_.http.politeness.query).distinct.size == 1)
-    assert(whole.fanOut.get.first.http.politeness == whole.http.politeness)
+    assert(members("requestsPerSecond" -> "5").map(_.http.query).distinct.size == 1)
+    val first = whole.fanOut.get.first.http
+    assert(first.query == whole.http.query && first.budget == whole.http.budget)
   }
 
   test("an invalid table is refused with the expected form") {

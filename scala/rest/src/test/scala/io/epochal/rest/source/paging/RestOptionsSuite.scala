@@ -5,6 +5,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
+import io.epochal.core.option.SourceOptions
 import io.epochal.kit.record.RecordSchema
 
 /** Checks of the options when the DataFrame is built. */
@@ -143,8 +144,8 @@ final class RestOptionsSuite extends AnyFunSuite {
   }
 
   test("the read limits are those of every source") {
-    assert(read(url, "maxRowsPerBatch" -> "10").limit == ReadLimit.MaxRows(10))
-    assert(read(url).limit == ReadLimit.Unlimited)
+    assert(SourceOptions.limit(read(url, "maxRowsPerBatch" -> "10").values) == ReadLimit.MaxRows(10))
+    assert(SourceOptions.limit(read(url).values) == ReadLimit.Unlimited)
   }
 
   test("a schema that JSON cannot fill is refused, naming the column") {
