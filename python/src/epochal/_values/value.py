@@ -14,7 +14,7 @@ from epochal._values.secret import MASK, Secret
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
-else:  # before Python 3.11
+else:  # only for type checkers; in typing since Python 3.11
 
     def dataclass_transform(**_: Any) -> Any:
         return lambda kind: kind
