@@ -7,54 +7,47 @@ import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
 
 /** A step of the sink at which a test can inject a failure. */
-sealed abstract class Failpoint(val name: String)
+final class Failpoint private (val name: String) {
+  override def toString: String = name
+}
 
 object Failpoint {
-  case object BeforeClaim extends Failpoint("claim.before")
-  case object AfterClaim extends Failpoint("claim.after")
-  case object BeforeTaskCommit extends Failpoint("task.before-commit")
-  case object AfterTaskCommit extends Failpoint("task.after-commit")
+  private val declared = Seq.newBuilder[Failpoint]
+
+  val BeforeClaim: Failpoint = step("claim.before")
+  val AfterClaim: Failpoint = step("claim.after")
+  val BeforeTaskCommit: Failpoint = step("task.before-commit")
+  val AfterTaskCommit: Failpoint = step("task.after-commit")
 
   /** An attempt's rows are in staging; its commit message is not sent. */
-  case object TaskStaged extends Failpoint("task.staged")
+  val TaskStaged: Failpoint = step("task.staged")
 
   /** An attempt's transaction is prepared; its commit message is not sent. */
-  case object TaskPrepared extends Failpoint("task.prepared")
-  case object BeforeLedgerLock extends Failpoint("ledger.before-lock")
-  case object AfterLoad extends Failpoint("rows.loaded")
-  case object LedgerWritten extends Failpoint("ledger.written")
-  case object BeforeCommit extends Failpoint("commit.before")
-  case object AfterCommit extends Failpoint("commit.after")
+  val TaskPrepared: Failpoint = step("task.prepared")
+  val BeforeLedgerLock: Failpoint = step("ledger.before-lock")
+  val AfterLoad: Failpoint = step("rows.loaded")
+  val LedgerWritten: Failpoint = step("ledger.written")
+  val BeforeCommit: Failpoint = step("commit.before")
+  val AfterCommit: Failpoint = step("commit.after")
 
   /** Before and after each COMMIT PREPARED. */
-  case object BeforeCommitPrepared extends Failpoint("prepared.before-commit")
-  case object AfterCommitPrepared extends Failpoint("prepared.after-commit")
+  val BeforeCommitPrepared: Failpoint = step("prepared.before-commit")
+  val AfterCommitPrepared: Failpoint = step("prepared.after-commit")
 
   /** Before and after the COMMIT of rows stored in the middle of an epoch. */
-  case object BeforeFlushCommit extends Failpoint("flush.before-commit")
-  case object AfterFlushCommit extends Failpoint("flush.after-commit")
+  val BeforeFlushCommit: Failpoint = step("flush.before-commit")
+  val AfterFlushCommit: Failpoint = step("flush.after-commit")
 
   /** Before removing data that no epoch needs. */
-  case object BeforeCleanup extends Failpoint("cleanup.before")
+  val BeforeCleanup: Failpoint = step("cleanup.before")
 
-  val all: Seq[Failpoint] =
-    Seq(
-      BeforeClaim,
-      AfterClaim,
-      BeforeTaskCommit,
-      AfterTaskCommit,
-      TaskStaged,
-      TaskPrepared,
-      BeforeLedgerLock,
-      AfterLoad,
-      LedgerWritten,
-      BeforeCommit,
-      AfterCommit,
-      BeforeCommitPrepared,
-      AfterCommitPrepared,
-      BeforeFlushCommit,
-      AfterFlushCommit,
-      BeforeCleanup)
+  val all: Seq[Failpoint] = declared.result()
+
+  private def step(name: String): Failpoint = {
+    val point = new Failpoint(name)
+    declared += point
+    point
+  }
 }
 
 /** Test-only: does nothing, and costs one comparison with null, unless the JVM was started with the system property

@@ -116,7 +116,7 @@ final class Journal(
   }
 
   private def sweep(floor: Long, names: Set[String]): Unit = {
-    val below = store.names().flatMap(name => Segment.from(name).filter(_ < floor).map(_ -> name))
+    val below = begunBefore(floor)
     // The last segment may hold rows on both sides.
     val last = below.map(_._1).maxOption
     val garbage = below.collect { case (from, name) if !names(name) && !last.contains(from) => name }
@@ -127,22 +127,22 @@ final class Journal(
 
   /** Of the files that begin at the same row, one may be a segment, and the others the remains of killed runs. */
   private def sweepEarlier(floor: Long): Unit = {
-    val earlier = store.names().flatMap(name => Segment.from(name).filter(_ < floor).map(_ -> name))
+    val earlier = begunBefore(floor)
     val kept = earlier.map(_._1).distinct.sorted.takeRight(Journal.Kept).toSet
     earlier.foreach { case (from, name) => if (!kept(from)) store.delete(name) }
   }
 
+  /** The segments that begin before a row, each with its first row. */
+  private def begunBefore(row: Long): Seq[(Long, String)] =
+    store.names().flatMap(name => Segment.from(name).filter(_ < row).map(_ -> name))
+
   private def slices(segment: Segment, from: Long, until: Long): Either[Gap, Seq[Slice]] =
-    frames(segment) match {
-      case Right(all) =>
-        Right(all.collect {
-          case frame if frame.until > from && frame.first < until =>
-            val first = math.max(from, frame.first)
-            Slice(segment.name, frame, (first - frame.first).toInt, (math.min(until, frame.until) - first).toInt)
-        })
-      case Left(damage) =>
-        Left(Gap(math.max(from, segment.from), math.min(until, segment.until), damage.getMessage))
-    }
+    frames(segment)
+      .map(_.collect { case frame if frame.until > from && frame.first < until =>
+        Slice.of(segment.name, frame, from, until)
+      })
+      .left
+      .map(damage => Gap(math.max(from, segment.from), math.min(until, segment.until), damage.getMessage))
 
   private def frames(segment: Segment): Either[JournalDamage, IndexedSeq[Frame]] =
     known.get(segment.name).filter(_ => store.exists(segment.name)).map(Right(_)).getOrElse {
@@ -215,6 +215,15 @@ final case class Slice(segment: String, frame: Frame, skip: Int, take: Int) {
 
   /** The number of the first row. */
   def first: Long = frame.first + skip
+}
+
+object Slice {
+
+  /** The rows of a frame that lie between two rows, at least one. */
+  def of(segment: String, frame: Frame, from: Long, until: Long): Slice = {
+    val first = math.max(from, frame.first)
+    Slice(segment, frame, (first - frame.first).toInt, (math.min(until, frame.until) - first).toInt)
+  }
 }
 
 /** Rows that are missing from the journal. */

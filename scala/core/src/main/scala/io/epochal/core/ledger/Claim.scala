@@ -3,25 +3,6 @@ package io.epochal.core.ledger
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.NameList
 
-/** Changes that the user accepts in the ledger. After the claim the ledger no longer holds an accepted id, so the same option,
-  * left in a job, accepts nothing more.
-  *
-  * @param accepted
-  *   ids of queries to take over from, of targets to leave, of sinks to write beside
-  * @param replaces
-  *   whether the first epoch of a query empties the target first
-  */
-final case class OnNewQuery(accepted: Set[String], replaces: Boolean = false) {
-
-  /** The ids, if some of them are not accepted. */
-  private[ledger] def missing(ids: Seq[String]): Option[Seq[String]] = Option.when(!ids.forall(accepted))(ids)
-}
-
-object OnNewQuery {
-  val Fail: OnNewQuery = OnNewQuery(Set.empty)
-  val Replace: OnNewQuery = OnNewQuery(Set.empty, replaces = true)
-}
-
 /** A run that wants to write.
   *
   * @param known
@@ -85,36 +66,25 @@ object Claim {
         .map(shared(claim, _, others))
         .orElse(Option.unless(sameQuery)(incomplete(claim, row)).flatten)
         .orElse(Option.unless(row.target.isTableOf(claim.target))(changed(claim, row, NameList.render(left))))
-        .toLeft(
-          row.copy(
-            target = if (sameQuery) claim.target else row.target,
-            generation = next(claim, row, isAgain = true),
-            runId = claim.runId,
-            server = claim.server))
-    else
-      claim.onNewQuery.missing(left) match {
-        case Some(ids) => Left(changed(claim, row, NameList.render(ids)))
-        case None =>
-          val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
-          Right(
-            LedgerRow(
-              claim.sinkId,
-              claim.queryId,
-              claim.target,
-              last,
-              next(claim, row, sameQuery),
-              claim.runId,
-              claim.server))
-      }
+        .toLeft(claimed(claim, row, isAgain = true).copy(target = if (sameQuery) claim.target else row.target))
+    else {
+      val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
+      Either.cond(
+        left.forall(claim.onNewQuery.accepted),
+        claimed(claim, row, sameQuery).copy(queryId = claim.queryId, target = claim.target, last = last),
+        changed(claim, row, NameList.render(left)))
+    }
   }
 
-  /** The next generation. A claim that is retried after a lost response keeps its generation.
+  /** The row with the next generation. A claim that is retried after a lost response keeps its generation.
     *
     * @param isAgain
     *   whether a row with the run's id is the result of its claim
     */
-  private def next(claim: Claim, row: LedgerRow, isAgain: Boolean): Long =
-    if (isAgain && row.runId == claim.runId) row.generation else row.generation + 1
+  private def claimed(claim: Claim, row: LedgerRow, isAgain: Boolean): LedgerRow = {
+    val generation = if (isAgain && row.runId == claim.runId) row.generation else row.generation + 1
+    row.copy(generation = generation, runId = claim.runId, server = claim.server)
+  }
 
   /** A query that was itself replaced does not send its first rows again. */
   private def incomplete(claim: Claim, row: LedgerRow): Option[EpochalException] =
@@ -132,13 +102,7 @@ object Claim {
 
   private def changed(claim: Claim, row: LedgerRow, accept: String): EpochalException =
     if (row.queryId != claim.queryId && !claim.onNewQuery.replaces && !claim.onNewQuery.accepted(row.queryId))
-      Conditions.QueryChanged(
-        "sinkId" -> claim.sinkId,
-        "known" -> row.queryId,
-        "last" -> row.last.fold("none")(_.epoch.toString),
-        "queryId" -> claim.queryId,
-        "accept" -> accept
-      )
+      EpochDecision.otherQuery(row, claim.queryId, accept)
     else
       Conditions.TargetChanged(
         "sinkId" -> claim.sinkId,

@@ -2,6 +2,21 @@ package io.epochal.core.ledger
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
+/** Changes that the user accepts in the ledger. After the claim the ledger no longer holds an accepted id, so the same option,
+  * left in a job, accepts nothing more.
+  *
+  * @param accepted
+  *   ids of queries to take over from, of targets to leave, of sinks to write beside
+  * @param replaces
+  *   whether the first epoch of a query empties the target first
+  */
+final case class OnNewQuery(accepted: Set[String], replaces: Boolean = false)
+
+object OnNewQuery {
+  val Fail: OnNewQuery = OnNewQuery(Set.empty)
+  val Replace: OnNewQuery = OnNewQuery(Set.empty, replaces = true)
+}
+
 /** The policy for a replayed epoch whose offsets cannot be read. */
 sealed abstract class OnEpochMismatch(val name: String)
 
@@ -87,29 +102,20 @@ object EpochDecision {
       onMismatch: OnEpochMismatch,
       replaces: Boolean
   ): Either[EpochalException, EpochDecision] =
-    if (fences(attempt, row)) Left(fenced(attempt, row))
-    else if (row.queryId != attempt.queryId) replace(attempt, row, replaces)
-    else
+    fence(attempt.generation, attempt.runId, row).flatMap { _ =>
       row.last match {
+        case _ if row.queryId != attempt.queryId                  => replace(attempt, row, replaces)
         case None if onEmpty == OnLedgerEmpty.Skip(attempt.epoch) => Right(Adopt(applied(attempt, row)))
         case None if replaces && attempt.epoch == 0               => Right(Replace(applied(attempt, row)))
         case None if attempt.epoch == 0 || onEmpty == OnLedgerEmpty.Write(attempt.epoch) =>
           Right(Apply(applied(attempt, row)))
         case None => Left(Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> row.sinkId))
-        case Some(last) if attempt.epoch == last.epoch + 1 => Right(Apply(applied(attempt, row)))
-        case Some(last) if attempt.epoch == last.epoch     => replay(attempt, last, row, onMismatch)
-        case Some(last) if attempt.epoch > last.epoch =>
-          Left(
-            Conditions.EpochGap(
-              "epoch" -> attempt.epoch,
-              "sinkId" -> row.sinkId,
-              "last" -> last.epoch,
-              "missing" -> (attempt.epoch - last.epoch - 1)
-            )
-          )
         case Some(last) =>
-          Left(Conditions.EpochRegressed("epoch" -> attempt.epoch, "sinkId" -> row.sinkId, "last" -> last.epoch))
+          inOrder(row.sinkId, attempt.epoch, attempt.trigger, last).flatMap(_ =>
+            if (attempt.epoch > last.epoch) Right(Apply(applied(attempt, row)))
+            else replay(attempt, last, row, onMismatch))
       }
+    }
 
   /** After a connection was lost during COMMIT: whether that commit landed.
     *
@@ -117,8 +123,8 @@ object EpochDecision {
     *   the sink's row, read under its lock on a new connection, which proves that the lost one has ended
     */
   def landed(attempt: EpochAttempt, row: LedgerRow): Either[EpochalException, Boolean] =
-    if (fences(attempt, row)) Left(fenced(attempt, row))
-    else Right(row.queryId == attempt.queryId && row.last.contains(attempt.applied))
+    fence(attempt.generation, attempt.runId, row).map(_ =>
+      row.queryId == attempt.queryId && row.last.contains(attempt.applied))
 
   /** The error for a query that would omit rows if it replaced another. */
   private[ledger] def incomplete(queryId: String, row: LedgerRow, reason: String): EpochalException =
@@ -133,15 +139,7 @@ object EpochDecision {
       attempt: EpochAttempt,
       row: LedgerRow,
       replaces: Boolean): Either[EpochalException, EpochDecision] =
-    if (!replaces)
-      Left(
-        Conditions.QueryChanged(
-          "sinkId" -> row.sinkId,
-          "known" -> row.queryId,
-          "last" -> row.last.fold("none")(_.epoch.toString),
-          "queryId" -> attempt.queryId,
-          "accept" -> row.queryId
-        ))
+    if (!replaces) Left(otherQuery(row, attempt.queryId, row.queryId))
     else if (attempt.epoch > 0)
       Left(incomplete(attempt.queryId, row, s"it is at epoch ${attempt.epoch} already"))
     else Right(Replace(applied(attempt, row).copy(queryId = attempt.queryId)))
@@ -156,25 +154,8 @@ object EpochDecision {
   ): Either[EpochalException, EpochDecision] = {
     val contentDiffers = attempt.digest != last.digest
     (last.offsetsHash, attempt.offsetsHash) match {
-      case _ if last.trigger != attempt.trigger =>
-        Left(
-          Conditions.TriggerChanged(
-            "epoch" -> attempt.epoch,
-            "sinkId" -> row.sinkId,
-            "known" -> last.trigger.name,
-            "trigger" -> attempt.trigger.name
-          )
-        )
-      case (Some(then), Some(now)) if then == now => Right(AlreadyApplied(contentDiffers))
-      case (Some(then), Some(now)) =>
-        Left(
-          Conditions.EpochOffsetsChanged(
-            "epoch" -> attempt.epoch,
-            "sinkId" -> row.sinkId,
-            "ledgerHash" -> then,
-            "checkpointHash" -> now
-          )
-        )
+      case (known, now) if known.isDefined && now.isDefined =>
+        sameOffsets(row.sinkId, attempt.epoch, known, now).map(_ => AlreadyApplied(contentDiffers))
       case _ if !contentDiffers || onMismatch == OnEpochMismatch.Keep => Right(AlreadyApplied(contentDiffers))
       case _ =>
         Left(
@@ -190,9 +171,52 @@ object EpochDecision {
     }
   }
 
-  private[ledger] def fences(attempt: EpochAttempt, row: LedgerRow): Boolean =
-    row.generation != attempt.generation || row.runId != attempt.runId
+  /** An error unless the run is the newest one of the sink. */
+  private[ledger] def fence(generation: Long, runId: String, row: LedgerRow): Either[EpochalException, Unit] =
+    Either.cond(
+      row.generation == generation && row.runId == runId,
+      (),
+      Conditions.SinkFenced("sinkId" -> row.sinkId, "generation" -> generation, "current" -> row.generation))
 
-  private[ledger] def fenced(attempt: EpochAttempt, row: LedgerRow): EpochalException =
-    Conditions.SinkFenced("sinkId" -> row.sinkId, "generation" -> attempt.generation, "current" -> row.generation)
+  /** An error unless the epoch follows the last one of the ledger, or is that one under the same trigger. */
+  private[ledger] def inOrder(
+      sinkId: String,
+      epoch: Long,
+      trigger: TriggerMode,
+      last: AppliedEpoch): Either[EpochalException, Unit] =
+    if (epoch > last.epoch + 1)
+      Left(
+        Conditions
+          .EpochGap("epoch" -> epoch, "sinkId" -> sinkId, "last" -> last.epoch, "missing" -> (epoch - last.epoch - 1)))
+    else if (epoch < last.epoch)
+      Left(Conditions.EpochRegressed("epoch" -> epoch, "sinkId" -> sinkId, "last" -> last.epoch))
+    else if (epoch == last.epoch && trigger != last.trigger)
+      Left(Conditions
+        .TriggerChanged("epoch" -> epoch, "sinkId" -> sinkId, "known" -> last.trigger.name, "trigger" -> trigger.name))
+    else Right(())
+
+  /** An error if both hashes of an epoch's offsets are known and differ. */
+  private[ledger] def sameOffsets(
+      sinkId: String,
+      epoch: Long,
+      known: Option[String],
+      now: Option[String]): Either[EpochalException, Unit] =
+    known
+      .zip(now)
+      .collect { case (ledger, checkpoint) if ledger != checkpoint =>
+        Conditions.EpochOffsetsChanged(
+          "epoch" -> epoch,
+          "sinkId" -> sinkId,
+          "ledgerHash" -> ledger,
+          "checkpointHash" -> checkpoint)
+      }
+      .toLeft(())
+
+  private[ledger] def otherQuery(row: LedgerRow, queryId: String, accept: String): EpochalException =
+    Conditions.QueryChanged(
+      "sinkId" -> row.sinkId,
+      "known" -> row.queryId,
+      "last" -> row.last.fold("none")(_.epoch.toString),
+      "queryId" -> queryId,
+      "accept" -> accept)
 }

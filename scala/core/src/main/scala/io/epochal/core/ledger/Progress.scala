@@ -85,20 +85,19 @@ object ProgressCommit {
       progress: Progress): Either[EpochalException, ProgressCommit] = {
     def lost(reason: String): EpochalException =
       Conditions.ProgressLost("sinkId" -> row.sinkId, "epoch" -> attempt.epoch, "reason" -> reason)
-    if (EpochDecision.fences(attempt, row)) Left(EpochDecision.fenced(attempt, row))
-    else
-      for {
-        _ <- row.last.flatMap(ProgressOrder.refusal(row.sinkId, attempt.epoch, attempt.trigger, _)).toLeft(())
-        begin <- progress
-          .boundary(attempt.epoch - 1)
-          .filter(_.trigger == attempt.trigger)
-          .toRight(lost(s"it has no end of epoch ${attempt.epoch - 1}"))
-        _ <- contradiction(ends, begin, progress).map(lost).toLeft(())
-      } yield {
-        val counted = progress.boundary(attempt.epoch).filter(_ => row.last.exists(_.epoch == attempt.epoch))
-        val boundary = Boundary(attempt.epoch, attempt.trigger, attempt.offsetsHash, ends)
-        ProgressCommit(row.copy(last = Some(attempt.applied)), boundary, boundary.rows - counted.getOrElse(begin).rows)
-      }
+    for {
+      _ <- EpochDecision.fence(attempt.generation, attempt.runId, row)
+      _ <- row.last.fold[Either[EpochalException, Unit]](Right(()))(EpochDecision.inOrder(row.sinkId, attempt.epoch, attempt.trigger, _))
+      begin <- progress
+        .boundary(attempt.epoch - 1)
+        .filter(_.trigger == attempt.trigger)
+        .toRight(lost(s"it has no end of epoch ${attempt.epoch - 1}"))
+      _ <- contradiction(ends, begin, progress).map(lost).toLeft(())
+    } yield {
+      val counted = progress.boundary(attempt.epoch).filter(_ => row.last.exists(_.epoch == attempt.epoch))
+      val boundary = Boundary(attempt.epoch, attempt.trigger, attempt.offsetsHash, ends)
+      ProgressCommit(row.copy(last = Some(attempt.applied)), boundary, boundary.rows - counted.getOrElse(begin).rows)
+    }
   }
 
   private def contradiction(ends: Map[Int, Position], begin: Boundary, progress: Progress): Option[String] =
@@ -112,22 +111,6 @@ object ProgressCommit {
             s"partition $partition ended at row ${end.rows}, before it began"
         }
         .orElse(progress.contradiction(begin.copy(ends = ends)))
-}
-
-/** Checks which epoch may follow the last one of the ledger. */
-private[ledger] object ProgressOrder {
-
-  def refusal(sinkId: String, epoch: Long, trigger: TriggerMode, last: AppliedEpoch): Option[EpochalException] =
-    if (epoch > last.epoch + 1)
-      Some(
-        Conditions
-          .EpochGap("epoch" -> epoch, "sinkId" -> sinkId, "last" -> last.epoch, "missing" -> (epoch - last.epoch - 1)))
-    else if (epoch < last.epoch)
-      Some(Conditions.EpochRegressed("epoch" -> epoch, "sinkId" -> sinkId, "last" -> last.epoch))
-    else if (epoch == last.epoch && trigger != last.trigger)
-      Some(Conditions
-        .TriggerChanged("epoch" -> epoch, "sinkId" -> sinkId, "known" -> last.trigger.name, "trigger" -> trigger.name))
-    else None
 }
 
 /** A job of a continuous or real-time query that is about to start.
@@ -174,26 +157,20 @@ object StartDecision {
       progress: Progress,
       onEmpty: OnLedgerEmpty): Either[EpochalException, StartDecision] = {
     val known = progress.boundary(start.before)
-    if (row.generation != start.generation || row.runId != start.runId)
-      Left(
-        Conditions
-          .SinkFenced("sinkId" -> row.sinkId, "generation" -> start.generation, "current" -> row.generation))
-    else
-      row.last match {
-        case None if known.isDefined => resume(start, row, progress, known.get)
-        case None if start.epoch == 0 || onEmpty == OnLedgerEmpty.Write(start.epoch) => Right(anchor(start))
-        case None => Left(Conditions.LedgerEmpty("epoch" -> start.epoch, "sinkId" -> row.sinkId))
-        case Some(last) =>
-          ProgressOrder
-            .refusal(row.sinkId, start.epoch, start.trigger, last)
-            .toLeft(())
-            .flatMap(_ =>
-              known match {
-                case Some(boundary) => resume(start, row, progress, boundary)
-                case None if start.epoch > last.epoch && last.trigger == TriggerMode.MicroBatch => Right(anchor(start))
-                case None => Left(lost(start, row, s"it has no end of epoch ${start.before}"))
-              })
+    EpochDecision.fence(start.generation, start.runId, row).flatMap { _ =>
+      (row.last, known) match {
+        case (None, Some(boundary)) => resume(start, row, progress, boundary)
+        case (None, _) if start.epoch == 0 || onEmpty == OnLedgerEmpty.Write(start.epoch) => Right(anchor(start))
+        case (None, _) => Left(Conditions.LedgerEmpty("epoch" -> start.epoch, "sinkId" -> row.sinkId))
+        case (Some(last), _) =>
+          EpochDecision.inOrder(row.sinkId, start.epoch, start.trigger, last).flatMap(_ =>
+            known match {
+              case Some(boundary) => resume(start, row, progress, boundary)
+              case None if start.epoch > last.epoch && last.trigger == TriggerMode.MicroBatch => Right(anchor(start))
+              case None => Left(lost(start, row, s"it has no end of epoch ${start.before}"))
+            })
       }
+    }
   }
 
   /** Why the query may not run in micro-batches from this epoch: some of its rows are stored already. */
@@ -204,7 +181,7 @@ object StartDecision {
     }
     row.last
       .filter(last => last.epoch == epoch && last.trigger != TriggerMode.MicroBatch)
-      .flatMap(ProgressOrder.refusal(row.sinkId, epoch, TriggerMode.MicroBatch, _))
+      .flatMap(EpochDecision.inOrder(row.sinkId, epoch, TriggerMode.MicroBatch, _).left.toOption)
       .orElse(owed)
   }
 
@@ -215,26 +192,13 @@ object StartDecision {
       boundary: Boundary): Either[EpochalException, StartDecision] = {
     val owed = progress.owed(boundary)
     val same = boundary.trigger == start.trigger && boundary.ends.size == start.partitions
-    (boundary.offsetsHash, start.offsetsHash) match {
-      case (Some(then), Some(now)) if then != now =>
-        Left(
-          Conditions.EpochOffsetsChanged(
-            "epoch" -> start.before,
-            "sinkId" -> row.sinkId,
-            "ledgerHash" -> then,
-            "checkpointHash" -> now))
-      case _ =>
-        progress.contradiction(boundary) match {
-          case Some(reason)      => Left(lost(start, row, reason))
-          case None if same      => Right(Resume(boundary))
-          case None if owed == 0 => Right(anchor(start))
-          case None =>
-            val change =
-              if (boundary.trigger != start.trigger) s"the ${start.trigger.name} trigger"
-              else s"${start.partitions} partitions"
-            Left(owes(row, boundary, owed, change))
-        }
-    }
+    def change =
+      if (boundary.trigger != start.trigger) s"the ${start.trigger.name} trigger" else s"${start.partitions} partitions"
+    for {
+      _ <- EpochDecision.sameOffsets(row.sinkId, start.before, boundary.offsetsHash, start.offsetsHash)
+      _ <- progress.contradiction(boundary).map(lost(start, row, _)).toLeft(())
+      _ <- Either.cond(same || owed == 0, (), owes(row, boundary, owed, change))
+    } yield if (same) Resume(boundary) else anchor(start)
   }
 
   private def anchor(start: ProgressStart): StartDecision = Anchor(

@@ -41,10 +41,6 @@ final case class Backlog(rows: Long, rowsWithin: Long => Long) {
   require(rows >= 0, s"a backlog has no negative rows: $rows")
 }
 
-object Backlog {
-  def apply(rows: Long): Backlog = Backlog(rows, _ => rows)
-}
-
 object Admission {
 
   /** The maximum number of rows that a limit can admit. A source that sends requests requests no more. */

@@ -113,58 +113,45 @@ object OptionType {
     else "a whole number"
 }
 
-/** Parses durations and sizes. */
+/** Parses and renders durations and sizes. */
 private object Quantity {
 
   private val Amount = """\s*(\d+)\s*([a-zA-Z]*)\s*""".r
 
-  def duration(text: String): Option[Duration] = text match {
-    case Amount(number, unit) =>
-      val length: Option[Long => Duration] = unit.toLowerCase(Locale.ROOT) match {
-        case "ms" | "millisecond" | "milliseconds" => Some(Duration.ofMillis)
-        case "s" | "sec" | "second" | "seconds"    => Some(Duration.ofSeconds)
-        case "m" | "min" | "minute" | "minutes"    => Some(Duration.ofMinutes)
-        case "h" | "hour" | "hours"                => Some(Duration.ofHours)
-        case "d" | "day" | "days"                  => Some(Duration.ofDays)
-        case _                                     => None
-      }
+  def duration(text: String): Option[Duration] = amount(text) {
+    case "ms" | "millisecond" | "milliseconds" => 1L
+    case "s" | "sec" | "second" | "seconds"    => 1000L
+    case "m" | "min" | "minute" | "minutes"    => 60000L
+    case "h" | "hour" | "hours"                => 3600000L
+    case "d" | "day" | "days"                  => 86400000L
+  }.map(Duration.ofMillis(_))
+
+  def bytes(text: String): Option[Long] = amount(text) {
+    case "" | "b"           => 1L
+    case "k" | "kb" | "kib" => 1L << 10
+    case "m" | "mb" | "mib" => 1L << 20
+    case "g" | "gb" | "gib" => 1L << 30
+  }.filter(_ > 0)
+
+  def render(value: Duration): String = value.toMillis match {
+    case 0L     => "0s"
+    case millis => rendered(millis, 3600000L -> "h", 60000L -> "m", 1000L -> "s", 1L -> "ms")
+  }
+
+  def renderBytes(value: Long): String = rendered(value, (1L << 30) -> "g", (1L << 20) -> "m", (1L << 10) -> "k", 1L -> "")
+
+  /** The number of the smallest units; None also if a Long cannot hold it. */
+  private def amount(text: String)(unit: PartialFunction[String, Long]): Option[Long] = text match {
+    case Amount(number, name) =>
       for {
-        of <- length
-        n <- number.toLongOption
-        value <- Try(of(n)).toOption
+        size <- unit.lift(name.toLowerCase(Locale.ROOT))
+        count <- number.toLongOption
+        value <- Try(Math.multiplyExact(count, size)).toOption
       } yield value
     case _ => None
   }
 
-  def render(value: Duration): String = {
-    val millis = value.toMillis
-    if (millis % 3600000 == 0 && millis > 0) s"${millis / 3600000}h"
-    else if (millis % 60000 == 0 && millis > 0) s"${millis / 60000}m"
-    else if (millis % 1000 == 0) s"${millis / 1000}s"
-    else s"${millis}ms"
-  }
-
-  def bytes(text: String): Option[Long] = text match {
-    case Amount(number, unit) =>
-      val factor = unit.toLowerCase(Locale.ROOT) match {
-        case "" | "b"           => Some(1L)
-        case "k" | "kb" | "kib" => Some(1L << 10)
-        case "m" | "mb" | "mib" => Some(1L << 20)
-        case "g" | "gb" | "gib" => Some(1L << 30)
-        case _                  => None
-      }
-      for {
-        f <- factor
-        n <- number.toLongOption
-        value <- Try(Math.multiplyExact(n, f)).toOption
-        if value > 0
-      } yield value
-    case _ => None
-  }
-
-  def renderBytes(value: Long): String =
-    if (value % (1L << 30) == 0) s"${value >> 30}g"
-    else if (value % (1L << 20) == 0) s"${value >> 20}m"
-    else if (value % (1L << 10) == 0) s"${value >> 10}k"
-    else value.toString
+  /** In the largest unit that divides it. */
+  private def rendered(value: Long, units: (Long, String)*): String =
+    units.collectFirst { case (size, name) if value % size == 0 => s"${value / size}$name" }.mkString
 }

@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.types.StructType
-import org.slf4j.LoggerFactory
+import org.slf4j.{Logger, LoggerFactory}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, RetrySettings, Verdict}
@@ -63,8 +63,15 @@ final private[connector] class AuthorCalls(format: String, retry: RetrySettings,
       .because(error)("format" -> format, "step" -> step, "attempts" -> attempts, "reason" -> error.toString)
 }
 
-private object AuthorCalls {
-  private val log = LoggerFactory.getLogger("io.epochal.kit.connector")
+private[connector] object AuthorCalls {
+  val log: Logger = LoggerFactory.getLogger("io.epochal.kit.connector")
+
+  /** Whether an error is an I/O failure that is not of a file: that of a network. */
+  def isOfNetwork(error: Throwable): Boolean = error match {
+    case _: FileSystemException | _: FileNotFoundException => false
+    case _: IOException                                    => !QueryStop.isInterruption(error)
+    case _                                                 => false
+  }
 }
 
 /** An open origin, and calls of it. */
@@ -73,6 +80,20 @@ final private[connector] class OriginCalls[P](val origin: Origin[P], author: Aut
   def apply[A](step: String)(body: Origin[P] => A): A = author(step)(body(origin))
 
   def once[A](step: String)(body: => A): A = author.once(step)(body)
+
+  /** Opens a reader of the origin; if that fails, the origin is closed. */
+  def opened[A](step: String)(body: Origin[P] => A): A =
+    try apply(step)(body)
+    catch {
+      case error: Throwable =>
+        close()
+        throw error
+    }
+
+  /** Closes a reader of the origin, and then the origin. */
+  def closed(reader: AutoCloseable): Unit =
+    try once("closed a partition")(reader.close())
+    finally close()
 
   /** The origin of a connector with `tails`. */
   def tail: TailOrigin[P] = origin match {
@@ -94,15 +115,9 @@ private[connector] object OriginCalls {
     val author = connector.calls(settings)
     new OriginCalls(author("opened its origin")(connector.open(settings, schema)), author)
   }
-}
 
-/** The default classification of transient failures. */
-private[connector] object Transient {
-
-  /** An I/O failure that is not of a file: that of a network. */
-  def ofNetwork(error: Throwable): Boolean = error match {
-    case _: FileSystemException | _: FileNotFoundException => false
-    case _: IOException                                    => !QueryStop.isInterruption(error)
-    case _                                                 => false
+  def inTask[P](task: ConnectorInTask[SourceConnector[P]]): (PositionFormat[P], OriginCalls[P]) = {
+    val connector = task.connector
+    (connector.positions, open(connector, connector.settings(task.raw), task.schema))
   }
 }

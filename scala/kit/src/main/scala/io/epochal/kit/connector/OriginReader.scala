@@ -31,39 +31,22 @@ final private[connector] case class OriginReaderFactory[P](task: ConnectorInTask
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
     case OriginPartition(start, end) =>
-      val (positions, calls) = OriginReaderFactory.open(task)
+      val (positions, calls) = OriginCalls.inTask(task)
       new OriginReader(calls, new PositionRange(positions.fromText(start), positions.fromText(end)))
     case other => throw new IllegalArgumentException(s"not a partition of a connector: $other")
   }
 }
 
-private object OriginReaderFactory {
-
-  def open[P](task: ConnectorInTask[SourceConnector[P]]): (PositionFormat[P], OriginCalls[P]) = {
-    val connector = task.connector
-    (connector.positions, OriginCalls.open(connector, connector.settings(task.raw), task.schema))
-  }
-}
-
-/** Closes the rows, and then their origin. */
 final private class OriginReader[P](calls: OriginCalls[P], range: PositionRange[P])
     extends PartitionReader[InternalRow] {
 
-  private val rows =
-    try calls("opened a partition")(_.read(range))
-    catch {
-      case error: Throwable =>
-        calls.close()
-        throw error
-    }
+  private val rows = calls.opened("opened a partition")(_.read(range))
 
   override def next(): Boolean = calls.once("read a partition")(rows.next())
 
   override def get(): InternalRow = rows.get()
 
-  override def close(): Unit =
-    try calls.once("closed a partition")(rows.close())
-    finally calls.close()
+  override def close(): Unit = calls.closed(rows)
 }
 
 final private[connector] case class TailReaders[P](task: ConnectorInTask[SourceConnector[P]])
@@ -71,7 +54,7 @@ final private[connector] case class TailReaders[P](task: ConnectorInTask[SourceC
 
   override def createReader(partition: InputPartition): EndlessReader = partition match {
     case tail: TailPartition =>
-      val (positions, calls) = OriginReaderFactory.open(task)
+      val (positions, calls) = OriginCalls.inTask(task)
       new OriginTailReader(positions, calls, tail)
     case other => throw new IllegalArgumentException(s"not a partition of a connector: $other")
   }
@@ -80,13 +63,7 @@ final private[connector] case class TailReaders[P](task: ConnectorInTask[SourceC
 final private class OriginTailReader[P](positions: PositionFormat[P], calls: OriginCalls[P], from: TailPartition)
     extends EndlessReader {
 
-  private val reader =
-    try calls("followed its end")(_ => calls.tail.tail(positions.fromText(from.start)))
-    catch {
-      case error: Throwable =>
-        calls.close()
-        throw error
-    }
+  private val reader = calls.opened("followed its end")(_ => calls.tail.tail(positions.fromText(from.start)))
   private var count = 0L
 
   override def next(timeoutMillis: Long): Boolean = {
@@ -99,7 +76,5 @@ final private class OriginTailReader[P](positions: PositionFormat[P], calls: Ori
 
   override def offset: PartitionOffset = TailOffset(from, positions.toText(reader.position()), count)
 
-  override def close(): Unit =
-    try calls.once("closed a partition")(reader.close())
-    finally calls.close()
+  override def close(): Unit = calls.closed(reader)
 }

@@ -8,7 +8,6 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.types.StructType
-import org.slf4j.LoggerFactory
 
 import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
 
@@ -83,7 +82,7 @@ final private[connector] class TailSource[P](
     try Some(calls.once(step)(body(calls.tail)))
     catch {
       case NonFatal(error) =>
-        TailSource.log.warn("{}", error.getMessage)
+        AuthorCalls.log.warn("{}", error.getMessage)
         None
     }
 
@@ -93,10 +92,6 @@ final private[connector] class TailSource[P](
       calls("merged offsets")(_ => calls.tail.merge(ends.map(end => positions.fromText(end.position)).asJava))
     ConnectorPosition(ends.head.from.rows + ends.map(_.count).sum, merged)
   }
-}
-
-private object TailSource {
-  private val log = LoggerFactory.getLogger("io.epochal.kit.connector")
 }
 
 /** The rows of an origin, with the number of rows before each position, counted from where the query began: limits and lag are

@@ -61,10 +61,10 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
   def rowCheck(@unused settings: Settings, @unused schema: StructType): Optional[RowCheck] = Optional.empty()
 
   /** Whether the whole transaction may succeed on retry after this failure. The default: network failures. */
-  def isTransient(error: Exception): Boolean = Transient.ofNetwork(error)
+  def isTransient(error: Exception): Boolean = AuthorCalls.isOfNetwork(error)
 
   /** Whether a `commit` that failed with this error may have taken effect. The default: network failures. */
-  def losesConnection(error: Exception): Boolean = Transient.ofNetwork(error)
+  def losesConnection(error: Exception): Boolean = AuthorCalls.isOfNetwork(error)
 
   final override def shortName(): String = format
 

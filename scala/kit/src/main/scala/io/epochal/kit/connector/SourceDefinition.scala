@@ -55,7 +55,7 @@ abstract class SourceDefinition[P] private[connector] (
   def check(settings: Settings): Unit = ()
 
   /** Whether a call that failed with this error may succeed on retry. The default: network failures, not file failures. */
-  def isTransient(error: Exception): Boolean = Transient.ofNetwork(error)
+  def isTransient(error: Exception): Boolean = AuthorCalls.isOfNetwork(error)
 
   /** Whether a reader may request these columns (`.schema(…)`). The default: only the connector's own. */
   def accepts(schema: StructType, settings: Settings): Boolean = schema == this.schema(settings)

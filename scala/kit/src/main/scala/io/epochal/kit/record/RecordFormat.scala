@@ -127,26 +127,26 @@ object RecordFormat {
 
     /** The header; without one an empty line, so that the next bytes are not taken for a byte order mark. */
     override private[record] def front(piece: Piece): Array[Byte] = {
-      val line = split(piece)
-      (if (header && line.next()) line.bytes else Array.emptyByteArray) :+ '\n'.toByte
+      val lines = withoutHeader(piece)
+      (if (header && lines.next()) lines.bytes else Array.emptyByteArray) :+ '\n'.toByte
     }
 
     /** The last line may continue after the piece, within quotes or not. So it does not count, even if it is the only one. */
     override private[record] def whole(piece: Piece): Int = {
-      val line = split(piece)
+      val lines = withoutHeader(piece)
       var first = -1
       try
-        while (line.next())
-          if (first < 0) first = line.start
+        while (lines.next())
+          if (first < 0) first = lines.start
       catch { case _: BodyProblem => () }
-      if (first < 0 || line.start == first) 0 else line.start
+      if (first < 0 || lines.start == first) 0 else lines.start
     }
 
     override private[epochal] def ofBlocks: RecordFormat = this
 
     override private[epochal] def lines: Option[String] = Some(s"csv, sep='$separator', header=$header")
 
-    private[record] def split(piece: Piece): CsvLine = new CsvLine(piece, separator.toByte, nullText)
+    private def withoutHeader(piece: Piece) = new CsvRecords(piece, copy(header = false), "")
   }
 }
 
@@ -154,7 +154,9 @@ object RecordFormat {
   * taken.
   */
 final private[record] class LinePieces(file: BodyFile, format: RecordFormat.OfLines) extends Iterator[Piece] {
-  import LinePieces.MaxBytes
+
+  /** The maximum size of a line. With a quote that is never closed, memory would take the rest of the response. */
+  final private val MaxBytes = 128 << 20
 
   private var bytes = Array.emptyByteArray
   private var front = Array.emptyByteArray
@@ -192,12 +194,6 @@ final private[record] class LinePieces(file: BodyFile, format: RecordFormat.OfLi
     } else if (most >= MaxBytes) throw new BodyProblem(s"a line of it has more than $most bytes")
     else from(most * 2)
   }
-}
-
-private object LinePieces {
-
-  /** The maximum size of a line. With a quote that is never closed, memory would take the rest of the response. */
-  private val MaxBytes = 128 << 20
 }
 
 /** The handling of records that do not fit the schema. */

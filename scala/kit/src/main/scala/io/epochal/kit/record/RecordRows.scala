@@ -105,7 +105,7 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
     */
   private def unfit(row: InternalRow, record: => Array[Byte], reason: String): InternalRow = {
     if (rules.mode != RecordMode.FailFast && misfits == 0)
-      RecordRows.log.warn(s"${invalid(reason).problem} Further such records of this task are only counted.")
+      LoggerFactory.getLogger(getClass).warn(s"${invalid(reason).problem} Further such records of this task are only counted.")
     misfits += 1
     rules.mode match {
       case RecordMode.FailFast      => throw invalid(reason)
@@ -118,10 +118,6 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
 
   private def invalid(reason: String): EpochalException =
     Conditions.RecordInvalid("index" -> pages.index, "url" -> place, "reason" -> reason)
-}
-
-private object RecordRows {
-  private val log = LoggerFactory.getLogger(classOf[RecordRows])
 }
 
 /** The columns that a query needs.

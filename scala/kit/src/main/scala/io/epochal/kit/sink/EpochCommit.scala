@@ -48,18 +48,13 @@ final private[sink] class EpochCommit(
     endsProgress: Boolean = false) {
 
   def commit(attempt: EpochAttempt, shipment: Shipment): EpochOutcome = {
-    val outcome = transact(attempt, shipment)
-    target.committed(shipment, outcome)
-    outcome
-  }
-
-  private def transact(attempt: EpochAttempt, shipment: Shipment): EpochOutcome =
-    new CommitDoubt(target, attempt.epoch.toString, inLedger = true)
+    val outcome = new CommitDoubt(target, attempt.epoch.toString, inLedger = true)
       .inTransaction(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
         Failpoints.reach(Failpoint.BeforeLedgerLock)
-        val row = transaction.ledgerRow().getOrElse(throw lost(attempt))
+        val row = transaction.ledgerRow().getOrElse(throw Claims.lost(sinkId, attempt.epoch))
         if (doubt.isOpen && landed(attempt, row, transaction, doubt))
-          if (skips(attempt)) EpochOutcome.Repeated(contentDiffers = false) else EpochOutcome.Applied(0L, 0L)
+          if (settings.onLedgerEmpty == OnLedgerEmpty.Skip(attempt.epoch)) EpochOutcome.Repeated(contentDiffers = false)
+          else EpochOutcome.Applied(0L, 0L)
         else
           EpochDecision
             .decide(attempt, row, settings.onLedgerEmpty, settings.onEpochMismatch, settings.onNewQuery.replaces)
@@ -69,7 +64,7 @@ final private[sink] class EpochCommit(
             case EpochDecision.Replace(next) =>
               if (next.queryId != row.queryId) transaction.takeOver(row, next)
               val applied = apply(shipment, whole = true, next, transaction, doubt)
-              EpochCommit.log.info(
+              LoggerFactory.getLogger(getClass).info(
                 "epoch 0 of query {} has replaced all rows of {} (sink '{}', before it query {})",
                 next.queryId,
                 target.name,
@@ -84,6 +79,9 @@ final private[sink] class EpochCommit(
               EpochOutcome.Repeated(contentDiffers = false)
           }
       }
+    target.committed(shipment, outcome)
+    outcome
+  }
 
   private def apply(
       shipment: Shipment,
@@ -102,8 +100,6 @@ final private[sink] class EpochCommit(
     EpochOutcome.Applied(loaded - start, System.nanoTime() - loaded)
   }
 
-  private def skips(attempt: EpochAttempt): Boolean = settings.onLedgerEmpty == OnLedgerEmpty.Skip(attempt.epoch)
-
   /** The ledger row is locked, so the transaction whose response was lost has ended. */
   private def landed(
       attempt: EpochAttempt,
@@ -118,13 +114,6 @@ final private[sink] class EpochCommit(
     }
     found
   }
-
-  private def lost(attempt: EpochAttempt): EpochalException =
-    Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> sinkId)
-}
-
-private object EpochCommit {
-  private val log = LoggerFactory.getLogger(classOf[EpochCommit])
 }
 
 /** A step that ends in a COMMIT. Remembers a lost COMMIT response until the outcome is known.

@@ -39,9 +39,44 @@ final private[sink] class FlushWriterFactory(
       case None                     => (starts(partition), flush.applied(partition))
     }
     if (applied.rows < from.rows) flush.lost(partition, epoch, from, applied)
-    val writer = new FlushWriter(partition, epoch, flush, format, schema, badRows, settings, from, applied)
-    writer.onCommit = end => ended.synchronized(ended.update(partition, end))
-    writer
+    new FlushWriter(partition, epoch, from, applied)
+  }
+
+  /** One task attempt in one epoch: skips rows that are already stored, and stores the others as they arrive. */
+  final private class FlushWriter(partition: Int, epoch: Long, from: Position, applied: Position)
+      extends DataWriter[InternalRow] {
+
+    private val cursor = new PartitionCursor(from, applied, found => flush.diverged(partition, applied, found))
+    private val flusher = new Flusher(partition, epoch, flush, format, settings, applied)
+    private val binary = BinaryRow.converter(schema)
+    private val metrics = new TaskMetrics
+    private lazy val bad = badRows.ofTask(partition, epoch.toString)
+    private var rows = 0L
+    private var sum = 0L
+
+    override def write(record: InternalRow): Unit = {
+      val row = binary(record)
+      val hash = row.hash
+      rows += 1
+      sum += hash
+      if (cursor.advance(hash))
+        try flusher.write(row, cursor.position)
+        catch { case value: BadValue => bad.add(rows, row, value) }
+    }
+
+    override def commit(): WriterCommitMessage = {
+      Failpoints.reach(Failpoint.BeforeTaskCommit)
+      val stored = flusher.finish()
+      val (end, digest) = (cursor.position, ContentDigest(rows, sum))
+      val message = FlushMessage(partition, end, digest, flusher.rows, flusher.bytes, flusher.flushes)
+      ended.synchronized(ended.update(partition, Ended(end, stored)))
+      Failpoints.reach(Failpoint.AfterTaskCommit)
+      message
+    }
+
+    override def currentMetricsValues(): Array[CustomTaskMetric] = metrics.values(rows, flusher.bytes)
+    override def abort(): Unit = ()
+    override def close(): Unit = flusher.close()
   }
 }
 
@@ -51,51 +86,3 @@ final private[sink] class FlushWriterFactory(
   *   beyond `end` if rows are owed that were stored before
   */
 final private[sink] case class Ended(end: Position, stored: Position)
-
-/** One task attempt in one epoch: skips rows that are already stored, and stores the others as they arrive. */
-final private class FlushWriter(
-    partition: Int,
-    epoch: Long,
-    flush: RowFlush,
-    format: RowFormat,
-    schema: StructType,
-    badRows: BadRows,
-    settings: FlushSettings,
-    from: Position,
-    applied: Position
-) extends DataWriter[InternalRow] {
-
-  private val cursor = new PartitionCursor(from, applied, found => flush.diverged(partition, applied, found))
-  private val flusher = new Flusher(partition, epoch, flush, format, settings, applied)
-  private val binary = BinaryRow.converter(schema)
-  private val metrics = new TaskMetrics
-  private lazy val bad = badRows.ofTask(partition, epoch.toString)
-  private var rows = 0L
-  private var sum = 0L
-  var onCommit: Ended => Unit = _
-
-  override def write(record: InternalRow): Unit = {
-    val row = binary(record)
-    val hash = row.hash
-    rows += 1
-    sum += hash
-    if (cursor.advance(hash))
-      try flusher.write(row, cursor.position)
-      catch { case value: BadValue => bad.add(rows, row, value) }
-  }
-
-  override def commit(): WriterCommitMessage = {
-    Failpoints.reach(Failpoint.BeforeTaskCommit)
-    val stored = flusher.finish()
-    val message =
-      FlushMessage(partition, cursor.position, ContentDigest(rows, sum), flusher.rows, flusher.bytes, flusher.flushes)
-    onCommit(Ended(cursor.position, stored))
-    Failpoints.reach(Failpoint.AfterTaskCommit)
-    message
-  }
-
-  override def currentMetricsValues(): Array[CustomTaskMetric] = metrics.values(rows, flusher.bytes)
-
-  override def abort(): Unit = ()
-  override def close(): Unit = flusher.close()
-}

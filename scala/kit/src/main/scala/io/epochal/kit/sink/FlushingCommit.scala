@@ -30,10 +30,10 @@ import io.epochal.kit.spark.{EndlessQuery, QueryStop}
   * Not guaranteed: that an epoch becomes visible as a whole, or that it is undone after a failure. Stored rows stay.
   */
 final private[sink] class FlushingCommit(write: TransactionalWrite) extends CommitStrategy {
-  import FlushingCommit._
   import write._
   import write.request._
 
+  private val log = LoggerFactory.getLogger(classOf[FlushingCommit])
   private lazy val progress = new ProgressCommits(claimed.target, sinkId, sink.settings)
   private var steering: EndlessQuery = _
   private var hadoop: Configuration = _
@@ -83,14 +83,7 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
   private def end(epoch: Long, messages: Seq[FlushMessage]): Unit = {
     val hash = loggedHash(epoch)
     if (isForeign(epoch, hash)) throw Conditions.EpochLoggedByOther("epoch" -> epoch, "sinkId" -> sinkId)
-    val attempt = EpochAttempt(
-      queryId,
-      epoch,
-      claimed.row.generation,
-      claimed.row.runId,
-      query.trigger,
-      hash,
-      messages.map(_.delivered).reduce(_ + _))
+    val attempt = write.attempt(epoch, hash, messages.map(_.delivered).reduce(_ + _))
     val began = System.nanoTime()
     progress.end(attempt, messages.map(message => message.partition -> message.end).toMap)
     metrics.flushed(sinkId, attempt, messages, System.nanoTime() - began)
@@ -133,10 +126,6 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
   override def abort(epoch: Long): Unit = ()
 }
 
-private object FlushingCommit {
-  private val log = LoggerFactory.getLogger(classOf[FlushingCommit])
-}
-
 /** The start of a job of a continuous or real-time query.
   *
   * @param boundary
@@ -160,7 +149,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     */
   def begin(start: ProgressStart): Begin =
     target.inTransaction(s"the start of epoch ${start.epoch}") { transaction =>
-      val row = transaction.ledgerRow().getOrElse(throw lost(start.epoch))
+      val row = transaction.ledgerRow().getOrElse(throw Claims.lost(sinkId, start.epoch))
       val progress = transaction.progress.get
       progress.lock()
       val known = progress.read(start.queryId)
@@ -187,7 +176,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     new CommitDoubt(target, attempt.epoch.toString, inLedger = true)
       .inTransaction(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
         Failpoints.reach(Failpoint.BeforeLedgerLock)
-        val row = transaction.ledgerRow().getOrElse(throw lost(attempt.epoch))
+        val row = transaction.ledgerRow().getOrElse(throw Claims.lost(sinkId, attempt.epoch))
         val known = transaction.progress.get.read(attempt.queryId)
         if (!(doubt.isOpen && landed(attempt, ends, row, known))) {
           val commit = ProgressCommit.decide(attempt, ends, row, known).fold(throw _, identity)
@@ -213,7 +202,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
   def endsWithMicroBatches(queryId: String, epoch: Option[Long]): Either[EpochalException, Boolean] =
     target.inTransaction("the look at what is stored already") { transaction =>
       transaction.progress.fold[Either[EpochalException, Boolean]](Right(false)) { progress =>
-        val found = transaction.ledgerRow().getOrElse(throw lost(epoch.getOrElse(0L)))
+        val found = transaction.ledgerRow().getOrElse(throw Claims.lost(sinkId, epoch.getOrElse(0L)))
         // If the row belongs to another query, this one replaces it, and the other's last epoch does not count.
         val row = if (found.queryId == queryId) found else found.copy(last = None)
         val known = progress.read(queryId)
@@ -221,7 +210,4 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
         StartDecision.refusesMicroBatches(first, row, known).toLeft(known != Progress.Empty)
       }
     }
-
-  private def lost(epoch: Long): EpochalException =
-    Conditions.LedgerEmpty("epoch" -> epoch, "sinkId" -> sinkId)
 }

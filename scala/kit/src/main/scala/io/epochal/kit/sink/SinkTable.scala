@@ -142,8 +142,12 @@ final private[sink] class Claims(sink: TransactionalSink, engine: SinkEngine) {
   }
 }
 
-private object Claims {
+private[sink] object Claims {
   private val log = LoggerFactory.getLogger(classOf[Claims])
+
+  /** The error if the ledger no longer has the row that a run has claimed. */
+  def lost(sinkId: String, epoch: Long): EpochalException =
+    Conditions.LedgerEmpty("epoch" -> epoch, "sinkId" -> sinkId)
 }
 
 /** A run with its claim.

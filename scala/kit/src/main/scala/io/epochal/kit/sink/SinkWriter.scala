@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.kit.sink.row.{BadRows, BadValue, RowFormat, TaskBadRows}
+import io.epochal.kit.sink.row.{BadRows, BadValue, RowFormat}
 import io.epochal.kit.sink.transport.{TaskAttempt, TaskReport, Transport}
 import io.epochal.kit.spark.SumMetric
 import io.epochal.kit.spark.memory.BinaryRow
@@ -33,60 +33,53 @@ final private[epochal] class SinkWriterFactory(
     writer(partition, taskId, BatchCommit.Epoch)
 
   private def writer(partition: Int, taskId: Long, epoch: String): DataWriter[InternalRow] =
-    new SinkWriter(TaskAttempt(epoch, partition, taskId), transport, format, schema, badRows.ofTask(partition, epoch))
-}
+    new SinkWriter(TaskAttempt(epoch, partition, taskId))
 
-/** One task attempt: encodes rows and sums their hashes. Allocates nothing per row. */
-final private class SinkWriter(
-    attempt: TaskAttempt,
-    transport: Transport,
-    format: RowFormat,
-    schema: StructType,
-    badRows: TaskBadRows
-) extends DataWriter[InternalRow] {
+  /** One task attempt: encodes rows and sums their hashes. Allocates nothing per row. */
+  final private class SinkWriter(attempt: TaskAttempt) extends DataWriter[InternalRow] {
+    private val output = transport.open(format, attempt)
+    private val bad = badRows.ofTask(attempt.partition, attempt.epoch)
+    private val unsafe = BinaryRow.converter(schema)
+    private val encoder = output.encoder
+    private val metrics = new TaskMetrics
+    private var rows = 0L
+    private var sum = 0L
 
-  private val output = transport.open(format, attempt)
-  private val unsafe = BinaryRow.converter(schema)
-  private val encoder = output.encoder
-  private val metrics = new TaskMetrics
-  private var rows = 0L
-  private var sum = 0L
-
-  override def write(record: InternalRow): Unit = {
-    val row = unsafe(record)
-    if (!metrics.isSampled(rows)) encode(row)
-    else {
-      val start = System.nanoTime()
-      encode(row)
-      metrics.sample(System.nanoTime() - start)
+    override def write(record: InternalRow): Unit = {
+      val row = unsafe(record)
+      if (!metrics.isSampled(rows)) encode(row)
+      else {
+        val start = System.nanoTime()
+        encode(row)
+        metrics.sample(System.nanoTime() - start)
+      }
+      output.rowEnded()
     }
-    output.rowEnded()
-  }
 
-  private def encode(row: BinaryRow): Unit = {
-    rows += 1
-    output.mark()
-    try encoder.encode(row)
-    catch {
-      case bad: BadValue =>
-        badRows.add(rows, row, bad)
-        output.reset()
+    private def encode(row: BinaryRow): Unit = {
+      rows += 1
+      output.mark()
+      try encoder.encode(row)
+      catch {
+        case value: BadValue =>
+          bad.add(rows, row, value)
+          output.reset()
+      }
+      sum += row.hash
     }
-    sum += row.hash
+
+    override def commit(): WriterCommitMessage = {
+      Failpoints.reach(Failpoint.BeforeTaskCommit)
+      val report = TaskReport(attempt, ContentDigest(rows, sum), bad.deadLetters, metrics.encodeNanos(rows))
+      val message = output.finish(report)
+      Failpoints.reach(Failpoint.AfterTaskCommit)
+      message
+    }
+
+    override def currentMetricsValues(): Array[CustomTaskMetric] = metrics.values(rows, output.bytes)
+    override def abort(): Unit = ()
+    override def close(): Unit = output.close()
   }
-
-  override def commit(): WriterCommitMessage = {
-    Failpoints.reach(Failpoint.BeforeTaskCommit)
-    val message =
-      output.finish(TaskReport(attempt, ContentDigest(rows, sum), badRows.deadLetters, metrics.encodeNanos(rows)))
-    Failpoints.reach(Failpoint.AfterTaskCommit)
-    message
-  }
-
-  override def currentMetricsValues(): Array[CustomTaskMetric] = metrics.values(rows, output.bytes)
-
-  override def abort(): Unit = ()
-  override def close(): Unit = output.close()
 }
 
 final class RowsEncoded extends SumMetric("epochalRows", "rows encoded for the database")

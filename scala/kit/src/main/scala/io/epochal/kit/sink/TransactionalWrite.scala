@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
-import io.epochal.core.ledger.{EpochAttempt, TriggerMode}
+import io.epochal.core.ledger.{ContentDigest, EpochAttempt, TriggerMode}
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.sink.transport.{RowFiles, TaskMessage, Transport}
 import io.epochal.kit.spark.{EveryOutputMode, QueryStop, RunningQuery, SinkEngine}
@@ -89,6 +89,9 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
     RowFiles(runs.below(Sha256.hex(s"${sink.place}\n$queryId\n$sinkId", 8)), query.runId)
   }
 
+  def attempt(epoch: Long, offsetsHash: Option[String], digest: ContentDigest): EpochAttempt =
+    EpochAttempt(queryId, epoch, claimed.row.generation, claimed.row.runId, query.trigger, offsetsHash, digest)
+
   /** Called before any task runs. */
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
     strategy = if (query.trigger == TriggerMode.MicroBatch) new MicroBatchCommit(this) else new FlushingCommit(this)
@@ -148,19 +151,12 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
     try { val _ = new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).takeBack(epoch) }
     catch {
       case NonFatal(error) =>
-        MicroBatchCommit.log.warn(s"Epoch $epoch stays in the offset log of ${query.checkpoint}: $error")
+        LoggerFactory.getLogger(getClass).warn(s"Epoch $epoch stays in the offset log of ${query.checkpoint}: $error")
     }
 
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = {
     val shipment = transport.receive(Messages.of[TaskMessage](messages), epoch.toString).fold(throw _, identity)
-    val attempt = EpochAttempt(
-      queryId,
-      epoch,
-      claimed.row.generation,
-      claimed.row.runId,
-      query.trigger,
-      CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop),
-      shipment.digest)
+    val attempt = write.attempt(epoch, CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop), shipment.digest)
     val endsProgress = claimed.hasProgress.contains(true)
     val outcome = new EpochCommit(claimed.target, sinkId, sink.settings, whole, endsProgress).commit(attempt, shipment)
     outcome match {
@@ -177,10 +173,6 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
       claimed.target.abandoned()
       claimed.files.foreach(_.removeUpTo(epoch))
     }
-}
-
-private object MicroBatchCommit {
-  private val log = LoggerFactory.getLogger(classOf[MicroBatchCommit])
 }
 
 final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolean) extends BatchWrite {
@@ -209,21 +201,21 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
     writerFactory(target, transport)
   }
 
-  private def refused: Option[EpochalException] = sink.settings.sinkId
-    .map(_ =>
+  private def refused: Option[EpochalException] =
+    if (sink.settings.sinkId.nonEmpty)
       unsupported(
         "write a batch under a {option:sinkId}",
         "a batch has no epoch by which a second write could be recognised",
-        "Leave {option:sinkId} out, or use writeStream with {trigger:availableNow}."))
-    .orElse(
-      Option.when(sink.settings.onNewQuery.replaces)(
-        unsupported(
-          "write a batch with {option:onNewQuery=replace}",
-          "a batch is not a query",
-          "Leave {option:onNewQuery} out, and write with .mode(\"overwrite\").")))
+        "Leave {option:sinkId} out, or use writeStream with {trigger:availableNow}.")
+    else if (sink.settings.onNewQuery.replaces)
+      unsupported(
+        "write a batch with {option:onNewQuery=replace}",
+        "a batch is not a query",
+        "Leave {option:onNewQuery} out, and write with .mode(\"overwrite\").")
+    else None
 
-  private def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
-    Conditions.ModeUnsupported("format" -> sink.format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
+  private def unsupported(mode: String, reason: String, suggestion: String): Option[EpochalException] = Some(
+    Conditions.ModeUnsupported("format" -> sink.format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion))
 
   override def useCommitCoordinator(): Boolean = false
 

@@ -46,7 +46,10 @@ final class ContinuousSourceStream[P](
   }
 
   override def createContinuousReaderFactory(): ContinuousPartitionReaderFactory =
-    QueryStop.guard(new ContinuousReaders(endlessReaders(source)))
+    QueryStop.guard {
+      val readers = endlessReaders(source)
+      partition => new ContinuousReader(readers.createReader(partition))
+    }
 
   override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = synchronized {
     if (reconfiguring) throw new IllegalStateException("the partitions are planned again: this epoch is rerun")
@@ -66,12 +69,6 @@ final class ContinuousSourceStream[P](
     reconfiguring ||= waiting <= 0 && source.needsReconfiguration
     reconfiguring
   }
-}
-
-final private class ContinuousReaders(readers: EndlessReaderFactory) extends ContinuousPartitionReaderFactory {
-
-  override def createReader(partition: InputPartition): ContinuousPartitionReader[InternalRow] =
-    new ContinuousReader(readers.createReader(partition))
 }
 
 /** Runs as long as the query: `next` waits for a row and never returns false. Spark reads the offset with every row, and the

@@ -13,7 +13,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.connector.read.{PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.types.{DataType, DateType, StructType, TimestampNTZType, TimestampType}
 import org.apache.spark.util.AccumulatorV2
 import org.slf4j.LoggerFactory
@@ -56,10 +56,15 @@ final private[source] class EventTime(
   }
 
   /** Readers that observe the event time of each delivered row. */
-  def readers(factory: PartitionReaderFactory): PartitionReaderFactory =
-    new EventTimeReaders(factory, column, highest)
+  def readers(factory: PartitionReaderFactory): PartitionReaderFactory = {
+    val (of, seen) = (column, highest)
+    partition => new EventTimeReader(factory.createReader(partition), of, seen)
+  }
 
-  def readers(factory: EndlessReaderFactory): EndlessReaderFactory = new EndlessEventTimeReaders(factory, column)
+  def readers(factory: EndlessReaderFactory): EndlessReaderFactory = {
+    val of = column
+    partition => new EndlessEventTimeReader(factory.createReader(partition), of)
+  }
 
   /** The source's own offsets within those that endless readers have reported. */
   def merged(offsets: Seq[PartitionOffset]): Seq[PartitionOffset] = offsets.map {
@@ -178,16 +183,6 @@ private[epochal] object KeptMark {
   def highest(names: Seq[String]): Option[Long] = names.flatMap(_.toLongOption).maxOption
 }
 
-final private class EventTimeReaders(
-    factory: PartitionReaderFactory,
-    column: EventTimeColumn,
-    highest: HighestEventTime
-) extends PartitionReaderFactory {
-
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
-    new EventTimeReader(factory.createReader(partition), column, highest)
-}
-
 /** Spark calls `get` once for each row. */
 final private class EventTimeReader(
     reader: PartitionReader[InternalRow],
@@ -214,13 +209,6 @@ final private class EventTimeReader(
   *   microseconds since 1970, or `EventTimeColumn.Absent`
   */
 final private case class MarkedPartitionOffset(offset: PartitionOffset, highest: Long) extends PartitionOffset
-
-final private class EndlessEventTimeReaders(readers: EndlessReaderFactory, column: EventTimeColumn)
-    extends EndlessReaderFactory {
-
-  override def createReader(partition: InputPartition): EndlessReader =
-    new EndlessEventTimeReader(readers.createReader(partition), column)
-}
 
 /** A row counts once it is delivered: Spark calls `offset` after it has taken the row. */
 final private class EndlessEventTimeReader(reader: EndlessReader, column: EventTimeColumn) extends EndlessReader {

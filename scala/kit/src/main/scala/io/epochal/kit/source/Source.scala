@@ -42,9 +42,6 @@ trait Source[P] extends PositionCodec[P] {
     * Called by any thread.
     */
   def metrics(rowsBehind: Option[Long]): Map[String, String]
-
-  /** Names of numbers in `metrics` that do not exist yet when the first batch begins. */
-  def laterMetrics: Set[String] = Set.empty
 }
 
 /** The known end of an origin, in rows counted from 0: rows below `exists` exist, rows from `ends` on do not.

@@ -90,8 +90,7 @@ abstract class CheckpointedStream[P] private[source] (
     if (!gauged) {
       gauged = true
       val part = Seq("source", initial.source, source.name.takeWhile(_ != '['))
-      val names = gauges(Some(Lag(Some(0L), exact = true, Some(0L)))).keySet ++ source.laterMetrics ++
-        eventTime.map(_ => EventTime.Lag)
+      val names = gauges(Some(Lag(Some(0L), exact = true, Some(0L)))).keySet ++ eventTime.map(_ => EventTime.Lag)
       QueryMetrics.show(part, names)(gauges(lag.now).getOrElse(_, Double.NaN))
     }
   }
@@ -199,6 +198,7 @@ class SourceStream[P](
   private val pace = new LogPace
   private lazy val report = source.received.map(_ => new PollReport(source, RunningQuery.messageOfThisThread()))
   private var lastBatch = clock.instant()
+  private var latest = Option.empty[SourceOffset[P]]
   private var availableNow = false
 
   /** Under AvailableNow: the number of rows before the end of the run, once it was seen. */
@@ -244,8 +244,11 @@ class SourceStream[P](
   override def latestOffset(): Offset =
     throw new UnsupportedOperationException("Spark asks latestOffset(start, limit) of a source with read limits")
 
-  /** For the progress: the end of the source, regardless of limits. */
-  override def reportLatestOffset(): Offset = supply.latest.map(at => SourceOffset(at, source.toJson(at))).orNull
+  /** For the progress: the end of the source, regardless of limits. Most polls find the same one. */
+  override def reportLatestOffset(): Offset = {
+    latest = supply.latest.map(at => latest.filter(_.position == at).getOrElse(SourceOffset(at, source.toJson(at))))
+    latest.orNull
+  }
 
   /** `rowsBehind` counts to the last row seen. While a limit cuts batches, a supply may look no further: `rowsBehindExact` is
     * then false, and the number is a lower bound, or missing if no row is known. `secondsBehind` is an upper bound: the time

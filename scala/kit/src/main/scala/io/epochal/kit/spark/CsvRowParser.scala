@@ -12,7 +12,7 @@ import io.epochal.core.error.Plural
 
 /** One line of CSV, split into its fields. */
 trait CsvFields {
-  def size: Int
+  def count: Int
 
   /** Whether the line could be split unambiguously. */
   def isSplit: Boolean
@@ -83,7 +83,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     *   of many classes, if the line does not fit
     */
   def row(line: CsvFields, layout: CsvLayout): InternalRow = {
-    if (!line.isSplit || line.size != layout.columns.length) throw new IllegalArgumentException
+    if (!line.isSplit || line.count != layout.columns.length) throw new IllegalArgumentException
     if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](converters.length)
     var field = 0
@@ -101,8 +101,8 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     val values = new Array[Any](converters.length)
     val reason =
       if (!line.isSplit) Some("a quoted field is followed by more text")
-      else if (line.size != layout.columns.length)
-        Some(s"it has ${Plural.of(line.size.toLong, "field")}, not ${layout.columns.length}")
+      else if (line.count != layout.columns.length)
+        Some(s"it has ${Plural.of(line.count.toLong, "field")}, not ${layout.columns.length}")
       else
         layout.columns.indices.filterNot(fits(line, layout, _, values)).headOption.map { field =>
           val column = schema(layout.columns(field))

@@ -1,5 +1,7 @@
 package io.epochal.kit.spark
 
+import java.nio.CharBuffer
+
 import com.fasterxml.jackson.core.util.JsonParserDelegate
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
@@ -77,7 +79,7 @@ private[spark] object DecimalText {
   def isBounded(parser: JsonParser): Boolean = parser.currentToken match {
     case JsonToken.VALUE_NUMBER_FLOAT | JsonToken.VALUE_STRING =>
       val length = parser.getTextLength
-      length <= MaxLength && isBounded(new Characters(parser.getTextCharacters, parser.getTextOffset, length))
+      length <= MaxLength && isBounded(CharBuffer.wrap(parser.getTextCharacters, parser.getTextOffset, length))
     case _ => true // Jackson limits the digits of whole numbers.
   }
 
@@ -100,11 +102,6 @@ private[spark] object DecimalText {
       }
       exponent <= MaxExponent && (i == text.length || !Character.isDigit(text.charAt(i)))
     }
-  }
-
-  final private class Characters(all: Array[Char], from: Int, override val length: Int) extends CharSequence {
-    override def charAt(index: Int): Char = all(from + index)
-    override def subSequence(begin: Int, end: Int): CharSequence = new Characters(all, from + begin, end - begin)
   }
 }
 

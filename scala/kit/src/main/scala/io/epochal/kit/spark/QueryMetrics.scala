@@ -1,6 +1,6 @@
 package io.epochal.kit.spark
 
-import java.time.Duration
+import java.util.concurrent.TimeUnit
 
 import scala.util.Try
 import scala.util.control.NonFatal
@@ -119,14 +119,10 @@ final private[kit] class LogPace(nanos: () => Long = () => System.nanoTime()) {
   /** Whether a minute has passed since the last line. */
   def isDue(): Boolean = synchronized {
     val now = nanos()
-    val due = now - last >= LogPace.Every.toNanos
+    val due = now - last >= TimeUnit.MINUTES.toNanos(1)
     if (due) last = now
     due
   }
-}
-
-private object LogPace {
-  private val Every = Duration.ofMinutes(1)
 }
 
 /** A metric that tasks count and Spark sums. Spark creates each metric by its class name, without arguments. */

@@ -36,7 +36,10 @@ object RunningQuery {
 
   /** Controls a continuous or real-time query; must be called in the query's own thread. */
   def endless(queryId: String, trigger: TriggerMode): Either[EpochalException, EndlessQuery] =
-    known(queryId)(EndlessQuery.of(_, trigger))
+    known(queryId) { execution =>
+      if (trigger == TriggerMode.Continuous) new ContinuousQuery(execution)
+      else new PlannedQuery(execution, "streaming.sql.batchId")
+    }
 
   /** The current epoch of this thread's query; None in any other thread. */
   def currentEpoch: Option[Long] =
@@ -132,36 +135,25 @@ trait EndlessQuery {
   def fail(error: Throwable): Unit
 }
 
-private[spark] object EndlessQuery {
-
-  def of(execution: AnyRef, trigger: TriggerMode): EndlessQuery = trigger match {
-    case TriggerMode.Continuous => new ContinuousQuery(execution)
-    case _                      => new RealTimeQuery(execution)
-  }
-
-  def property(name: String): Long =
-    Option(SparkSession.active.sparkContext.getLocalProperty(name))
-      .flatMap(_.toLongOption)
-      .getOrElse(throw notFound(s"its local property $name is not set"))
-
-  def notFound(reason: String): EpochalException =
-    Conditions.QueryNotFound("queryId" -> "of this thread", "reason" -> reason)
-}
-
-final private class RealTimeQuery(execution: AnyRef) extends EndlessQuery {
-  override def firstEpoch: Long = EndlessQuery.property("streaming.sql.batchId")
+/** A real-time query; nothing of it is logged before the sink commits.
+  *
+  * @param epochProperty
+  *   the local property of the query's thread with the first epoch of the next job
+  */
+private class PlannedQuery(execution: AnyRef, epochProperty: String) extends EndlessQuery {
+  override def firstEpoch: Long = Option(SparkSession.active.sparkContext.getLocalProperty(epochProperty))
+    .flatMap(_.toLongOption)
+    .getOrElse(throw Conditions.QueryNotFound(
+      "queryId" -> "of this thread",
+      "reason" -> s"its local property $epochProperty is not set"))
   override def unrepeatable: Option[String] = CountedPlan.refusal(execution)
   override def dropUncommittedOffsets(): Unit = ()
   override def loggedOffsets(epoch: Long): Boolean = true
   override def fail(error: Throwable): Unit = ()
 }
 
-final private class ContinuousQuery(execution: AnyRef) extends EndlessQuery {
+final private class ContinuousQuery(execution: AnyRef) extends PlannedQuery(execution, "__continuous_start_epoch") {
   import RunningQuery.call
-
-  override def firstEpoch: Long = EndlessQuery.property("__continuous_start_epoch")
-
-  override def unrepeatable: Option[String] = CountedPlan.refusal(execution)
 
   /** Through the log itself, which caches the latest entries. */
   override def dropUncommittedOffsets(): Unit = {

@@ -198,8 +198,15 @@ final private[store] class LocalFiles(directory: LocalPath) {
     */
   private lazy val above: Unit = {
     val parents = Iterator.iterate(directory.toAbsolutePath.getParent)(_.getParent).takeWhile(_ != null)
-    parents.take(LocalFiles.Above).foreach(parent => Try(LocalFiles.forceDirectory(parent)))
+    parents.take(Above).foreach(parent => Try(force(parent)))
   }
+
+  /** From a journal's directory up to the checkpoint's. */
+  final private val Above = 4
+
+  /** Windows cannot sync a directory; its file system does so itself. */
+  private def force(directory: LocalPath): Unit =
+    if (File.separatorChar == '/') Using.resource(FileChannel.open(directory, READ))(_.force(true))
 
   // A stream, not a channel: an interruption of the thread does not close it.
   final private class LocalOutput(file: File) extends FileOutput {
@@ -211,7 +218,7 @@ final private[store] class LocalFiles(directory: LocalPath) {
     override def sync(): Unit = {
       out.getFD.sync()
       if (!isNameSynced) {
-        LocalFiles.forceDirectory(directory)
+        force(directory)
         above
         isNameSynced = true
       }
@@ -219,14 +226,4 @@ final private[store] class LocalFiles(directory: LocalPath) {
 
     override def close(): Unit = out.close()
   }
-}
-
-private object LocalFiles {
-
-  /** From a journal's directory up to the checkpoint's. */
-  private val Above = 4
-
-  /** Windows cannot sync a directory; its file system does so itself. */
-  def forceDirectory(directory: LocalPath): Unit =
-    if (File.separatorChar == '/') Using.resource(FileChannel.open(directory, READ))(_.force(true))
 }

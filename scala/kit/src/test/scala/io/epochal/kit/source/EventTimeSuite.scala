@@ -200,13 +200,12 @@ final class EventTimeSuite extends AnyFunSuite {
   test("endless readers report the mark with their offsets, and the merged offset has the highest") {
     val column = EventTimeColumn(0, isDate = false)
     val readers = Seq(Seq(5L, 9L, 7L), Seq(3L)).map { times =>
-      val factory = new EndlessEventTimeReaders(_ => new EndlessTimes(times), column)
-      val reader = factory.createReader(TimesPartition(0, 0))
+      val reader = new EndlessEventTimeReader(new EndlessTimes(times), column)
       while (reader.next(0)) { val _ = reader.get() }
       reader.offset
     }
     assert(readers == Seq(MarkedPartitionOffset(RowCount(3), 9), MarkedPartitionOffset(RowCount(1), 3)))
-    val nothing = new EndlessEventTimeReaders(_ => new EndlessTimes(Nil), column).createReader(TimesPartition(0, 0))
+    val nothing = new EndlessEventTimeReader(new EndlessTimes(Nil), column)
     assert(nothing.offset == MarkedPartitionOffset(RowCount(0), EventTimeColumn.Absent))
   }
 }

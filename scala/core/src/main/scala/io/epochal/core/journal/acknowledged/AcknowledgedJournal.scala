@@ -100,9 +100,6 @@ final class AcknowledgedJournal private (
   /** The row after the last acknowledged one. */
   def until: Long = math.max(skipped, segments.lastOption.fold(0L)(_.until))
 
-  /** The row after the last recovered one, where the rows of this run begin. */
-  val recoveredUntil: Long = until
-
   /** Whether another run has taken over. */
   def isFenced: Boolean = fenced
 
@@ -187,10 +184,8 @@ final class AcknowledgedJournal private (
     val reach = segments.filter(segment => segment.until > from && segment.from < until)
     val (there, gone) = reach.partition(segment => store.exists(segment.name))
     val slices = there.flatMap { segment =>
-      segment.frames.iterator.drop(segment.framesBelow(from)).takeWhile(_.first < until).map { frame =>
-        val first = math.max(from, frame.first)
-        Slice(segment.name, frame, (first - frame.first).toInt, (math.min(until, frame.until) - first).toInt)
-      }
+      val frames = segment.frames.iterator.drop(segment.framesBelow(from)).takeWhile(_.first < until)
+      frames.map(Slice.of(segment.name, _, from, until))
     }
     val ends = slices.scanLeft(from)((_, slice) => slice.first + slice.take)
     val gaps = (ends zip slices.map(_.first).appended(until)).collect {

@@ -229,8 +229,8 @@ final private class DriverOutput(transport: DriverTransport, format: RowFormat, 
       format,
       if (transport.files.isEmpty) transport.maxBytes else Long.MaxValue,
       () => throw transport.tooLarge(attempt.epoch)) {
-  import DriverOutput._
 
+  final private val HeldBytes = 1L << 20
   private var file: RowFile = _
 
   // The maximum of bytes held before they are written.
@@ -255,10 +255,6 @@ final private class DriverOutput(transport: DriverTransport, format: RowFormat, 
     }
 
   override def close(): Unit = if (file != null) file.cancel()
-}
-
-private object DriverOutput {
-  val HeldBytes: Long = 1L << 20
 }
 
 /** Holds encoded rows until they are sent, or the task's message takes them.

@@ -182,9 +182,7 @@ final private[journal] class JournalFeed[P, C](
     * @return
     *   whether to poll again without a pause
     */
-  private def poll(): Boolean = if (synchronized(segments.size) >= JournalFeed.MostSegments) false else receiveOnce()
-
-  private def receiveOnce(): Boolean = {
+  private def poll(): Boolean = synchronized(segments.size) < JournalFeed.MostSegments && {
     budget.begin()
     val tail = new JournalTail(journal, at(last))
     try {

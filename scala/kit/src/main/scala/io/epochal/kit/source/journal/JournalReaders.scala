@@ -38,7 +38,14 @@ trait FedSource[P] extends ContinuousSource[P] {
 
   final override def endlessPartitions(start: P): Array[InputPartition] = Array(FeedPartition(follow(start)))
 
-  final override def endlessReaders: EndlessReaderFactory = new FeedReaders(feedRows)
+  final override def endlessReaders: EndlessReaderFactory = {
+    val feed = feedRows
+    partition =>
+      partition match {
+        case FeedPartition(row) => new FeedReader(feed, feed.view(), row)
+        case other              => throw new IllegalArgumentException(s"not a partition of a feed: $other")
+      }
+  }
 
   final override def merge(offsets: Seq[PartitionOffset]): P =
     followedTo(offsets.collect { case FeedOffset(row) => row }.max)
@@ -81,14 +88,6 @@ final private[journal] case class FeedPartition(row: Long) extends InputPartitio
 
 final private[journal] case class FeedOffset(row: Long) extends PartitionOffset
 
-final class FeedReaders(feed: FeedRows) extends EndlessReaderFactory {
-
-  override def createReader(partition: InputPartition): EndlessReader = partition match {
-    case FeedPartition(row) => new FeedReader(feed, feed.view(), row)
-    case other              => throw new IllegalArgumentException(s"not a partition of a feed: $other")
-  }
-}
-
 /** The slices that a reader reads next.
   *
   * @param until
@@ -127,6 +126,7 @@ private[epochal] object LiveFeeds {
 
 /** A feed on a driver in another process, through its log, which is read repeatedly (F2). */
 final private class LoggedFeed(rows: FeedRows) extends FeedView {
+  final private val PauseMillis = 100L
 
   override def await(row: Long, millis: Long): Option[FeedPlan] = {
     val newest = FeedLog.newest(rows.store, rows.source)
@@ -140,14 +140,10 @@ final private class LoggedFeed(rows: FeedRows) extends FeedView {
       newest.flatMap(_._2.failure).foreach { reason =>
         throw Conditions.FeedFailed("source" -> rows.source, "reason" -> reason)
       }
-      if (millis > 0) Thread.sleep(math.min(millis, LoggedFeed.PauseMillis))
+      if (millis > 0) Thread.sleep(math.min(millis, PauseMillis))
     }
     plan
   }
-}
-
-private object LoggedFeed {
-  val PauseMillis = 100L
 }
 
 /** Reads received rows, and waits for more at the end. */
@@ -160,8 +156,11 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
   private var planned = from
   private var after = from
 
+  /** The longest wait, in milliseconds: a month. */
+  final private val Longest = 30L * 24 * 3600 * 1000
+
   override def next(timeoutMillis: Long): Boolean = step() || {
-    var left = math.min(timeoutMillis, FeedReader.Longest)
+    var left = math.min(timeoutMillis, Longest)
     val end = System.nanoTime() + left * 1000000L
     var found = false
     while (!found && left >= 0) {
@@ -187,17 +186,10 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
   }
 
   private def plan(more: FeedPlan): Unit = {
-    more.plan.gaps.foreach(gap => FeedReader.log.warn(feed.lost(gap.from, gap.until, gap.reason)))
+    more.plan.gaps.foreach(gap => LoggerFactory.getLogger(getClass).warn(feed.lost(gap.from, gap.until, gap.reason)))
     slices ++= more.plan.slices
     planned = more.until
   }
-}
-
-private object FeedReader {
-  private val log = LoggerFactory.getLogger(classOf[FeedReader])
-
-  /** The longest wait, in milliseconds: a month. */
-  private val Longest = 30L * 24 * 3600 * 1000
 }
 
 /** The frames of a task's slices, in order, on an executor. A damaged frame is a loss of its rows. A segment that cannot be
@@ -248,7 +240,7 @@ final class JournalFrames(
       true
     } catch {
       case damage: JournalDamage =>
-        JournalFrames.log.warn(lost(slice.first, slice.first + slice.take, damage.getMessage))
+        LoggerFactory.getLogger(getClass).warn(lost(slice.first, slice.first + slice.take, damage.getMessage))
         false
     }
 
@@ -271,8 +263,4 @@ final class JournalFrames(
     Conditions.JournalNotShared
       .because(error)("host" -> host, "source" -> source, "path" -> store, "reason" -> reason)
   }
-}
-
-private object JournalFrames {
-  private val log = LoggerFactory.getLogger(classOf[JournalFrames])
 }

@@ -47,6 +47,7 @@ abstract class JournalledSupply[P, C](
   /** Whether a request may succeed on retry after this failure. */
   protected def isTransient(error: EpochalException): Boolean
 
+  private val log = LoggerFactory.getLogger(classOf[JournalledSupply[_, _]])
   private var tail = Option.empty[JournalTail[P, C]]
 
   /** The start of the last poll, for all threads. */
@@ -178,7 +179,7 @@ abstract class JournalledSupply[P, C](
           true
         } catch {
           case error: EpochalException if isTransient(error) =>
-            JournalledSupply.log.warn(s"A request ahead of the next batch failed and is repeated: ${error.problem}")
+            log.warn(s"A request ahead of the next batch failed and is repeated: ${error.problem}")
             false
         }
       }
@@ -240,8 +241,4 @@ trait JournalledSource[P] extends FedSource[P] {
   final override protected def follow(start: P): Long = journalled.follow(start)
 
   final override protected def followedTo(row: Long): P = journalled.followedTo(row)
-}
-
-private object JournalledSupply {
-  private val log = LoggerFactory.getLogger(classOf[JournalledSupply[_, _]])
 }

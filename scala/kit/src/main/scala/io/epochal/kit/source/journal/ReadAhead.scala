@@ -12,11 +12,12 @@ import io.epochal.kit.source.PollBudgets
   *   begun by the stream, for all supplies that share the thread
   */
 final class ReadAhead(val polls: PollBudgets) extends AutoCloseable {
+  final private val IdleSeconds = 10L
   private val thread = {
     val one = new ThreadPoolExecutor(
       1,
       1,
-      ReadAhead.IdleSeconds,
+      IdleSeconds,
       TimeUnit.SECONDS,
       new LinkedBlockingQueue[Runnable],
       new DaemonThreads("epochal-read-ahead"))
@@ -34,10 +35,6 @@ final class ReadAhead(val polls: PollBudgets) extends AutoCloseable {
   override def close(): Unit = {
     val _ = thread.shutdownNow()
   }
-}
-
-private object ReadAhead {
-  private val IdleSeconds = 10L
 }
 
 /** A task that one thread submits, and another one runs. */

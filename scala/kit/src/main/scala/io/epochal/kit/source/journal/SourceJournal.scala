@@ -58,6 +58,7 @@ final class SourceJournal[P, C](
     lost: (Long, Long, String) => String,
     parts: => Int
 ) {
+  private val log = LoggerFactory.getLogger(classOf[SourceJournal[_, _]])
   private val journal = new Journal(store, source)
 
   /** Begins a segment.
@@ -136,7 +137,7 @@ final class SourceJournal[P, C](
     catch {
       // A later commit, or another run, removes files that could not be removed now.
       case NonFatal(e) =>
-        SourceJournal.log.warn(
+        log.warn(
           s"Old segments of the journal in $store could not be removed; a later commit removes them: $e")
     }
 
@@ -149,10 +150,10 @@ final class SourceJournal[P, C](
     try journal.sweepOrphans(behind, positions.segments(logged).getOrElse(Nil), isLast)
     catch {
       case NonFatal(e) =>
-        SourceJournal.log.warn(s"Segments of earlier runs in $store could not be removed; a later run removes them: $e")
+        log.warn(s"Segments of earlier runs in $store could not be removed; a later run removes them: $e")
     }
 
-  private def warn(from: Long, until: Long, reason: String): Unit = SourceJournal.log.warn(lost(from, until, reason))
+  private def warn(from: Long, until: Long, reason: String): Unit = log.warn(lost(from, until, reason))
 
   /** Runs a write to the journal's directory. */
   private[journal] def writing[A](body: => A): A =
@@ -162,10 +163,6 @@ final class SourceJournal[P, C](
         val reason = Option(e.getMessage).getOrElse(e.getClass.getSimpleName)
         throw Conditions.JournalUnwritable.because(e)("source" -> source, "path" -> store, "reason" -> reason)
     }
-}
-
-private object SourceJournal {
-  private val log = LoggerFactory.getLogger(classOf[SourceJournal[_, _]])
 }
 
 /** Rows received after a position: the segments that its offset names already, and later ones that no offset names yet.
