@@ -135,7 +135,7 @@ trait EndlessQuery {
   def fail(error: Throwable): Unit
 }
 
-/** A real-time query; nothing of it is logged before the sink commits.
+/** A real-time query. Spark logs its offsets after the sink has committed.
   *
   * @param epochProperty
   *   the local property of the query's thread with the first epoch of the next job
