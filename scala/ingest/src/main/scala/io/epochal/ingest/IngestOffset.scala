@@ -10,10 +10,8 @@ final case class IngestPosition(row: Long)
 /** JSON of a position, as Spark logs, compares and returns it. */
 object IngestOffset extends OffsetFormat[IngestPosition](IngestOptions.Format, version = 1) {
 
-  override protected def write(position: IngestPosition, fields: ObjectNode): Unit = {
-    fields.put("row", position.row)
-    ()
-  }
+  override protected def write(position: IngestPosition, fields: ObjectNode): Unit =
+    fields.put("row", position.row): Unit
 
   override protected def read(version: Int, fields: ObjectNode): IngestPosition = IngestPosition(count(fields, "row"))
 }

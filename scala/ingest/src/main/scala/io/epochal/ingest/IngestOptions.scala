@@ -53,74 +53,43 @@ final case class IngestOptions(
 object IngestOptions {
   val Format: String = Listener.Format
 
-  val Protocol: OptionSpec[String] =
+  val Protocol =
     OptionSpec("protocol", OptionType.oneOf("tcp", "http"), "Lines over TCP, or POST requests.", Some("tcp"))
-  val Mode: OptionSpec[String] = OptionSpec(
-    "mode",
-    OptionType.oneOf("listen", "connect"),
-    "Accept any number of clients, or read from one server as Spark's socket source does (protocol=tcp).",
-    Some("listen"))
-  val Host: OptionSpec[String] = OptionSpec(
-    "host",
-    OptionType.string,
-    "The driver's address to listen on, or the server to read from. Any address but loopback needs a token or, with protocol=http, a credential or TLS.",
-    Some("127.0.0.1"))
-  val Port: OptionSpec[Int] = OptionSpec(
+  val Mode = Listener.option("mode", OptionType.oneOf("listen", "connect"), "listen")(
+    "Accept any number of clients, or read from one server as Spark's socket source does (protocol=tcp).")
+  val Host = Listener.option("host", OptionType.string, "127.0.0.1")(
+    "The driver's address to listen on, or the server to read from. Any address but loopback needs a token or, with protocol=http, a credential or TLS.")
+  val Port = OptionSpec(
     "port",
     OptionType.int(0, 65535),
     "Port to listen on (0: any free one, reported in the query's progress), or of the server.",
     required = true,
     sample = Some("9999"))
-  val Token: SecretOption =
+  val Token =
     SecretOption("token", "Token required in each connection's first line: TOKEN, a space, the token (protocol=tcp)")
-  val Ack: OptionSpec[Boolean] = OptionSpec(
-    "ack",
-    OptionType.boolean,
-    "Whether clients receive OK and the number of their connection's lines that are stored and synced (protocol=tcp, mode=listen).",
-    Some(false))
-  val MaxLineBytes: OptionSpec[Long] = OptionSpec(
-    "maxLineBytes",
-    OptionType.bytes,
-    "Maximum line size; a longer line closes its connection with an error (protocol=tcp).",
-    Some(1L << 20))
-  val IdleTimeout: OptionSpec[Duration] = OptionSpec(
-    "idleTimeout",
-    OptionType.duration,
-    "Silence after which a connection is closed; 0s: never. Default with protocol=http: 1m.",
-    Some(Duration.ofHours(1)))
-  val MaxConnections: OptionSpec[Int] =
-    OptionSpec(
-      "maxConnections",
-      OptionType.int(1, 100000),
-      "Maximum connections; further ones are closed or, with protocol=http, wait.",
-      Some(1000))
-  val MaxJournalBytes: OptionSpec[Long] = OptionSpec(
-    "maxJournalBytes",
-    OptionType.bytes,
-    "Maximum undelivered bytes. Beyond it TCP clients wait, HTTP clients get status 429.",
-    Some(1L << 30))
-  val DedupWindow: OptionSpec[Duration] = OptionSpec(
-    "dedupWindow",
-    OptionType.duration,
-    "How long idempotency keys are remembered: repeated ones are acknowledged but not stored again (protocol=http).",
-    Some(Duration.ofMinutes(10)))
-  val Kind: OptionSpec[String] = OptionSpec(
-    "format",
-    OptionType.oneOf("text", "json", "csv"),
-    "Records as text in the column value, or parsed into the schema's columns.",
-    Some("text"))
-  val MaxBytes: OptionSpec[Long] = OptionSpec(
+  val Ack = Listener.option("ack", OptionType.boolean, false)(
+    "Whether clients receive OK and the number of their connection's lines that are stored and synced (protocol=tcp, mode=listen).")
+  val MaxLineBytes = Listener.option("maxLineBytes", OptionType.bytes, 1L << 20)(
+    "Maximum line size; a longer line closes its connection with an error (protocol=tcp).")
+  val IdleTimeout = Listener.option("idleTimeout", OptionType.duration, Duration.ofHours(1))(
+    "Silence after which a connection is closed; 0s: never. Default with protocol=http: 1m.")
+  val MaxConnections = Listener.option("maxConnections", OptionType.int(1, 100000), 1000)(
+    "Maximum connections; further ones are closed or, with protocol=http, wait.")
+  val MaxJournalBytes = Listener.option("maxJournalBytes", OptionType.bytes, 1L << 30)(
+    "Maximum undelivered bytes. Beyond it TCP clients wait, HTTP clients get status 429.")
+  val DedupWindow = Listener.option("dedupWindow", OptionType.duration, Duration.ofMinutes(10))(
+    "How long idempotency keys are remembered: repeated ones are acknowledged but not stored again (protocol=http).")
+  val Kind = Listener.option("format", OptionType.oneOf("text", "json", "csv"), "text")(
+    "Records as text in the column value, or parsed into the schema's columns.")
+  val MaxBytes = OptionSpec(
     "maxBytesPerBatch",
     OptionType.bytes,
     "Maximum record bytes in a micro-batch. Unset: all available ones.",
     sample = Some("64m"))
-  val NumPartitions: OptionSpec[Int] =
+  val NumPartitions =
     OptionSpec("numPartitions", OptionType.int(1), "Partitions per batch. Unset: Spark's default parallelism.")
-  val InvalidUtf8: OptionSpec[String] = OptionSpec(
-    "invalidUtf8",
-    OptionType.oneOf("replace", "keep"),
-    "Whether invalid UTF-8 in the column value becomes U+FFFD or is kept (format=text).",
-    Some("replace"))
+  val InvalidUtf8 = Listener.option("invalidUtf8", OptionType.oneOf("replace", "keep"), "replace")(
+    "Whether invalid UTF-8 in the column value becomes U+FFFD or is kept (format=text).")
 
   private val ofTcp: Seq[OptionSpec[_]] = Token.all ++ Seq(Ack, MaxLineBytes)
   private val ofHttp: Seq[OptionSpec[_]] = DedupWindow +: IngestHttpOptions.all

@@ -29,10 +29,8 @@ final private class IngestReaderFactory(
 ) extends PartitionReaderFactory
     with FeedRows {
 
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case JournalPartition(slices) => rows(slices.iterator)
-    case other => throw new IllegalArgumentException(s"not a partition of ${IngestOptions.Format}: $other")
-  }
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    rows(partition.asInstanceOf[JournalPartition].slices.iterator)
 
   override protected def remoteView(): FeedView = throw Conditions.ModeUnsupported(
     "format" -> IngestOptions.Format,
@@ -99,12 +97,7 @@ final private class TextReader(arrivals: ArrivalReader, schema: StructType, repl
 /** Rows with the columns of a schema. */
 final private class ParsedReader(arrivals: ArrivalReader, reading: RecordReading, rules: RecordRules)
     extends IngestReader(arrivals) {
-  private val record = new LoneRecord(
-    rules.format match {
-      case lines: RecordFormat.OfLines => lines
-      case other                       => throw new IllegalArgumentException(s"records are not received as $other")
-    },
-    IngestOptions.Format)
+  private val record = new LoneRecord(rules.format.asInstanceOf[RecordFormat.OfLines], IngestOptions.Format)
   private val pages = new Pages {
     override def records: Records = record
     override def origin: Option[RecordOrigin] = Option(arrivals.origin)
@@ -132,7 +125,7 @@ final private class ArrivalReader(
     lost: (Long, Long, String) => String
 ) extends AutoCloseable {
   private val frames = new JournalFrames(slices, store, source, lost)
-  private var buffer = new Array[Byte](ArrivalReader.FirstSize)
+  private var buffer = new Array[Byte](64 << 10)
   private var length = 0
   private var left = 0
   private var row = -1L
@@ -197,10 +190,6 @@ final private class ArrivalReader(
     length = bytes
     buffer
   }
-}
-
-private object ArrivalReader {
-  private val FirstSize = 64 << 10
 }
 
 /** Column values that describe the origin of a record. */

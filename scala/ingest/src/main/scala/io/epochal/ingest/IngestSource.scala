@@ -204,8 +204,7 @@ private[ingest] object IngestSource {
 
   private def openIntake(options: IngestOptions, store: HadoopFileStore): JournalIntake =
     try {
-      val journal =
-        AcknowledgedJournal.take(store, store.below("runs"), options.source, options.intake.segmentBytes)
+      val journal = AcknowledgedJournal.take(store, store.below("runs"), options.source, options.intake.segmentBytes)
       new JournalIntake(journal, options.intake, options.source, store.toString)
     } catch {
       case damage: JournalDamage =>

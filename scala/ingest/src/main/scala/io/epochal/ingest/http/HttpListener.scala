@@ -2,21 +2,14 @@ package io.epochal.ingest.http
 
 import java.io.IOException
 import java.net.InetSocketAddress
-import java.time.Clock
+import java.time.temporal.ChronoUnit
+import java.time.{Clock, Instant}
 import java.util.concurrent.{ConcurrentHashMap, Executor, TimeUnit}
 import javax.net.ssl.SSLContext
 
 import org.eclipse.jetty.io.ssl.SslConnection
 import org.eclipse.jetty.io.{ByteBufferPool, Connection}
-import org.eclipse.jetty.server.{
-  HttpConfiguration,
-  HttpConnectionFactory,
-  NetworkConnectionLimit,
-  SecureRequestCustomizer,
-  Server,
-  ServerConnector,
-  SslConnectionFactory
-}
+import org.eclipse.jetty.server._
 import org.eclipse.jetty.util.ssl.SslContextFactory
 import org.eclipse.jetty.util.thread.{QueuedThreadPool, Scheduler}
 
@@ -49,7 +42,7 @@ final private[ingest] class HttpListener(
   private val place = s"${bind.getHostString}:${bind.getPort}"
   if (bind.isUnresolved) throw Listener.unavailable(place, new IOException("the host is not known"))
 
-  private val threads = HttpListener.threads()
+  private val threads = makeThreads()
   private val shared = new Shared(settings, intake, threads, clock)
   private val server = new Server(threads)
   private val connector = makeConnector()
@@ -96,11 +89,11 @@ final private[ingest] class HttpListener(
   }
 
   private def makeConnector(): ServerConnector = {
-    val http = new HttpConnectionFactory(HttpListener.configuration(settings.maxHeaderBytes))
-    val factories = settings.tls.fold(Seq[org.eclipse.jetty.server.ConnectionFactory](http)) { tls =>
+    val http = new HttpConnectionFactory(configuration)
+    val factories = settings.tls.fold(Seq[ConnectionFactory](http)) { tls =>
       // Without Jetty's SNI host check: whether the certificate matches the Host is for the client to verify.
       http.getHttpConfiguration.addCustomizer(new SecureRequestCustomizer(false))
-      Seq(new SslConnectionFactory(HttpListener.tls(tls), http.getProtocol), http)
+      Seq(new SslConnectionFactory(sslFactory(tls), http.getProtocol), http)
     }
     // 0 acceptors: the selector thread accepts. Buffers are not pooled: Jetty has released a buffer twice after requests that were
     // not HTTP, and then two clients would write into it.
@@ -110,12 +103,9 @@ final private[ingest] class HttpListener(
     connector.setIdleTimeout(settings.idleTimeout.toMillis)
     connector
   }
-}
-
-private object HttpListener {
 
   /** A small pool is enough: no thread blocks. */
-  private def threads(): QueuedThreadPool = {
+  private def makeThreads(): QueuedThreadPool = {
     val maxThreads = math.max(4, math.min(Runtime.getRuntime.availableProcessors * 2, 16))
     val pool = new QueuedThreadPool(maxThreads, 2)
     pool.setReservedThreads(0)
@@ -124,19 +114,18 @@ private object HttpListener {
     pool
   }
 
-  private def configuration(maxHeaderBytes: Int): HttpConfiguration = {
+  private def configuration: HttpConfiguration = {
     val http = new HttpConfiguration
-    http.setRequestHeaderSize(maxHeaderBytes)
+    http.setRequestHeaderSize(settings.maxHeaderBytes)
     http.setSendServerVersion(false)
     http.setSendDateHeader(false)
     http.setOutputBufferSize(4 << 10)
-    http.setHeaderCacheSize(1 << 10)
     http.setUseInputDirectByteBuffers(false)
     http.setUseOutputDirectByteBuffers(false)
     http
   }
 
-  private def tls(context: SSLContext): SslContextFactory.Server = {
+  private def sslFactory(context: SSLContext): SslContextFactory.Server = {
     val factory = new SslContextFactory.Server
     factory.setSslContext(context)
     factory.setIncludeProtocols("TLSv1.3", "TLSv1.2")
@@ -155,10 +144,7 @@ final private[http] class Shared(val settings: HttpSettings, val intake: Intake,
   val budget = new BodyBudget(settings.maxBufferedBytes)
   val admission: Admission = settings.admission.fold(new Admission {})(_.open(clock))
 
-  def nowMicros: Long = {
-    val now = clock.instant
-    now.getEpochSecond * 1000000L + now.getNano / 1000
-  }
+  def nowMicros: Long = ChronoUnit.MICROS.between(Instant.EPOCH, clock.instant)
 }
 
 /** Closes the connections of clients that send too slowly. An idle timeout does not catch them: an occasional byte resets it. Checks
@@ -192,26 +178,16 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
       if (isStopped) connection.getEndPoint.close()
     }
 
-  override def onClosed(connection: Connection): Unit = {
-    val _ = connections.remove(connection)
-  }
+  override def onClosed(connection: Connection): Unit = connections.remove(connection): Unit
 
   /** The head of a request is complete. */
-  def begins(connection: Connection): Unit = {
-    val _ = connections.replace(connection, InRequest)
-  }
+  def begins(connection: Connection): Unit = connections.replace(connection, InRequest): Unit
 
-  def ends(connection: Connection): Unit = {
-    val _ = connections.replace(connection, Idle(connection.getBytesIn))
-  }
+  def ends(connection: Connection): Unit = connections.replace(connection, Idle(connection.getBytesIn)): Unit
 
-  def watch(upload: Upload): Unit = {
-    val _ = uploads.add(upload)
-  }
+  def watch(upload: Upload): Unit = uploads.add(upload): Unit
 
-  def forget(upload: Upload): Unit = {
-    val _ = uploads.remove(upload)
-  }
+  def forget(upload: Upload): Unit = uploads.remove(upload): Unit
 
   private def schedule(): Unit =
     if (!isStopped) scheduler.schedule(() => look(), 1, TimeUnit.SECONDS): Unit

@@ -9,7 +9,9 @@ import io.epochal.ingest.http.body.Refusal
 
 /** Counters of a listener since its start, for the query's progress and for Prometheus. Thread-safe. */
 final private[http] class HttpMetrics {
-  import HttpMetrics._
+
+  /** Upper bounds of the histogram, in seconds. */
+  private val LatencyBounds = Seq(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
   private val statuses = new ConcurrentHashMap[Int, LongAdder]
   private val reasons = new ConcurrentHashMap[String, LongAdder]
@@ -73,11 +75,4 @@ final private[http] class HttpMetrics {
       latencies :+ ("_sum" -> latencyNanos.sum / 1e9) :+ ("_count" -> sums.last): _*)
     text.result()
   }
-}
-
-private object HttpMetrics {
-
-  /** Upper bounds of the histogram, in seconds. */
-  val LatencyBounds: Seq[Double] =
-    Seq(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 }

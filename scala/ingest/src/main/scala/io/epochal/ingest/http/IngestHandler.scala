@@ -14,7 +14,9 @@ import io.epochal.ingest.http.body.Refusal
 /** Routes requests to upload, health and metrics. */
 final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoopback: Boolean, metrics: () => String)
     extends Handler.Abstract {
-  import IngestHandler._
+  private val MetricsType = "text/plain; version=0.0.4; charset=utf-8"
+  private val MaxName = 128
+  private val Stream = s"[A-Za-z0-9._~-]{0,$MaxName}".r
 
   override def handle(request: Request, response: Response, callback: Callback): Boolean = {
     val connection: Connection = request.getConnectionMetaData.getConnection
@@ -41,7 +43,7 @@ final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoo
   private def write(stream: String, request: Request, reply: Reply): Unit =
     try {
       shared.admission.head(Inbound.header(request, _)).foreach(throw _)
-      val inbound = Inbound.of(stream, request, shared.settings)
+      val inbound = new Inbound(stream, request, shared.settings)
       // A request with a key goes to the journal even then: it may be a duplicate.
       if (!shared.intake.hasRoom && !inbound.mayBeKnown) throw Upload.full(1)
       val upload = new Upload(inbound, request, reply, shared)
@@ -70,22 +72,17 @@ final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoo
     else reply.status(503, """{"error":"the journal is full"}""")
 }
 
-private object IngestHandler {
-  private val MetricsType = "text/plain; version=0.0.4; charset=utf-8"
-  private val MaxName = 128
-  private val Stream = s"[A-Za-z0-9._~-]{0,$MaxName}".r
-}
-
 /** The response to one request, sent at most once. */
 final private[http] class Reply(response: Response, callback: Callback, metrics: HttpMetrics) {
+  final private val Json = "application/json"
 
   def json(status: Int, body: String): Unit = {
     metrics.answered(status)
-    send(status, Reply.Json, body.getBytes(UTF_8))
+    send(status, Json, body.getBytes(UTF_8))
   }
 
   /** Responds to `/health` and `/metrics`. Not counted: only requests with records are. */
-  def status(status: Int, body: String, contentType: String = Reply.Json): Unit =
+  def status(status: Int, body: String, contentType: String = Json): Unit =
     send(status, contentType, body.getBytes(UTF_8))
 
   def refuse(refusal: Refusal): Unit = {
@@ -95,7 +92,7 @@ final private[http] class Reply(response: Response, callback: Callback, metrics:
     if (!response.getRequest.consumeAvailable()) response.getHeaders.put(HttpFields.CONNECTION_CLOSE): Unit
     refusal.retryAfterSeconds.foreach(seconds => response.getHeaders.put(HttpHeader.RETRY_AFTER, seconds.toLong))
     refusal.headers.foreach { case (name, value) => response.getHeaders.put(name, value) }
-    send(refusal.status, Reply.Json, refusal.json)
+    send(refusal.status, Json, refusal.json)
   }
 
   private def send(status: Int, contentType: String, body: Array[Byte]): Unit = {
@@ -104,10 +101,6 @@ final private[http] class Reply(response: Response, callback: Callback, metrics:
     response.getHeaders.put(HttpHeader.CONTENT_LENGTH, body.length.toLong): Unit
     response.write(true, ByteBuffer.wrap(body), callback)
   }
-}
-
-private object Reply {
-  private val Json = "application/json"
 }
 
 /** Responds to requests that Jetty itself refuses: invalid heads and chunks. Does not echo any part of the request. */

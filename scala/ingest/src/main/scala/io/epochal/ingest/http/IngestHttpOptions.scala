@@ -8,6 +8,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.ingest.http.auth.{AdmissionOptions, AdmissionSettings}
 import io.epochal.ingest.http.body.RecordLimits
+import io.epochal.ingest.intake.Listener
 
 /** Settings of an HTTP listener. `toString` contains no secrets.
   *
@@ -60,55 +61,30 @@ final private[ingest] class HttpSettings(
 /** Options of `protocol=http`. */
 private[ingest] object IngestHttpOptions {
 
-  val MaxRequestBytes: OptionSpec[Long] = OptionSpec(
-    "maxRequestBytes",
-    OptionType.bytes,
-    "Maximum request body, compressed and decompressed; up to 1g.",
-    Some(8L << 20))
-  val MaxRecordBytes: OptionSpec[Long] =
-    OptionSpec("maxRecordBytes", OptionType.bytes, "Maximum record size.", Some(1L << 20))
-  val MaxRecordsPerRequest: OptionSpec[Int] =
+  val MaxRequestBytes = Listener.option("maxRequestBytes", OptionType.bytes, 8L << 20)(
+    "Maximum request body, compressed and decompressed; up to 1g.")
+  val MaxRecordBytes = OptionSpec("maxRecordBytes", OptionType.bytes, "Maximum record size.", Some(1L << 20))
+  val MaxRecordsPerRequest =
     OptionSpec("maxRecordsPerRequest", OptionType.int(1), "Maximum records per request.", Some(100000))
-  val MaxBufferedBytes: OptionSpec[Long] = OptionSpec(
-    "maxBufferedBytes",
-    OptionType.bytes,
-    "Memory for the bodies of concurrent requests; beyond it requests get status 503.",
-    Some(64L << 20))
-  val MaxHeaderBytes: OptionSpec[Long] = OptionSpec(
-    "maxHeaderBytes",
-    OptionType.bytes,
-    "Maximum size of request line and headers; up to 1m.",
-    Some(16L << 10))
-  val HeadTimeout: OptionSpec[Duration] = OptionSpec(
-    "headTimeout",
-    OptionType.duration,
-    "Time to send a request's line and headers, before the connection is closed.",
-    Some(Duration.ofSeconds(15)))
-  val MinBytesPerSecond: OptionSpec[Long] = OptionSpec(
-    "minBytesPerSecond",
-    OptionType.bytes,
-    "Minimum average rate of a body after its first 10 seconds; slower clients are disconnected.",
-    Some(1L << 10))
-  val Malformed: OptionSpec[String] = OptionSpec(
-    "malformed",
-    OptionType.oneOf("refuse", "keep"),
-    "For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as one record (of NDJSON, the faulty lines).",
-    Some("refuse"))
-  val Headers: OptionSpec[Seq[String]] = OptionSpec(
+  val MaxBufferedBytes = Listener.option("maxBufferedBytes", OptionType.bytes, 64L << 20)(
+    "Memory for the bodies of concurrent requests; beyond it requests get status 503.")
+  val MaxHeaderBytes = Listener.option("maxHeaderBytes", OptionType.bytes, 16L << 10)(
+    "Maximum size of request line and headers; up to 1m.")
+  val HeadTimeout = Listener.option("headTimeout", OptionType.duration, Duration.ofSeconds(15))(
+    "Time to send a request's line and headers, before the connection is closed.")
+  val MinBytesPerSecond = Listener.option("minBytesPerSecond", OptionType.bytes, 1L << 10)(
+    "Minimum average rate of a body after its first 10 seconds; slower clients are disconnected.")
+  val Malformed = Listener.option("malformed", OptionType.oneOf("refuse", "keep"), "refuse")(
+    "For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as one record (of NDJSON, the faulty lines).")
+  val Headers = OptionSpec(
     "headers",
     OptionType.names,
     "Request headers to keep in the column headers; ones with credentials or signatures are refused.",
     sample = Some("User-Agent,X-GitHub-Event"))
-  val TrustForwarded: OptionSpec[Boolean] = OptionSpec(
-    "trustForwarded",
-    OptionType.boolean,
-    "Whether the last X-Forwarded-For address is the client's. Only behind a proxy: any client can set the header.",
-    Some(false))
-  val OpenStatus: OptionSpec[Boolean] = OptionSpec(
-    "openStatus",
-    OptionType.boolean,
-    "Whether GET /health and GET /metrics need no credentials, as on loopback.",
-    Some(false))
+  val TrustForwarded = Listener.option("trustForwarded", OptionType.boolean, false)(
+    "Whether the last X-Forwarded-For address is the client's. Only behind a proxy: any client can set the header.")
+  val OpenStatus = Listener.option("openStatus", OptionType.boolean, false)(
+    "Whether GET /health and GET /metrics need no credentials, as on loopback.")
 
   /** The options that protect a listener. */
   val Protection: String =
@@ -150,12 +126,6 @@ private[ingest] object IngestHttpOptions {
       .toLeft(())
   }
 
-  private val Credentials = Seq(
-    "Authorization",
-    "Proxy-Authorization",
-    "Cookie",
-    "X-Hub-Signature",
-    "X-Hub-Signature-256",
-    "Stripe-Signature",
-    "X-Slack-Signature")
+  private val Credentials = Seq("Authorization", "Proxy-Authorization", "Cookie") ++
+    Seq("X-Hub-Signature", "X-Hub-Signature-256", "Stripe-Signature", "X-Slack-Signature")
 }

@@ -16,12 +16,12 @@ import io.epochal.kit.tls.{CertificateOptions, CertifiedKey, PemException}
 private[http] object ListenerTlsOptions {
 
   private val own = new CertificateOptions("listener", "server")
-  val StoreFile: OptionSpec[String] = OptionSpec(
+  val StoreFile = OptionSpec(
     "tls.keyStoreFile",
     OptionType.string,
     "PKCS#12 file on the driver with the listener's key and certificates, instead of tls.certFile.",
     sample = Some("/run/secrets/server.p12"))
-  val StorePassword: SecretOption = SecretOption("tls.keyStorePassword", "Password of tls.keyStoreFile and its key")
+  val StorePassword = SecretOption("tls.keyStorePassword", "Password of tls.keyStoreFile and its key")
 
   val all: Seq[OptionSpec[_]] =
     own.all ++ Seq(StoreFile) ++ StorePassword.all
@@ -36,25 +36,17 @@ private[http] object ListenerTlsOptions {
         StorePassword.isSet(values) && !values.isSet(StoreFile),
         StorePassword.setName(values),
         StoreFile.name)
-      pem <- fromPem(values)
-      store <- fromStore(values)
+      found <- own.read(values)
+      pem <- checked(values, own.keySpec(values))(found.map(one =>
+        CertifiedKey.fromPem(one.chain, one.key, one.password)))
+      bytes <- file(values, StoreFile)(DriverFile.readBytes)
+      password <- StorePassword.read(values)
+      store <- checked(values, StoreFile)(bytes.map(opened(_, password.getOrElse("").toCharArray)))
     } yield pem.orElse(store).map { keys =>
       val context = SSLContext.getInstance("TLS")
       context.init(keys.getKeyManagers, null, new SecureRandom)
       context
     }
-
-  private def fromPem(values: OptionValues): Either[EpochalException, Option[KeyManagerFactory]] =
-    own.read(values).flatMap { found =>
-      checked(values, own.keySpec(values))(found.map(pem => CertifiedKey.fromPem(pem.chain, pem.key, pem.password)))
-    }
-
-  private def fromStore(values: OptionValues): Either[EpochalException, Option[KeyManagerFactory]] =
-    for {
-      bytes <- file(values, StoreFile)(DriverFile.readBytes)
-      password <- StorePassword.read(values)
-      made <- checked(values, StoreFile)(bytes.map(opened(_, password.getOrElse("").toCharArray)))
-    } yield made
 
   private def opened(bytes: Array[Byte], password: Array[Char]): KeyManagerFactory = {
     val store = KeyStore.getInstance("PKCS12")

@@ -112,7 +112,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
         case Receipt.Full(seconds) => refuse(Upload.full(seconds))
         case Receipt.Failed(reason) =>
           Upload.log.warn("A request was not acknowledged: {}", reason.problem)
-          refuse(Upload.notStored)
+          refuse(Refusal(503, "not_stored", "the records could not be stored", retryAfterSeconds = Some(1)))
         case null => failed(error)
       }
     catch { case NonFatal(e) => failed(e) }
@@ -150,23 +150,37 @@ private object Upload {
 
   def full(seconds: Int): Refusal =
     Refusal(429, Refusal.Full, "the journal is full", retryAfterSeconds = Some(math.max(1, seconds)))
-
-  private val notStored =
-    Refusal(503, "not_stored", "the records could not be stored", retryAfterSeconds = Some(1))
 }
 
 /** Head of a request with records.
   *
   * @param stream
   *   empty if the path names none
+  * @throws Refusal
+  *   by the constructor, before the body is read
   */
-final private[http] class Inbound private (
-    val stream: String,
-    val format: BodyFormat,
-    val isGzip: Boolean,
-    idempotencyKey: Option[String],
-    request: Request,
-    settings: HttpSettings) {
+final private[http] class Inbound(val stream: String, request: Request, settings: HttpSettings) {
+  import Inbound._
+
+  val format: BodyFormat = BodyFormat.of(header("Content-Type")).getOrElse {
+    val subject = if (request.getHeaders.contains("Content-Type")) "Content-Type" else "no Content-Type was sent: it"
+    throw unreadable(s"$subject is one of ${BodyFormat.Accepted.mkString(", ")}, in UTF-8")
+  }
+
+  val isGzip: Boolean = header("Content-Encoding").map(_.trim.toLowerCase(Locale.ROOT)) match {
+    case None | Some("identity")       => false
+    case Some("gzip") | Some("x-gzip") => true
+    case _                             => throw unreadable("Content-Encoding is gzip, or none")
+  }
+
+  if (request.getLength > settings.maxRequestBytes)
+    throw Refusal.tooLarge(s"the body is larger than ${settings.maxRequestBytes} bytes")
+
+  private val idempotencyKey = Option.when(request.getHeaders.contains(Key)) {
+    header(Key)
+      .filter(isKey)
+      .getOrElse(throw Refusal(400, "bad_key", s"$Key is one header of 1 to $MaxKey printable ASCII characters"))
+  }
 
   /** Value of a header; None if it is missing or repeated. */
   def header(name: String): Option[String] = Inbound.header(request, name)
@@ -192,7 +206,7 @@ final private[http] class Inbound private (
     */
   def key(record: Option[Array[Byte]]): Option[String] =
     idempotencyKey
-      .orElse(delivery.flatMap(_(header, record)).filter(Inbound.isKey))
+      .orElse(delivery.flatMap(_(header, record)).filter(isKey))
       .map(key => s"$stream/$key")
 
   /** Whether the request has an idempotency key, so the journal may have stored it before. */
@@ -209,40 +223,15 @@ final private[http] class Inbound private (
         .asScala
         .lastOption
         .map(_.split(',').last.trim)
-        .filter(text => text.nonEmpty && text.length <= Inbound.MaxAddress && text.forall(c => c > ' ' && c < 127))
+        .filter(text => text.nonEmpty && text.length <= MaxAddress && text.forall(c => c > ' ' && c < 127))
 }
 
 private[http] object Inbound {
-
-  /** @throws Refusal
-    *   before the body is read
-    */
-  def of(stream: String, request: Request, settings: HttpSettings): Inbound = {
-    val format = BodyFormat.of(header(request, "Content-Type")).getOrElse {
-      val subject = if (request.getHeaders.contains("Content-Type")) "Content-Type" else "no Content-Type was sent: it"
-      throw unreadable(s"$subject is one of ${BodyFormat.Accepted.mkString(", ")}, in UTF-8")
-    }
-    val isGzip = header(request, "Content-Encoding").map(_.trim.toLowerCase(Locale.ROOT)) match {
-      case None | Some("identity")       => false
-      case Some("gzip") | Some("x-gzip") => true
-      case _                             => throw unreadable("Content-Encoding is gzip, or none")
-    }
-    val limit = settings.maxRequestBytes
-    if (request.getLength > limit) throw Refusal.tooLarge(s"the body is larger than $limit bytes")
-    new Inbound(stream, format, isGzip, idempotencyKey(request), request, settings)
-  }
 
   def header(request: Request, name: String): Option[String] = {
     val values = request.getHeaders.getValuesList(name)
     Option.when(values.size == 1)(values.get(0))
   }
-
-  private def idempotencyKey(request: Request): Option[String] =
-    Option.when(request.getHeaders.contains(Key)) {
-      header(request, Key)
-        .filter(isKey)
-        .getOrElse(throw Refusal(400, "bad_key", s"$Key is one header of 1 to $MaxKey printable ASCII characters"))
-    }
 
   private def isKey(text: String): Boolean =
     text.nonEmpty && text.length <= MaxKey && text.forall(c => c > ' ' && c < 127)

@@ -74,12 +74,8 @@ final private[intake] class EncodedArrival(arrival: Arrival) {
     into.putInt(headers.fold(-1)(_.length))
     headers.foreach(into.put(_))
     into.putInt(arrival.ends.length)
-    var record = 0
-    while (record < arrival.ends.length) {
-      into.putInt(arrival.ends(record))
-      record += 1
-    }
-    into.put(arrival.bytes, 0, size): Unit
+    into.asIntBuffer().put(arrival.ends): Unit
+    into.position(into.position() + 4 * arrival.ends.length).put(arrival.bytes, 0, size): Unit
   }
 }
 

@@ -2,6 +2,8 @@ package io.epochal.ingest.tcp
 
 import java.util.Arrays
 
+import scala.collection.mutable.ArrayBuilder
+
 import io.epochal.ingest.intake.Arrival
 
 /** Splits the input of one connection into lines, which end in `\n` or `\r\n`. Not thread-safe.
@@ -12,12 +14,11 @@ import io.epochal.ingest.intake.Arrival
   *   whether an empty line is a record; if not, it still counts as a line
   */
 final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
-  import LineBuffer._
+  final private val FirstSize = 16 << 10
 
   private var bytes = new Array[Byte](FirstSize)
   private var size = 0
-  private var ends = new Array[Int](FirstLines)
-  private var records = 0
+  private val ends = new ArrayBuilder.ofInt
   private var lineCount = 0
   private var lineStart = 0
   private var overflow = false
@@ -52,10 +53,10 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
   /** Removes and returns all complete lines; an incomplete one stays. */
   def take(): Lines = {
     val (rest, all) = (Arrays.copyOfRange(bytes, lineStart, size), bytes)
-    val taken = Lines(all, Arrays.copyOf(ends, records), lineCount)
+    val taken = Lines(all, ends.result(), lineCount)
     bytes = if (rest.length < FirstSize) Arrays.copyOf(rest, FirstSize) else Arrays.copyOf(rest, rest.length * 2)
     size = rest.length
-    records = 0
+    ends.clear()
     lineCount = 0
     lineStart = 0
     taken
@@ -77,19 +78,10 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
     if (size - lineStart > maxLine) overflow = true
     else {
       lineCount += 1
-      if (blanks || size > lineStart) {
-        if (records == ends.length) ends = Arrays.copyOf(ends, records * 2)
-        ends(records) = size
-        records += 1
-      }
+      if (blanks || size > lineStart) ends += size
       lineStart = size
     }
   }
-}
-
-private[tcp] object LineBuffer {
-  private val FirstSize = 16 << 10
-  private val FirstLines = 256
 }
 
 /** Complete lines.

@@ -57,7 +57,17 @@ final private[epochal] case class TcpSettings(
   *   PORT_UNAVAILABLE, by the constructor
   */
 final private[epochal] class TcpListener(settings: TcpSettings, intake: Intake) extends Listener {
-  import TcpListener._
+  private val log = LoggerFactory.getLogger(classOf[TcpListener])
+
+  final private val Block = 64 << 10
+  final private val Backlog = 128
+
+  /** Milliseconds between the checks for room, retries, idle connections, and a paused accept. */
+  final private val Tick = 20L
+
+  // In nanoseconds.
+  final private val CloseNanos = 2000000000L
+  final private val AdmissionPause = 1000000000L
 
   private val token = settings.token.map(_.read().getBytes(UTF_8))
   private val selector = Selector.open()
@@ -243,20 +253,6 @@ final private[epochal] class TcpListener(settings: TcpSettings, intake: Intake) 
   }
 }
 
-private object TcpListener {
-  private[tcp] val log = LoggerFactory.getLogger(classOf[TcpListener])
-
-  private val Block = 64 << 10
-  private val Backlog = 128
-
-  /** Milliseconds between the checks for room, retries, idle connections, and a paused accept. */
-  private val Tick = 20L
-
-  // In nanoseconds.
-  private val CloseNanos = 2000000000L
-  private val AdmissionPause = 1000000000L
-}
-
 /** The single thread of a listener. Runs from construction until `body` returns or fails. */
 final private[tcp] class ListenerThread(name: String)(body: => Unit) extends Thread(name) {
 
@@ -271,6 +267,6 @@ final private[tcp] class ListenerThread(name: String)(body: => Unit) extends Thr
     catch {
       case e: Throwable =>
         failure = Some(Conditions.FeedFailed.because(e)("source" -> Listener.Format, "reason" -> e.toString))
-        TcpListener.log.error(s"${Listener.Format} receives nothing more: $e", e)
+        LoggerFactory.getLogger(classOf[ListenerThread]).error(s"${Listener.Format} receives nothing more: $e", e)
     }
 }

@@ -20,7 +20,18 @@ import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
   * Not guaranteed: lines that the server had sent and this run had not stored when it died. They cannot be requested again.
   */
 final private[epochal] class TcpReceiver(settings: TcpSettings, intake: Intake) extends Listener {
-  import TcpReceiver._
+  private val log = LoggerFactory.getLogger(classOf[TcpReceiver])
+
+  /** In seconds. */
+  final private val ProbeAfter = 30
+
+  final private val Block = 64 << 10
+  final private val ConnectMillis = 10000
+
+  // In milliseconds.
+  final private val FirstPause = 100L
+  final private val LongestPause = 30000L
+  final private val LongestWait = 2000L
 
   override val address: InetSocketAddress = InetSocketAddress.createUnresolved(settings.host, settings.port)
 
@@ -64,12 +75,11 @@ final private[epochal] class TcpReceiver(settings: TcpSettings, intake: Intake) 
       }
       connected = false
       failures += 1
-      try if (!closing) Thread.sleep(ThreadLocalRandom.current.nextLong(pause(failures) + 1))
+      val pause = math.min(LongestPause, FirstPause << math.min(failures - 1, 12))
+      try if (!closing) Thread.sleep(ThreadLocalRandom.current.nextLong(pause + 1))
       catch { case _: InterruptedException => () }
     }
   }
-
-  private def pause(failures: Int): Long = math.min(LongestPause, FirstPause << math.min(failures - 1, 12))
 
   /** Reads one connection to its end. */
   private def receive(): Unit = {
@@ -77,7 +87,7 @@ final private[epochal] class TcpReceiver(settings: TcpSettings, intake: Intake) 
     socket = Some(open)
     try {
       if (closing) throw new InterruptedException
-      TcpReceiver.noticeLoss(open)
+      noticeLoss(open)
       open.connect(new InetSocketAddress(settings.host, settings.port), ConnectMillis)
       connects.increment()
       connected = true
@@ -126,10 +136,6 @@ final private[epochal] class TcpReceiver(settings: TcpSettings, intake: Intake) 
     case Receipt.Failed(error) if error.condition == Conditions.JournalFenced || closing => throw error
     case _                                                                               => false
   }
-}
-
-private object TcpReceiver {
-  private val log = LoggerFactory.getLogger(classOf[TcpReceiver])
 
   /** Enables TCP keep-alive: detects a vanished server after [[ProbeAfter]] seconds and a few unanswered probes. */
   private def noticeLoss(socket: Socket): Unit = {
@@ -140,15 +146,4 @@ private object TcpReceiver {
       if (socket.supportedOptions.contains(option)) socket.setOption(option, Int.box(value)): Unit
     }
   }
-
-  /** In seconds. */
-  private val ProbeAfter = 30
-
-  private val Block = 64 << 10
-  private val ConnectMillis = 10000
-
-  // In milliseconds.
-  private val FirstPause = 100L
-  private val LongestPause = 30000L
-  private val LongestWait = 2000L
 }

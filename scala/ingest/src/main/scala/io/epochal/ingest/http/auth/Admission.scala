@@ -97,29 +97,27 @@ final private[http] class CurrentSecrets(
     made: String => Array[Byte],
     nanoTime: () => Long = () => System.nanoTime()) {
 
+  private val log = LoggerFactory.getLogger(getClass)
+  private val RefreshNanos = SECONDS.toNanos(5)
+
   @volatile private var last = (nanoTime(), readNow())
 
   /** Empty if a secret cannot be read: then every request is refused. */
   def read(): Seq[Array[Byte]] = {
     val now = nanoTime()
-    if (now - last._1 > CurrentSecrets.RefreshNanos)
+    if (now - last._1 > RefreshNanos)
       last = (
         now,
         try readNow()
         catch {
           case e: EpochalException =>
-            if (last._2.nonEmpty) CurrentSecrets.log.warn(s"Every request is refused until this is fixed: ${e.problem}")
+            if (last._2.nonEmpty) log.warn(s"Every request is refused until this is fixed: ${e.problem}")
             Nil
         })
     last._2
   }
 
   private def readNow(): Seq[Array[Byte]] = secrets.map(secret => made(secret.read()))
-}
-
-private object CurrentSecrets {
-  private val log = LoggerFactory.getLogger("io.epochal.ingest.http.auth.CurrentSecrets")
-  private val RefreshNanos = SECONDS.toNanos(5)
 }
 
 /** Signature scheme of a webhook sender: which bytes of a request are signed, and where the signature is. */

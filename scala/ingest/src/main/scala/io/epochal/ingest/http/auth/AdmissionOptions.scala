@@ -6,51 +6,42 @@ import java.util.Base64
 
 import io.epochal.core.error.{EpochalException, Redaction, Reference}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.ingest.intake.Listener
 import io.epochal.kit.access.{Secret, SecretOption}
 
 /** Options for authentication: exactly one of bearer token, user with password, or webhook signature. */
 private[ingest] object AdmissionOptions {
 
-  val Token: SecretOption = SecretOption("bearerToken", "Bearer token required of requests")
-  val PreviousToken: SecretOption =
-    SecretOption("previousBearerToken", "Older bearer token that is still accepted")
-  val User: OptionSpec[String] =
-    OptionSpec("user", OptionType.string, "User name required of requests, with password.", secret = true)
-  val Password: SecretOption = SecretOption("password", "Password of user, in basic authentication")
-  val PreviousPassword: SecretOption =
-    SecretOption("previousPassword", "Older password that is still accepted")
-  val Signature: OptionSpec[String] = OptionSpec(
+  val Token = SecretOption("bearerToken", "Bearer token required of requests")
+  val PreviousToken = SecretOption("previousBearerToken", "Older bearer token that is still accepted")
+  val User = OptionSpec("user", OptionType.string, "User name required of requests, with password.", secret = true)
+  val Password = SecretOption("password", "Password of user, in basic authentication")
+  val PreviousPassword = SecretOption("previousPassword", "Older password that is still accepted")
+  val Signature = OptionSpec(
     "signature",
     OptionType.oneOf("github", "stripe", "slack", "header"),
     "Signature scheme of the webhooks; header is any HMAC of the body in a header.")
-  val SignatureSecret: SecretOption = SecretOption("signatureSecret", "Secret that signs the webhooks")
-  val PreviousSignatureSecret: SecretOption =
-    SecretOption("previousSignatureSecret", "Older signature secret that is still accepted")
-  val SignatureTolerance: OptionSpec[Duration] = OptionSpec(
-    "signatureTolerance",
-    OptionType.duration,
-    "Maximum distance of the time that stripe and slack sign from the driver's clock.",
-    Some(Duration.ofMinutes(5)))
-  val SignatureHeader: OptionSpec[String] = OptionSpec(
+  val SignatureSecret = SecretOption("signatureSecret", "Secret that signs the webhooks")
+  val PreviousSignatureSecret = SecretOption("previousSignatureSecret", "Older signature secret that is still accepted")
+  val SignatureTolerance = Listener.option("signatureTolerance", OptionType.duration, Duration.ofMinutes(5))(
+    "Maximum distance of the time that stripe and slack sign from the driver's clock.")
+  val SignatureHeader = OptionSpec(
     "signatureHeader",
     OptionType.string,
     "With signature=header: name of the header.",
     sample = Some("X-Signature"))
-  val SignaturePrefix: OptionSpec[String] = OptionSpec(
+  val SignaturePrefix = OptionSpec(
     "signaturePrefix",
     OptionType.string,
     "With signature=header: text before the signature.",
     sample = Some("sha256="))
-  val SignatureAlgorithm: OptionSpec[String] = OptionSpec(
-    "signatureAlgorithm",
-    OptionType.oneOf("HmacSHA256", "HmacSHA512", "HmacSHA1"),
-    "With signature=header: the HMAC algorithm.",
-    Some("HmacSHA256"))
-  val SignatureEncoding: OptionSpec[String] = OptionSpec(
+  val SignatureAlgorithm =
+    Listener.option("signatureAlgorithm", OptionType.oneOf("HmacSHA256", "HmacSHA512", "HmacSHA1"), "HmacSHA256")(
+      "With signature=header: the HMAC algorithm.")
+  val SignatureEncoding = Listener.option(
     "signatureEncoding",
     OptionType.oneOf(WebhookSignature.Hex, WebhookSignature.InBase64),
-    "With signature=header: the signature's encoding.",
-    Some(WebhookSignature.Hex))
+    WebhookSignature.Hex)("With signature=header: the signature's encoding.")
 
   /** Signature kinds that sign a timestamp. */
   private val Timed = Set("stripe", "slack")

@@ -35,9 +35,7 @@ final private[http] class BodyBudget(maxBytes: Long) {
     granted
   }
 
-  private[body] def give(bytes: Long): Unit = {
-    val _ = used.addAndGet(-bytes)
-  }
+  private[body] def give(bytes: Long): Unit = used.addAndGet(-bytes): Unit
 }
 
 /** Received bytes of one body. Memory is reserved as bytes arrive, regardless of Content-Length. Not thread-safe, except `close`.
@@ -46,6 +44,10 @@ final private[http] class BodyBudget(maxBytes: Long) {
   *   maximum bytes of the body
   */
 final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: Int) extends AutoCloseable {
+  final private val FirstSize = 8 << 10
+  final private val Block = 16 << 10
+  final private val MaxMembers = 10000
+
   private var array = Array.emptyByteArray
   private var used = 0
   private var closed = false
@@ -73,10 +75,10 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
   def inflate(compressed: BodyBuffer): Unit = {
     val source = new ByteArrayInputStream(compressed.bytes, 0, compressed.length)
     try
-      Using.resource(new GzipMembers(source, Long.MaxValue, BodyBuffer.MaxMembers)) { members =>
+      Using.resource(new GzipMembers(source, Long.MaxValue, MaxMembers)) { members =>
         var count = 0
         while (count >= 0) {
-          if (used == array.length) makeRoom(math.min(BodyBuffer.Block, limit - used + 1))
+          if (used == array.length) makeRoom(math.min(Block, limit - used + 1))
           count = members.read(array, used, array.length - used)
           if (count > 0) added(count)
         }
@@ -104,18 +106,10 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
   }
 
   private def grow(needed: Int): Unit = synchronized {
-    val size = math.min(limit + 1L, math.max(needed.toLong, array.length * 2L)).toInt max math.min(
-      limit + 1,
-      BodyBuffer.FirstSize)
+    val size = math.min(limit + 1L, math.max(needed.toLong, array.length * 2L)).toInt max math.min(limit + 1, FirstSize)
     if (closed || !budget.take(size.toLong - array.length)) throw Refusal.busy
     array = Arrays.copyOf(array, size)
   }
 
   private def tooLarge: Refusal = Refusal.tooLarge(s"the body is larger than $limit bytes")
-}
-
-private object BodyBuffer {
-  private val FirstSize = 8 << 10
-  private val Block = 16 << 10
-  private val MaxMembers = 10000
 }

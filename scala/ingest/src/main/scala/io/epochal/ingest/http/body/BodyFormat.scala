@@ -5,9 +5,10 @@ import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import java.util.Locale
 
 import scala.collection.mutable
+import scala.collection.mutable.ArrayBuilder
 import scala.util.Using
 
-import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
+import com.fasterxml.jackson.core.{JsonParseException, JsonProcessingException}
 import com.fasterxml.jackson.databind.node.JsonNodeFactory
 
 import io.epochal.kit.json.{Json => Jackson, JsonScan}
@@ -122,12 +123,10 @@ private[http] object BodyFormat {
 
     private def isJson(bytes: Array[Byte]): Boolean = {
       val scan = new JsonScan(bytes, 0, bytes.length)
-      try
-        scan.next() >= 0 && {
-          pass(scan)
-          scan.next() < 0
-        }
-      catch { case _: JsonProcessingException => false }
+      try {
+        pass(scan)
+        scan.next() < 0
+      } catch { case _: JsonProcessingException => false }
     }
 
     private def json(fields: collection.Map[String, Vector[Array[Byte]]]): Array[Byte] = {
@@ -185,7 +184,7 @@ private[http] object BodyFormat {
     val from = scan.at
     if (!scan.value())
       Using.resource(Jackson.factory.createParser(scan.bytes, from, scan.until - from)) { parser =>
-        if (parser.nextToken() == null) throw new NoValue(parser)
+        if (parser.nextToken() == null) throw new JsonParseException(parser, "there is no value")
         parser.skipChildren(): Unit
         parser.finishToken()
         scan.at = from + parser.currentLocation.getByteOffset.toInt
@@ -229,9 +228,6 @@ private[http] object BodyFormat {
     }
 
   private val MaxProblem = 300
-
-  final private class NoValue(parser: JsonParser)
-      extends JsonProcessingException("there is no value", parser.currentLocation)
 }
 
 /** Records of a body, back to back.
@@ -248,8 +244,7 @@ final private[http] case class RecordLimits(maxRecordBytes: Int, maxRecords: Int
 
 /** Collects the bounds of the records of a body, in order. */
 final private[body] class RecordSpans(limits: RecordLimits) {
-  private var starts = new Array[Int](RecordSpans.FirstSize)
-  private var ends = new Array[Int](RecordSpans.FirstSize)
+  private val starts, ends = new ArrayBuilder.ofInt
   private var count = 0
   private var bytesOfAll = 0
 
@@ -262,35 +257,30 @@ final private[body] class RecordSpans(limits: RecordLimits) {
     def refused(error: String) = Refusal.tooLarge(error, Some(count), Some(from))
     if (until - from > limits.maxRecordBytes) throw refused(s"a record is larger than ${limits.maxRecordBytes} bytes")
     if (count == limits.maxRecords) throw refused(s"the request has more than ${limits.maxRecords} records")
-    if (count == starts.length) {
-      starts = java.util.Arrays.copyOf(starts, count * 2)
-      ends = java.util.Arrays.copyOf(ends, count * 2)
-    }
-    starts(count) = from
-    ends(count) = until
+    starts += from
+    ends += until
     count += 1
     bytesOfAll += until - from
   }
 
   /** Copies the records without the bytes between them. */
   def packed(bytes: Array[Byte]): SplitBody = {
+    val (from, until) = (starts.result(), ends.result())
     val packed = new Array[Byte](bytesOfAll)
-    val packedEnds = new Array[Int](count)
     var at = 0
     var i = 0
     while (i < count) {
-      val length = ends(i) - starts(i)
-      System.arraycopy(bytes, starts(i), packed, at, length)
+      val length = until(i) - from(i)
+      System.arraycopy(bytes, from(i), packed, at, length)
       at += length
-      packedEnds(i) = at
+      until(i) = at
       i += 1
     }
-    SplitBody(packed, packedEnds)
+    SplitBody(packed, until)
   }
 }
 
 private[body] object RecordSpans {
-  private val FirstSize = 128
 
   /** All bytes as one record. */
   def whole(bytes: Array[Byte], length: Int, limits: RecordLimits): SplitBody = {
