@@ -39,7 +39,7 @@ def promises(of: str) -> dict[str, str]:
     code = ROOT / "scala" / "testkit" / "src" / "main" / "scala" / "io" / "epochal" / "testkit" / f"{of}Promises.scala"
     declared = code.read_text(encoding="utf-8")
     if of == "Sink":
-        declared = declared.partition("// Of a query.")[2]
+        declared = declared.partition("// Queries.")[2]
     return dict(re.findall(r'Promise\(\s*"([a-z-]+)",\s*"([^"]+)"\)', declared))
 
 

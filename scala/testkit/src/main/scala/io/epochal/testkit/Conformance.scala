@@ -5,7 +5,6 @@ import java.util.function.Supplier
 import scala.annotation.varargs
 import scala.jdk.CollectionConverters._
 
-import io.epochal.core.error.Condition
 import io.epochal.testkit.engine.Session
 import io.epochal.testkit.report.{Check, Report}
 
@@ -46,12 +45,12 @@ object Conformance {
   def source(name: String, newFixture: Supplier[_ <: SourceFixture]): Conformance = {
     val create = () => newFixture.get()
     val stage = new Stage(create)(new SourceScene(_))
-    new Conformance(name, streams(create, None) ++ SourceQueryChecks.of(stage) ++ SourceKillChecks.of(stage))
+    new Conformance(name, StreamChecks.of(create) ++ SourceQueryChecks.of(stage) ++ SourceKillChecks.of(stage))
   }
 
   /** The checks of [[source]] that test the stream alone. They need no session and take about a second. */
   def stream(name: String, newFixture: Supplier[_ <: SourceFixture]): Conformance =
-    new Conformance(name, streams(() => newFixture.get(), None))
+    new Conformance(name, StreamChecks.of(() => newFixture.get()))
 
   /** All checks of an exactly-once sink under queries, including queries whose process is killed. */
   def sink(name: String, newFixture: Supplier[_ <: FormatSink]): Conformance = {
@@ -63,17 +62,5 @@ object Conformance {
     * Spark's engine would.
     */
   def epochs(name: String, newFixture: Supplier[_ <: SinkFixture]): Conformance =
-    new Conformance(name, epochs(() => newFixture.get(), None))
-
-  private[testkit] def streams(
-      newFixture: () => SourceFixture,
-      isRefusal: Option[(Throwable, Condition) => Boolean]
-  ): Seq[Check] =
-    StreamChecks.of(new Stage(newFixture)(fixture => new StreamScene(fixture, isRefusal.getOrElse(fixture.reports))))
-
-  private[testkit] def epochs(
-      newFixture: () => SinkFixture,
-      isRefusal: Option[(Throwable, Condition) => Boolean]
-  ): Seq[Check] =
-    EpochChecks.of(new Stage(newFixture)(fixture => new EpochScene(fixture, isRefusal.getOrElse(fixture.reports))))
+    new Conformance(name, EpochChecks.of(() => newFixture.get()))
 }

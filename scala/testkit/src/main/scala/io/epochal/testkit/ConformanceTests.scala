@@ -79,7 +79,7 @@ trait SourceChecks extends PromiseTests with Refusals {
   /** Creates an empty origin. */
   def newFixture(): SourceFixture
 
-  register(sourceName, Conformance.streams(() => newFixture(), Some(reports)))
+  register(sourceName, StreamChecks.of(() => newFixture(), _ => reports))
 }
 
 /** The checks of an exactly-once sink that need no query; used like [[SourceChecks]]. */
@@ -90,7 +90,7 @@ trait SinkChecks extends PromiseTests with Refusals {
   /** Creates an empty target with a new checkpoint. */
   def newFixture(): SinkFixture
 
-  register(sinkName, Conformance.epochs(() => newFixture(), Some(reports)))
+  register(sinkName, EpochChecks.of(() => newFixture(), _ => reports))
 }
 
 /** Assertions that a connector refuses with the right condition. */

@@ -56,9 +56,14 @@ abstract class FormatSource(val format: String) extends SourceFixture {
     table(all).newScanBuilder(new CaseInsensitiveStringMap(all)).build().toMicroBatchStream(checkpoint.toString)
   }
 
-  private def table(all: util.Map[String, String]): SupportsRead =
-    Formats.table(format, all, Some(readerSchema).filter(_.nonEmpty).map(StructType.fromDDL)) match {
+  private def table(all: util.Map[String, String]): SupportsRead = {
+    val provider = Formats.provider(format)
+    val columns =
+      if (readerSchema.nonEmpty) StructType.fromDDL(readerSchema)
+      else provider.inferSchema(new CaseInsensitiveStringMap(all))
+    provider.getTable(columns, Array.empty, all) match {
       case read: SupportsRead => read
       case other              => throw new IllegalArgumentException(s"${other.name()} cannot be read")
     }
+  }
 }

@@ -34,9 +34,6 @@ object SinkPromises {
   val WholeEpochs = Promise("whole-epochs", "readers see an epoch whole or not at all")
   val NewQuery = Promise("new-query", "a query with a new checkpoint is refused by a target that another one wrote to")
 
-  /** In the order of the checks. */
-  val ofQueries: Seq[Promise] = Seq(Replay, Restarts, WholeEpochs, NewQuery)
-
   // Queries whose process is killed.
   val KillAfterOffsets =
     Promise("kill-after-offsets", "killed after an epoch's offsets were logged, the query writes every row once")
@@ -68,22 +65,4 @@ object SinkPromises {
 
   /** In the order of the checks. */
   val ofModes: Seq[Promise] = Seq(Continuous, RealTime)
-
-  /** In the order of the checks. */
-  val ofEpochs: Seq[Promise] = Seq(
-    DriverCommits,
-    EpochsFollow,
-    EpochReplay,
-    OtherRows,
-    OtherOffsets,
-    EpochGap,
-    EpochRegressed,
-    LedgerEmpty,
-    EmptyEpoch,
-    NamedAttempts,
-    AbortLeavesNothing,
-    AbortAfterCommit,
-    Fencing,
-    OtherQuery
-  )
 }

@@ -65,25 +65,4 @@ object SourcePromises {
   /** In the order of the checks. */
   val ofKills: Seq[Promise] =
     Seq(Acknowledged, KillAfterOffsets, KillInTasks, KillBeforeSinkCommit, KillBeforeCommitLog)
-
-  /** In the order of the checks. */
-  val ofStreams: Seq[Promise] = Seq(
-    OffsetRoundTrip,
-    FutureVersion,
-    ForeignOffset,
-    InvalidOffset,
-    FirstOffset,
-    EndFromOrigin,
-    EndCounts,
-    IdempotentPlan,
-    OnceEach,
-    KeepsRows,
-    MaxRows,
-    MinRows,
-    CompositeLimit,
-    AvailableNow,
-    AvailableNowTarget,
-    Commit,
-    Lag
-  )
 }

@@ -1,11 +1,10 @@
 package io.epochal.testkit
 
-import java.nio.file.{Files, Path, StandardCopyOption}
-import java.util.Comparator
+import java.nio.file.{Files, Path}
 
-import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.{Try, Using}
 
+import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import io.epochal.testkit.engine.QueryWatch
@@ -17,12 +16,15 @@ final private[testkit] class Stage[F <: Fixture, S <: AutoCloseable](newFixture:
   def check(promise: Promise)(body: S => Any): Check =
     new Check(promise, () => Using.resource(open(promise))(body(_): Unit))
 
-  /** Opens a scene, which closes its fixture.
-    *
-    * @throws io.epochal.testkit.report.NotChecked
-    *   the promise is exempt
-    */
-  def open(promise: Promise): S = {
+  /** Creates something that closes the scene. Fails with `NotChecked` if the promise is exempt. */
+  def make[A](promise: Promise)(make: S => A): Try[A] = Try(open(promise)).flatMap { scene =>
+    val made = Try(make(scene))
+    if (made.isFailure) scene.close()
+    made
+  }
+
+  /** Opens a scene, which closes its fixture. */
+  private def open(promise: Promise): S = {
     val fixture = newFixture()
     try {
       fixture.exemption(promise).foreach(reason => throw new NotChecked(reason))
@@ -45,23 +47,6 @@ abstract private[testkit] class Scene[F <: Fixture](val fixture: F) extends Auto
 
   override def close(): Unit = {
     fixture.close()
-    Directories.delete(directory)
+    FileUtils.deleteDirectory(directory.toFile)
   }
-}
-
-private[testkit] object Directories {
-
-  def delete(directory: Path): Unit = if (Files.exists(directory))
-    Using.resource(Files.walk(directory)) { found =>
-      found.sorted(Comparator.reverseOrder[Path]()).iterator.asScala.foreach(Files.deleteIfExists(_))
-    }
-
-  def copy(from: Path, to: Path): Unit =
-    Using.resource(Files.walk(from)) { found =>
-      found.iterator.asScala.foreach { path =>
-        val target = to.resolve(from.relativize(path).toString)
-        if (Files.isDirectory(path)) Files.createDirectories(target): Unit
-        else Files.copy(path, target, StandardCopyOption.REPLACE_EXISTING): Unit
-      }
-    }
 }

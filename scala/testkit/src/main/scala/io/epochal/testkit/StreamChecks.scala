@@ -2,15 +2,18 @@ package io.epochal.testkit
 
 import java.util.Optional
 
+import scala.collection.mutable
+import scala.util.Try
+
 import org.apache.spark.sql.connector.read.streaming._
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.testkit.SourcePromises._
 import io.epochal.testkit.report.{Check, Evidence}
 
 /** Checks of a stream, without a query. */
 private[testkit] object StreamChecks {
-  private type Stage = io.epochal.testkit.Stage[SourceFixture, StreamScene]
+  private type Checks = Stage[SourceFixture, StreamScene]
 
   private val Version = "\"(?:v|version)\"\\s*:\\s*\"?(\\d+)".r
   private val Future = "4711"
@@ -20,10 +23,18 @@ private[testkit] object StreamChecks {
   private val Hour = 3600000L
   private val Batches = 100
 
-  def of(stage: Stage): Seq[Check] = offsets(stage) ++ plans(stage) ++ limits(stage)
+  /** @param isRefusal
+    *   whether an error is a refusal with a condition
+    */
+  def of(
+      newFixture: () => SourceFixture,
+      isRefusal: SourceFixture => (Throwable, Condition) => Boolean = _.reports): Seq[Check] = {
+    val stage = new Stage(newFixture)(fixture => new StreamScene(fixture, isRefusal(fixture)))
+    offsets(stage) ++ plans(stage) ++ limits(stage)
+  }
 
   /** Offsets: JSON with a version field (`"v"` or `"version"`) and the identity of the source. */
-  private def offsets(stage: Stage): Seq[Check] = Seq(
+  private def offsets(stage: Checks): Seq[Check] = Seq(
     stage.check(OffsetRoundTrip) { scene =>
       val (stream, start, end) = scene.started(7)
       Seq(start, end).foreach { offset =>
@@ -84,7 +95,7 @@ private[testkit] object StreamChecks {
   )
 
   /** Plans: the rows between two offsets are always the same. */
-  private def plans(stage: Stage): Seq[Check] = Seq(
+  private def plans(stage: Checks): Seq[Check] = Seq(
     stage.check(IdempotentPlan) { scene =>
       val (stream, start, end) = scene.started(23)
       val rows = scene.read(stream, start, end)
@@ -139,36 +150,8 @@ private[testkit] object StreamChecks {
     }
   )
 
-  /** The offset as read from Spark's log after a restart: of another class, with only the JSON. */
-  private def logged(offset: Offset): Offset = new Offset {
-    override def json(): String = offset.json
-  }
-
-  /** Delivers all rows in batches of different sizes, each from a new driver. Returns the last offset and the rows in order. */
-  private def deliverAll(scene: StreamScene, count: Int): (String, Seq[Seq[Any]]) = {
-    scene.fixture.makeAvailable(count)
-    val sizes = Iterator.continually(Seq(1L, 7L, 3L, 20L)).flatten
-    var at = scene.newStream().initialOffset().json
-    var rows = Vector.empty[Seq[Any]]
-    var more = true
-    while (more) {
-      val stream = scene.newStream(3)
-      val start = stream.deserializeOffset(at)
-      MicroBatch.next(stream, start, ReadLimit.maxRows(sizes.next())) match {
-        case Some(end) =>
-          rows ++= scene.read(stream, start, end)
-          stream.commit(start)
-          at = end.json
-        case None => more = false
-      }
-      stream.stop()
-      Evidence.unless(rows.size <= count)(s"${rows.size} rows were delivered, though there are only $count")
-    }
-    (at, rows)
-  }
-
   /** Ends of batches: read limits and AvailableNow. */
-  private def limits(stage: Stage): Seq[Check] = Seq(
+  private def limits(stage: Checks): Seq[Check] = Seq(
     stage.check(MaxRows) { scene =>
       scene.fixture.makeAvailable(30)
       val stream = scene.newStream()
@@ -178,23 +161,10 @@ private[testkit] object StreamChecks {
         Evidence.equal(s"rows of a batch of at most $most", scene.read(stream, start, end).size, math.min(most, 30))
       }
     },
-    stage.check(MinRows) { scene =>
-      scene.fixture.makeAvailable(9)
-      val stream = scene.newStream()
-      val start = stream.initialOffset()
-      val limit = ReadLimit.minRows(10, Hour)
-      held(stream, start, limit)
-      scene.fixture.makeAvailable(1)
-      Evidence.equal(s"rows under $limit", scene.rowsBefore(stream, scene.next(stream, start, limit)), 10L)
-    },
+    stage.check(MinRows)(holdsBack(_, ReadLimit.minRows(10, Hour), added = 1, expected = 10)),
     stage.check(CompositeLimit) { scene =>
-      scene.fixture.makeAvailable(9)
-      val stream = scene.newStream()
-      val start = stream.initialOffset()
       val limit = ReadLimit.compositeLimit(Array(ReadLimit.minRows(10, Hour), ReadLimit.maxRows(12)))
-      held(stream, start, limit)
-      scene.fixture.makeAvailable(20)
-      Evidence.equal(s"rows under $limit", scene.rowsBefore(stream, scene.next(stream, start, limit)), 12L)
+      holdsBack(scene, limit, added = 20, expected = 12)
     },
     stage.check(AvailableNow) { scene =>
       val sizes = availableNow(scene, addedPerBatch = if (scene.fixture.endIsKnownAtStart) 0 else 5)
@@ -212,10 +182,45 @@ private[testkit] object StreamChecks {
     }
   )
 
-  private def held(stream: MicroBatchStream, start: Offset, limit: ReadLimit): Unit =
+  /** The offset as read from Spark's log after a restart: of another class, with only the JSON. */
+  private def logged(offset: Offset): Offset = new Offset {
+    override def json(): String = offset.json
+  }
+
+  /** Delivers all rows in batches of different sizes, each from a new driver. Returns the last offset and the rows in order. */
+  private def deliverAll(scene: StreamScene, count: Int): (String, Seq[Seq[Any]]) = {
+    scene.fixture.makeAvailable(count)
+    val sizes = Iterator.continually(Seq(1L, 7L, 3L, 20L)).flatten
+    var at = scene.newStream().initialOffset().json
+    var rows = Vector.empty[Seq[Any]]
+    var more = true
+    while (more) {
+      val stream = scene.newStream(3)
+      val start = stream.deserializeOffset(at)
+      val end = MicroBatch.next(stream, start, ReadLimit.maxRows(sizes.next()))
+      end.foreach { offset =>
+        rows ++= scene.read(stream, start, offset)
+        stream.commit(start)
+        at = offset.json
+      }
+      more = end.nonEmpty
+      stream.stop()
+      Evidence.unless(rows.size <= count)(s"${rows.size} rows were delivered, though there are only $count")
+    }
+    (at, rows)
+  }
+
+  /** Asserts that the limit holds back 9 rows, and lets `expected` rows through after more were added. */
+  private def holdsBack(scene: StreamScene, limit: ReadLimit, added: Int, expected: Long): Unit = {
+    scene.fixture.makeAvailable(9)
+    val stream = scene.newStream()
+    val start = stream.initialOffset()
     MicroBatch.next(stream, start, limit).foreach { end =>
       Evidence.broken(s"there are 9 rows, and $limit lets a batch through to ${end.json}")
     }
+    scene.fixture.makeAvailable(added)
+    Evidence.equal(s"rows under $limit", scene.rowsBefore(stream, scene.next(stream, start, limit)), expected)
+  }
 
   /** Sizes of the batches, at most 10 each, that deliver 25 rows. */
   private def availableNow(scene: StreamScene, addedPerBatch: Int): Vector[Int] = {
@@ -225,20 +230,73 @@ private[testkit] object StreamChecks {
       case now: SupportsTriggerAvailableNow => now.prepareForTriggerAvailableNow()
       case _ => Evidence.broken("the stream has no AvailableNow of its own (SupportsTriggerAvailableNow)")
     }
-    var at = stream.initialOffset()
     val sizes = Iterator
-      .continually(MicroBatch.next(stream, at, ReadLimit.maxRows(10)))
-      .takeWhile(_.nonEmpty)
-      .flatten
-      .map { end =>
-        scene.fixture.makeAvailable(addedPerBatch)
-        val size = scene.read(stream, at, end).size
-        at = end
-        size
+      .unfold(stream.initialOffset()) { at =>
+        MicroBatch.next(stream, at, ReadLimit.maxRows(10)).map { end =>
+          scene.fixture.makeAvailable(addedPerBatch)
+          scene.read(stream, at, end).size -> end
+        }
       }
       .take(Batches)
       .toVector
     Evidence.unless(sizes.size < Batches)(s"after $Batches batches there is still another")
     sizes
   }
+}
+
+/** An origin and a checkpoint for one check, with calls to the source as Spark's engine makes them. */
+final private[testkit] class StreamScene(fixture: SourceFixture, isRefusal: (Throwable, Condition) => Boolean)
+    extends Scene(fixture) {
+  val everything: ReadLimit = ReadLimit.allAvailable()
+
+  private val checkpoint = directory.resolve("sources").resolve("0")
+  private val streams = mutable.Buffer.empty[MicroBatchStream]
+
+  def newStream(partitions: Int = 2): MicroBatchStream = remembered(fixture.newStream(checkpoint, partitions))
+
+  /** Creates a stream over another origin, with its own checkpoint. */
+  def newStreamOfAnotherSource(): MicroBatchStream =
+    remembered(fixture.newStreamOfAnotherSource(checkpoint.resolveSibling("1")))
+
+  /** Ignores errors of stopping streams, which would hide why a check failed. */
+  override def close(): Unit = {
+    streams.foreach(stream => Try(stream.stop()))
+    super.close()
+  }
+
+  private def remembered(stream: MicroBatchStream): MicroBatchStream = {
+    streams += stream
+    stream
+  }
+
+  /** Creates a stream. Returns it with its first offset and the offset after `rows` rows. */
+  def started(rows: Int): (MicroBatchStream, Offset, Offset) = {
+    fixture.makeAvailable(rows)
+    val stream = newStream()
+    val start = stream.initialOffset()
+    (stream, start, next(stream, start, everything))
+  }
+
+  def next(stream: MicroBatchStream, start: Offset, limit: ReadLimit): Offset =
+    MicroBatch
+      .next(stream, start, limit)
+      .getOrElse(Evidence.broken(s"no batch after ${start.json} under $limit, though there are rows"))
+
+  def read(stream: MicroBatchStream, start: Offset, end: Offset): Seq[Seq[Any]] =
+    MicroBatch.read(stream, fixture.schema, start, end)
+
+  /** Rows between two offsets, read from the stream of a new driver. */
+  def replay(start: Offset, end: Offset, partitions: Int): Seq[Seq[Any]] = {
+    val stream = newStream(partitions)
+    read(stream, stream.deserializeOffset(start.json), stream.deserializeOffset(end.json))
+  }
+
+  def rowsBefore(stream: MicroBatchStream, offset: Offset): Long =
+    fixture.rowsBefore(offset) match {
+      case SourceFixture.NotKnown => read(stream, stream.initialOffset(), offset).size.toLong
+      case known                  => known
+    }
+
+  def refused(condition: Condition, what: String)(body: => Any): Throwable =
+    Refusal.of(condition, what, isRefusal)(body)
 }

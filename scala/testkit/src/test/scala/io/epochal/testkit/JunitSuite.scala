@@ -51,7 +51,7 @@ final class JunitSuite extends AnyFunSuite {
       found.getRoots.asScala.toSeq.flatMap(found.getDescendants(_).asScala).filter(_.getDisplayName == "promises()")
     assert(factories.map(one => UniqueId.parse(one.getUniqueId).getLastSegment.getType) == Seq("test-factory"))
     val fixture = () => new io.epochal.testkit.connector.LineFixture(classOf[io.epochal.testkit.connector.Lines])
-    val promises = SourcePromises.ofStreams ++ SourcePromises.ofQueries ++ SourcePromises.ofKills
-    assert(Conformance.source("lines", () => fixture()).checks.asScala.map(_.promise).toSet == promises.toSet)
+    val checked = Conformance.source("lines", () => fixture()).checks.asScala.map(_.promise)
+    assert(checked.toSet == PromisesSuite.of(SourcePromises).toSet)
   }
 }

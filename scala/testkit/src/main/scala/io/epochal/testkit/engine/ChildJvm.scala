@@ -1,15 +1,17 @@
 package io.epochal.testkit.engine
 
-import java.io.{BufferedReader, InputStreamReader, PrintWriter}
+import java.io.{ObjectInputStream, ObjectOutputStream, PrintWriter}
 import java.lang.management.ManagementFactory
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
-import java.util.concurrent.{ConcurrentHashMap, CountDownLatch, TimeUnit}
+import java.util.concurrent.ConcurrentHashMap
 
 import scala.io.Source
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 import scala.util.control.NonFatal
 
+import io.epochal.core.thread.DaemonThreads
 import io.epochal.testkit.report.Evidence
 
 /** A process with the class path of this one. Runs queries until it is killed. */
@@ -20,61 +22,55 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
     .directory(directory.toFile)
     .redirectError(errors.toFile)
     .start()
-  private val commands = new PrintWriter(process.getOutputStream, true, UTF_8)
-  private val ready = new CountDownLatch(1)
-  private val reached = ConcurrentHashMap.newKeySet[String]()
-  private val failed = new ConcurrentHashMap[String, String]
+  private val commands = new PrintWriter(process.outputWriter(UTF_8), true)
 
-  private val listener = new Thread(() => listen(), "epochal-testkit-child")
-  listener.setDaemon(true)
-  listener.start()
+  /** Reports of the process: event and scene, to the text. */
+  private val reports = new ConcurrentHashMap[(String, String), String]
 
-  private def listen(): Unit = {
-    val lines = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
-    Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach { line =>
-      if (line == Victims.Ready) ready.countDown()
-      else if (line.startsWith(Victims.Reached)) { val _ = reached.add(line.drop(Victims.Reached.length)) }
-      else if (line.startsWith(Victims.Failed)) {
-        val parts = line.drop(Victims.Failed.length).split("\t", 2)
-        val _ = failed.put(parts.head, parts.last)
-      }
-    }
+  new DaemonThreads("epochal-testkit-child").newThread(() => listen()).start()
+
+  private def listen(): Unit = process.inputReader(UTF_8).lines().iterator.asScala.map(_.split("\t", 4)).foreach {
+    case Array(Victims.Report, event, scene, text) => reports.put(event -> scene, text): Unit
+    case _                                         => ()
   }
 
   /** Waits until the process has a session. */
   def awaitReady(): Unit = {
-    val deadline = System.nanoTime() + ChildJvm.StartNanos
-    while (!ready.await(200, TimeUnit.MILLISECONDS)) {
+    val ready = QueryWatch.until(ChildJvm.StartMillis, pauseMillis = 200) {
       assertAlive()
-      if (System.nanoTime() > deadline) {
-        kill()
-        Evidence.broken("nothing was checked: the process that is to be killed had no session after five minutes")
-      }
+      reports.containsKey(Victims.Ready -> "")
+    }
+    if (!ready) {
+      kill()
+      Evidence.broken("nothing was checked: the process that is to be killed had no session after five minutes")
     }
   }
 
   def start(query: QuerySpec, step: Step, epoch: Long): Unit = {
     val file = query.scene.resolve("query")
-    query.save(file)
-    commands.println(s"start\t$file\t${step.name}\t$epoch")
+    Using.resource(new ObjectOutputStream(Files.newOutputStream(file)))(_.writeObject((query, step, epoch)))
+    commands.println(s"start\t$file")
   }
 
-  def go(query: QuerySpec): Unit = commands.println(s"go\t${query.scene}")
+  def go(query: QuerySpec): Unit = commands.println(s"go\t${query.directory}")
 
-  def hasReached(query: QuerySpec): Boolean = reached.contains(query.scene.toString)
+  def hasReached(query: QuerySpec): Boolean = reports.containsKey(Victims.Reached -> query.directory)
 
-  /** The error that ended a query, if any. */
-  def failure(query: QuerySpec): Option[String] = Option(failed.get(query.scene.toString))
-
-  def assertRunning(query: QuerySpec): Unit = {
-    failure(query).foreach(why => Evidence.broken(s"the query failed before it was killed: $why"))
-    assertAlive()
+  /** Waits for a condition of a running query. Fails the check with `problem` if it does not hold in time. */
+  def await(query: QuerySpec, problem: => String)(condition: => Boolean): Unit = {
+    val holds = QueryWatch.until() {
+      Option(reports.get(Victims.Failed -> query.directory))
+        .foreach(why => Evidence.broken(s"the query failed before it was killed: $why"))
+      assertAlive()
+      condition
+    }
+    Evidence.unless(holds)(problem)
   }
 
   private def assertAlive(): Unit = if (!process.isAlive) {
     val text = Files.readString(errors).takeRight(2000)
     val hint =
-      if (text.contains(Victims.getClass.getName.stripSuffix("$")))
+      if (text.contains(ChildJvm.Main))
         "Run the tests in a JVM of their own, whose class path is theirs (sbt: Test / fork := true). "
       else ""
     Evidence.broken(s"nothing was checked: the process that is to be killed has ended by itself. ${hint}Output: $text")
@@ -91,7 +87,8 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
 
 private object ChildJvm {
 
-  private val StartNanos = TimeUnit.MINUTES.toNanos(5)
+  private val StartMillis = 300000L
+  private val Main = Victims.getClass.getName.stripSuffix("$")
 
   /** JVM options that the child does not inherit: debuggers and agents serve one process, and the child sets its own memory. */
   private val NotForChild = Seq("-agentlib", "-agentpath", "-javaagent", "-Xrunjdwp", "-Xmx", "-Xms")
@@ -109,47 +106,44 @@ private object ChildJvm {
     val argument = Files.writeString(
       directory.resolve("class-path"),
       "-cp\n\"" + System.getProperty("java.class.path").replace("\\", "\\\\") + "\"\n")
-    Seq(java) ++ SparkJvm.options ++ options ++ quick ++ Seq(
-      s"@$argument",
-      Victims.getClass.getName.stripSuffix("$"),
-      cores.toString)
+    Seq(java) ++ SparkJvm.options ++ options ++ quick ++ Seq(s"@$argument", Main, cores.toString)
   }
 }
 
 /** Main program of the child process. Reads commands from its input, one per line:
   *
-  *   - `start <file of a QuerySpec> <step> <epoch>`: the query waits at the step of the epoch; prints a line with [[Reached]]
+  *   - `start <file>`: starts the query in the file, which waits at a step of an epoch; reports [[Reached]] there
   *   - `go <scene>`: the query continues
   *
-  * Exits at the end of its input.
+  * A report is a line of its output: [[Report]], the event, the scene, and a text. Exits at the end of its input.
   */
 private[testkit] object Victims {
 
-  val Ready = "epochal-testkit ready"
-  val Reached = "epochal-testkit reached "
-  val Failed = "epochal-testkit failed "
+  val Report = "epochal-testkit"
+  val Ready = "ready"
+  val Reached = "reached"
+  val Failed = "failed"
 
   def main(arguments: Array[String]): Unit = {
-    val session = Session.create(s"local[${arguments.headOption.getOrElse("32")}]")
-    say(Ready)
+    val session = Session.get(s"local[${arguments.head}]")
+    report(Ready, "")
     Source.stdin.getLines().map(_.split('\t').toList).foreach {
-      case List("start", file, step, epoch) =>
-        val query = QuerySpec.load(Path.of(file))
-        val scene = query.scene.toString
-        Steps.arm(scene, Step.named(step), epoch.toLong)(say(Reached + scene))
-        val started = new Thread(() =>
-          try query.start(session).awaitTermination()
-          catch { case NonFatal(e) => say(s"$Failed$scene\t${Evidence.text(e)}") })
-        started.setDaemon(true)
-        started.start()
       case List("go", scene) => Steps.go(scene)
-      case other             => say(s"$Failed\tnot a command: $other")
+      case List("start", file) =>
+        val (query, step, epoch) = Using.resource(new ObjectInputStream(Files.newInputStream(Path.of(file))))(
+          _.readObject().asInstanceOf[(QuerySpec, Step, Long)])
+        Steps.arm(query.directory, step, epoch)(report(Reached, query.directory))
+        val started: Runnable = () =>
+          try query.start(session).awaitTermination()
+          catch { case NonFatal(e) => report(Failed, query.directory, Evidence.text(e)) }
+        new DaemonThreads("epochal-testkit-query").newThread(started).start()
+      case other => throw new IllegalArgumentException(s"not a command: $other")
     }
     Runtime.getRuntime.halt(1)
   }
 
-  private def say(line: String): Unit = synchronized {
-    println(line)
+  private def report(event: String, scene: String, text: String = ""): Unit = synchronized {
+    println(Seq(Report, event, scene, text).mkString("\t"))
     Console.out.flush()
   }
 }

@@ -1,43 +1,49 @@
 package io.epochal.testkit.engine
 
+import java.nio.file.Path
 import java.util
-import java.util.ServiceLoader
+import java.util.concurrent.ConcurrentHashMap
 
-import scala.jdk.CollectionConverters._
-
-import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
-import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.apache.spark.sql.connector.catalog.{Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
+import org.apache.spark.sql.execution.datasources.DataSource
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Finds connectors by the name of their format, as Spark does. */
 private[testkit] object Formats {
 
-  def provider(format: String): TableProvider = {
-    val loader = Option(Thread.currentThread().getContextClassLoader).getOrElse(getClass.getClassLoader)
-    val registered = ServiceLoader
-      .load(classOf[DataSourceRegister], loader)
-      .stream()
-      .iterator
-      .asScala
-      .filter(found => classOf[TableProvider].isAssignableFrom(found.`type`))
-      .map(_.get())
-      .find(_.shortName().equalsIgnoreCase(format))
-    registered match {
-      case Some(found: TableProvider) => found
-      case _ =>
-        val constructor = Class.forName(format, true, loader).getDeclaredConstructor()
-        constructor.setAccessible(true)
-        constructor.newInstance().asInstanceOf[TableProvider]
-    }
-  }
+  def provider(format: String): TableProvider = DataSource
+    .lookupDataSourceV2(format, SQLConf.get)
+    .getOrElse(throw new IllegalArgumentException(s"$format is no TableProvider"))
+}
 
-  /** @param schema
-    *   schema of the reader; None: the connector infers it
-    */
-  def table(format: String, options: util.Map[String, String], schema: Option[StructType]): Table = {
-    val found = provider(format)
-    val columns = schema.getOrElse(found.inferSchema(new CaseInsensitiveStringMap(options)))
-    found.getTable(columns, Array.empty, options)
+/** Format that exposes a fixture's streams to queries in this process. Option `id`: the fixture's id. */
+final class FixtureSource extends TableProvider {
+
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = FixtureSource.of(options.get("id"))._1
+
+  override def getTable(schema: StructType, by: Array[Transform], settings: util.Map[String, String]): Table = {
+    val (columns, newStream) = FixtureSource.of(settings.get("id"))
+    new StreamTable("fixture", columns, util.EnumSet.of(TableCapability.MICRO_BATCH_READ))((_, checkpoint) =>
+      newStream(Path.of(new HadoopPath(checkpoint).toUri.getPath)))
   }
+}
+
+private[testkit] object FixtureSource {
+
+  private type Made = (StructType, Path => MicroBatchStream)
+
+  private val all = new ConcurrentHashMap[String, Made]
+
+  def register(id: String, schema: StructType)(newStream: Path => MicroBatchStream): Unit =
+    all.put(id, schema -> newStream): Unit
+
+  def forget(id: String): Unit = all.remove(id): Unit
+
+  private def of(id: String): Made =
+    Option(all.get(id)).getOrElse(throw new IllegalArgumentException(s"no fixture is registered as $id"))
 }

@@ -1,15 +1,15 @@
 package io.epochal.testkit.engine
 
+import java.lang.{Long => JavaLong}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, StandardCopyOption}
 import java.util
 
-import scala.util.Try
-
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -23,26 +23,31 @@ final class NumberedSource extends TableProvider {
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = NumberedSource.Schema
 
   override def getTable(schema: StructType, by: Array[Transform], properties: util.Map[String, String]): Table =
-    new StreamTable("numbers", NumberedSource.Schema, NumberedSource.Modes)(options =>
-      new Scan {
-        override def readSchema(): StructType = NumberedSource.Schema
-        private def file: Path = Path.of(options.get("file"))
-        private def batch: Int = options.getInt("batch", 10)
-        override def toMicroBatchStream(checkpoint: String): MicroBatchStream = NumberedSource.stream(file, batch)
-        override def toContinuousStream(checkpoint: String): ContinuousStream = new ContinuousNumbers(file, batch)
-      })
+    new StreamTable("numbers", NumberedSource.Schema, NumberedSource.Modes)((options, _) =>
+      NumberedSource.stream(Path.of(options.get("file")), options.getInt("batch", 10)))
 }
 
-/** A table that supports streaming reads only. */
+/** A table that supports streaming reads only.
+  *
+  * @param stream
+  *   creates the stream from options and checkpoint
+  */
 final private[engine] class StreamTable(
     override val name: String,
     override val schema: StructType,
     override val capabilities: util.Set[TableCapability]
-)(scan: CaseInsensitiveStringMap => Scan)
+)(stream: (CaseInsensitiveStringMap, String) => SparkDataStream)
     extends Table
     with SupportsRead {
-  override def columns(): Array[Column] = schema.map(f => Column.create(f.name, f.dataType, f.nullable)).toArray
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => scan(options)
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () =>
+    new Scan {
+      override def readSchema(): StructType = schema
+      override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
+        stream(options, checkpoint).asInstanceOf[MicroBatchStream]
+      override def toContinuousStream(checkpoint: String): ContinuousStream =
+        stream(options, checkpoint).asInstanceOf[ContinuousStream]
+    }
 }
 
 private[testkit] object NumberedSource {
@@ -51,18 +56,15 @@ private[testkit] object NumberedSource {
 
   private val Modes = util.EnumSet.of(TableCapability.MICRO_BATCH_READ, TableCapability.CONTINUOUS_READ)
 
-  private val RealTimeMode = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode"
-
-  /** Stream for micro-batches and, since Spark 4.1, real-time mode. */
-  private[engine] def stream(file: Path, batch: Int): MicroBatchStream =
-    if (Try(Class.forName(RealTimeMode, false, getClass.getClassLoader)).isFailure) new NumberedStream(file, batch)
-    else
+  /** The stream; since Spark 4.1 for real-time mode, too. */
+  private def stream(file: Path, batch: Int): NumberedStream =
+    try
       Class
         .forName("io.epochal.testkit.engine.RealTimeNumbers")
-        .getDeclaredConstructors
-        .head
+        .getConstructor(classOf[Path], classOf[Int])
         .newInstance(file, Int.box(batch))
-        .asInstanceOf[MicroBatchStream]
+        .asInstanceOf[NumberedStream]
+    catch { case _: NoClassDefFoundError => new NumberedStream(file, batch) }
 
   def available(file: Path): Long =
     if (Files.exists(file)) Files.readString(file, UTF_8).trim.toLong else 0L
@@ -74,61 +76,7 @@ private[testkit] object NumberedSource {
   }
 }
 
-final private[engine] case class NumberOffset(rows: Long) extends Offset {
-  override def json(): String = s"""{"v":1,"rows":$rows}"""
-}
-
-final private case class NumberSlice(scene: String, from: Long, to: Long, batch: Int) extends InputPartition
-
-private[engine] class NumberedStream(file: Path, batch: Int) extends MicroBatchStream with SupportsTriggerAvailableNow {
-  private var target = Option.empty[Long]
-
-  override def prepareForTriggerAvailableNow(): Unit = target = Some(NumberedSource.available(file))
-
-  override def initialOffset(): Offset = NumberOffset(0)
-
-  override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
-    val from = start.asInstanceOf[NumberOffset].rows
-    NumberOffset(math.max(from, math.min(from + batch, target.getOrElse(NumberedSource.available(file)))))
-  }
-
-  override def latestOffset(): Offset = throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit)")
-
-  override def deserializeOffset(json: String): Offset = NumberOffset(
-    json.replaceAll(".*\"rows\":(\\d+)}", "$1").toLong)
-
-  override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
-    val (from, to) = (start.asInstanceOf[NumberOffset].rows, end.asInstanceOf[NumberOffset].rows)
-    val middle = (from + to) / 2
-    Array((from, middle), (middle, to)).map { case (a, b) => NumberSlice(file.getParent.toString, a, b, batch) }
-  }
-
-  override def createReaderFactory(): PartitionReaderFactory = NumberReaderFactory
-
-  override def commit(end: Offset): Unit = ()
-
-  override def stop(): Unit = ()
-}
-
-private[engine] case object NumberReaderFactory extends PartitionReaderFactory {
-
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
-    val slice = partition.asInstanceOf[NumberSlice]
-    new PartitionReader[InternalRow] {
-      private var number = slice.from - 1
-      override def next(): Boolean = {
-        // When the second row is requested, the sink has the first.
-        if (number >= slice.from) Steps.at(slice.scene, Step.InTasks, number / slice.batch)
-        number += 1
-        number < slice.to
-      }
-      override def get(): InternalRow = InternalRow(number)
-      override def close(): Unit = ()
-    }
-  }
-}
-
-/** Count of delivered numbers for each endless partition. Partition p of n delivers p, p + n, p + 2n, …. */
+/** Count of delivered numbers for each partition. Partition p of n delivers p, p + n, p + 2n, …. */
 final private[engine] case class NumberCounts(counts: Seq[Long]) extends Offset {
   override def json(): String = counts.mkString("""{"v":1,"counts":[""", ",", "]}")
 }
@@ -136,53 +84,95 @@ final private[engine] case class NumberCounts(counts: Seq[Long]) extends Offset 
 private[engine] object NumberCounts {
   private val Json = """\{"v":1,"counts":\[([\d,]*)\]\}""".r
 
-  val Zero: NumberCounts = NumberCounts(Seq.fill(NumberedSource.Partitions)(0L))
+  def parse(json: String): NumberCounts = json match {
+    case Json(counts) => NumberCounts(counts.split(',').toSeq.map(_.toLong))
+    case _            => throw new IllegalArgumentException(s"not counts of numbers: $json")
+  }
 
-  def parse(json: String): Option[NumberCounts] =
-    Json.findFirstMatchIn(json).map(found => NumberCounts(found.group(1).split(',').toSeq.map(_.toLong)))
-
-  def merged(offsets: Array[PartitionOffset]): NumberCounts =
-    NumberCounts(offsets.toSeq.collect { case one: NumberCount => one }.sortBy(_.index).map(_.count))
-
-  def slices(file: Path, batch: Int, start: NumberCounts): Array[InputPartition] =
-    start.counts.zipWithIndex.map { case (count, index) =>
-      EndlessNumberSlice(file.toString, index, count, batch): InputPartition
-    }.toArray
+  /** The counts of the numbers before `end`. */
+  def before(end: Long): NumberCounts = {
+    val n = NumberedSource.Partitions
+    NumberCounts((0 until n).map(p => (end - p + n - 1) / n))
+  }
 }
 
-/** An endless partition of [[NumberedSource]]. */
-final private[engine] case class EndlessNumberSlice(file: String, index: Int, count: Long, batch: Int)
+/** Numbers of one partition, by their count.
+  *
+  * @param until
+  *   Long.MaxValue: without an end
+  */
+final private[engine] case class NumberSlice(file: String, index: Int, from: Long, until: Long, batch: Int)
     extends InputPartition
 
 final private[engine] case class NumberCount(index: Int, count: Long) extends PartitionOffset
 
-/** Reader of an endless partition. Delivers a number when the file makes it available, and at most one per millisecond, so that a
-  * kill hits the query in the middle of its rows.
-  */
-private[engine] class EndlessNumbers(slice: EndlessNumberSlice) extends ContinuousPartitionReader[InternalRow] {
-  import NumberedSource.{Partitions, available}
+/** Stream of numbers in every mode but real-time. */
+private[engine] class NumberedStream(file: Path, batch: Int)
+    extends MicroBatchStream
+    with ContinuousStream
+    with SupportsAdmissionControl {
 
+  override def initialOffset(): Offset = NumberCounts.before(0)
+
+  override def deserializeOffset(json: String): Offset = NumberCounts.parse(json)
+
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
+    val counts = NumberCounts.parse(start.json).counts
+    val end = NumberCounts.before(math.min(counts.sum + batch, NumberedSource.available(file)))
+    NumberCounts(counts.zip(end.counts).map { case (before, after) => math.max(before, after) })
+  }
+
+  override def latestOffset(): Offset = throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit)")
+
+  override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] =
+    slices(start, NumberCounts.parse(end.json).counts)
+
+  override def planInputPartitions(start: Offset): Array[InputPartition] =
+    slices(start, Seq.fill(NumberedSource.Partitions)(Long.MaxValue))
+
+  private def slices(start: Offset, ends: Seq[Long]): Array[InputPartition] =
+    NumberCounts
+      .parse(start.json)
+      .counts
+      .zip(ends)
+      .zipWithIndex
+      .map { case ((from, until), index) =>
+        NumberSlice(file.toString, index, from, until, batch): InputPartition
+      }
+      .toArray
+
+  override def createReaderFactory(): PartitionReaderFactory = createContinuousReaderFactory()
+
+  override def createContinuousReaderFactory(): ContinuousPartitionReaderFactory =
+    partition => new NumberReader(partition.asInstanceOf[NumberSlice])
+
+  override def mergeOffsets(offsets: Array[PartitionOffset]): Offset =
+    NumberCounts(offsets.toSeq.collect { case one: NumberCount => one }.sortBy(_.index).map(_.count))
+
+  override def commit(end: Offset): Unit = ()
+
+  override def stop(): Unit = ()
+}
+
+/** Delivers a number when the file makes it available, and at most one per millisecond, so that a kill hits a query in the middle of
+  * its rows.
+  */
+private[engine] class NumberReader(slice: NumberSlice) extends ContinuousPartitionReader[InternalRow] {
   private val file = Path.of(slice.file)
-  private var count = slice.count
+  private var count = slice.from
   private var known = 0L
 
-  private def id(count: Long): Long = slice.index + count * Partitions
+  private def id(count: Long): Long = slice.index + count * NumberedSource.Partitions
 
   /** @return
-    *   false: timeout
+    *   false: timeout, or the end of the slice
     */
   def next(timeoutMillis: Long): Boolean = {
     // When a row is requested, the sink has the previous one.
-    if (count > slice.count) Steps.at(file.getParent.toString, Step.InTasks, id(count - 1) / slice.batch)
-    val begin = System.nanoTime()
-    def isThere: Boolean = {
-      if (known <= id(count)) known = available(file)
+    if (count > slice.from) Steps.at(file.getParent.toString, Step.InTasks, id(count - 1) / slice.batch)
+    val there = count < slice.until && QueryWatch.until(timeoutMillis, pauseMillis = 5) {
+      if (known <= id(count)) known = NumberedSource.available(file)
       known > id(count)
-    }
-    var there = isThere
-    while (!there && (System.nanoTime() - begin) / 1000000 < timeoutMillis) {
-      Thread.sleep(5)
-      there = isThere
     }
     if (there) {
       Thread.sleep(1)
@@ -200,31 +190,23 @@ private[engine] class EndlessNumbers(slice: EndlessNumberSlice) extends Continuo
   override def close(): Unit = ()
 }
 
-final private[engine] class ContinuousNumbers(file: Path, batch: Int) extends ContinuousStream {
-
-  override def initialOffset(): Offset = NumberCounts.Zero
-
-  override def deserializeOffset(json: String): Offset =
-    NumberCounts.parse(json).getOrElse(throw new IllegalArgumentException(s"not counts of numbers: $json"))
-
-  override def planInputPartitions(start: Offset): Array[InputPartition] = start match {
-    case counts: NumberCounts => NumberCounts.slices(file, batch, counts)
-    case other                => throw new IllegalArgumentException(s"not counts of numbers: $other")
-  }
-
-  override def createContinuousReaderFactory(): ContinuousPartitionReaderFactory = ContinuousNumberReaders
-
-  override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = NumberCounts.merged(offsets)
-
-  override def commit(end: Offset): Unit = ()
-
-  override def stop(): Unit = ()
+/** Adds real-time mode. Implements interfaces of Spark 4.1, so [[NumberedSource]] loads it only if they exist. */
+final private[engine] class RealTimeNumbers(file: Path, batch: Int)
+    extends NumberedStream(file, batch)
+    with SupportsRealTimeMode {
+  override def createReaderFactory(): PartitionReaderFactory =
+    partition => new RealTimeNumberReader(partition.asInstanceOf[NumberSlice])
 }
 
-private case object ContinuousNumberReaders extends ContinuousPartitionReaderFactory {
+final private class RealTimeNumberReader(slice: NumberSlice)
+    extends NumberReader(slice)
+    with SupportsRealTimeRead[InternalRow] {
 
-  override def createReader(partition: InputPartition): ContinuousPartitionReader[InternalRow] = partition match {
-    case slice: EndlessNumberSlice => new EndlessNumbers(slice)
-    case other                     => throw new IllegalArgumentException(s"not a partition of numbers: $other")
-  }
+  /** The signature of Spark 4.1. */
+  def nextWithTimeout(timeoutMillis: JavaLong): RecordStatus =
+    RecordStatus.newStatusWithoutArrivalTime(next(math.max(0L, timeoutMillis)))
+
+  /** The signature of Spark 4.2 and later. */
+  override def nextWithTimeout(startMillis: JavaLong, timeoutMillis: JavaLong): RecordStatus =
+    nextWithTimeout(timeoutMillis)
 }

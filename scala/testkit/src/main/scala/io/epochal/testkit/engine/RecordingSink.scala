@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.catalog.{SupportsWrite, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
@@ -22,7 +22,7 @@ import io.epochal.testkit.report.Evidence
 
 /** Sink that records deliveries: a file per delivery of an epoch, with a line per row.
   *
-  * Option `directory`: the directory of the files. [[Deliveries]] reads them.
+  * Option `directory`: the directory of the files, which exists. [[Deliveries]] reads them.
   */
 final class RecordingSink extends TableProvider {
 
@@ -33,7 +33,6 @@ final class RecordingSink extends TableProvider {
   override def getTable(schema: StructType, by: Array[Transform], properties: util.Map[String, String]): Table =
     new Table with SupportsWrite {
       override def name(): String = "recording"
-      override def columns(): Array[Column] = Array.empty
       override def schema(): StructType = new StructType()
       override def capabilities(): util.Set[TableCapability] =
         util.EnumSet.of(TableCapability.STREAMING_WRITE, TableCapability.ACCEPT_ANY_SCHEMA)
@@ -49,8 +48,11 @@ final class RecordingSink extends TableProvider {
 
 final private class RecordingWrite(schema: StructType, directory: Path) extends StreamingWrite {
 
-  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory =
-    RecordingWriterFactory(schema, directory.getParent.toString)
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = {
+    // Serialized to the tasks, without this object.
+    val (columns, scene) = (schema, directory.getParent.toString)
+    (_, _, epoch) => new RecordingWriter(columns, scene, epoch)
+  }
 
   override def useCommitCoordinator(): Boolean = false
 
@@ -58,11 +60,10 @@ final private class RecordingWrite(schema: StructType, directory: Path) extends 
     val scene = directory.getParent.toString
     Steps.at(scene, Step.BeforeSinkCommit, epoch)
     val lines = messages.toSeq.collect { case RowTexts(rows) => rows }.flatten
-    Files.createDirectories(directory)
     val partial = Files.createTempFile(directory, "", ".tmp")
     Files.write(partial, String.join("\n", lines: _*).getBytes(UTF_8))
     val order = "%019d".formatLocal(util.Locale.ROOT, System.currentTimeMillis())
-    val name = s"$epoch@$order-${UUID.randomUUID()}"
+    val name = s"$order@$epoch@${UUID.randomUUID()}"
     val _ = Files.move(partial, directory.resolve(name), StandardCopyOption.ATOMIC_MOVE)
   }
 
@@ -71,37 +72,29 @@ final private class RecordingWrite(schema: StructType, directory: Path) extends 
 
 final private case class RowTexts(rows: Seq[String]) extends WriterCommitMessage
 
-final private case class RecordingWriterFactory(schema: StructType, scene: String) extends StreamingDataWriterFactory {
+final private class RecordingWriter(schema: StructType, scene: String, epoch: Long) extends DataWriter[InternalRow] {
+  private val rows = ArrayBuffer.empty[String]
 
-  override def createWriter(partition: Int, task: Long, epoch: Long): DataWriter[InternalRow] =
-    new DataWriter[InternalRow] {
-      private val rows = ArrayBuffer.empty[String]
-      override def write(row: InternalRow): Unit = {
-        // A line break would split the row.
-        rows += row.copy().toSeq(schema).mkString("|").replace("\\", "\\\\").replace("\n", "\\n")
-        Steps.at(scene, Step.InTasks, epoch)
-      }
-      override def commit(): WriterCommitMessage = RowTexts(rows.toVector)
-      override def abort(): Unit = ()
-      override def close(): Unit = ()
-    }
+  override def write(row: InternalRow): Unit = {
+    // A line break would split the row.
+    rows += row.copy().toSeq(schema).mkString("|").replace("\\", "\\\\").replace("\n", "\\n")
+    Steps.at(scene, Step.InTasks, epoch)
+  }
+
+  override def commit(): WriterCommitMessage = RowTexts(rows.toVector)
+  override def abort(): Unit = ()
+  override def close(): Unit = ()
 }
 
 /** Deliveries to a [[RecordingSink]], oldest first. An epoch may have been delivered more than once. */
 final private[testkit] class Deliveries(directory: Path) {
 
   def all: Seq[(Long, Seq[String])] =
-    if (!Files.isDirectory(directory)) Nil
-    else
-      Using
-        .resource(Files.list(directory))(_.iterator.asScala.toVector)
-        .filterNot(_.toString.endsWith(".tmp"))
-        .sortBy(_.getFileName.toString.dropWhile(_ != '@'))
-        .map { file =>
-          file.getFileName.toString
-            .takeWhile(_ != '@')
-            .toLong -> Files.readAllLines(file).asScala.filter(_.nonEmpty).toVector
-        }
+    Using.resource(Files.list(directory))(_.iterator.asScala.toVector.sorted).flatMap { file =>
+      Option(file.getFileName.toString.split('@')).collect { case Array(_, epoch, _) =>
+        epoch.toLong -> Files.readAllLines(file).asScala.filter(_.nonEmpty).toVector
+      }
+    }
 
   /** Rows of the last delivery of each epoch. */
   def rows: Seq[String] = all.toMap.values.flatten.toSeq
@@ -111,14 +104,8 @@ final private[testkit] class Deliveries(directory: Path) {
 
   /** Asserts that every replay of an epoch delivered the same rows as its first delivery. */
   def sameWhenReplayed(): Unit =
-    all.groupMap(_._1)(_._2).toSeq.sortBy(_._1).foreach { case (epoch, times) =>
-      times.tail.foreach { again =>
-        Evidence.sameRows(
-          s"epoch $epoch, delivered ${times.size} times, had other rows when it was replayed",
-          again,
-          times.head)
-      }
-    }
+    for ((epoch, first +: replays) <- all.groupMap(_._1)(_._2).toSeq.sortBy(_._1); again <- replays)
+      Evidence.sameRows(s"epoch $epoch, delivered again, had other rows when it was replayed", again, first)
 
   /** Asserts that the epochs together delivered `count` rows, each once. */
   def onceEach(what: String, count: Long): Unit = Evidence.onceEach(what, rows, count)

@@ -8,18 +8,17 @@ import io.epochal.testkit.report.Evidence
 private[testkit] object Session {
   private var ours = Option.empty[SparkSession]
 
-  def get(): SparkSession = synchronized {
+  def get(master: String = "local[4]"): SparkSession = synchronized {
     val session = SparkSession.getActiveSession
       .orElse(SparkSession.getDefaultSession)
       .filterNot(_.sparkContext.isStopped)
       .getOrElse {
         SparkJvm.require()
-        val made = create("local[4]")
+        val made = create(master)
         ours = Some(made)
         made
       }
-    val (name, value) = StepFileSystem.setting
-    session.sparkContext.hadoopConfiguration.set(name, value)
+    StepFileSystem.register(session.sparkContext.hadoopConfiguration)
     session
   }
 
@@ -33,7 +32,7 @@ private[testkit] object Session {
   }
 
   /** Creates a minimal session. */
-  def create(master: String): SparkSession = SparkSession
+  private def create(master: String): SparkSession = SparkSession
     .builder()
     .master(master)
     .appName("epochal-testkit")
@@ -42,7 +41,6 @@ private[testkit] object Session {
     .config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.sql.shuffle.partitions", "2")
-    .config(s"spark.hadoop.${StepFileSystem.setting._1}", StepFileSystem.setting._2)
     .getOrCreate()
 }
 

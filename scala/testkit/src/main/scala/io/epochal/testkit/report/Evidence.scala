@@ -1,5 +1,9 @@
 package io.epochal.testkit.report
 
+import scala.jdk.CollectionConverters._
+
+import org.apache.commons.lang3.exception.ExceptionUtils
+
 /** Error that shows that a promise is broken. */
 final class Evidence(message: String, cause: Throwable = null) extends AssertionError(message, cause)
 
@@ -38,14 +42,7 @@ object Evidence {
 
   /** Messages of an error and its causes, without stack traces. */
   def text(error: Throwable): String =
-    Iterator
-      .iterate(error)(_.getCause)
-      .takeWhile(_ != null)
-      .take(10)
-      .map(e => short(e.toString))
-      .toSeq
-      .distinct
-      .mkString("; caused by ")
+    ExceptionUtils.getThrowableList(error).asScala.map(e => short(e.toString)).distinct.mkString("; caused by ")
 
   private def short(message: String): String = {
     val line = message.linesIterator.takeWhile(!_.startsWith("===")).map(_.trim).filter(_.nonEmpty).mkString(" ")

@@ -4,9 +4,9 @@ import java.nio.file.{Files, Path}
 
 import scala.util.Using
 
+import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.testkit.Directories
 import io.epochal.testkit.report.Evidence
 
 /** Errors for builds whose test JVM cannot run the checks. They fail; they are not skipped. */
@@ -33,7 +33,7 @@ final class ChildJvmSuite extends AnyFunSuite {
       assert(error.getMessage.contains("sbt: Test / fork := true"), error.getMessage)
     } finally {
       System.setProperty("java.class.path", classes)
-      Directories.delete(directory)
+      FileUtils.deleteDirectory(directory.toFile)
     }
   }
 }
