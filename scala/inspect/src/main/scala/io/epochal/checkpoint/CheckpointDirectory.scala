@@ -1,8 +1,9 @@
 package io.epochal.checkpoint
 
 import java.io.{FileNotFoundException, IOException}
+import java.nio.ByteBuffer
+import java.nio.charset.CharacterCodingException
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.charset.{CharacterCodingException, CodingErrorAction}
 
 import scala.util.{Try, Using}
 
@@ -45,8 +46,6 @@ final case class LogEntry[A](modified: Long, content: Either[String, A])
 
 /** Reads a checkpoint directory on any Hadoop file system. */
 final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Configuration) {
-  import CheckpointDirectory._
-
   private val root = new Path(location)
   private val files = root.getFileSystem(hadoop)
 
@@ -55,10 +54,10 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
     */
   def read(): Checkpoint = {
     val names = list(root).getOrElse(throw notFound("there is no such directory")).map(_.getPath.getName).toSet
-    if (!Seq(Offsets, Commits, Metadata).exists(names))
-      throw notFound(s"it has neither '$Offsets' nor '$Commits' nor '$Metadata'")
-    val offsets = numbered(Offsets)
-    val commits = numbered(Commits)
+    if (!Seq("offsets", "commits", "metadata").exists(names))
+      throw notFound("it has neither 'offsets' nor 'commits' nor 'metadata'")
+    val offsets = numbered("offsets")
+    val commits = numbered("commits")
     val epochs = (offsets.keySet ++ commits.keySet).toSeq.sorted.map { number =>
       LoggedEpoch(
         number,
@@ -77,7 +76,7 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
   }
 
   private def queryId: Option[String] =
-    Try(text(new Path(root, Metadata))).toOption
+    Try(text(new Path(root, "metadata"))).toOption
       .flatMap(LogFile.json)
       .flatMap(found => Option(found.get("id")))
       .map(_.asText)
@@ -98,14 +97,11 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
       case error: IOException          => Some(LogEntry(file.getModificationTime, Left(error.getClass.getSimpleName)))
     }
 
-  private def text(file: Path): String = {
-    val bytes = Using.resource(files.open(file))(_.readAllBytes())
-    UTF_8.newDecoder
-      .onMalformedInput(CodingErrorAction.REPORT)
-      .onUnmappableCharacter(CodingErrorAction.REPORT)
-      .decode(java.nio.ByteBuffer.wrap(bytes))
-      .toString
-  }
+  /** @throws java.nio.charset.CharacterCodingException
+    *   it is not UTF-8
+    */
+  private def text(file: Path): String =
+    UTF_8.newDecoder.decode(ByteBuffer.wrap(Using.resource(files.open(file))(_.readAllBytes()))).toString
 
   private def list(directory: Path): Option[Seq[FileStatus]] =
     try Some(files.listStatus(directory).toSeq)
@@ -113,10 +109,4 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
 
   private def notFound(reason: String): EpochalException =
     Conditions.CheckpointNotFound("path" -> location, "reason" -> reason)
-}
-
-private object CheckpointDirectory {
-  val Offsets = "offsets"
-  val Commits = "commits"
-  val Metadata = "metadata"
 }

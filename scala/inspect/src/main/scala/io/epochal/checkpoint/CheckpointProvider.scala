@@ -3,19 +3,20 @@ package io.epochal.checkpoint
 import java.util
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability}
+import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability}
 import org.apache.spark.sql.connector.read.{LocalScan, ScanBuilder}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
+import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.source.SourceProvider
 import io.epochal.kit.spark.SessionHadoop
 
 /** `format("epochal-checkpoint")`: the offset log and the commit log of any query's checkpoint, as rows.
   *
-  *   - `CheckpointProvider` (this file): the class that Spark finds by name
-  *   - [[CheckpointOptions]]: the one option
+  *   - `CheckpointProvider` (this file): the class that Spark finds by name, its one option and its table
   *   - [[CheckpointDirectory]]: finds and reads the files
   *   - [[OffsetLog]], [[CommitLog]]: parsers for the files, pure functions of their text
   *   - [[CheckpointRows]]: the columns
@@ -23,15 +24,15 @@ import io.epochal.kit.spark.SessionHadoop
   * A checkpoint has two small files for each of about a hundred epochs. The driver reads them when the plan runs. It writes nothing
   * and does not disturb a running query.
   */
-final class CheckpointProvider extends SourceProvider[CheckpointOptions](CheckpointOptions.group) {
+final class CheckpointProvider extends SourceProvider[String](CheckpointOptions.group) {
 
-  override protected def options(raw: Map[String, String]): Either[EpochalException, CheckpointOptions] =
+  override protected def options(raw: Map[String, String]): Either[EpochalException, String] =
     CheckpointOptions.read(raw)
 
-  override protected def schema(options: CheckpointOptions): StructType = CheckpointRows.schema
+  override protected def schema(path: String): StructType = CheckpointRows.schema
 
-  override protected def table(schema: StructType, options: CheckpointOptions): Table =
-    if (schema == CheckpointRows.schema) new CheckpointTable(options)
+  override protected def table(schema: StructType, path: String): Table =
+    if (schema == CheckpointRows.schema) new CheckpointTable(path)
     else
       throw Conditions.SchemaUnsupported(
         "format" -> CheckpointOptions.Format,
@@ -39,27 +40,49 @@ final class CheckpointProvider extends SourceProvider[CheckpointOptions](Checkpo
         "schema" -> schema.toDDL)
 }
 
-final private class CheckpointTable(options: CheckpointOptions) extends Table with SupportsRead {
+/** Options of `epochal-checkpoint`. */
+object CheckpointOptions {
+  val Format = "epochal-checkpoint"
+
+  private val Path: OptionSpec[String] = OptionSpec(
+    "path",
+    OptionType.string,
+    "A query's checkpointLocation, on any file system of Spark; load(path) sets it.",
+    required = true,
+    sample = Some("/data/checkpoints/comments")
+  )
+
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "Spark's logs in the checkpoint of any query: a row for each source of each epoch. Batch reads.",
+    Seq(Path))
+
+  /** The location of the checkpoint. */
+  def read(raw: Map[String, String]): Either[EpochalException, String] =
+    for {
+      path <- group.parse(raw).map(_(Path))
+      _ <- DriverAccess.checked(_.directory(Path.name, path))
+    } yield path
+}
+
+final private class CheckpointTable(path: String) extends Table with SupportsRead {
 
   override def name: String = CheckpointOptions.Format
 
-  override def columns(): Array[Column] =
-    CheckpointRows.schema.map(field => Column.create(field.name, field.dataType, field.nullable)).toArray
+  override def schema: StructType = CheckpointRows.schema
 
   override def capabilities(): util.Set[TableCapability] = util.EnumSet.of(TableCapability.BATCH_READ)
 
-  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = () => new CheckpointScan(options)
+  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = () => new CheckpointScan(path)
 }
 
 /** Returns the rows on the driver, without a Spark job. */
-final private class CheckpointScan(options: CheckpointOptions) extends LocalScan {
+final private class CheckpointScan(path: String) extends LocalScan {
 
   override def readSchema(): StructType = CheckpointRows.schema
 
-  override def description(): String = s"${CheckpointOptions.Format}[${options.path}]"
+  override def description(): String = s"${CheckpointOptions.Format}[$path]"
 
-  override def rows(): Array[InternalRow] = {
-    val checkpoint = new CheckpointDirectory(options.path, SessionHadoop.configuration).read()
-    CheckpointRows.of(checkpoint).toArray
-  }
+  override def rows(): Array[InternalRow] =
+    CheckpointRows.of(new CheckpointDirectory(path, SessionHadoop.configuration).read()).toArray
 }

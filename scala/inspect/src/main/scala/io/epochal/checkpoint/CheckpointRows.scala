@@ -1,7 +1,7 @@
 package io.epochal.checkpoint
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.types.{BooleanType, IntegerType, LongType, StringType, StructType, TimestampType}
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.source.EventTime
@@ -13,51 +13,41 @@ import io.epochal.kit.source.EventTime
   */
 private[checkpoint] object CheckpointRows {
 
-  val schema: StructType = new StructType()
-    .add("query_id", StringType)
-    .add("epoch", LongType)
-    .add("logged", BooleanType)
-    .add("committed", BooleanType)
-    .add("source", IntegerType)
-    .add("source_name", StringType)
-    .add("offset", StringType)
-    .add("event_time", TimestampType)
-    .add("watermark", LongType)
-    .add("next_watermark", LongType)
-    .add("batch_timestamp", LongType)
-    .add("offsets_hash", StringType)
-    .add("settings", StringType)
-    .add("logged_at", TimestampType)
-    .add("committed_at", TimestampType)
-    .add("has_state", BooleanType)
-    .add("problem", StringType)
+  // TIMESTAMP_LTZ: the session decides what TIMESTAMP is.
+  val schema: StructType = StructType.fromDDL("""
+    query_id STRING, epoch BIGINT, logged BOOLEAN, committed BOOLEAN, source INT, source_name STRING, `offset` STRING,
+    event_time TIMESTAMP_LTZ, watermark BIGINT, next_watermark BIGINT, batch_timestamp BIGINT, offsets_hash STRING,
+    settings STRING, logged_at TIMESTAMP_LTZ, committed_at TIMESTAMP_LTZ, has_state BOOLEAN, problem STRING""")
 
   def of(checkpoint: Checkpoint): Seq[InternalRow] =
-    if (checkpoint.epochs.nonEmpty) checkpoint.epochs.flatMap(rows(checkpoint, _))
-    else Seq(row(checkpoint, None, None))
+    for {
+      epoch <- orNone(checkpoint.epochs)
+      source <- orNone(epoch.toSeq.flatMap(one => content(one.offsets)).flatMap(_.sources))
+    } yield row(checkpoint, epoch, source.map(_._1), source.flatMap(_._2))
 
-  private def rows(checkpoint: Checkpoint, epoch: LoggedEpoch): Seq[InternalRow] = {
-    val sources = content(epoch.offsets).toSeq.flatMap(_.sources)
-    if (sources.isEmpty) Seq(row(checkpoint, Some(epoch), None))
-    else sources.map(source => row(checkpoint, Some(epoch), Some(source)))
-  }
+  private def orNone[A](all: Seq[A]): Seq[Option[A]] = if (all.isEmpty) Seq(None) else all.map(Some(_))
 
   private def row(
       checkpoint: Checkpoint,
       epoch: Option[LoggedEpoch],
-      source: Option[(String, Option[String])]): InternalRow = {
+      source: Option[String],
+      offset: Option[String]): InternalRow = {
     val offsets = epoch.flatMap(_.offsets)
     val commit = epoch.flatMap(_.commit)
     val log = content(offsets)
+    // From the last epoch's offset or from the mark that the run left at its end, whichever is later.
+    val isLast = epoch.map(_.number) == checkpoint.epochs.lastOption.map(_.number)
+    val eventTime =
+      (offset.flatMap(EventTime.read) ++ source.filter(_ => isLast).flatMap(checkpoint.marks.get)).maxOption
     InternalRow(
       text(checkpoint.queryId),
       value(epoch.map(_.number)),
       value(epoch.map(_ => offsets.isDefined)),
       value(epoch.map(_ => content(commit).isDefined)),
-      value(source.flatMap { case (name, _) => name.toIntOption }),
-      text(source.map { case (name, _) => name }),
-      text(source.flatMap { case (_, offset) => offset }),
-      value(eventTime(checkpoint, epoch, source)),
+      value(source.flatMap(_.toIntOption)),
+      text(source),
+      text(offset),
+      value(eventTime),
       value(log.flatMap(_.watermark)),
       value(content(commit).flatMap(_.nextWatermark)),
       value(log.flatMap(_.timestamp)),
@@ -68,17 +58,6 @@ private[checkpoint] object CheckpointRows {
       checkpoint.hasState,
       text(epoch.flatMap(problem))
     )
-  }
-
-  /** Event time from the last epoch's offset or from the mark that the run left at its end, whichever is later. */
-  private def eventTime(
-      checkpoint: Checkpoint,
-      epoch: Option[LoggedEpoch],
-      source: Option[(String, Option[String])]): Option[Long] = {
-    val logged = source.flatMap { case (_, offset) => offset }.flatMap(EventTime.read)
-    val isLast = epoch.map(_.number) == checkpoint.epochs.lastOption.map(_.number)
-    val mark = source.filter(_ => isLast).flatMap { case (name, _) => checkpoint.marks.get(name) }
-    (logged ++ mark).maxOption
   }
 
   /** Unreadable files of an epoch, with reasons. */

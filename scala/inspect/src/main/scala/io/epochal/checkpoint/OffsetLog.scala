@@ -1,6 +1,6 @@
 package io.epochal.checkpoint
 
-import scala.util.control.NonFatal
+import scala.util.Try
 
 import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectMapper}
 
@@ -34,39 +34,36 @@ object OffsetLog {
     */
   def read(text: String): Either[String, OffsetLog] =
     for {
-      lines <- LogFile.lines(text)
-      version <- LogFile.version(lines.head)
-      _ <- Either.cond(lines.size > 1, (), "it ends after its first line")
-      metadata <- LogFile.metadata(lines(1))
-      sources <- if (version == "v2") named(lines.drop(2)) else Right(numbered(lines.drop(2)))
-      _ <- sources.find { case (_, offset) => isTorn(offset) }.map { case (name, _) => torn(name) }.toLeft(())
+      file <- LogFile.read(text)
+      _ <- Either.cond(file.lines.size > 1, (), "it ends after its first line")
+      sources <- if (file.lines.head == "v2") named(file.lines.drop(2)) else Right(numbered(file.lines.drop(2)))
+      _ <- sources
+        .collectFirst {
+          case (name, offset) if isTorn(offset) => s"the offset of source $name is not JSON: the file is torn"
+        }
+        .toLeft(())
     } yield OffsetLog(
-      lines(1),
+      file.lines(1),
       sources.map { case (name, offset) => name -> Option.when(offset != Void)(offset) },
-      LogFile.number(metadata, "batchWatermarkMs"),
-      LogFile.number(metadata, "batchTimestampMs"),
+      file.number("batchWatermarkMs"),
+      file.number("batchTimestampMs"),
       CheckpointOffsets.hash(text)
     )
 
   private def numbered(lines: Seq[String]): Seq[(String, String)] =
     lines.zipWithIndex.map { case (offset, place) => place.toString -> offset }
 
-  private def named(lines: Seq[String]): Either[String, Seq[(String, String)]] =
-    if (!lines.forall(_.contains(':'))) Left("a line has no name of a source: the file is torn")
-    else
-      Right(
-        lines
-          .map { line =>
-            val colon = line.indexOf(':'.toInt)
-            line.take(colon) -> line.drop(colon + 1)
-          }
-          .sortBy { case (name, _) => (name.toLongOption.getOrElse(Long.MaxValue), name) })
+  private def named(lines: Seq[String]): Either[String, Seq[(String, String)]] = {
+    val sources = lines.map(_.span(_ != ':')).sortBy { case (name, _) =>
+      (name.toLongOption.getOrElse(Long.MaxValue), name)
+    }
+    if (sources.exists(_._2.isEmpty)) Left("a line has no name of a source: the file is torn")
+    else Right(sources.map { case (name, rest) => name -> rest.tail })
+  }
 
   /** An offset can be any text. One that begins like JSON and is not valid JSON is torn. */
   private def isTorn(offset: String): Boolean =
     (offset.startsWith("{") || offset.startsWith("[")) && LogFile.json(offset).isEmpty
-
-  private def torn(name: String): String = s"the offset of source $name is not JSON: the file is torn"
 }
 
 /** Content of `commits/<epoch>`.
@@ -77,46 +74,47 @@ object OffsetLog {
 final case class CommitLog(nextWatermark: Option[Long])
 
 object CommitLog {
-
   def read(text: String): Either[String, CommitLog] =
-    for {
-      lines <- LogFile.lines(text)
-      _ <- LogFile.version(lines.head)
-      metadata <- if (lines.size > 1) LogFile.metadata(lines(1)) else Right(None)
-    } yield CommitLog(LogFile.number(metadata, "nextBatchWatermarkMs"))
+    LogFile.read(text).map(file => CommitLog(file.number("nextBatchWatermarkMs")))
 }
 
-/** The format common to both logs. */
+/** A file of either log.
+  *
+  * @param lines
+  *   at least one, without trailing empty ones, which Spark ignores, too
+  * @param metadata
+  *   the second line; None: it is empty or missing
+  */
+final private[checkpoint] case class LogFile(lines: Seq[String], metadata: Option[JsonNode]) {
+
+  def number(name: String): Option[Long] =
+    metadata.flatMap(found => Option(found.get(name))).filter(_.isIntegralNumber).map(_.longValue)
+}
+
 private[checkpoint] object LogFile {
   private val mapper = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
   private val Version = "v\\d+".r
 
-  /** All lines without trailing empty ones, which Spark ignores, too; at least one. */
-  def lines(text: String): Either[String, Seq[String]] = {
-    val found = text.split('\n').toSeq.reverse.dropWhile(_.isEmpty).reverse
-    Either.cond(found.nonEmpty, found, "it is empty")
+  /** @return
+    *   Left: why Spark could not read the file
+    */
+  def read(text: String): Either[String, LogFile] = {
+    val lines = text.split('\n').toSeq.reverse.dropWhile(_.isEmpty).reverse
+    lines.headOption match {
+      case None                      => Left("it is empty")
+      case Some("v1" | "v2")         => metadata(lines.lift(1).getOrElse("")).map(LogFile(lines, _))
+      case Some(version @ Version()) => Left(s"it is of version $version, and v1 and v2 are known")
+      case Some(_)                   => Left("it does not begin with a version")
+    }
   }
 
-  def version(line: String): Either[String, String] = line match {
-    case "v1" | "v2" => Right(line)
-    case Version()   => Left(s"it is of version $line, and v1 and v2 are known")
-    case _           => Left("it does not begin with a version")
-  }
-
-  /** None: the line is empty. */
-  def metadata(line: String): Either[String, Option[JsonNode]] =
+  private def metadata(line: String): Either[String, Option[JsonNode]] =
     if (line.trim.isEmpty) Right(None)
     else
-      json(line) match {
-        case Some(found) if found.isObject => Right(Some(found))
-        case Some(_)                       => Left("its second line is not a JSON object")
-        case None                          => Left("its second line is not JSON: the file is torn")
-      }
+      json(line)
+        .toRight("its second line is not JSON: the file is torn")
+        .filterOrElse(_.isObject, "its second line is not a JSON object")
+        .map(Some(_))
 
-  def json(text: String): Option[JsonNode] =
-    try Option(mapper.readTree(text)).filterNot(_.isMissingNode)
-    catch { case NonFatal(_) => None }
-
-  def number(metadata: Option[JsonNode], name: String): Option[Long] =
-    metadata.flatMap(found => Option(found.get(name))).filter(_.isIntegralNumber).map(_.longValue)
+  def json(text: String): Option[JsonNode] = Try(mapper.readTree(text)).toOption.filterNot(_.isMissingNode)
 }

@@ -1,21 +1,16 @@
 package io.epochal.display
 
+import java.lang.ref.WeakReference
 import java.util
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.{SupportsRead, TableCapability}
 import org.apache.spark.sql.connector.read.{LocalScan, ScanBuilder}
+import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
-import org.apache.spark.sql.connector.write.{
-  DataWriter,
-  LogicalWriteInfo,
-  PhysicalWriteInfo,
-  Write,
-  WriteBuilder,
-  WriterCommitMessage
-}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -70,8 +65,11 @@ final private class DisplayWriteBuilder(rows: DisplayedRows, schema: StructType)
 /** Driver side of the write of one epoch. */
 final private class DisplayWrite(rows: DisplayedRows, schema: StructType, replaces: Boolean) extends StreamingWrite {
 
-  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory =
-    new DisplayWriterFactory(rows.settings.share(info.numPartitions), schema, replaces)
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = {
+    // Serialized to the tasks, without this object.
+    val (share, columns, keepsFirst) = (rows.settings.share(info.numPartitions), schema, replaces)
+    (_, _, _) => new DisplayWriter(share, columns, keepsFirst)
+  }
 
   override def useCommitCoordinator(): Boolean = false
 
@@ -82,14 +80,6 @@ final private class DisplayWrite(rows: DisplayedRows, schema: StructType, replac
   override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = ()
 
   override def toString: String = DisplaySettings.Format
-}
-
-/** Serialized to the tasks. */
-final private class DisplayWriterFactory(settings: DisplaySettings, schema: StructType, keepsFirst: Boolean)
-    extends StreamingDataWriterFactory {
-
-  override def createWriter(partition: Int, taskId: Long, epoch: Long): DataWriter[InternalRow] =
-    new DisplayWriter(settings, schema, keepsFirst)
 }
 
 /** Writer of one task attempt. Sends no more rows than the display can show. */
@@ -115,4 +105,91 @@ final private class DisplayWriter(settings: DisplaySettings, schema: StructType,
 
   override def abort(): Unit = ()
   override def close(): Unit = ()
+}
+
+/** Window of rows, bounded in number and size: the last rows, or with `keepsFirst` the first. Not thread-safe. */
+final private[display] class RowWindow(settings: DisplaySettings, keepsFirst: Boolean) {
+  private val kept = mutable.ArrayDeque.empty[Array[Byte]]
+  private var bytes = 0L
+  private var isFull = false
+
+  /** @param row
+    *   bytes of the row, which must not change; evaluated only if the row is kept
+    * @return
+    *   whether the row can be kept at all
+    */
+  def add(size: Int)(row: => Array[Byte]): Boolean = {
+    val fits = size <= settings.maxBytes
+    if (keepsFirst) {
+      isFull ||= fits && (kept.size == settings.maxRows || bytes + size > settings.maxBytes)
+      if (fits && !isFull) append(row)
+    } else if (fits) {
+      append(row)
+      while (kept.size > settings.maxRows || bytes > settings.maxBytes) bytes -= kept.removeHead().length
+    }
+    fits
+  }
+
+  def rows: Array[Array[Byte]] = kept.toArray
+
+  private def append(row: Array[Byte]): Unit = {
+    kept.append(row)
+    bytes += row.length
+  }
+}
+
+/** Rows of one task.
+  *
+  * @param count
+  *   number of all rows, kept or not
+  * @param tooLarge
+  *   number of rows that exceed a task's share of `maxBytes`
+  */
+final private[display] case class DisplayMessage(rows: Array[Array[Byte]], count: Long, tooLarge: Long)
+    extends WriterCommitMessage
+
+/** Rows of one display in the driver's memory, in Spark's binary form. Thread-safe. */
+final private[display] class DisplayedRows(val settings: DisplaySettings, val schema: StructType) {
+  private var window = new RowWindow(settings, keepsFirst = false)
+  private var last = Map("epoch" -> "-1", "rows" -> "0")
+  private var all = 0L
+  private var tooLarge = 0L
+
+  /** @param messages
+    *   in partition order
+    * @param replaces
+    *   whether the epoch replaces all rows (output mode complete). Then the first rows are kept, since they may be sorted
+    */
+  def commit(epoch: Long, messages: Seq[DisplayMessage], replaces: Boolean): Unit = synchronized {
+    if (replaces) window = new RowWindow(settings, keepsFirst = true)
+    for (message <- messages; row <- message.rows) window.add(row.length)(row)
+    val count = messages.map(_.count).sum
+    all += count
+    tooLarge += messages.map(_.tooLarge).sum
+    last = Map("epoch" -> epoch.toString, "rows" -> count.toString)
+  }
+
+  def rows: Array[Array[Byte]] = synchronized(window.rows)
+
+  def metrics: Map[String, String] = synchronized {
+    last ++ Map("allRows" -> all.toString, "keptRows" -> rows.length.toString, "tooLargeRows" -> tooLarge.toString)
+  }
+}
+
+/** The displays of this JVM. A display lives as long as its query, or a plan that reads it, such as that of a temporary view.
+  */
+private[display] object DisplayedRows {
+  private val known = mutable.HashMap.empty[String, WeakReference[DisplayedRows]]
+
+  def find(display: String): Option[DisplayedRows] = synchronized(known.get(display).flatMap(ref => Option(ref.get)))
+
+  /** Returns the existing display or creates an empty one. */
+  def of(settings: DisplaySettings, schema: StructType): DisplayedRows = synchronized {
+    find(settings.display).getOrElse {
+      known.filterInPlace((_, ref) => ref.get != null)
+      val made = new DisplayedRows(settings, schema)
+      known(settings.display) = new WeakReference(made)
+      made
+    }
+  }
 }
