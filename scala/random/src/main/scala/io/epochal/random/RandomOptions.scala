@@ -8,8 +8,11 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues
 
 /** Validated options of a query.
   *
-  * @param pace
-  *   how rows become available
+  * @param rowsPerBatch
+  *   if set, all rows exist from the start, and each micro-batch delivers so many; if not, row n exists from n / rate seconds after the
+  *   first start of the query
+  * @param rowsPerSecond
+  *   the rate; the rows of a batch span one second of the column `timestamp`, too
   * @param numPartitions
   *   None: Spark's default parallelism
   * @param startTimestamp
@@ -22,7 +25,8 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues
   *   None: no event time
   */
 final case class RandomOptions(
-    pace: Pace,
+    rowsPerBatch: Option[Long],
+    rowsPerSecond: Long,
     numPartitions: Option[Int],
     strings: RandomStrings,
     maxRows: Option[Long],
@@ -30,8 +34,7 @@ final case class RandomOptions(
     limit: ReadLimit,
     source: String,
     firstSource: String,
-    eventTimeColumn: Option[String] = None
-) {
+    eventTimeColumn: Option[String] = None) {
 
   /** The position before the first row, for a query that first starts at `startedAt`. */
   def begin(startedAt: Long): RandomPosition = {
@@ -52,25 +55,7 @@ final case class RandomOptions(
     position.rowZero.getOrElse(startTimestamp.fold(0L)(RandomOptions.micros))
 
   /** Microseconds between two rows. */
-  def microsPerRow: Double = 1e6 / pace.rowsPerSecond
-}
-
-/** How rows become available. */
-sealed trait Pace {
-
-  /** Rows per second of the column `timestamp`. */
-  def rowsPerSecond: Long
-}
-
-object Pace {
-
-  /** Row n exists from n / rate seconds after the first start of the query. */
-  final case class Steady(rowsPerSecond: Long) extends Pace
-
-  /** All rows exist from the start. Each micro-batch delivers `rows` rows, which span one second of the column `timestamp`. */
-  final case class PerBatch(rows: Long) extends Pace {
-    override def rowsPerSecond: Long = rows
-  }
+  def microsPerRow: Double = 1e6 / rowsPerSecond
 }
 
 object RandomOptions {
@@ -79,37 +64,31 @@ object RandomOptions {
   /** After Spark's first watermark, 1970-01-01: a row with exactly that time would be late. */
   private val DefaultStart = Instant.parse("2000-01-01T00:00:00Z")
 
-  val RowsPerSecond: OptionSpec[Long] =
+  val RowsPerSecond =
     OptionSpec("rowsPerSecond", OptionType.long(1), "Rows that become available per second.", Some(10L))
-  val RowsPerBatch: OptionSpec[Long] =
+  val RowsPerBatch =
     OptionSpec("rowsPerBatch", OptionType.long(1), "Rows in each micro-batch, instead of rowsPerSecond.")
-  val NumPartitions: OptionSpec[Int] =
+  val NumPartitions =
     OptionSpec("numPartitions", OptionType.int(1), "Partitions per batch. Unset: Spark's default parallelism.")
-  val Seed: OptionSpec[Long] = OptionSpec("seed", OptionType.long(), "Seed of the strings.", Some(0L))
-  val MinLength: OptionSpec[Int] =
-    OptionSpec("minLength", OptionType.int(0, 1 << 20), "Minimum length of a string.", Some(0))
-  val MaxLength: OptionSpec[Int] =
-    OptionSpec("maxLength", OptionType.int(0, 1 << 20), "Maximum length of a string.", Some(5))
-  val Alphabet: OptionSpec[String] = OptionSpec(
+  val Seed = OptionSpec("seed", OptionType.long(), "Seed of the strings.", Some(0L))
+  val MinLength = OptionSpec("minLength", OptionType.int(0, 1 << 20), "Minimum length of a string.", Some(0))
+  val MaxLength = OptionSpec("maxLength", OptionType.int(0, 1 << 20), "Maximum length of a string.", Some(5))
+  val Alphabet = OptionSpec(
     "alphabet",
     OptionType.string,
     "Characters to draw from; a repeated one is drawn more often.",
-    Some("abcdefghijklmnopqrstuvwxyz")
-  )
-  val MaxRows: OptionSpec[Long] =
-    OptionSpec("maxRows", OptionType.long(0), "Total rows; the stream then idles. Unset: endless.")
-  val StartTimestamp: OptionSpec[Instant] = OptionSpec(
+    Some("abcdefghijklmnopqrstuvwxyz"))
+  val MaxRows = OptionSpec("maxRows", OptionType.long(0), "Total rows; the stream then idles. Unset: endless.")
+  val StartTimestamp = OptionSpec(
     "startTimestamp",
     OptionType.instant,
-    s"Timestamp of row 0; the others follow at the rate. Unset: $DefaultStart, or the query's first one."
-  )
+    s"Timestamp of row 0; the others follow at the rate. Unset: $DefaultStart, or the query's first one.")
 
   val group: OptionGroup = OptionGroup(
     Format,
     "Random strings with a stable replay. Batch, micro-batch, continuous and real-time reads.",
     Seq(RowsPerSecond, RowsPerBatch, NumPartitions, Seed, MinLength, MaxLength, Alphabet, MaxRows, StartTimestamp)
-      ++ SourceOptions.all
-  )
+      ++ SourceOptions.all)
 
   def read(raw: Map[String, String]): Either[EpochalException, RandomOptions] =
     for {
@@ -117,11 +96,13 @@ object RandomOptions {
       _ <- values.exclusive(
         "Give {option:rowsPerSecond} for a steady rate, or {option:rowsPerBatch} for batches of one size.")(
         RowsPerSecond,
-        RowsPerBatch
-      )
-      _ <- Either.cond(values(MinLength) <= values(MaxLength), (), lengthsConflict(values))
+        RowsPerBatch)
+      _ <- values.consistent(values(MinLength) <= values(MaxLength))(
+        s"{option:minLength=${values(MinLength)}}, {option:maxLength=${values(MaxLength)}}",
+        "Make {option:minLength} the smaller one.")
     } yield RandomOptions(
-      values.get(RowsPerBatch).fold[Pace](Pace.Steady(values(RowsPerSecond)))(Pace.PerBatch(_)),
+      values.get(RowsPerBatch),
+      rate(values),
       values.get(NumPartitions),
       RandomStrings(values(Seed), values(MinLength), values(MaxLength), values(Alphabet)),
       values.get(MaxRows),
@@ -132,17 +113,12 @@ object RandomOptions {
       values.get(SourceOptions.EventTimeColumn)
     )
 
+  private def rate(values: OptionValues): Long = values.get(RowsPerBatch).getOrElse(values(RowsPerSecond))
+
   private def micros(instant: Instant): Long = instant.getEpochSecond * 1000000L + instant.getNano / 1000
 
-  private def lengthsConflict(values: OptionValues): EpochalException =
-    values.conflict(
-      s"{option:minLength=${values(MinLength)}}, {option:maxLength=${values(MaxLength)}}",
-      "Make {option:minLength} the smaller one.")
-
   /** The options that determine rows. The rate is one of them because of the timestamps. */
-  private def identity(values: OptionValues, start: Instant): String = {
-    val rate = values.get(RowsPerBatch).getOrElse(values(RowsPerSecond))
+  private def identity(values: OptionValues, start: Instant): String =
     s"seed=${values(Seed)} length=${values(MinLength)}..${values(MaxLength)} alphabet=${values(Alphabet)} " +
-      s"timestamps=${values.get(StartTimestamp).getOrElse(start)}+${Duration.ofSeconds(1)}/$rate"
-  }
+      s"timestamps=${values.get(StartTimestamp).getOrElse(start)}+${Duration.ofSeconds(1)}/${rate(values)}"
 }

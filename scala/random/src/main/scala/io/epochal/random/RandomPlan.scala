@@ -27,15 +27,10 @@ object RandomPlan {
     val rest = start.partitions.zipWithIndex.map { case (count, p) =>
       RandomSlice(start.rows + p + count * n, n, level, start)
     }
-    rest.filter(s => s.first < s.end) ++ split(level, end.rows, numPartitions).map { case (a, b) =>
-      RandomSlice(a, 1, b, start)
-    }
-  }
-
-  private def split(from: Long, until: Long, parts: Int): Seq[(Long, Long)] = {
-    val rows = until - from
-    val bounds = (0 to parts).map(i => from + (BigInt(rows) * i / parts).toLong)
-    bounds.zip(bounds.tail).filter { case (a, b) => a < b }
+    val rows = end.rows - level
+    val bounds = (0 to numPartitions).map(i => level + (BigInt(rows) * i / numPartitions).toLong)
+    val even = bounds.zip(bounds.tail).map { case (from, until) => RandomSlice(from, 1, until, start) }
+    (rest ++ even).filter(slice => slice.first < slice.end)
   }
 
   /** The number of rows that exist at `now`, at a steady rate. */

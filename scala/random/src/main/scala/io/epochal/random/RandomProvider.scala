@@ -4,7 +4,7 @@ import java.time.Clock
 
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
-import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType, TimestampType}
+import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
@@ -44,14 +44,11 @@ final class RandomProvider extends SourceProvider[RandomOptions](RandomOptions.g
 
 object RandomProvider {
 
-  val schema: StructType = StructType(
-    Seq(
-      StructField("id", LongType, nullable = false),
-      StructField("value", StringType, nullable = false),
-      StructField("length", LongType, nullable = false),
-      StructField("timestamp", TimestampType, nullable = false)
-    )
-  )
+  val schema: StructType = new StructType()
+    .add("id", LongType, nullable = false)
+    .add("value", StringType, nullable = false)
+    .add("length", LongType, nullable = false)
+    .add("timestamp", TimestampType, nullable = false)
 
   private[random] def table(options: RandomOptions, clock: Clock): Table =
     new SourceTable(RandomOptions.Format, schema, () => () => new RandomScan(options, clock), continuous = true)
@@ -71,17 +68,15 @@ final private class RandomScan(options: RandomOptions, clock: Clock)
 final private class RandomBatch(options: RandomOptions, defaultPartitions: => Int) extends Batch {
 
   override def planInputPartitions(): Array[InputPartition] = {
-    val rows = options.maxRows.getOrElse(throw needsEnd)
+    val rows = options.maxRows.getOrElse(
+      throw Conditions.OptionRequired(
+        "format" -> RandomOptions.Format,
+        "option" -> RandomOptions.MaxRows.name,
+        "doc" -> "a batch read must end",
+        "example" -> RandomOptions.MaxRows.example))
     val begin = options.begin(0)
     RandomPlan.slices(begin, begin.at(rows), options.numPartitions.getOrElse(defaultPartitions)).toArray
   }
 
   override def createReaderFactory(): PartitionReaderFactory = new RandomReaderFactory(options)
-
-  private def needsEnd = Conditions.OptionRequired(
-    "format" -> RandomOptions.Format,
-    "option" -> RandomOptions.MaxRows.name,
-    "doc" -> "a batch read must end",
-    "example" -> RandomOptions.MaxRows.example
-  )
 }

@@ -12,10 +12,8 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 /** Creates a reader for each task. Serialized to the executors, so all its fields must be serializable. */
 final private class RandomReaderFactory(options: RandomOptions) extends PartitionReaderFactory {
 
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case slice: RandomSlice => new RandomReader(options, slice)
-    case other              => throw new IllegalArgumentException(s"not a partition of ${RandomOptions.Format}: $other")
-  }
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    new RandomReader(options, partition.asInstanceOf[RandomSlice])
 }
 
 /** Reader of one partition of a micro-batch. The row is reused, as Spark allows. */
@@ -35,15 +33,12 @@ final private class RandomReader(options: RandomOptions, slice: RandomSlice) ext
 }
 
 /** Endless partition of a continuous or real-time query: the ids from `at` on, each when it is due. */
-final case class RandomEndlessPartition(at: RandomPartitionOffset, rowsPerSecond: Long, maxRows: Long)
-    extends InputPartition
+final case class RandomEndlessPartition(at: RandomPartitionOffset, maxRows: Long) extends InputPartition
 
 final private class RandomEndlessReaders(options: RandomOptions) extends EndlessReaderFactory {
 
-  override def createReader(partition: InputPartition): EndlessReader = partition match {
-    case endless: RandomEndlessPartition => new RandomEndlessReader(options, endless)
-    case other => throw new IllegalArgumentException(s"not a partition of ${RandomOptions.Format}: $other")
-  }
+  override def createReader(partition: InputPartition): EndlessReader =
+    new RandomEndlessReader(options, partition.asInstanceOf[RandomEndlessPartition])
 }
 
 /** Reader of an endless partition; waits until a row is due. The offset is a count of rows, so a wait without a row does not change
@@ -51,7 +46,7 @@ final private class RandomEndlessReaders(options: RandomOptions) extends Endless
   */
 final private class RandomEndlessReader(options: RandomOptions, partition: RandomEndlessPartition)
     extends EndlessReader {
-  import partition.{at, maxRows, rowsPerSecond}
+  import partition.{at, maxRows}
 
   private val row = new RandomRow(options, at.base)
   private var count = at.count
@@ -61,7 +56,8 @@ final private class RandomEndlessReader(options: RandomOptions, partition: Rando
 
   override def next(timeoutMillis: Long): Boolean = {
     val begin = System.nanoTime()
-    val due = if (id(count) < maxRows) RandomPlan.dueAt(id(count), rowsPerSecond, at.base.startedAt) else Long.MaxValue
+    val due =
+      if (id(count) < maxRows) RandomPlan.dueAt(id(count), options.rowsPerSecond, at.base.startedAt) else Long.MaxValue
     @tailrec def isThere: Boolean = {
       val wait = due - System.currentTimeMillis()
       val left = timeoutMillis - (System.nanoTime() - begin) / 1000000

@@ -44,31 +44,24 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
 
   /** The lag in seconds: the time in which `rowsBehind` rows become available. */
   override def metrics(rowsBehind: Option[Long]): Map[String, String] = rowsBehind.map { rows =>
-    val seconds = options.pace match {
-      case Pace.Steady(rate) => rows.toDouble / rate
-      case _: Pace.PerBatch  => 0.0
-    }
+    val seconds = if (options.rowsPerBatch.isEmpty) rows.toDouble / options.rowsPerSecond else 0.0
     "secondsBehind" -> "%.3f".formatLocal(Locale.ROOT, seconds)
   }.toMap
 
   override def endlessPartitions(start: RandomPosition): Array[InputPartition] = {
-    val rate = options.pace match {
-      case Pace.Steady(rowsPerSecond) => rowsPerSecond
-      case _: Pace.PerBatch =>
-        throw Conditions.ModeUnsupported(
-          "format" -> RandomOptions.Format,
-          "mode" -> "use {option:rowsPerBatch} in a continuous or real-time query",
-          "reason" -> "the time ends an epoch there, not a number of rows",
-          "suggestion" -> "Use {option:rowsPerSecond}."
-        )
-    }
+    if (options.rowsPerBatch.nonEmpty)
+      throw Conditions.ModeUnsupported(
+        "format" -> RandomOptions.Format,
+        "mode" -> "use {option:rowsPerBatch} in a continuous or real-time query",
+        "reason" -> "the time ends an epoch there, not a number of rows",
+        "suggestion" -> "Use {option:rowsPerSecond}.")
     val counts = if (start.partitions.isEmpty) Vector.fill(numPartitions)(0L) else start.partitions
     levelling = counts.size != numPartitions
     level = false
     val end = options.maxRows.getOrElse(Long.MaxValue)
     counts.indices.map { p =>
       val at = RandomPartitionOffset(start.copy(partitions = Vector.empty), p, counts.size, counts(p))
-      RandomEndlessPartition(at, rate, if (levelling) math.min(end, start.level) else end)
+      RandomEndlessPartition(at, if (levelling) math.min(end, start.level) else end)
     }.toArray
   }
 
@@ -78,7 +71,7 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
   override def endlessReaders: EndlessReaderFactory = new RandomEndlessReaders(options)
 
   /** A steady rate needs no request. */
-  override def lookAhead(end: RandomPosition): Unit = { val _ = supply.available(end, Long.MaxValue) }
+  override def lookAhead(end: RandomPosition): Unit = supply.available(end, Long.MaxValue): Unit
 
   override def merge(offsets: Seq[PartitionOffset]): RandomPosition = {
     val parts = offsets.collect { case offset: RandomPartitionOffset => offset }.sortBy(_.partition)
@@ -122,10 +115,9 @@ final private class RandomSupply(options: RandomOptions, numPartitions: => Int, 
 
   /** Number of available rows; never fewer than were delivered, even if the clock was set back. */
   private def rowsMade(from: RandomPosition): Long = {
-    val available = options.pace match {
-      case Pace.Steady(rate)   => RandomPlan.steadyRows(rate, from.startedAt, clock.millis())
-      case Pace.PerBatch(rows) => options.maxRows.getOrElse(from.highWater + rows)
-    }
+    val available =
+      options.rowsPerBatch.fold(RandomPlan.steadyRows(options.rowsPerSecond, from.startedAt, clock.millis()))(rows =>
+        options.maxRows.getOrElse(from.highWater + rows))
     math.max(from.highWater, options.maxRows.fold(available)(math.min(_, available)))
   }
 }

@@ -33,7 +33,7 @@ final class RandomPartitionsSuite extends AnyFunSuite {
     val stream = newStream()
     val old = stream.planInputPartitions(offset(begin.copy(partitions = Vector(4, 2)))).toSeq
     // Id 6 is delivered, and 7 completes the round of all partitions.
-    assert(old.collect { case RandomEndlessPartition(at, _, end) => at.count -> end } == Seq(4L -> 8L, 2L -> 8L))
+    assert(old.collect { case RandomEndlessPartition(at, end) => at.count -> end } == Seq(4L -> 8L, 2L -> 8L))
     assert(!stream.needsReconfiguration())
     stream.commit(stream.mergeOffsets(ends(4, 3)))
     assert(!stream.needsReconfiguration())
@@ -56,7 +56,7 @@ final class RandomPartitionsSuite extends AnyFunSuite {
   test("partitions whose number has not changed have no end") {
     val stream = newStream()
     val planned = stream.planInputPartitions(offset(begin.copy(partitions = Vector(4, 2, 2)))).toSeq
-    assert(planned.collect { case RandomEndlessPartition(_, _, end) => end } == Seq.fill(3)(Long.MaxValue))
+    assert(planned.collect { case RandomEndlessPartition(_, end) => end } == Seq.fill(3)(Long.MaxValue))
     stream.commit(stream.mergeOffsets(ends(4, 4, 4)))
     assert(!stream.needsReconfiguration())
   }
