@@ -17,13 +17,13 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 BUDGETS = {
     "core": (34, 2300),
     "kit": (90, 8170),
-    "random": (7, 440),
+    "random": (7, 400),
     "rest": (68, 6690),
-    "ingest": (31, 2930),
+    "ingest": (23, 2600),
     "jdbc": (58, 7280),
-    "inspect": (9, 540),
+    "inspect": (6, 480),
     "app": (3, 110),
-    "testkit": (38, 2290),
+    "testkit": (24, 1980),
 }
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
 
