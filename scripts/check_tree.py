@@ -15,8 +15,8 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2300),
-    "kit": (90, 8170),
+    "core": (34, 2230),
+    "kit": (77, 7970),
     "random": (7, 400),
     "rest": (68, 6690),
     "ingest": (23, 2600),

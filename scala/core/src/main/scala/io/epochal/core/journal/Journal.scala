@@ -138,8 +138,9 @@ final class Journal(
 
   private def slices(segment: Segment, from: Long, until: Long): Either[Gap, Seq[Slice]] =
     frames(segment)
-      .map(_.collect { case frame if frame.until > from && frame.first < until =>
-        Slice.of(segment.name, frame, from, until)
+      .map(_.collect {
+        case frame if frame.until > from && frame.first < until =>
+          Slice.of(segment.name, frame, from, until)
       })
       .left
       .map(damage => Gap(math.max(from, segment.from), math.min(until, segment.until), damage.getMessage))

@@ -203,12 +203,13 @@ object EpochDecision {
       now: Option[String]): Either[EpochalException, Unit] =
     known
       .zip(now)
-      .collect { case (ledger, checkpoint) if ledger != checkpoint =>
-        Conditions.EpochOffsetsChanged(
-          "epoch" -> epoch,
-          "sinkId" -> sinkId,
-          "ledgerHash" -> ledger,
-          "checkpointHash" -> checkpoint)
+      .collect {
+        case (ledger, checkpoint) if ledger != checkpoint =>
+          Conditions.EpochOffsetsChanged(
+            "epoch" -> epoch,
+            "sinkId" -> sinkId,
+            "ledgerHash" -> ledger,
+            "checkpointHash" -> checkpoint)
       }
       .toLeft(())
 

@@ -87,7 +87,8 @@ object ProgressCommit {
       Conditions.ProgressLost("sinkId" -> row.sinkId, "epoch" -> attempt.epoch, "reason" -> reason)
     for {
       _ <- EpochDecision.fence(attempt.generation, attempt.runId, row)
-      _ <- row.last.fold[Either[EpochalException, Unit]](Right(()))(EpochDecision.inOrder(row.sinkId, attempt.epoch, attempt.trigger, _))
+      _ <- row.last.fold[Either[EpochalException, Unit]](Right(()))(
+        EpochDecision.inOrder(row.sinkId, attempt.epoch, attempt.trigger, _))
       begin <- progress
         .boundary(attempt.epoch - 1)
         .filter(_.trigger == attempt.trigger)
@@ -163,12 +164,14 @@ object StartDecision {
         case (None, _) if start.epoch == 0 || onEmpty == OnLedgerEmpty.Write(start.epoch) => Right(anchor(start))
         case (None, _) => Left(Conditions.LedgerEmpty("epoch" -> start.epoch, "sinkId" -> row.sinkId))
         case (Some(last), _) =>
-          EpochDecision.inOrder(row.sinkId, start.epoch, start.trigger, last).flatMap(_ =>
-            known match {
-              case Some(boundary) => resume(start, row, progress, boundary)
-              case None if start.epoch > last.epoch && last.trigger == TriggerMode.MicroBatch => Right(anchor(start))
-              case None => Left(lost(start, row, s"it has no end of epoch ${start.before}"))
-            })
+          EpochDecision
+            .inOrder(row.sinkId, start.epoch, start.trigger, last)
+            .flatMap(_ =>
+              known match {
+                case Some(boundary) => resume(start, row, progress, boundary)
+                case None if start.epoch > last.epoch && last.trigger == TriggerMode.MicroBatch => Right(anchor(start))
+                case None => Left(lost(start, row, s"it has no end of epoch ${start.before}"))
+              })
       }
     }
   }

@@ -138,7 +138,8 @@ private object Quantity {
     case millis => rendered(millis, 3600000L -> "h", 60000L -> "m", 1000L -> "s", 1L -> "ms")
   }
 
-  def renderBytes(value: Long): String = rendered(value, (1L << 30) -> "g", (1L << 20) -> "m", (1L << 10) -> "k", 1L -> "")
+  def renderBytes(value: Long): String =
+    rendered(value, (1L << 30) -> "g", (1L << 20) -> "m", (1L << 10) -> "k", 1L -> "")
 
   /** The number of the smallest units; None also if a Long cannot hold it. */
   private def amount(text: String)(unit: PartialFunction[String, Long]): Option[Long] = text match {

@@ -24,14 +24,16 @@ final private[connector] class ReceivedSource[C](
     extends ConnectorSource[C](connector, settings)
     with JournalledSource[ConnectorPosition[C]] {
 
+  /** The delay between two calls in a continuous or real-time query, after an empty one. */
+  private val Pause = Duration.ofMillis(50)
   private val calls = connector.calls(settings)
   private val receiver = calls("opened its origin")(connector.open(settings, schema))
   private val store = checkpoint.beside("journal")
   private val journal =
     new SourceJournal(store, identity, new ReceivedPositions[C], settings.lostRows(_, _, _), parts)
 
-  override val polls: PollBudgets = new PollBudgets(ReceivedSource.Bounds)
-  private val feeding = Feeding(new FeedLog(store, identity), this, ReceivedSource.Pause)
+  override val polls: PollBudgets = new PollBudgets(PollBounds(Duration.ofSeconds(30), 64L << 20))
+  private val feeding = Feeding(new FeedLog(store, identity), this, Pause)
   override val supply: ReceivedSupply[C] =
     new ReceivedSupply(receiver, calls, connector, journal, new ReadAhead(polls), feeding)
   override protected def journalled: ReceivedSupply[C] = supply
@@ -46,15 +48,6 @@ final private[connector] class ReceivedSource[C](
 
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
     Map("retries" -> calls.repeated.toString) ++ calls.once("gave its metrics")(receiver.metrics().asScala)
-}
-
-private object ReceivedSource {
-
-  /** The limits of one poll. */
-  val Bounds: PollBounds = PollBounds(Duration.ofSeconds(30), 64L << 20)
-
-  /** The delay between two calls in a continuous or real-time query, after an empty one. */
-  val Pause: Duration = Duration.ofMillis(50)
 }
 
 final private[connector] class ReceivedPositions[C] extends JournalPositions[ConnectorPosition[C], C] {
@@ -78,6 +71,10 @@ final private[connector] class ReceivedSupply[C](
     feeding: Feeding[ConnectorPosition[C]])
     extends JournalledSupply[ConnectorPosition[C], C](journal, ahead, Some(feeding)) {
 
+  /** Maximum records of a call, and their bytes in a frame. */
+  final private val MaxRecords = 10000
+  final private val MaxBytes = 1L << 30
+
   @volatile private var seen = Option.empty[Extent]
 
   /** The end of an epoch that is not yet released to the receiver. */
@@ -92,14 +89,14 @@ final private[connector] class ReceivedSupply[C](
     Option(delivered.getAndSet(null)).foreach(released)
     var atEnd = false
     while (!atEnd && tail.available < most && !budget.spent) {
-      val wanted = math.min(most - tail.available, ReceivedSupply.MaxRecords.toLong).toInt
+      val wanted = math.min(most - tail.available, MaxRecords.toLong).toInt
       val found = calls("received records")(receiver.receive(tail.cursor, wanted))
       val records = found.records
       if (records.size > wanted)
         throw calls.invalid("receive", s"asked for $wanted records, it gave ${records.size}")
       if (!records.isEmpty) {
         val size = records.asScala.foldLeft(0L)(_ + _.length + 4)
-        if (size > ReceivedSupply.MaxBytes) throw calls.invalid("receive", s"it gave records of $size bytes at once")
+        if (size > MaxBytes) throw calls.invalid("receive", s"it gave records of $size bytes at once")
         val frame = ByteBuffer.allocate(size.toInt)
         records.forEach(record => frame.putInt(record.length).put(record): Unit)
         tail.add(records.size, frame.array, 0, frame.capacity)
@@ -133,13 +130,4 @@ final private[connector] class ReceivedSupply[C](
     Option(delivered.getAndSet(null)).foreach(end => Try(released(end)))
     calls.once("closed its origin")(receiver.close())
   }
-}
-
-private object ReceivedSupply {
-
-  /** Per call. */
-  val MaxRecords = 10000
-
-  /** Per call, with the frame's overhead for each record. */
-  val MaxBytes: Long = 1L << 30
 }

@@ -175,13 +175,14 @@ final private[connector] class StoreTarget(
 
 /** Rows in Spark's binary form on their way to the driver: int64 number of bytes, big-endian, then the bytes. */
 final private[connector] case class BinaryRows(schema: StructType, check: Option[RowCheck]) extends RowFormat {
+  final private val Head = 8
 
   override def encoder(out: ChunkedBytes): RowEncoder = new RowEncoder {
     private val values = new ValueRows(schema)
 
     override def encode(row: BinaryRow): Unit = {
       check.foreach(_.check(values.values(row.internal)))
-      out.reserve(BinaryRows.Head + row.sizeInBytes)
+      out.reserve(Head + row.sizeInBytes)
       out.putLong(row.sizeInBytes.toLong)
       out.putBytes(row.base, row.origin, row.sizeInBytes)
     }
@@ -194,15 +195,11 @@ final private[connector] case class BinaryRows(schema: StructType, check: Option
     rows.chunks.iterator.flatMap { case (bytes, count) =>
       Iterator.unfold(0) { at =>
         Option.when(at < count) {
-          val size = ByteBuffer.wrap(bytes, at, BinaryRows.Head).getLong.toInt
-          shown.pointTo(bytes, at + BinaryRows.Head, size)
-          (values.values(shown.internal), at + BinaryRows.Head + size)
+          val size = ByteBuffer.wrap(bytes, at, Head).getLong.toInt
+          shown.pointTo(bytes, at + Head, size)
+          (values.values(shown.internal), at + Head + size)
         }
       }
     }
   }
-}
-
-private object BinaryRows {
-  private val Head = 8
 }

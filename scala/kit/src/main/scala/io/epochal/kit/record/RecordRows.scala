@@ -105,7 +105,9 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
     */
   private def unfit(row: InternalRow, record: => Array[Byte], reason: String): InternalRow = {
     if (rules.mode != RecordMode.FailFast && misfits == 0)
-      LoggerFactory.getLogger(getClass).warn(s"${invalid(reason).problem} Further such records of this task are only counted.")
+      LoggerFactory
+        .getLogger(getClass)
+        .warn(s"${invalid(reason).problem} Further such records of this task are only counted.")
     misfits += 1
     rules.mode match {
       case RecordMode.FailFast      => throw invalid(reason)

@@ -64,12 +64,14 @@ final private[sink] class EpochCommit(
             case EpochDecision.Replace(next) =>
               if (next.queryId != row.queryId) transaction.takeOver(row, next)
               val applied = apply(shipment, whole = true, next, transaction, doubt)
-              LoggerFactory.getLogger(getClass).info(
-                "epoch 0 of query {} has replaced all rows of {} (sink '{}', before it query {})",
-                next.queryId,
-                target.name,
-                sinkId,
-                row.queryId)
+              LoggerFactory
+                .getLogger(getClass)
+                .info(
+                  "epoch 0 of query {} has replaced all rows of {} (sink '{}', before it query {})",
+                  next.queryId,
+                  target.name,
+                  sinkId,
+                  row.queryId)
               applied
             // Rows that tasks have brought to the system are ignored.
             case EpochDecision.Adopt(next) =>

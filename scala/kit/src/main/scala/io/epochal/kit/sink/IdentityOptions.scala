@@ -1,5 +1,7 @@
 package io.epochal.kit.sink
 
+import java.util.Locale
+
 import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
 import io.epochal.core.option.{NameList, OptionSpec, OptionType}
 
@@ -23,12 +25,12 @@ private[epochal] object IdentityOptions {
     "fail, replace, or append: followed by the id that the error named (of a query, a sink or a table), more than one with commas between them",
     "append:5b3c9f0e-0000-4000-8000-00000000000a"
   )(
-    text =>
-      valueOf(text, "append")
-        .flatMap(NameList.names)
-        .map(ids => OnNewQuery(ids.toSet))
-        .orElse(is(text, Replace)(OnNewQuery.Replace))
-        .orElse(is(text, Fail)(OnNewQuery.Fail)),
+    parts(_) match {
+      case ("append", Some(ids)) => NameList.names(ids).map(names => OnNewQuery(names.toSet))
+      case (Replace, None)       => Some(OnNewQuery.Replace)
+      case (Fail, None)          => Some(OnNewQuery.Fail)
+      case _                     => None
+    },
     {
       case OnNewQuery.Fail    => Fail
       case OnNewQuery.Replace => Replace
@@ -41,11 +43,12 @@ private[epochal] object IdentityOptions {
     "fail, or write: or skip: followed by the number of the epoch that the error named",
     "skip:17"
   )(
-    text =>
-      epochOf(text, "write")
-        .map(OnLedgerEmpty.Write(_))
-        .orElse(epochOf(text, "skip").map(OnLedgerEmpty.Skip(_)))
-        .orElse(is(text, Fail)(OnLedgerEmpty.Fail)),
+    parts(_) match {
+      case ("write", Some(epoch)) => epochOf(epoch).map(OnLedgerEmpty.Write(_))
+      case ("skip", Some(epoch))  => epochOf(epoch).map(OnLedgerEmpty.Skip(_))
+      case (Fail, None)           => Some(OnLedgerEmpty.Fail)
+      case _                      => None
+    },
     {
       case OnLedgerEmpty.Fail         => Fail
       case OnLedgerEmpty.Write(epoch) => s"write:$epoch"
@@ -76,14 +79,11 @@ private[epochal] object IdentityOptions {
     "For a replay with other rows whose offsets cannot be read: fail, or keep the stored rows.",
     Some(OnEpochMismatch.Fail))
 
-  private def is[A](text: String, word: String)(value: A): Option[A] =
-    Option.when(text.trim.equalsIgnoreCase(word))(value)
-
-  private def valueOf(text: String, word: String): Option[String] = {
-    val (found, value) = text.trim.span(_ != ':')
-    Option.when(found.trim.equalsIgnoreCase(word) && value.nonEmpty)(value.drop(1))
+  /** `word` or `word:value`, the word in lower case. */
+  private def parts(text: String): (String, Option[String]) = {
+    val (word, value) = text.trim.span(_ != ':')
+    (word.trim.toLowerCase(Locale.ROOT), Option.when(value.nonEmpty)(value.drop(1)))
   }
 
-  private def epochOf(text: String, word: String): Option[Long] =
-    valueOf(text, word).flatMap(_.trim.toLongOption).filter(_ >= 0)
+  private def epochOf(text: String): Option[Long] = text.trim.toLongOption.filter(_ >= 0)
 }

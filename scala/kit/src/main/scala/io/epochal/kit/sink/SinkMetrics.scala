@@ -34,35 +34,22 @@ final private[epochal] class SinkMetrics(format: String) {
       shipment: Shipment,
       transport: Map[String, String],
       outcome: EpochOutcome): Unit = {
-    val epoch = Map(
-      "epoch" -> attempt.epoch.toString,
-      "generation" -> attempt.generation.toString,
-      "rows" -> attempt.digest.rows.toString,
-      "badRows" -> shipment.deadLetters.size.toString,
-      "bytes" -> shipment.bytes.toString,
-      "encodeMs" -> millis(shipment.encodeNanos)) ++ transport
-    last = outcome match {
+    val badRows = shipment.deadLetters.size.toLong
+    val result = outcome match {
       case EpochOutcome.Applied(load, commit) =>
         bytes.addAndGet(shipment.bytes): Unit
-        val badRows = shipment.deadLetters.size.toLong
         gauges.written(attempt.epoch, attempt.digest.rows - badRows, badRows)
-        epoch ++ Map("outcome" -> "applied", "loadMs" -> millis(load), "commitMs" -> millis(commit))
+        Map("outcome" -> "applied", "loadMs" -> millis(load), "commitMs" -> millis(commit))
       case EpochOutcome.Repeated(contentDiffers) =>
         gauges.replayed()
         gauges.ended(attempt.epoch)
         if (contentDiffers) warn(sinkId, attempt)
-        epoch + ("outcome" -> "repeated")
+        Map("outcome" -> "repeated")
     }
-    logPace(sinkId, attempt)
+    val sent =
+      Map("badRows" -> badRows.toString, "bytes" -> shipment.bytes.toString, "encodeMs" -> millis(shipment.encodeNanos))
+    ended(sinkId, attempt, sent ++ transport ++ result)
   }
-
-  private def logPace(sinkId: String, attempt: EpochAttempt): Unit = if (pace.isDue())
-    log.info(
-      s"$format: sink '{}' is at epoch {}: {} rows in {} epochs since the start of the run",
-      sinkId,
-      attempt.epoch,
-      gauges.totalRows,
-      gauges.totalEpochs)
 
   /** An epoch whose rows the tasks have stored while it ran. */
   def flushed(sinkId: String, attempt: EpochAttempt, messages: Seq[FlushMessage], commitNanos: Long): Unit = {
@@ -70,10 +57,7 @@ final private[epochal] class SinkMetrics(format: String) {
     val sent = messages.map(_.bytes).sum
     bytes.addAndGet(sent): Unit
     gauges.written(attempt.epoch, written, 0L)
-    last = Map(
-      "epoch" -> attempt.epoch.toString,
-      "generation" -> attempt.generation.toString,
-      "rows" -> attempt.digest.rows.toString,
+    val entries = Map(
       "rowsSkipped" -> (attempt.digest.rows - written).toString,
       "badRows" -> "0",
       "bytes" -> sent.toString,
@@ -83,7 +67,21 @@ final private[epochal] class SinkMetrics(format: String) {
       "transportReason" -> s"the ${attempt.trigger.name} trigger",
       "commitMs" -> millis(commitNanos)
     )
-    logPace(sinkId, attempt)
+    ended(sinkId, attempt, entries)
+  }
+
+  private def ended(sinkId: String, attempt: EpochAttempt, entries: Map[String, String]): Unit = {
+    last = Map(
+      "epoch" -> attempt.epoch.toString,
+      "generation" -> attempt.generation.toString,
+      "rows" -> attempt.digest.rows.toString) ++ entries
+    if (pace.isDue())
+      log.info(
+        s"$format: sink '{}' is at epoch {}: {} rows in {} epochs since the start of the run",
+        sinkId,
+        attempt.epoch,
+        gauges.totalRows,
+        gauges.totalEpochs)
   }
 
   def asMap: Map[String, String] = last ++ Map(

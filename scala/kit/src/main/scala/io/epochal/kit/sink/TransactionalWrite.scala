@@ -249,17 +249,16 @@ object CheckpointOffsets {
     *   if the file may exist and cannot be read: the epoch must not be recorded as one without offsets
     */
   def hash(checkpoint: String, epoch: Long, hadoop: Configuration): Option[String] =
-    try hash(read(new Path(new Path(checkpoint, "offsets"), epoch.toString), hadoop))
-    catch { case _: FileNotFoundException => None }
+    try {
+      val file = new Path(new Path(checkpoint, "offsets"), epoch.toString)
+      Using.resource(file.getFileSystem(hadoop).open(file))(in => hash(new String(in.readAllBytes(), UTF_8)))
+    } catch { case _: FileNotFoundException => None }
 
   private[epochal] def hash(text: String): Option[String] = text.split('\n').toList match {
     case "v1" :: _ :: sources => Some(digest("v1" :: sources))
     case "v2" :: _ :: sources => Some(digest("v2" :: sources.sorted))
     case _                    => None
   }
-
-  private def read(file: Path, hadoop: Configuration): String =
-    Using.resource(file.getFileSystem(hadoop).open(file))(in => new String(in.readAllBytes(), UTF_8))
 
   private def digest(lines: Seq[String]): String = Sha256.hex(lines.mkString("\n"), 16)
 }

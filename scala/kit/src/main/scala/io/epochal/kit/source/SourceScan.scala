@@ -52,7 +52,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     val found = source(initial)
     found match {
       case endless: ContinuousSource[P] => RealTime.stream(endless, initial, clock, eventTime(found, initial))
-      case _ if inRealTime              => throw noRealTime
+      case _ if inRealTime              => throw (refused(TriggerMode.RealTime, _, _)).tupled(whyNoRealTime)
       case _                            => new SourceStream(found, initial, clock, eventTime(found, initial))
     }
   }
@@ -107,11 +107,6 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     "the checkpoint was written under a continuous trigger, and Spark resumes it under no other trigger",
     ".trigger(continuous=\"1 second\"), or a new checkpoint"
   )
-
-  private def noRealTime = {
-    val (reason, instead) = whyNoRealTime
-    refused(TriggerMode.RealTime, reason, instead)
-  }
 
   /** Why the source cannot be read in real time, and the alternative; only called for a source that cannot. */
   protected def whyNoRealTime: (String, String) =

@@ -3,7 +3,7 @@ package io.epochal.kit.source
 import java.time.{Clock, Duration, Instant}
 import java.util
 import java.util.Optional
-import java.util.concurrent.{ScheduledThreadPoolExecutor, TimeUnit}
+import java.util.concurrent.{Future, ScheduledThreadPoolExecutor, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
@@ -196,7 +196,7 @@ class SourceStream[P](
 
   private val supply = source.supply
   private val pace = new LogPace
-  private lazy val report = source.received.map(_ => new PollReport(source, RunningQuery.messageOfThisThread()))
+  private val report = new PollReport(source)
   private var lastBatch = clock.instant()
   private var latest = Option.empty[SourceOffset[P]]
   private var availableNow = false
@@ -217,9 +217,9 @@ class SourceStream[P](
   override def latestOffset(start: Offset, sparkLimit: SparkReadLimit): Offset = QueryStop.guard {
     planning
     begin(position(start))
-    report.foreach(_.begin())
+    report.begin()
     try endOfBatch(start, sparkLimit)
-    finally report.foreach(_.end())
+    finally report.end()
   }
 
   private def endOfBatch(start: Offset, sparkLimit: SparkReadLimit): Offset = {
@@ -272,7 +272,7 @@ class SourceStream[P](
   override def createReaderFactory(): PartitionReaderFactory = QueryStop.guard(readers)
 
   override def stop(): Unit =
-    try report.foreach(_.close())
+    try report.close()
     finally super.stop()
 
   /** A real-time batch has ended at this position, and the origin's end was queried. */
@@ -316,20 +316,25 @@ private object ReadLimits {
 /** Reports what a running poll has received: every second in the message of the query's `status`, every half minute in the log.
   *
   * A poll may take minutes, and a query has no progress before the end of its first batch. Until then `status` is all that a
-  * client sees, on Spark Connect too. A timer runs as long as the stream, since most polls are too short for one of their own.
-  *
-  * @param message
-  *   sets the message of the query
+  * client sees, on Spark Connect too. The timer runs as long as the stream: most polls are too short for one of their own.
   */
-final private class PollReport(source: Source[_], message: String => Unit) extends AutoCloseable {
+final private class PollReport(source: Source[_]) extends AutoCloseable {
   import PollReport._
 
-  private val ticks = timer.scheduleAtFixedRate(() => say(), 1, 1, TimeUnit.SECONDS)
+  private var ticks = Option.empty[Future[_]]
+
+  /** Sets the message of the query. */
+  private var message: String => Unit = _
   private var isPolling = false
   private var begun = 0L
   private var logged = 0L
 
+  /** Begins a poll, in the query's thread. */
   def begin(): Unit = synchronized {
+    if (ticks.isEmpty && source.received.nonEmpty) {
+      message = RunningQuery.messageOfThisThread()
+      ticks = Some(timer.scheduleAtFixedRate(() => say(), 1, 1, TimeUnit.SECONDS))
+    }
     isPolling = true
     begun = System.nanoTime()
     logged = 0L
@@ -340,7 +345,7 @@ final private class PollReport(source: Source[_], message: String => Unit) exten
     isPolling = false
   }
 
-  override def close(): Unit = ticks.cancel(false): Unit
+  override def close(): Unit = synchronized(ticks.foreach(_.cancel(false)))
 
   private def say(): Unit = synchronized {
     val seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begun)

@@ -56,6 +56,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
   private val decimal = schema.fields.map(_.dataType.isInstanceOf[DecimalType])
   private val unknownColumn = unknown.fold(-1)(schema.fieldNames.indexOf(_))
   private val unknownFields = if (unknownColumn < 0) null else new UnknownFields
+  final private val NamesShown = 12
   private val fieldNames = schema.fieldNames.filterNot(apart)
 
   /** The layout for a header.
@@ -70,7 +71,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     fieldNames.find(name => names.count(_ == name) != 1) match {
       case Some(name) if names.contains(name) => Left(s"has the column '$name' twice")
       case Some(name) =>
-        Left(s"has no column '$name'; its columns are ${names.take(CsvRowParser.NamesShown).mkString(", ")}")
+        Left(s"has no column '$name'; its columns are ${names.take(NamesShown).mkString(", ")}")
       case None =>
         val columns = names.map(name => if (apart(name)) -1 else schema.fieldNames.indexOf(name))
         Right(new CsvLayout(columns.toArray, names.toArray))
@@ -135,8 +136,4 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
       take(line, layout, field, values)
       true
     } catch { case NonFatal(_) => false }
-}
-
-private object CsvRowParser {
-  private val NamesShown = 12
 }

@@ -61,8 +61,6 @@ private[epochal] object QueryMetrics {
 
 /** The gauges of one driver. */
 final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener {
-  import DriverGauges._
-
   private var shown = Vector.empty[Shown]
 
   def show(query: ThreadQuery, part: String, names: Iterable[String], value: String => Double): Unit = synchronized {
@@ -98,15 +96,12 @@ final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = QueryMetrics.forget(this)
 }
 
-private object DriverGauges {
-
-  /** Registered gauges.
-    *
-    * @param label
-    *   of the query
-    */
-  final private case class Shown(query: ThreadQuery, label: String, part: String, removal: Runnable)
-}
+/** Registered gauges.
+  *
+  * @param label
+  *   of the query
+  */
+final private case class Shown(query: ThreadQuery, label: String, part: String, removal: Runnable)
 
 /** Limits a log line to once a minute; the first is due a minute after the start.
   *

@@ -143,9 +143,8 @@ trait EndlessQuery {
 private class PlannedQuery(execution: AnyRef, epochProperty: String) extends EndlessQuery {
   override def firstEpoch: Long = Option(SparkSession.active.sparkContext.getLocalProperty(epochProperty))
     .flatMap(_.toLongOption)
-    .getOrElse(throw Conditions.QueryNotFound(
-      "queryId" -> "of this thread",
-      "reason" -> s"its local property $epochProperty is not set"))
+    .getOrElse(throw Conditions
+      .QueryNotFound("queryId" -> "of this thread", "reason" -> s"its local property $epochProperty is not set"))
   override def unrepeatable: Option[String] = CountedPlan.refusal(execution)
   override def dropUncommittedOffsets(): Unit = ()
   override def loggedOffsets(epoch: Long): Boolean = true

@@ -11,6 +11,7 @@ import org.apache.spark.unsafe.types.UTF8String
 final private[spark] class UnknownFields {
   private val encoder = JsonStringEncoder.getInstance()
   private val out = new ByteArrayOutputStream
+  private val Null = "null".getBytes(UTF_8)
 
   /** Adds the field whose value `parser` is at, and leaves the parser at the value's last token. The parser must read an array
     * of UTF-8 from its first byte on, with `StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION`.
@@ -28,7 +29,7 @@ final private[spark] class UnknownFields {
   /** Adds a field with a text, or null. */
   def add(field: String, text: String): Unit = {
     name(field)
-    if (text == null) out.writeBytes(UnknownFields.Null) else quoted(text)
+    if (text == null) out.writeBytes(Null) else quoted(text)
   }
 
   /** Drops the fields of an incomplete record. */
@@ -55,8 +56,4 @@ final private[spark] class UnknownFields {
     out.writeBytes(encoder.quoteAsUTF8(text))
     out.write('"'.toInt)
   }
-}
-
-private object UnknownFields {
-  private val Null = "null".getBytes(UTF_8)
 }

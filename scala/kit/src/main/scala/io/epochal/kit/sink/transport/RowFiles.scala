@@ -31,8 +31,8 @@ final case class RowFiles(runs: HadoopFileStore, run: String) {
 
   /** Creates a file, in a task. */
   def create(attempt: TaskAttempt): RowFile = {
-    val name =
-      s"${RowFiles.prefix(attempt.epoch)}${attempt.partition}-${attempt.taskId}-${UUID.randomUUID().toString.take(8)}"
+    val (epoch, token) = (attempt.epoch.filter(_.isLetterOrDigit), UUID.randomUUID().toString.take(8))
+    val name = s"$epoch-${attempt.partition}-${attempt.taskId}-$token"
     new RowFile(name, mine, mine.create(name))
   }
 
@@ -68,8 +68,6 @@ private[epochal] object RowFiles {
 
   /** The directory below the checkpoint, or below `spillDirectory`. */
   val Directory = "epochal-rows"
-
-  private def prefix(epoch: String): String = s"${epoch.filter(_.isLetterOrDigit)}-"
 }
 
 /** A file that a task writes. */

@@ -115,10 +115,7 @@ object Shipment {
             ordered.collect { case message: BulkMessage => message },
             ordered.flatMap(_.deadLetters),
             messages.map(_.report.encodeNanos).sum,
-            chunks.collect { case file: RowFileChunks =>
-              file
-            }
-          ))
+            chunks.collect { case file: RowFileChunks => file }))
     }
   }
 

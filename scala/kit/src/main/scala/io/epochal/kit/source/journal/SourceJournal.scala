@@ -137,8 +137,7 @@ final class SourceJournal[P, C](
     catch {
       // A later commit, or another run, removes files that could not be removed now.
       case NonFatal(e) =>
-        log.warn(
-          s"Old segments of the journal in $store could not be removed; a later commit removes them: $e")
+        log.warn(s"Old segments of the journal in $store could not be removed; a later commit removes them: $e")
     }
 
   /** Removes segments that earlier runs received after a row and never logged. An offset of this run is in Spark's log already.
