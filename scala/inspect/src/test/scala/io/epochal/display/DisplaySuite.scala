@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.tagobjects.Slow
 
 /** Queries into displays. */
 final class DisplaySuite extends QuerySuite {
@@ -49,7 +50,7 @@ final class DisplaySuite extends QuerySuite {
     }
   }
 
-  test("complete mode shows the first maxRows rows of the last epoch, in their order") {
+  test("complete mode shows the first maxRows rows of the last epoch, in their order", Slow) {
     val words = MemoryStream[String]
     val counts = words.toDF().groupBy("value").count().orderBy($"count".desc, $"value")
     val _ = displaying(counts, "complete", Map("maxRows" -> "2")) { (display, query) =>

@@ -9,6 +9,7 @@ import scala.util.Using
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
+import org.scalatest.tagobjects
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
@@ -156,9 +157,9 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
     }
   }
 
-  test("update and complete mode maintain an aggregate") {
-    Seq(OutputMode.Update -> Map("keyColumns" -> "length"), OutputMode.Complete -> Map.empty[String, String]).foreach {
-      case (mode, keys) =>
+  Seq(OutputMode.Update -> Map("keyColumns" -> "length"), OutputMode.Complete -> Map.empty[String, String]).foreach {
+    case (mode, keys) =>
+      test(s"$mode mode maintains an aggregate", (if (databases == Sqlite) Nil else Seq(tagobjects.Slow)): _*) {
         withTempDir { checkpoint =>
           withDatabase { database =>
             Seq(30, 55).foreach { count =>
@@ -180,7 +181,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
             assert(found == expected, mode)
           }
         }
-    }
+      }
   }
 
   test("update mode without keyColumns fails before anything is written") {

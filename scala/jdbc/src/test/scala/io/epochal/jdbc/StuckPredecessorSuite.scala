@@ -12,7 +12,7 @@ import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.dialect.Dialects
-import io.epochal.support.Examples
+import io.epochal.support.{Examples, SlowTests}
 
 final class PostgresStuckPredecessorSuite extends StuckPredecessor(Postgres, InMiddle.ofPostgres)
 @Slow
@@ -53,7 +53,10 @@ object InMiddle {
 /** A driver that dies or freezes during a statement, its successor, and unrelated sinks. */
 abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
     extends SinkSuite(databases)
+    with SlowTests
     with Eventually {
+
+  override protected def isSlow(test: String): Boolean = test.contains("the successor of a driver")
 
   // With it a claim checks for blockers after 2 s; by default after 10 s.
   private val timeouts =

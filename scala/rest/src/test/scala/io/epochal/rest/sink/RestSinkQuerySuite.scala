@@ -9,8 +9,11 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.functions.rand
 import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
+import org.scalatest.Tag
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 
@@ -75,25 +78,25 @@ final class RestSinkQuerySuite extends QuerySuite {
     Files.deleteIfExists(directory.resolve(s".$last.crc")): Unit
   }
 
-  test(
-    "a server that honours the key has every row once, over restarts and replays; one that does not has each at least once") {
-    val ways = Seq(
-      Map.empty[String, String],
-      Map("batchSize" -> "3"),
-      Map("keyColumns" -> "id"),
-      Map("keyColumns" -> "id", "batchSize" -> "3", "numPartitions" -> "2"))
-    ways.foreach { options =>
-      Seq(true, false).foreach { honours =>
-        using(honours) { (api, checkpoint) =>
-          Seq(25, 60, 61).foreach { count =>
-            run(source(count).select("id", "value"), api, checkpoint, options)
-            forgetLastCommit(checkpoint)
+  Seq(
+    "batches of three with keys" -> Map("keyColumns" -> "id", "batchSize" -> "3", "numPartitions" -> "2"),
+    "by the defaults" -> Map.empty[String, String],
+    "batches of three" -> Map("batchSize" -> "3"),
+    "keys" -> Map("keyColumns" -> "id")
+  ).zipWithIndex.foreach { case ((way, options), i) =>
+    Seq(true -> "a server that honours the key has every row once", false -> "one that does not, at least once").foreach {
+      case (honours, result) =>
+        test(s"$way: over restarts and replays, $result", (if (i == 0) Nil else Seq(Slow)): _*) {
+          using(honours) { (api, checkpoint) =>
+            Seq(25, 60, 61).foreach { count =>
+              run(source(count).select("id", "value"), api, checkpoint, options)
+              forgetLastCommit(checkpoint)
+            }
+            run(source(61).select("id", "value"), api, checkpoint, options)
+            if (honours) assert(api.applied == (0L until 61L))
+            else assert(api.applied.distinct == (0L until 61L) && api.applied.size > 61)
           }
-          run(source(61).select("id", "value"), api, checkpoint, options)
-          if (honours) assert(api.applied == (0L until 61L), options)
-          else assert(api.applied.distinct == (0L until 61L) && api.applied.size > 61, options)
         }
-      }
     }
   }
 
@@ -122,14 +125,14 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("a plan that may reorder rows is refused by its operator or function, and keyColumns allow it") {
-    val frames = Seq(
-      source(20).repartition(2) -> "Repartition",
-      source(20).select($"id", org.apache.spark.sql.functions.rand().as("r")) -> "rand()",
-      source(20).dropDuplicates("id") -> "Deduplicate",
-      source(20).join(spark.range(20), "id") -> "Join"
-    )
-    frames.foreach { case (frame, named) =>
+  Seq[(String, DataFrame => DataFrame, Seq[Tag])](
+    ("Repartition", _.repartition(2), Nil),
+    ("rand()", _.select($"id", rand().as("r")), Nil),
+    ("Deduplicate", _.dropDuplicates("id"), Seq(Slow)),
+    ("Join", _.join(spark.range(20), "id"), Seq(Slow))
+  ).foreach { case (named, change, tags) =>
+    test(s"a plan that may reorder rows is refused, and keyColumns allow it: $named", tags: _*) {
+      val frame = change(source(20))
       using() { (api, checkpoint) =>
         val error = refused("ORDER_NOT_REPEATABLE")(run(frame, api, checkpoint))
         assert(error.values("operator").contains(named), error.values("operator"))

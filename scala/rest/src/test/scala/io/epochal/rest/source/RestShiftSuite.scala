@@ -3,6 +3,7 @@ package io.epochal.rest.source
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
@@ -134,7 +135,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
     }
   }
 
-  test("a list that only grows is never taken for a shifted one, and costs no more requests") {
+  test("a list that only grows is never taken for a shifted one, and costs no more requests", Slow) {
     val steps = Gen.listOf(Gen.zip(Gen.choose(0, 25), Gen.choose(1L, 30L), Gen.oneOf(true, false)))
     Seq("none", "offset", "page").foreach { kind =>
       forAll(Gen.choose(1, 9), steps, Gen.oneOf(true, false), minSuccessful(Examples.of(15))) {

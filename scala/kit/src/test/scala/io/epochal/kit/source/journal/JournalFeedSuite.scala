@@ -6,6 +6,7 @@ import scala.util.Try
 
 import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -127,7 +128,7 @@ final class JournalFeedSuite extends AnyFunSuite {
   }
 
   test(
-    "many polls with one row each create few segments, and the rows are the same after a restart, wherever epochs ended") {
+    "many polls with one row each create few segments, and the rows are the same after a restart, wherever epochs ended", Slow) {
     using { (feed, runs) =>
       val first = runs()
       val reader = first.reader(0)

@@ -7,6 +7,7 @@ import scala.collection.mutable
 import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.kit.access.Secret
 import io.epochal.rest.http.auth.{OAuthSettings, OAuthTokens}
@@ -99,7 +100,7 @@ final class SharedValuesSuite extends AnyFunSuite {
   private def shows(shared: SharedValues[_]): Boolean =
     keysOf(shared).exists(text => text.contains("hunter2") || text.contains("-----BEGIN"))
 
-  test("ten thousand endpoints and logins leave few values, and no secret in a key") {
+  test("ten thousand endpoints and logins leave few values, and no secret in a key", Slow) {
     def endpoint(i: Int) = Endpoint.of(s"https://h$i/token", Nil, Nil).fold(sys.error, identity)
     (1 to 10000).foreach { i =>
       HttpGate.open("query", s"http://h$i", HttpBudget.unlimited).close()

@@ -1,6 +1,7 @@
 package io.epochal.rest.http.transport
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.kit.tls.{Pem, PemException}
 import io.epochal.rest.http.{ClientCertificate, Proxy, Tls}
@@ -11,7 +12,7 @@ final class PemSuite extends AnyFunSuite {
 
   private def wrong(body: => Any): String = intercept[PemException] { val _ = body }.getMessage
 
-  test("keys of every usual kind are read, plain or encrypted, and match their certificate") {
+  test("keys of every usual kind are read, plain or encrypted, and match their certificate", Slow) {
     Seq("-keyalg RSA -keysize 2048", "-keyalg EC", "-keyalg Ed25519").foreach { kind =>
       val made = new TestCertificates("made", kind)
       Seq(made.privateKey -> None, made.encryptedKey("hunter2") -> Some("hunter2")).foreach { case (key, password) =>

@@ -48,7 +48,7 @@ final class RestFanOutSuite extends QuerySuite {
       }
     }
 
-    val tags = if (Seq("offset", "cursor").contains(kind)) Nil else Seq(Slow)
+    val tags = if (kind == "cursor") Nil else Seq(Slow)
     test(
       s"$kind: AvailableNow delivers each list up to its end at the start; lists are added and removed from run to run",
       tags: _*) {

@@ -114,13 +114,12 @@ final class RecordModesSuite extends QuerySuite {
   }
 
   test("an unpaired surrogate does not fit: it does not become a question mark") {
-    Seq("\\ud800", "a\\udc00", "\\ud800\\ud800", "\\ud83d x \\ude00").map(text => s""""$text"""").foreach { text =>
-      isBad("STRING", text)
-      isBad("ARRAY<STRING>", s"[$text]")
-      isBad("MAP<STRING, STRING>", s"""{"key":$text}""")
-      isBad("STRUCT<y: STRING>", s"""{"y":$text}""")
-      isBad("VARIANT", text)
-    }
+    val text = """"a\\udc00""""
+    isBad("ARRAY<STRING>", s"[$text]")
+    isBad("MAP<STRING, STRING>", s"""{"key":$text}""")
+    isBad("STRUCT<y: STRING>", s"""{"y":$text}""")
+    isBad("VARIANT", text)
+    Seq("\\ud800", "a\\udc00", "\\ud800\\ud800", "\\ud83d x \\ude00").foreach(text => isBad("STRING", s""""$text""""))
   }
 
   test("numbers and texts at the limits are read unchanged") {
