@@ -73,7 +73,7 @@ compiled:
 	@$(MAKE) --no-print-directory $(WHEEL) venv
 
 build/.compiled: $(TEST_SOURCES)
-	scripts/sbt "app/assembly; Test/compile"
+	scripts/sbt "app/assembly; Test/compile; testsupport/archiveClasses"
 	@touch $(JAR) $@
 
 # EPOCHAL_TESTS=small excludes tests tagged `slow`: ScalaTest's Slow, pytest's marker.

@@ -51,7 +51,7 @@ lazy val testkit = project
 lazy val testsupport = project
   .in(file("scala/testsupport"))
   .dependsOn(testkit)
-  .settings(Common.settings)
+  .settings(Common.settings, SharedClasses.writing)
   .settings(
     name := "epochal-testsupport",
     publish / skip := true,
@@ -65,7 +65,7 @@ lazy val kit = project
   .in(file("scala/kit"))
   .dependsOn(core)
   .dependsOn(inTests(testsupport % Test): _*)
-  .settings(Common.settings, Publishing.library, StableApiCheck.settings)
+  .settings(Common.settings, Publishing.library, StableApiCheck.settings, SharedClasses.reading)
   .settings(
     name := "epochal-kit",
     description := "Base for exactly-once connectors for Spark Structured Streaming",
@@ -80,7 +80,7 @@ lazy val random = project
   .in(file("scala/random"))
   .dependsOn(kit)
   .dependsOn(inTests(testsupport % Test): _*)
-  .settings(Common.settings)
+  .settings(Common.settings, SharedClasses.reading)
   .settings(
     name := "epochal-random",
     publish / skip := true,
@@ -92,7 +92,7 @@ lazy val rest = project
   .in(file("scala/rest"))
   .dependsOn(kit % "compile->compile;test->test")
   .dependsOn(inTests(random % "test->test", testsupport % Test): _*)
-  .settings(Common.settings)
+  .settings(Common.settings, SharedClasses.reading)
   .settings(
     name := "epochal-rest",
     publish / skip := true,
@@ -104,7 +104,7 @@ lazy val ingest = project
   .in(file("scala/ingest"))
   .dependsOn(kit)
   .dependsOn(inTests(testsupport % Test): _*)
-  .settings(Common.settings)
+  .settings(Common.settings, SharedClasses.reading)
   .settings(
     name := "epochal-ingest",
     publish / skip := true,
@@ -116,7 +116,7 @@ lazy val jdbc = project
   .in(file("scala/jdbc"))
   .dependsOn(kit % "compile->compile;test->test")
   .dependsOn(inTests(random % Test, testsupport % Test): _*)
-  .settings(Common.settings)
+  .settings(Common.settings, SharedClasses.reading)
   .settings(
     name := "epochal-jdbc",
     publish / skip := true,
@@ -129,7 +129,7 @@ lazy val inspect = project
   .in(file("scala/inspect"))
   .dependsOn(kit)
   .dependsOn(inTests(random % Test, testsupport % Test): _*)
-  .settings(Common.settings)
+  .settings(Common.settings, SharedClasses.reading)
   .settings(
     name := "epochal-inspect",
     publish / skip := true,
@@ -142,7 +142,7 @@ lazy val app = project
   .in(file("scala/app"))
   .dependsOn(random, rest % "compile->compile;test->test", ingest, jdbc % "compile->compile;test->test", inspect)
   .dependsOn(inTests(testsupport % Test): _*)
-  .settings(Common.settings, Packaging.settings(core, kit, random, rest, ingest, jdbc, inspect))
+  .settings(Common.settings, SharedClasses.reading, Packaging.settings(core, kit, random, rest, ingest, jdbc, inspect))
   .settings(
     name := "epochal-spark",
     moduleName := "epochal-app",

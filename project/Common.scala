@@ -31,17 +31,14 @@ object Common {
     // Groups run in parallel, the suites of a group sequentially.
     Test / parallelExecution := true,
     Test / testForkedParallel := false,
-    Test / javaOptions ++= SparkJvm.options ++ Seq(
+    Test / javaOptions ++= SparkJvm.options ++ SparkJvm.brief ++ Seq(
       "-Xmx1500m",
-      // Suites are too short for the optimizing compiler to pay off.
-      "-XX:TieredStopAtLevel=1",
+      // Without these, a JVM collects all garbage several times while it starts.
+      "-Xms500m",
+      "-XX:MetaspaceSize=256m",
       "-XX:ReservedCodeCacheSize=128m",
-      "-XX:+UseSerialGC",
       s"-Depochal.root=${(LocalRootProject / baseDirectory).value}",
       s"-Dlog4j2.configurationFile=${(LocalRootProject / baseDirectory).value / "scala" / "log4j2-test.properties"}",
-      "-Dspark.ui.enabled=false",
-      "-Dspark.driver.bindAddress=127.0.0.1",
-      "-Dspark.driver.host=127.0.0.1",
       "-Duser.timezone=UTC"
     ),
     locales := Seq(Locales.Machine),

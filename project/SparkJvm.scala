@@ -28,4 +28,13 @@ object SparkJvm {
         "--sun-misc-unsafe-memory-access=allow",
         "--enable-native-access=ALL-UNNAMED"
       )
+
+  /** For JVMs that are too short-lived for the optimizing compiler to pay off, and without Spark's ports to other machines. */
+  val brief: Seq[String] = Seq(
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Dspark.ui.enabled=false",
+    "-Dspark.driver.bindAddress=127.0.0.1",
+    "-Dspark.driver.host=127.0.0.1"
+  )
 }

@@ -114,7 +114,7 @@ def test_a_replayed_upsert_does_not_undo_later_writes_of_others(
     assert [row[2] for row in stored(database) if row[1] == 12] == ["corrected"]
 
 
-@pytest.mark.parametrize("output_mode", ["update", "complete"])
+@pytest.mark.parametrize("output_mode", ["update", pytest.param("complete", marks=pytest.mark.slow)])
 def test_a_replayed_aggregate_is_the_same(
     output_mode: OutputMode, run: Callable[..., None], api: Api, database: Database, checkpoint: Path
 ) -> None:

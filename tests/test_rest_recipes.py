@@ -50,7 +50,9 @@ def test_there_are_ten_recipes_and_one_by_time() -> None:
     assert len(RECIPES) == 11
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in {"github", "stripe"} else [pytest.mark.slow]) for name in RECIPES]
+)
 def test_a_recipe_reads_each_record_once_and_resumes(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
