@@ -77,7 +77,7 @@ object PageCall extends OptionList {
       pagination: Paging,
       headers: Map[String, String]
   ): Either[EpochalException, PageCall] = {
-    val body = values.get(RequestBody).map(BodyTemplate(_))
+    val body = values.get(RequestBody).map(new BodyTemplate(_))
     val contentType = headers.collectFirst { case (name, kind) if name.equalsIgnoreCase("Content-Type") => kind }
     val names = body.fold(Seq.empty[String])(_.names)
     val (needed, possible) = places(pagination)
@@ -140,7 +140,7 @@ object PageCall extends OptionList {
   * @param names
   *   the placeholders, in their order
   */
-final class BodyTemplate private (text: String) extends Serializable {
+final class BodyTemplate(text: String) extends Serializable {
   import BodyTemplate._
 
   val names: Seq[String] = Place.findAllMatchIn(text).map(_.group(1)).toSeq.distinct
@@ -154,6 +154,4 @@ final class BodyTemplate private (text: String) extends Serializable {
 
 object BodyTemplate {
   private val Place = """\$\{([A-Za-z]+)}""".r
-
-  def apply(text: String): BodyTemplate = new BodyTemplate(text)
 }

@@ -46,9 +46,6 @@ final case class RestPosition(
 
   /** Whether it or a member has marks. */
   def marked: Boolean = marks.nonEmpty || members.values.exists(_.marked)
-
-  /** Whether records are in the journal. */
-  def journalled: Boolean = journal.nonEmpty || members.values.exists(_.journalled)
 }
 
 /** The part of the journal that belongs to a position.
@@ -59,9 +56,6 @@ final case class RestPosition(
   *   the page after the last segment; None if pages are found by counting records
   */
 final case class JournalPosition(segments: Seq[Segment], next: Option[NextPage]) {
-
-  /** One past the last journalled record, at least `records`. */
-  def until(records: Long): Long = segments.lastOption.fold(records)(segment => math.max(records, segment.until))
 
   /** A copy without segments that end before a record. */
   def from(record: Long): JournalPosition = copy(segments = segments.filter(_.until > record))

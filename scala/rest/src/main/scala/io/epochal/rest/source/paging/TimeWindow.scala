@@ -199,8 +199,8 @@ final private[rest] case class WindowPosition(
 ) {
   def text: String = {
     val listed = seen.map(one => s";${one.until}@${one.record}").mkString
-    s"${window.from}/${window.to}${if (paged) "+"
-      else ""}$listed${page.fold("")(nextPage => s"${if (keyed) "|" else "!"}$nextPage")}"
+    val nextPage = page.fold("")(token => (if (keyed) "|" else "!") + token)
+    s"${window.from}/${window.to}${if (paged) "+" else ""}$listed$nextPage"
   }
 }
 
