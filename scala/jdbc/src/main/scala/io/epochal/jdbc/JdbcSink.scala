@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import java.sql.Connection
 import java.util
 
 import org.apache.spark.sql.connector.catalog.{SupportsRead, TableCapability}
@@ -33,10 +34,11 @@ final private[jdbc] class JdbcTable(
   /** Refuses options, tables, columns, types and keys that cannot work. */
   def check(): Unit = {
     val checks = new TableCheck(dialect, options, querySchema)
+    def checkNew(connection: Option[Connection]): Unit =
+      if (options.createTable) checks.bindNew(connection).fold(throw _, identity) else throw checks.missing(connection)
     dialect.check(options).fold(throw _, identity)
     checkTransport()
-    if (database.isNew)
-      if (options.createTable) checks.bindNew(None).fold(throw _, identity) else throw checks.missing(None)
+    if (database.isNew) checkNew(None)
     else
       database.inspect { connection =>
         dialect.check(connection).fold(throw _, identity)
@@ -46,9 +48,7 @@ final private[jdbc] class JdbcTable(
             checks.check(table).fold(throw _, identity)
             options.rows.deadLetterTable.foreach(
               new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
-          case None if options.createTable =>
-            checks.bindNew(Some(connection)).fold(throw _, identity)
-          case None => throw checks.missing(Some(connection))
+          case None => checkNew(Some(connection))
         }
       }
   }

@@ -8,7 +8,7 @@ import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
-import io.epochal.jdbc.database.{Database}
+import io.epochal.jdbc.database.Database
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql

@@ -2,8 +2,8 @@ package io.epochal.jdbc
 
 import java.sql.SQLException
 
-import org.scalacheck.Gen
 import org.apache.spark.sql.types.StructType
+import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 

@@ -155,12 +155,7 @@ private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Co
     * @return
     *   false if not: the transaction must be rolled back
     */
-  def advance(
-      run: BulkRun,
-      queryId: String,
-      partition: Int,
-      from: Position,
-      to: Position): Boolean = {
+  def advance(run: BulkRun, queryId: String, partition: Int, from: Position, to: Position): Boolean = {
     val table = run.table.table
     val same =
       table.target.oid.fold("")(oid => s" AND ${words.same(oid.toString, dialect.catalog.identitySql(table.name))}")

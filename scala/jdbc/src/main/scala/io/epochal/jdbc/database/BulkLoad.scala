@@ -36,10 +36,8 @@ final case class BulkRun(
     * @param current
     *   the generation that may write
     */
-  def fenced(current: Option[Long]): EpochalException = Conditions.SinkFenced(
-    "sinkId" -> sinkId,
-    "generation" -> generation,
-    "current" -> current.fold("none")(_.toString))
+  def fenced(current: Option[Long]): EpochalException =
+    Conditions.SinkFenced("sinkId" -> sinkId, "generation" -> generation, "current" -> current.fold("none")(_.toString))
 }
 
 /** A way for tasks to bring rows to the database without making them visible. Stateless; serialized to the tasks.

@@ -5,6 +5,7 @@ import java.nio.file.attribute.BasicFileAttributes
 import java.nio.file.{Files, Path}
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 import java.time.Duration
+import java.util.concurrent.atomic.AtomicBoolean
 import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
 import java.util.{Collections, WeakHashMap}
 
@@ -22,7 +23,7 @@ import io.epochal.jdbc.option.ConnectionSettings
 /** The connections of this JVM with one login, pooled across epochs, so that a small epoch need not open one.
   *
   * Objects with the same settings and default driver properties share a pool, with at most `maxConnections` connections. A pool
-  * is closed after a minute without use, and on the driver as soon as the last [[ConnectionPool.Hold]] on it is closed. Any
+  * is closed after a minute without use, and on the driver as soon as the last [[hold]] on it is closed. Any
   * thread may call any method.
   */
 final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration) {
@@ -57,12 +58,13 @@ final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: 
     * @param fresh
     *   whether existing connections are not reused: if the database is a file, they may have a deleted file open
     */
-  def hold(fresh: Boolean = false): Hold = {
+  def hold(fresh: Boolean = false): AutoCloseable = {
     ConnectionPool.synchronized {
       holds(key) = holds.getOrElse(key, 0) + 1
       if (fresh) pools.get(key).foreach(endConnections)
     }
-    new Hold(key)
+    val isOpen = new AtomicBoolean(true)
+    () => if (isOpen.getAndSet(false)) release(key)
   }
 
   /** Lends a connection until the lease is closed.
@@ -114,16 +116,6 @@ private[jdbc] object ConnectionPool {
   private val holds = mutable.Map.empty[Key, Int]
   // The periodic sweep; None while there is no pool.
   private var sweeping: Option[ScheduledFuture[_]] = None
-
-  /** The registration of a query or batch write. Closing it twice has no effect. */
-  final class Hold private[ConnectionPool] (key: Key) extends AutoCloseable {
-    private var open = true
-
-    override def close(): Unit = if (open) {
-      open = false
-      release(key)
-    }
-  }
 
   private def release(key: Key): Unit = {
     val unused = synchronized {

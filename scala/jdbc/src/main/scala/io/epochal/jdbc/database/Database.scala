@@ -148,6 +148,9 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         case errors => explain(step, errors)
       })
 
+  /** ER_ACCESS_DENIED_ERROR, for drivers that set no SQLSTATE. */
+  private def MysqlAccessDenied = 1045
+
   private def explain(step: String, errors: Seq[SQLException]): EpochalException = {
     val said = errors.find(!_.isInstanceOf[SQLTransientConnectionException]).getOrElse(errors.head)
     val state = Option(said.getSQLState).getOrElse("")
@@ -163,9 +166,8 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
       Conditions.RowTooLarge
         .because(cause)("url" -> place, "step" -> step, "setting" -> tooLarge.get, "reason" -> reason)
     else if (limit.isDefined)
-      tooMany(
-        s"Lower {option:maxConnections} (of each executor), raise ${limit.get} of the server, or use a pooler.")
-    else if (state.startsWith("28") || said.getErrorCode == Database.MysqlAccessDenied && state.isEmpty)
+      tooMany(s"Lower {option:maxConnections} (of each executor), raise ${limit.get} of the server, or use a pooler.")
+    else if (state.startsWith("28") || said.getErrorCode == MysqlAccessDenied && state.isEmpty)
       Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)
     else if (state.startsWith("08") || state == "3D000" || state == "57P03")
       Conditions.DatabaseUnreachable.because(cause)("url" -> place, "reason" -> reason)
@@ -176,12 +178,6 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         "state" -> (if (state.isEmpty) s"none (code ${said.getErrorCode})" else state),
         "reason" -> reason)
   }
-}
-
-private object Database {
-
-  /** ER_ACCESS_DENIED_ERROR, for drivers that set no SQLSTATE. */
-  private val MysqlAccessDenied = 1045
 }
 
 /** An open transaction on a connection.

@@ -41,8 +41,7 @@ class GenericDialect extends Dialect {
   override def catalog: Catalog = GenericCatalog
   override def types: TypeRules = GenericType
   override def errors: DriverErrors = GenericErrors
-  override def rowFormat(table: BoundTable): RowFormat =
-    RowBytes(table, GenericRules)
+  override def rowFormat(table: BoundTable): RowFormat = RowBytes(table, GenericRules)
 
   /** READ COMMITTED, or the next stricter level: after a wait for a transaction, the next statement must see its changes. */
   override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
@@ -110,7 +109,8 @@ object GenericErrors extends GenericErrors
 /** The ledger in standard SQL. Its names are unquoted, in the database's own case. The syntax of FOR UPDATE differs between
   * databases; an UPDATE locks its rows in all of them.
   */
-private[generic] object GenericLedger extends LedgerDialect("VARCHAR(255)", "BIGINT", "TIMESTAMP", locksByUpdate = true) {
+private[generic] object GenericLedger
+    extends LedgerDialect("VARCHAR(255)", "BIGINT", "TIMESTAMP", locksByUpdate = true) {
 
   /** This machine's time: databases have clocks of their own, but no common expression for UTC. Every driver accepts the JDBC
     * escape.

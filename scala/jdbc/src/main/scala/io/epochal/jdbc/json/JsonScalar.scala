@@ -10,66 +10,55 @@ import java.util.Base64
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.insert.IsoTime
-import io.epochal.kit.sink.row.ChunkedBytes
 import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
-/** A scalar as JSON: numbers and literals bare, everything else in quotes. Its text needs no escapes. */
-final private class JsonScalar(text: JsonScalar.Text, isBare: String => Boolean) extends JsonValue {
-
-  override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
-    val value = text(base, origin, slot)
-    JsonValue.ascii(if (isBare(value)) value else s"\"$value\"", out)
-  }
-
-  override def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
-    JsonValue.ascii(s"\"${text(base, origin, slot)}\"", out)
-}
-
+/** Scalars as JSON: numbers and literals bare, everything else in quotes. Their texts need no escapes. */
 private object JsonScalar {
 
-  def supports(dataType: DataType): Boolean = dataType match {
-    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType     => true
-    case _: DecimalType | _: StringType | _: CharType | _: VarcharType | BinaryType | VariantType => true
-    case DateType | TimestampType | TimestampNTZType                                              => true
-    case _: DayTimeIntervalType | _: YearMonthIntervalType                                        => true
-    case other                                                                                    => SparkTime.is(other)
+  def supports(dataType: DataType): Boolean = texts.isDefinedAt(dataType)
+
+  def apply(dataType: DataType): JsonValue = {
+    val text = texts(dataType)
+    val isBare: String => Boolean = dataType match {
+      case BooleanType | ByteType | ShortType | IntegerType | LongType | _: DecimalType => _ => true
+      // JSON has no numbers for NaN and infinities.
+      case FloatType | DoubleType => number => Character.isDigit(number.charAt(number.length - 1))
+      case _                      => _ => false
+    }
+    (base, origin, slot, out) => {
+      val value = text(base, origin, slot)
+      JsonValue.ascii(if (isBare(value)) value else s"\"$value\"", out)
+    }
   }
 
-  def apply(dataType: DataType): JsonValue = dataType match {
-    case BooleanType => bare((base, _, slot) => Memory.getBoolean(base, slot).toString)
-    case ByteType    => bare((base, _, slot) => Memory.getByte(base, slot).toString)
-    case ShortType   => bare((base, _, slot) => Memory.getShort(base, slot).toString)
-    case IntegerType => bare((base, _, slot) => Memory.getInt(base, slot).toString)
-    case LongType    => bare((base, _, slot) => Memory.getLong(base, slot).toString)
-    case FloatType   => real((base, _, slot) => Memory.getFloat(base, slot).toString)
-    case DoubleType  => real((base, _, slot) => Memory.getDouble(base, slot).toString)
+  /** As the name of an object's member. */
+  def name(dataType: DataType): JsonValue = {
+    val text = texts(dataType)
+    (base, origin, slot, out) => JsonValue.ascii(s"\"${text(base, origin, slot)}\"", out)
+  }
+
+  private lazy val texts: PartialFunction[DataType, (AnyRef, Long, Long) => String] = {
+    case BooleanType => (base, _, slot) => Memory.getBoolean(base, slot).toString
+    case ByteType    => (base, _, slot) => Memory.getByte(base, slot).toString
+    case ShortType   => (base, _, slot) => Memory.getShort(base, slot).toString
+    case IntegerType => (base, _, slot) => Memory.getInt(base, slot).toString
+    case LongType    => (base, _, slot) => Memory.getLong(base, slot).toString
+    case FloatType   => (base, _, slot) => Memory.getFloat(base, slot).toString
+    case DoubleType  => (base, _, slot) => Memory.getDouble(base, slot).toString
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS =>
-      bare((base, _, slot) => JavaDecimal.valueOf(Memory.getLong(base, slot), d.scale).toPlainString)
+      (base, _, slot) => JavaDecimal.valueOf(Memory.getLong(base, slot), d.scale).toPlainString
     case d: DecimalType =>
-      bare((base, origin, slot) => new JavaDecimal(new BigInteger(bytes(base, origin, slot)), d.scale).toPlainString)
-    case BinaryType =>
-      inQuotes((base, origin, slot) => Base64.getEncoder.encodeToString(bytes(base, origin, slot)))
-    case DateType      => inQuotes((base, _, slot) => IsoTime.date(Memory.getInt(base, slot)))
-    case TimestampType => inQuotes((base, _, slot) => IsoTime.timestamp(Memory.getLong(base, slot), "Z"))
-    case TimestampNTZType => inQuotes((base, _, slot) => IsoTime.timestamp(Memory.getLong(base, slot)))
-    case _: DayTimeIntervalType =>
-      inQuotes((base, _, slot) => Duration.of(Memory.getLong(base, slot), MICROS).toString)
+      (base, origin, slot) => new JavaDecimal(new BigInteger(bytes(base, origin, slot)), d.scale).toPlainString
+    case BinaryType             => (base, origin, slot) => Base64.getEncoder.encodeToString(bytes(base, origin, slot))
+    case DateType               => (base, _, slot) => IsoTime.date(Memory.getInt(base, slot))
+    case TimestampType          => (base, _, slot) => IsoTime.timestamp(Memory.getLong(base, slot), "Z")
+    case TimestampNTZType       => (base, _, slot) => IsoTime.timestamp(Memory.getLong(base, slot))
+    case _: DayTimeIntervalType => (base, _, slot) => Duration.of(Memory.getLong(base, slot), MICROS).toString
     case _: YearMonthIntervalType =>
-      inQuotes { (base, _, slot) =>
-        val months = Memory.getInt(base, slot)
-        Period.of(months / 12, months % 12, 0).toString
-      }
-    case _ => inQuotes((base, _, slot) => Clock.format(LocalTime.ofNanoOfDay(Memory.getLong(base, slot))))
+      (base, _, slot) => Period.ofMonths(Memory.getInt(base, slot)).normalized.toString
+    case time if SparkTime.is(time) =>
+      (base, _, slot) => Clock.format(LocalTime.ofNanoOfDay(Memory.getLong(base, slot)))
   }
-
-  type Text = (AnyRef, Long, Long) => String
-
-  private def bare(text: Text): JsonValue = new JsonScalar(text, _ => true)
-  private def inQuotes(text: Text): JsonValue = new JsonScalar(text, _ => false)
-
-  /** JSON has no numbers for NaN and infinities, so these are quoted. */
-  private def real(text: Text): JsonValue =
-    new JsonScalar(text, number => Character.isDigit(number.charAt(number.length - 1)))
 
   private def bytes(base: AnyRef, origin: Long, slot: Long): Array[Byte] = {
     val length = UnsafeLayout.length(base, slot)

@@ -14,7 +14,7 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
   *
   * One instance per task.
   */
-abstract private[jdbc] class JsonValue {
+private[jdbc] trait JsonValue {
 
   /** Writes a value, which must not be NULL.
     *
@@ -22,9 +22,6 @@ abstract private[jdbc] class JsonValue {
     *   the value has no JSON form
     */
   def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit
-
-  /** Writes a value as the name of an object's member. */
-  def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit
 }
 
 private[jdbc] object JsonValue {
@@ -32,11 +29,17 @@ private[jdbc] object JsonValue {
   /** Names within a struct must differ, and a map's keys must be scalars: otherwise data would be lost. */
   def supports(dataType: DataType): Boolean = dataType match {
     case ArrayType(element, _)  => supports(element)
-    case MapType(key, value, _) => JsonScalar.supports(key) && key != VariantType && supports(value)
+    case MapType(key, value, _) => isScalar(key) && supports(value)
     case StructType(fields) =>
       fields.map(_.name).distinct.length == fields.length && fields.forall(f =>
         !f.name.contains('\u0000') && supports(f.dataType))
-    case other => JsonScalar.supports(other)
+    case VariantType => true
+    case other       => isScalar(other)
+  }
+
+  private def isScalar(dataType: DataType): Boolean = dataType match {
+    case _: StringType | _: CharType | _: VarcharType => true
+    case other                                        => JsonScalar.supports(other)
   }
 
   /** @param column
@@ -49,6 +52,14 @@ private[jdbc] object JsonValue {
     case _: StringType | _: CharType | _: VarcharType => new Text(column, nul)
     case VariantType                                  => new Variant(column, nul)
     case other                                        => JsonScalar(other)
+  }
+
+  /** A map's key as the name of an object's member. A NUL character in it is always an error: replacing it could make two keys
+    * equal.
+    */
+  private def name(column: Int, dataType: DataType): JsonValue = dataType match {
+    case _: StringType | _: CharType | _: VarcharType => new Text(column, NulCharacter.Error)
+    case other                                        => JsonScalar.name(other)
   }
 
   /** Writes characters below 128, one byte each. */
@@ -66,13 +77,7 @@ private[jdbc] object JsonValue {
     out.putByte(char.toInt)
   }
 
-  /** A type whose values cannot be a map's keys. */
-  abstract private class Nested extends JsonValue {
-    override def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
-      throw new IllegalStateException("a nested value as a key")
-  }
-
-  final private class Elements(element: DataType, value: JsonValue) extends Nested {
+  final private class Elements(element: DataType, value: JsonValue) extends JsonValue {
     private val width = UnsafeLayout.slotWidth(element)
 
     override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
@@ -92,7 +97,7 @@ private[jdbc] object JsonValue {
   }
 
   /** Writes NULLs too, so that a NULL field differs from a missing one. */
-  final private class Fields(column: Int, fields: Array[StructField], nul: NulCharacter) extends Nested {
+  final private class Fields(column: Int, fields: Array[StructField], nul: NulCharacter) extends JsonValue {
     private val values = fields.map(field => JsonValue(column, field.dataType, nul))
     private val names = fields.zipWithIndex.map { case (field, i) =>
       val out = new ChunkedBytes(Long.MaxValue, () => throw new IllegalStateException("a name without end"))
@@ -118,9 +123,9 @@ private[jdbc] object JsonValue {
     }
   }
 
-  /** In the map's own order. A NUL character in a key is always an error: replacing it could make two keys equal. */
-  final private class Entries(column: Int, key: DataType, value: DataType, nul: NulCharacter) extends Nested {
-    private val names = JsonValue(column, key, NulCharacter.Error)
+  /** In the map's own order. */
+  final private class Entries(column: Int, key: DataType, value: DataType, nul: NulCharacter) extends JsonValue {
+    private val names = name(column, key)
     private val values = JsonValue(column, value, nul)
     private val nameWidth = UnsafeLayout.slotWidth(key)
     private val valueWidth = UnsafeLayout.slotWidth(value)
@@ -136,7 +141,7 @@ private[jdbc] object JsonValue {
       var i = 0
       while (i < size) {
         if (i > 0) byte(',', out)
-        names.writeName(base, keyArray, keySlots + i.toLong * nameWidth, out)
+        names.write(base, keyArray, keySlots + i.toLong * nameWidth, out)
         byte(':', out)
         if (UnsafeLayout.isNullInArray(base, valueArray, i)) ascii("null", out)
         else values.write(base, valueArray, valueSlots + i.toLong * valueWidth, out)
@@ -154,13 +159,10 @@ private[jdbc] object JsonValue {
       if (problem != null) throw new BadValue(column, problem)
       quoted(text.base, text.address, text.length, out)
     }
-
-    override def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
-      write(base, origin, slot, out)
   }
 
   /** Spark's JSON text of the variant; NUL characters in it are handled as in any JSON. */
-  final private class Variant(column: Int, nul: NulCharacter) extends Nested {
+  final private class Variant(column: Int, nul: NulCharacter) extends JsonValue {
     private val json = new StoredJson(nul)
 
     override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {

@@ -11,7 +11,7 @@ import scala.util.Random
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
-import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
+import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
@@ -21,15 +21,15 @@ private[mysql] object MysqlCatalog extends Catalog {
   /** A name without a schema refers to the URL's database. */
   override def find(connection: Connection, name: TableName): Option[TargetTable] =
     (for {
-      schema <- name.schema.fold(Seq(schema(connection, name)))(spellings)
-      table <- spellings(name.table)
+      schema <- name.schema.fold(Seq(schema(connection, name)))(_.spellings)
+      table <- name.table.spellings
     } yield relation(connection, schema, table)).flatten.headOption.map { found =>
       val described = columns(connection, found)
       TargetTable(
         found,
         Target(found.toString, identity(connection, found)),
-        described.map(_._1),
-        keys(connection, found, described.flatMap { case (column, loose) => loose.map(column.name -> _) }.toMap))
+        described,
+        keys(connection, found, described.flatMap(c => MysqlType.of(c).loose.map(c.name -> _)).toMap))
     }
 
   private def schema(connection: Connection, name: TableName): String =
@@ -59,9 +59,6 @@ private[mysql] object MysqlCatalog extends Catalog {
 
   override def exists(connection: Connection, table: QualifiedName): Boolean =
     relation(connection, table.schema, table.table).nonEmpty
-
-  private def spellings(part: NamePart): Seq[String] =
-    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase(Locale.ROOT)).distinct
 
   private def relation(connection: Connection, schema: String, table: String): Option[QualifiedName] =
     sql"""SELECT table_schema, table_name, table_type, COALESCE(engine, 'none')
@@ -99,8 +96,7 @@ private[mysql] object MysqlCatalog extends Catalog {
           "Upgrade the server; or make the table yourself and set {option:keyComparison=database}."))
   }
 
-  /** Each column with the reason why it is loose as a key, if it is. */
-  private def columns(connection: Connection, table: QualifiedName): Seq[(TargetColumn, Option[String])] =
+  private def columns(connection: Connection, table: QualifiedName): Seq[TargetColumn] =
     sql"""SELECT column_name, is_nullable, column_default, extra, generation_expression, data_type, column_type,
         |character_maximum_length, character_octet_length, numeric_precision, numeric_scale, datetime_precision, collation_name
         |FROM information_schema.columns WHERE table_schema = ${table.schema} AND table_name = ${table.table} ORDER BY ordinal_position"""
@@ -115,7 +111,7 @@ private[mysql] object MysqlCatalog extends Catalog {
           rows.getInt(11),
           rows.getInt(12),
           rows.getString(13))
-        val column = TargetColumn(
+        TargetColumn(
           rows.getString(1),
           kind,
           nullable = rows.getString(2) == "YES",
@@ -123,7 +119,6 @@ private[mysql] object MysqlCatalog extends Catalog {
           generated =
             Option(rows.getString(5)).exists(_.nonEmpty) || extra.contains("row start") || extra.contains("row end")
         )
-        (column, kind.loose)
       }
 
   /** A LONGTEXT can hold 4 GiB, more than an Int. */

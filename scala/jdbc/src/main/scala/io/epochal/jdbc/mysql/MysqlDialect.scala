@@ -38,8 +38,7 @@ class MysqlDialect extends Dialect with BuiltInDialect {
   override def check(options: JdbcOptions): Either[EpochalException, Unit] = DeadLetterTable.refused(options, name)
   override def check(connection: Connection): Either[EpochalException, Unit] = MysqlVersion.of(connection).check
 
-  override def rowFormat(table: BoundTable): RowFormat =
-    RowBytes(table, MysqlRules)
+  override def rowFormat(table: BoundTable): RowFormat = RowBytes(table, MysqlRules)
 
   /** Sets the session's variables for each transaction, since a pooler may switch sessions. Without strict mode, MySQL would
     * silently cut values, turn a 0 into the next AUTO_INCREMENT number, and possibly an empty text into NULL. The setting that

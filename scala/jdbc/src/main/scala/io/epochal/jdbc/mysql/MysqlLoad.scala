@@ -70,9 +70,9 @@ private[mysql] object MysqlLoad {
     private val ordered = temporary(table, "epochal_winners")
     private val found = quote(table.table.unused("epochal_found"))
 
-    override protected def sorted(column: BoundColumn): String = column.column.columnType match {
-      case kind: MysqlType if kind.isText => s"CAST(CONVERT(${super.sorted(column)} USING utf8mb4) AS BINARY)"
-      case _                              => super.sorted(column)
+    override protected def sorted(column: BoundColumn): String = {
+      val name = super.sorted(column)
+      if (MysqlType.of(column.column).isText) s"CAST(CONVERT($name USING utf8mb4) AS BINARY)" else name
     }
 
     // A temporary table does not commit the transaction, and a statement cannot refer to it twice.

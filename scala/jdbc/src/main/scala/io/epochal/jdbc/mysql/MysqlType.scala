@@ -6,7 +6,7 @@ import java.time.Instant
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.jdbc.database.{BoundColumn, ColumnType, TypeRules}
+import io.epochal.jdbc.database.{BoundColumn, ColumnType, TargetColumn, TypeRules}
 import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.spark.memory.Memory
@@ -47,6 +47,8 @@ final case class MysqlType(
 
 /** Which Spark types each column type can store. */
 object MysqlType extends TypeRules {
+
+  def of(column: TargetColumn): MysqlType = column.columnType.asInstanceOf[MysqlType]
 
   private val Utf8 = "CHARACTER SET utf8mb4"
 
@@ -133,7 +135,7 @@ object MysqlType extends TypeRules {
 private[mysql] object MysqlRules extends ValueRules {
 
   override def check(column: BoundColumn, nul: NulCharacter): Option[ValueCheck] = {
-    val kind = column.column.columnType.asInstanceOf[MysqlType]
+    val kind = MysqlType.of(column.column)
     column.field.dataType match {
       case ByteType if kind.unsigned    => Some((row, c) => negative(row.getByte(c).toLong))
       case ShortType if kind.unsigned   => Some((row, c) => negative(row.getShort(c).toLong))

@@ -46,15 +46,13 @@ final case class ConnectionSettings(
 
   private def secrets: Seq[String] =
     (password.flatMap(p => Try(p.read()).toOption).toSeq ++ properties.values ++ JdbcUrl.secrets(url))
-      .filter(_.length >= ConnectionSettings.ShortestSecret)
+      .filter(_.length >= ShortestSecret)
       .sortBy(-_.length)
 
-  override def toString: String = place
-}
-
-object ConnectionSettings {
   // Shorter values (true, 30, on) are settings; masking them would make texts unreadable.
-  private val ShortestSecret = 5
+  private def ShortestSecret = 5
+
+  override def toString: String = place
 }
 
 /** A JDBC URL as it may be shown. Each driver has its own syntax for users and passwords, so nothing is cut out: only parts that
@@ -128,14 +126,15 @@ private[jdbc] object JdbcUrl {
   private def harmless(parameters: String): String =
     if (!parameters.startsWith(";")) ""
     else
-      pairs(parameters).collect {
-        case (name, value) if Shown(name.toLowerCase(Locale.ROOT)) && Harmless.matches(value) => s";$name=$value"
-      }.mkString
+      Pair
+        .findAllMatchIn(parameters)
+        .map(pair => (pair.group(1), pair.group(2)))
+        .collect {
+          case (name, value) if Shown(name.toLowerCase(Locale.ROOT)) && Harmless.matches(value) => s";$name=$value"
+        }
+        .mkString
 
   private val Pair = """(?s)([\w.]+)=(\{(?:[^}]|\}\})*\}?|[^;]*)""".r
-
-  private def pairs(text: String): Seq[(String, String)] =
-    Pair.findAllMatchIn(text).map(m => (m.group(1), m.group(2))).toSeq
 
   /** The parts of a URL that must be masked in a driver's messages: every piece between separators, which differ by driver, unless
     * its name or position shows that it is harmless.

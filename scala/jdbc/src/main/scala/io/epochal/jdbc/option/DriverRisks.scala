@@ -112,9 +112,8 @@ private[jdbc] object DriverRisks {
       val (name, value) = piece.span(_ != '=')
       Property(name, if (value.isEmpty) "true" else value.drop(1), "url: ", whole)
     }
-    val parameters = properties(
-      forms.flatMap(_.dropWhile(c => c != '?' && c != ';').split("[?&;]")).filter(_.nonEmpty),
-      whole = true)
+    val parameters =
+      properties(forms.flatMap(_.dropWhile(c => c != '?' && c != ';').split("[?&;]")).filter(_.nonEmpty), whole = true)
     val known = parameters.map(_.key).toSet
     val others = properties(forms.flatMap(_.split("[?&;,()@/:{}]")).filter(_.indexOf('=') > 0), whole = false)
       .filterNot(piece => known(piece.key))

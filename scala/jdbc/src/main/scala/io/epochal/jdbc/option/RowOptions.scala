@@ -1,5 +1,7 @@
 package io.epochal.jdbc.option
 
+import java.util.Locale
+
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
@@ -109,7 +111,11 @@ object RowOptions {
   * @param quoted
   *   written in double quotes, so that it must match exactly
   */
-final case class NamePart(text: String, quoted: Boolean)
+final case class NamePart(text: String, quoted: Boolean) {
+
+  /** The names that it may stand for, the most likely first. */
+  def spellings: Seq[String] = if (quoted) Seq(text) else Seq(text, text.toLowerCase(Locale.ROOT)).distinct
+}
 
 /** The option `dbtable`: `table` or `schema.table`, each part plain or in double quotes (`"Odd.Name"`, quotes doubled). */
 final case class TableName(schema: Option[NamePart], table: NamePart) {

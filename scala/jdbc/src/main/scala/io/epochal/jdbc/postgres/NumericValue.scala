@@ -22,21 +22,27 @@ import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
   * @param scale
   *   fractional digits of the query's type
   * @param room
-  *   None: the column takes every value of the query's type
+  *   precision and scale of a column narrower than the query's type: only exact values are accepted, so that the server never
+  *   rounds. None: the column takes every value
   */
-final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room: Option[NumericRoom])
+final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room: Option[(Int, Int)])
     extends CheckedValue(column) {
   // Magnitude in base 2^32, the lowest limb first; longs, for unsigned division.
   private val limbs = new Array[Long](4)
   private val groups = new Array[Int](16)
-  private val check = room.orNull
+  private val scratch = new Array[Long](4)
+
+  private val isNarrower = room.isDefined
+  private val (precision, kept) = room.getOrElse((0, 0))
+
+  /** How many trailing digits must be zeros, and how many digits are allowed in all. */
+  private val surplus = scale - kept
+  private val digits = precision + surplus
+  private val limit = if (digits < 39) Limbs.of(BigInt(10).pow(math.max(digits, 0))) else null
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
     val negative = read(base, origin, slot, limbs)
-    if (check != null) {
-      val problem = check.problem(limbs)
-      if (problem != null) refuse(problem)
-    }
+    if (isNarrower) check()
     val count = split()
     CopyValue.begin(out, 8 + 2 * count).putShort(count)
     out.putShort(count - fractionGroups - 1)
@@ -47,6 +53,23 @@ final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room:
       out.putShort(groups(i))
       i -= 1
     }
+  }
+
+  private def check(): Unit = if (!Limbs.isZero(limbs)) {
+    if (limit != null && !Limbs.isLess(limbs, limit)) refuse(s"it is too large for numeric($precision,$kept)")
+    if (surplus > 0 && !endsWithZeros) refuse(s"it has digits beyond those of numeric($precision,$kept)")
+  }
+
+  private def endsWithZeros: Boolean = {
+    System.arraycopy(limbs, 0, scratch, 0, 4)
+    var left = surplus
+    var remainder = 0
+    while (left > 0 && remainder == 0) {
+      val now = math.min(left, 9)
+      remainder = Limbs.divide(scratch, Limbs.PowersOfTen(now))
+      left -= now
+    }
+    remainder == 0
   }
 
   private val fractionGroups = (scale + 3) / 4
@@ -74,11 +97,11 @@ private object NumericValue {
     val room = to.numeric.filter { case (precision, scale) =>
       from.scale > scale || from.precision - from.scale > precision - scale
     }
-    new NumericValue(column, read, from.scale, room.map { case (p, s) => new NumericRoom(p, s, from.scale) })
+    new NumericValue(column, read, from.scale, room)
   }
 
   def whole(column: Int, read: ReadLong, to: PostgresType): CopyValue =
-    new NumericValue(column, ReadLimbs.ofLong(read), 0, to.numeric.map { case (p, s) => new NumericRoom(p, s, 0) })
+    new NumericValue(column, ReadLimbs.ofLong(read), 0, to.numeric)
 }
 
 /** Unsigned numbers of up to 128 bits. */
@@ -115,39 +138,6 @@ private object Limbs {
   }
 
   def of(value: BigInt): Array[Long] = Array.tabulate(4)(i => ((value >> (32 * i)) & 0xffffffffL).toLong)
-}
-
-/** A numeric(p,s) narrower than the query's type: accepts only exact values, so that the server never rounds.
-  *
-  * @param fromScale
-  *   fractional digits of the numbers to check
-  */
-final private class NumericRoom(precision: Int, scale: Int, fromScale: Int) {
-  private val scratch = new Array[Long](4)
-
-  /** How many trailing digits must be zeros, and how many digits are allowed in all. */
-  private val surplus = fromScale - scale
-  private val digits = precision + surplus
-  private val limit = if (digits < 39) Limbs.of(BigInt(10).pow(math.max(digits, 0))) else null
-
-  /** Why a number does not fit; null if it does. */
-  def problem(limbs: Array[Long]): String =
-    if (Limbs.isZero(limbs)) null
-    else if (limit != null && !Limbs.isLess(limbs, limit)) s"it is too large for numeric($precision,$scale)"
-    else if (surplus > 0 && !endsWithZeros(limbs)) s"it has digits beyond those of numeric($precision,$scale)"
-    else null
-
-  private def endsWithZeros(limbs: Array[Long]): Boolean = {
-    System.arraycopy(limbs, 0, scratch, 0, 4)
-    var left = surplus
-    var remainder = 0
-    while (left > 0 && remainder == 0) {
-      val now = math.min(left, 9)
-      remainder = Limbs.divide(scratch, Limbs.PowersOfTen(now))
-      left -= now
-    }
-    remainder == 0
-  }
 }
 
 /** Reads a decimal's unscaled value. */

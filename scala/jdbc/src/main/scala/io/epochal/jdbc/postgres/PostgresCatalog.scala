@@ -22,8 +22,8 @@ private[postgres] object PostgresCatalog extends Catalog {
   /** A name without a schema is resolved by the search path, as in SQL. */
   override def find(connection: Connection, name: TableName): Option[TargetTable] =
     (for {
-      schema <- name.schema.fold(Seq(None: Option[String]))(spellings(_).map(Option(_)))
-      table <- spellings(name.table)
+      schema <- name.schema.fold(Seq(None: Option[String]))(_.spellings.map(Option(_)))
+      table <- name.table.spellings
     } yield relation(connection, schema, table)).flatten.headOption.map { case (oid, qualified) =>
       val described = columns(connection, oid)
       TargetTable(qualified, Target(qualified.toString, Some(oid)), described, keys(connection, oid, described))
@@ -71,9 +71,6 @@ private[postgres] object PostgresCatalog extends Catalog {
   private def literal(text: String): String = s"E'${text.replace("\\", "\\\\").replace("'", "''")}'"
 
   private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
-
-  private def spellings(part: NamePart): Seq[String] =
-    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase(Locale.ROOT)).distinct
 
   private def relation(connection: Connection, schema: Option[String], table: String): Option[(Long, QualifiedName)] =
     Sql

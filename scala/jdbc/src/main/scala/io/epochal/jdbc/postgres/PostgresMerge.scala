@@ -124,8 +124,7 @@ final private class PostgresMerge(
     * that of the key, but with several columns in an order of its own.
     */
   private def merge(from: String): Long = {
-    run(
-      s"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
+    run(s"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
     val condition = s"$keysEqual$keyRange"
     val merged = write(

@@ -9,14 +9,6 @@ import io.epochal.kit.spark.memory.Memory
 /** Checks whether a text can be stored unchanged: databases reject or misread the NUL character and broken UTF-8. */
 private[jdbc] object Texts {
 
-  /** Why the text cannot be stored; null if it can, since this runs for every value. */
-  def problem(base: AnyRef, address: Long, length: Int): String =
-    if (isPlain(base, address, length)) null
-    else {
-      val nul = indexOfNul(base, address, length)
-      if (nul >= 0) nulAt(nul) else encoding(base, address, length)
-    }
-
   def nulAt(index: Int): String =
     s"it has the NUL character (\\u0000) as byte ${index + 1}, which the database cannot keep in a text; set nulCharacter to strip or replace it"
 

@@ -76,33 +76,28 @@ private[sqlite] object SqliteCatalog extends Catalog {
       .headOption
       .getOrElse((false, false))
     val sortsTexts = Sql.query(connection, "SELECT encoding FROM pragma_encoding")(_.getString(1)).contains("UTF-8")
-    val raw =
-      sql"""SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo($table, 'main') WHERE hidden <> 1"""
-        .query(connection)(rows =>
-          Raw(
-            rows.getString(1),
-            rows.getString(2),
-            rows.getBoolean(3),
-            rows.getString(4) != null,
-            rows.getInt(5),
-            rows.getInt(6) > 0))
-    val primary = raw.filter(_.primary > 0)
-    // The column is an alias of the rowid: SQLite generates a value for NULL.
-    val numbers = primary.size == 1 && primary.head.declared.equalsIgnoreCase("INTEGER") && !withoutRowid
-    val columns = raw.map { column =>
-      val isNumber = numbers && column.primary > 0
-      TargetColumn(
-        column.name,
-        SqliteType.of(column.declared, strict, sortsTexts),
-        nullable = !column.required && !isNumber,
-        filled = column.hasDefault || isNumber,
-        generated = column.generated)
+    // A primary key of one column that is an alias of the rowid: SQLite generates a value for NULL.
+    val alias = sql"SELECT name, type FROM pragma_table_xinfo($table, 'main') WHERE pk > 0"
+      .query(connection)(rows => (rows.getString(1), rows.getString(2))) match {
+      case Seq((column, declared)) if declared.equalsIgnoreCase("INTEGER") && !withoutRowid => Some(column)
+      case _                                                                                => None
     }
+    val columns =
+      sql"""SELECT name, type, "notnull", dflt_value, hidden FROM pragma_table_xinfo($table, 'main') WHERE hidden <> 1"""
+        .query(connection) { rows =>
+          val column = rows.getString(1)
+          TargetColumn(
+            column,
+            SqliteType.of(rows.getString(2), strict, sortsTexts),
+            nullable = !rows.getBoolean(3) && !alias.contains(column),
+            filled = rows.getString(4) != null || alias.contains(column),
+            generated = rows.getInt(5) > 0)
+        }
     TargetTable(
       name,
       Target(table, identity(connection, name)),
       columns,
-      (Option.when(numbers)(TargetKey(Set(primary.head.name))) ++ indexes(connection, table)).toSeq)
+      (alias.map(column => TargetKey(Set(column))) ++ indexes(connection, table)).toSeq)
   }
 
   /** Unique indexes on columns, not on expressions. */
@@ -125,13 +120,4 @@ private[sqlite] object SqliteCatalog extends Catalog {
 
   /** SQL that compares a key by the collation in `loose`, as the index does. */
   def collated(loose: String): String = s"COLLATE ${SqliteDialect.quote(loose.stripPrefix(Collation))}"
-
-  final private case class Raw(
-      name: String,
-      declared: String,
-      required: Boolean,
-      hasDefault: Boolean,
-      primary: Int,
-      generated: Boolean
-  )
 }

@@ -57,8 +57,7 @@ class SqliteDialect extends Dialect with BuiltInDialect {
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
     Map("journal_mode" -> "WAL", "synchronous" -> "FULL", "busy_timeout" -> lockTimeout.toMillis.toString)
 
-  override def rowFormat(table: BoundTable): RowFormat =
-    RowBytes(table, SqliteRules)
+  override def rowFormat(table: BoundTable): RowFormat = RowBytes(table, SqliteRules)
 
   /** Takes the write lock of the database.
     *

@@ -55,7 +55,10 @@ private[jdbc] object QueryColumns {
       stored = fields.zipWithIndex
         .filterNot { case (field, _) => operation.contains(field) }
         .map { case (field, i) => QueryColumn(field, i, map.find(_._1 == field).fold(field.name)(_._2)) }
-      _ <- stored.groupBy(_.into).values.find(_.sizeIs > 1)
+      _ <- stored
+        .groupBy(_.into)
+        .values
+        .find(_.sizeIs > 1)
         .map(several => collide(several.map(_.field), s"'${several.head.into}'"))
         .toLeft(())
       keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))

@@ -103,10 +103,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     dialect.types.declare(field.dataType).toRight(unsupported(field))
 
   private def unsupported(field: StructField): EpochalException =
-    Conditions.TypeUnsupported(
-      "column" -> field.name,
-      "sparkType" -> field.dataType.sql,
-      "database" -> dialect.name)
+    Conditions.TypeUnsupported("column" -> field.name, "sparkType" -> field.dataType.sql, "database" -> dialect.name)
 
   private def column(query: QueryColumn, table: TargetTable): Checked[BoundColumn] = {
     val field = query.field
@@ -195,7 +192,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       table: TargetTable): Checked[Map[String, String]] = {
     val found = table.keys.filter(_.columns == keys.toSet)
     val loose = found.flatMap(_.loose).toMap.filter { case (name, _) =>
-      columns.exists(c => c.column.name == name && !TableCheck.comparesAlike(c.field.dataType))
+      columns.exists(c => c.column.name == name && !comparesAlike(c.field.dataType))
     }
     for {
       _ <- JdbcOptions.ensure(found.nonEmpty)(
@@ -224,12 +221,9 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     s"order rows by '${column.field.name}'",
     s"${dialect.name} does not sort a column of type ${column.column.columnType.declared} as Spark sorts a ${column.field.dataType.sql}",
     "Name a column of whole numbers or times in {option:orderColumn}.")
-}
-
-private object TableCheck {
 
   /** Whether values of the type are equal in every column type exactly if they are in Spark. */
-  def comparesAlike(dataType: DataType): Boolean = dataType match {
+  private def comparesAlike(dataType: DataType): Boolean = dataType match {
     case _: NumericType | BooleanType | BinaryType | DateType | TimestampType | TimestampNTZType => true
     case _                                                                                       => false
   }

@@ -38,8 +38,6 @@ final private[jdbc] case class BulkTransport(
 
 final private class BulkOutput(transport: BulkTransport, format: RowFormat, attempt: TaskAttempt)
     extends BufferedOutput(format) {
-  import BulkOutput._
-
   // Most tasks have few rows, which travel in the message: they need no database.
   private lazy val token = UUID.randomUUID().toString
   private lazy val database = {
@@ -73,7 +71,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
           throw error
       }
     }
-    limit = SendBytes
+    limit = 256L << 10
   }
 
   private def sendHeld(): Unit = explaining(send(write))
@@ -133,10 +131,6 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
       ending.close()
     }
   }
-}
-
-private object BulkOutput {
-  val SendBytes: Long = 256L << 10
 }
 
 /** Chooses the transport of an epoch, and describes it in the progress metrics. */
