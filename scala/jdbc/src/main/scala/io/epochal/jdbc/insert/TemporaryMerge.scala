@@ -11,7 +11,7 @@ import io.epochal.jdbc.sql.SqlText._
   * @param source
   *   SQL of the relation that has the rows; its columns are those of [[BoundTable.incoming]]
   */
-abstract private[jdbc] class KeyedMerge(
+abstract class KeyedMerge(
     dialect: Dialect,
     connection: Connection,
     table: BoundTable,
@@ -45,7 +45,7 @@ abstract private[jdbc] class KeyedMerge(
   * @param incoming
   *   SQL of the temporary table
   */
-abstract private[jdbc] class TemporaryMerge(
+abstract class TemporaryMerge(
     dialect: Dialect,
     connection: Connection,
     table: BoundTable,

@@ -82,11 +82,9 @@ private[mysql] object MysqlCatalog extends Catalog {
 
   /** The collation of new text columns in keys. */
   def exactCollation(connection: Connection): String = {
-    val available = Sql.query(
-      connection,
-      s"SELECT collation_name FROM information_schema.collations WHERE collation_name IN (${MysqlType.ExactCollations.map(_ => "?").mkString(", ")})",
-      MysqlType.ExactCollations: _*
-    )(_.getString(1))
+    val available =
+      sql"SELECT collation_name FROM information_schema.collations WHERE collation_name IN ${Sql.list(MysqlType.ExactCollations)}"
+        .query(connection)(_.getString(1))
     MysqlType.ExactCollations
       .find(available.contains)
       .getOrElse(

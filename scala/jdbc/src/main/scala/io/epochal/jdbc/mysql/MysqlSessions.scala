@@ -49,29 +49,23 @@ private[mysql] object MysqlSessions extends Sessions {
   private def holders(connection: Connection, successor: Writer): Map[Long, Writer] = {
     val last = successor.generation
     Sql
-      .query(
-        connection,
-        text"""WITH RECURSIVE known AS (
-           |  SELECT $last AS generation UNION ALL
-           |  SELECT generation - 1 FROM known WHERE generation > ${math.max(1L, last - Generations + 1)})
-           |SELECT s.id, k.generation FROM information_schema.processlist AS s JOIN known AS k
-           |ON IS_USED_LOCK(CONCAT('${prefix(successor.sink)}', k.generation, '.', s.id)) = s.id"""
-      )(rows => rows.getLong("id") -> Writer(successor.sink, rows.getLong("generation")))
+      .raw(text"""WITH RECURSIVE known AS (
+         |  SELECT $last AS generation UNION ALL
+         |  SELECT generation - 1 FROM known WHERE generation > ${math.max(1L, last - Generations + 1)})
+         |SELECT s.id, k.generation FROM information_schema.processlist AS s JOIN known AS k
+         |ON IS_USED_LOCK(CONCAT('${prefix(successor.sink)}', k.generation, '.', s.id)) = s.id""")
+      .query(connection)(rows => rows.getLong("id") -> Writer(successor.sink, rows.getLong("generation")))
       .groupMapReduce(_._1)(_._2)((one, other) => if (one.generation > other.generation) one else other)
   }
 
   /** None if the server does not show it, or not to this user. */
   private def blockersOf(connection: Connection, waiting: Long): Option[Seq[Long]] =
     pairs(connection).flatMap { pairs =>
-      try
-        Some(
-          Sql.query(
-            connection,
-            text"""WITH RECURSIVE pairs AS ($pairs), waits AS (
-               |  SELECT blocking FROM pairs WHERE requesting = $waiting UNION
-               |  SELECT p.blocking FROM pairs AS p JOIN waits AS w ON p.requesting = w.blocking)
-               |SELECT blocking FROM waits WHERE blocking <> $waiting"""
-          )(_.getLong(1)))
+      val waits = Sql.raw(text"""WITH RECURSIVE pairs AS ($pairs), waits AS (
+           |  SELECT blocking FROM pairs WHERE requesting = $waiting UNION
+           |  SELECT p.blocking FROM pairs AS p JOIN waits AS w ON p.requesting = w.blocking)
+           |SELECT blocking FROM waits WHERE blocking <> $waiting""")
+      try Some(waits.query(connection)(_.getLong(1)))
       catch { case error: SQLException if MysqlErrors.denied(error) => None }
     }
 
@@ -96,11 +90,8 @@ private[mysql] object MysqlSessions extends Sessions {
   private def describe(connection: Connection, sessions: Seq[Long], older: Map[Long, Writer]): Seq[Blocker] =
     if (sessions.isEmpty) Nil
     else
-      Sql.query(
-        connection,
-        text"""SELECT id, user, time, info, user = SUBSTRING_INDEX(USER(), '@', 1) AS mine
-           |FROM information_schema.processlist WHERE id IN (${sessions.mkString(", ")})"""
-      ) { rows =>
+      sql"""SELECT id, user, time, info, user = SUBSTRING_INDEX(USER(), '@', 1) AS mine
+           |FROM information_schema.processlist WHERE id IN ${Sql.list(sessions)}""".query(connection) { rows =>
         val id = rows.getLong("id")
         val statement = Option(rows.getString("info")).map(_.trim.takeWhile(_.isLetter)).filter(_.nonEmpty)
         val mine = rows.getBoolean("mine") && !statement.exists(_.equalsIgnoreCase("COMMIT"))

@@ -30,14 +30,15 @@ private[postgres] object PostgresCatalog extends Catalog {
     }
 
   override def tableNames(connection: Connection, name: TableName): Seq[String] =
-    Sql.query(
-      connection,
-      s"""SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-         |WHERE c.relkind IN ('r', 'p') AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (${SearchPath.Schemas}))
-         |ORDER BY c.relname LIMIT 1000""".stripMargin,
-      name.schema.map(_.text),
-      name.schema.map(_.text)
-    )(_.getString(1))
+    sql"""SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         |WHERE c.relkind IN ('r', 'p') AND ${isIn(name.schema.map(_.text))} ORDER BY c.relname LIMIT 1000"""
+      .query(connection)(_.getString(1))
+
+  /** SQL condition: the namespace `n` is the schema; None: one on the session's path. */
+  private def isIn(schema: Option[String]): Sql =
+    sql"(n.nspname = $schema OR $schema::text IS NULL AND n.nspname = ANY ($schemas))"
+
+  private val schemas = Sql.raw(SearchPath.Schemas)
 
   /** Folded to PostgreSQL's own case, as CREATE TABLE does for an unquoted name. */
   override def newName(connection: Connection, name: TableName): QualifiedName = {
@@ -73,20 +74,14 @@ private[postgres] object PostgresCatalog extends Catalog {
   private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
 
   private def relation(connection: Connection, schema: Option[String], table: String): Option[(Long, QualifiedName)] =
-    Sql
-      .query(
-        connection,
-        s"""SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind, c.relpersistence <> 'p' OR EXISTS (
-           |  SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence <> 'p') AS fleeting,
-           |  (SELECT concat(f.relnamespace::regnamespace, '.', f.relname) FROM ($ForeignMembers) f LIMIT 1) AS foreign_member
-           |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-           |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-           |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (${SearchPath.Schemas}))
-           |ORDER BY array_position(${SearchPath.Schemas}, n.nspname) LIMIT 1""".stripMargin,
-        table,
-        schema,
-        schema
-      ) { rows =>
+    sql"""SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind, c.relpersistence <> 'p' OR EXISTS (
+         |  SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence <> 'p') AS fleeting,
+         |  (SELECT concat(f.relnamespace::regnamespace, '.', f.relname) FROM (${Sql.raw(ForeignMembers)}) f LIMIT 1)
+         |    AS foreign_member
+         |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         |WHERE c.relname = $table AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND ${isIn(schema)}
+         |ORDER BY array_position($schemas, n.nspname) LIMIT 1"""
+      .query(connection) { rows =>
         val name = QualifiedName(rows.getString("nspname"), rows.getString("relname"))
         if (!Set("r", "p")(rows.getString("relkind")))
           throw JdbcOptions.unsupported(

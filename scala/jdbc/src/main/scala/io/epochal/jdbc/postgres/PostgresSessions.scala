@@ -40,16 +40,13 @@ private[postgres] object PostgresSessions extends Sessions {
 
   /** Includes indirect blockers. A session that waits for a standby has committed: it is neither dead nor frozen. */
   override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
-    Sql.query(
-      connection,
-      text"""WITH RECURSIVE waits(pid) AS (
+    sql"""WITH RECURSIVE waits(pid) AS (
          |  SELECT unnest(pg_blocking_pids($waiting::int)) UNION SELECT unnest(pg_blocking_pids(pid)) FROM waits WHERE pid <> 0)
          |SELECT w.pid, a.usename, a.application_name, a.xact_start::text AS since,
          |  extract(epoch FROM clock_timestamp() - a.xact_start)::bigint AS age,
          |  a.state, upper(substring(ltrim(a.query) FROM '^[A-Za-z]+')) AS kind,
          |  a.usename = session_user AND a.datname = current_database() AND a.wait_event IS DISTINCT FROM 'SyncRep' AS mine
-         |FROM waits AS w LEFT JOIN pg_stat_activity AS a ON a.pid = w.pid"""
-    ) { rows =>
+         |FROM waits AS w LEFT JOIN pg_stat_activity AS a ON a.pid = w.pid""".query(connection) { rows =>
       val pid = rows.getLong("pid")
       val name = Option(rows.getString("application_name")).getOrElse("")
       if (pid == 0) Blocker(None, "a prepared transaction (see pg_prepared_xacts)", "", None)
@@ -74,22 +71,18 @@ private[postgres] object PostgresSessions extends Sessions {
 
   /** Ends the open transactions of older generations of the writer's sink. */
   def endOlder(connection: Connection, writer: Writer): Unit =
-    Sql.query(
-      connection,
-      text"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    Sql
+      .raw(text"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          |WHERE usename = session_user AND datname = current_database() AND wait_event IS DISTINCT FROM 'SyncRep'
          |AND application_name ~ '\\[${writer.sink}/[0-9]+\\]$$'
-         |AND substring(application_name FROM '/([0-9]+)\\]$$')::bigint < ?""",
-      writer.generation
-    )(_.getBoolean(1)): Unit
+         |AND substring(application_name FROM '/([0-9]+)\\]$$')::bigint < ${writer.generation}""")
+      .query(connection)(_.getBoolean(1)): Unit
 
   override def end(connection: Connection, blocker: Blocker): Unit =
-    blocker.process.foreach(
-      Sql.query(
-        connection,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ? AND usename = session_user AND xact_start::text = ?",
-        _,
-        blocker.key)(_.getBoolean(1)))
+    blocker.process.foreach(pid =>
+      sql"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         |WHERE pid = $pid AND usename = session_user AND xact_start::text = ${blocker.key}"""
+        .query(connection)(_.getBoolean(1)))
 }
 
 /** The schemas that names in a statement refer to. A role that may create objects in a schema on the search path could plant a table,

@@ -41,25 +41,20 @@ private[postgres] object TrustedTables {
   private def fault(rows: ResultSet): EpochalException = {
     val role = rows.getString("role")
     val table = rows.getString("member")
-    val kind = Kinds.get(rows.getString("kind"))
-    val owner = Option(rows.getString("owner"))
-    val (problem, remedy) =
-      if (kind.isDefined)
-        (s"is ${kind.get}, where an ordinary table should be", "Find out who made it, and drop it")
-      else
-        owner match {
-          case Some(untrusted) =>
-            (
-              s"belongs to the role '$untrusted', who could run code there with the rights of '$role'",
-              s"If you trust '$untrusted', set ${JdbcOptions.TrustedOwners.name}=$untrusted, or ALTER TABLE $table OWNER TO ${PostgresDialect
-                  .quote(role)}. If not, find out why it was made, and DROP TABLE $table"
-            )
-          case None =>
-            val trigger = rows.getString("trigger")
-            (
-              s"has the trigger $trigger, which runs code of a role that the sink does not trust",
-              s"DROP TRIGGER $trigger ON $table, and REVOKE TRIGGER ON $table from that role")
-        }
+    val (problem, remedy) = (Kinds.get(rows.getString("kind")), Option(rows.getString("owner"))) match {
+      case (Some(kind), _) =>
+        (s"is $kind, where an ordinary table should be", "Find out who made it, and drop it")
+      case (None, Some(untrusted)) =>
+        val ours = PostgresDialect.quote(role)
+        (
+          s"belongs to the role '$untrusted', who could run code there with the rights of '$role'",
+          s"If you trust '$untrusted', set ${JdbcOptions.TrustedOwners.name}=$untrusted, or ALTER TABLE $table OWNER TO $ours. If not, find out why it was made, and DROP TABLE $table")
+      case (None, None) =>
+        val trigger = rows.getString("trigger")
+        (
+          s"has the trigger $trigger, which runs code of a role that the sink does not trust",
+          s"DROP TRIGGER $trigger ON $table, and REVOKE TRIGGER ON $table from that role")
+    }
     Conditions.ObjectUntrusted("object" -> table, "role" -> role, "problem" -> problem, "remedy" -> remedy)
   }
 

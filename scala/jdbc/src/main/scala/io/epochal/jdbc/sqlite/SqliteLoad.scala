@@ -52,12 +52,10 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
   override protected def merge(rows: Long, distinct: Long): Loaded = {
     run(s"CREATE TABLE $Winners AS SELECT * FROM $winners")
     val (deleted, found, kept) = upsert.operation.fold((0L, 0L, distinct))(operation => delete(quote(operation.name)))
-    val stored = Sql.update(
-      connection,
-      text"""INSERT INTO $target AS t ($names)
-         |SELECT $names FROM $Winners WHERE true ORDER BY $keys
-         |ON CONFLICT ($keys) DO UPDATE SET ${updates("excluded")}"""
-    )
+    val stored = Sql
+      .raw(text"""INSERT INTO $target AS t ($names) SELECT $names FROM $Winners WHERE true ORDER BY $keys
+         |ON CONFLICT ($keys) DO UPDATE SET ${updates("excluded")}""")
+      .update(connection)
     run(s"DROP TABLE $Winners")
     Loaded.Rows(deleted + stored, found + kept)
   }
