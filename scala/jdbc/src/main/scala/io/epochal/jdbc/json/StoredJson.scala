@@ -28,7 +28,11 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
   /** Why the text cannot be stored; null if it can. */
   def take(base: AnyRef, address: Long, length: Int): String = {
     if (base.isInstanceOf[Array[Byte]]) point(base, address, length)
-    else point(UTF8String.fromAddress(base, address, length).getBytes, Memory.ARRAY_START, length)
+    else {
+      val bytes = new Array[Byte](length)
+      Memory.copy(base, address, bytes, Memory.ARRAY_START, length.toLong)
+      point(bytes, Memory.ARRAY_START, length)
+    }
     if (length > MaxBytes) s"as JSON it is longer than $MaxBytes bytes"
     else if (isPlain) null
     else {
