@@ -55,7 +55,7 @@ def test_the_needs_of_a_block_are_known() -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=str(page), marks=() if str(page) == "README.md" else pytest.mark.slow)
+        pytest.param(page, id=str(page), marks=pytest.mark.slow)
         for page in PAGES
         if any(not block.needs for block in page.blocks("python"))
     ],

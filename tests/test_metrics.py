@@ -16,6 +16,7 @@ from support.places import ROOT, over_connect
 from support.scripts import run_script
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.line,
     pytest.mark.skipif(over_connect(), reason="the session is the test's own, with a driver that it asks by HTTP"),
 ]

@@ -199,6 +199,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_cleanly_and_the_next_start_resumes(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SESSION + ENDLESS.replace("{place}", str(tmp_path))],
