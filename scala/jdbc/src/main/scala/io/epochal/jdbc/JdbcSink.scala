@@ -46,7 +46,7 @@ final private[jdbc] class JdbcTable(
         dialect.catalog.find(connection, options.table) match {
           case Some(table) =>
             checks.check(table).fold(throw _, identity)
-            options.rows.deadLetterTable.foreach(
+            options.deadLetterTable.foreach(
               new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
           case None => checkNew(Some(connection))
         }
@@ -87,7 +87,7 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
   private val transport = options.transport
   override def usesFiles: Boolean = database.bulk.isEmpty
 
-  override def refusesWhole: Option[EpochalException] = Option.when(options.rows.opColumn.isDefined)(
+  override def refusesWhole: Option[EpochalException] = Option.when(options.opColumn.isDefined)(
     JdbcOptions.unsupported(
       "replace the whole table with {option:mode=changes}",
       "output mode complete, and a batch in overwrite mode, send all rows that the table is to hold",
@@ -127,7 +127,7 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
         "upsert or delete",
         "which of two rows of a key is kept would depend on when they are stored",
         s"Leave {option:keyColumns} and {option:opColumn} out, or $micro")
-    else if (options.rows.deadLetterTable.isDefined)
+    else if (options.deadLetterTable.isDefined)
       cannot(
         "write a table of bad rows",
         "their number is checked at an epoch's end",

@@ -52,7 +52,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   override def flush(queryId: String): RowFlush = {
     if (!progressIsReady) makeProgressTables()
     progressIsReady = true
-    JdbcFlush(database.optionsForTasks, run, queryId)
+    JdbcFlush(database.options.forTasks, run, queryId)
   }
 
   private def makeProgressTables(): Unit = database.inTransaction("making the tables of progress ready") {

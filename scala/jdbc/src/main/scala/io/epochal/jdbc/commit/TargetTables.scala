@@ -51,7 +51,7 @@ private[jdbc] object TargetTables {
     }
     val trusting = bound.copy(trustedOwners = options.trustedOwners)
     trusting.copy(deadLetters =
-      options.rows.deadLetterTable.map(new DeadLetterTable(dialect, _).prepare(connection, trusting.trust)))
+      options.deadLetterTable.map(new DeadLetterTable(dialect, _).prepare(connection, trusting.trust)))
   }
 }
 

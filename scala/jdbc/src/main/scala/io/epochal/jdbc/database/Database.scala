@@ -14,7 +14,6 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
-import io.epochal.kit.access.Secret
 
 /** One database as a query uses it: connections, the meaning of errors, and retries.
   *
@@ -42,11 +41,6 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
 
   /** The database, for messages: no secrets. */
   val place: String = settings.place
-
-  private val readsPassword = settings.password.exists(!_.isInstanceOf[Secret.Given])
-
-  /** The options for tasks, which cannot read a password from its file: it is read now. */
-  def optionsForTasks: JdbcOptions = if (readsPassword) options.copy(connection = settings.resolved) else options
 
   /** Registers a query or batch write. It closes the result when it ends, and its connections with it. */
   def hold(): AutoCloseable = {

@@ -10,35 +10,72 @@ import io.epochal.kit.access.{DriverAccess, Secret}
 import io.epochal.kit.sink.flush.FlushSettings
 import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkSettings}
 
-/** A query's options for the sink, checked.
+/** A query's options for the sink, checked. Columns are the query's, as the user spelled them.
   *
-  * @param sink
-  *   options common to all transactional sinks
   * @param upsert
   *   rows replace, or delete (`mode=changes`), those of the same key
-  * @param keyColumns
-  *   as the user spelled them; empty if rows have no key
   */
-final case class JdbcOptions(
-    connection: ConnectionSettings,
-    table: TableName,
-    sink: SinkSettings,
-    upsert: Boolean,
-    keyColumns: Seq[String],
-    orderColumn: Option[String],
-    rows: RowOptions,
-    keyComparison: KeyComparison,
-    createTable: Boolean,
-    nulCharacter: NulCharacter,
-    trustedOwners: Seq[String],
-    transport: TransportChoice,
-    batchSize: Int,
-    lockTimeout: Duration,
-    retry: RetrySettings
-)
+final class JdbcOptions private (
+    @transient private val values: OptionValues,
+    val connection: ConnectionSettings,
+    val upsert: Boolean)
+    extends Serializable {
+  import JdbcOptions._
+
+  val table: TableName = values(DbTable)
+
+  /** Empty: rows have no key. */
+  val keyColumns: Seq[String] = values.get(KeyColumns).getOrElse(Nil)
+  val orderColumn: Option[String] = values.get(OrderColumn)
+
+  /** Empty: all. */
+  val updateColumns: Seq[String] = values.get(UpdateColumns).getOrElse(Nil)
+
+  /** None: every row is to be stored. */
+  val opColumn: Option[String] = values.get(OpColumn)
+
+  /** From the query's column to the table's. */
+  val columnMap: Seq[(String, String)] = values.get(ColumnMap).getOrElse(Nil)
+  val addColumns: Boolean = values(AddColumns)
+
+  /** None: a bad row fails its epoch. */
+  val deadLetterTable: Option[TableName] = values.get(DeadLetterTable)
+
+  /** Whether a key column must compare texts as Spark does. */
+  val comparesExactly: Boolean = values(Comparison) == "exact"
+  val createTable: Boolean = values(CreateTable)
+  val nulCharacter: NulCharacter = values(NulText)
+  val trustedOwners: Seq[String] = values.get(TrustedOwners).getOrElse(Nil)
+  val transport: TransportChoice = values(TransportName)
+  val batchSize: Int = values(BatchSize)
+  val lockTimeout: Duration = values(LockTimeout)
+  val retry: RetrySettings = RetryOptions.settings(values)
+
+  /** Options common to all transactional sinks. */
+  val sink: SinkSettings = SinkSettings(
+    values.get(IdentityOptions.SinkId),
+    values(IdentityOptions.NewQuery),
+    values(IdentityOptions.LedgerEmpty),
+    values(IdentityOptions.EpochMismatch),
+    values(InlineMaxBytes),
+    values.get(SpillDirectory),
+    deadLetterTable.map(_ => values(MaxBadRows)),
+    FlushSettings(values(FlushInterval), values(FlushRows))
+  )
+
+  /** A copy for tasks, which cannot read a password from its file: it is read now. */
+  def forTasks: JdbcOptions =
+    if (connection.password.forall(_.isInstanceOf[Secret.Given])) this
+    else new JdbcOptions(values, connection.resolved, upsert)
+}
 
 object JdbcOptions {
   val Format = "epochal-jdbc"
+
+  private val tableName: OptionType[TableName] =
+    new OptionType[TableName]("table name", "table or schema.table, with quotes where needed", "public.comments")(
+      TableName.parse,
+      _.toString)
 
   val Url: OptionSpec[String] = OptionSpec(
     "url",
@@ -48,7 +85,7 @@ object JdbcOptions {
     sample = Some("jdbc:sqlite:comments.db"))
   val DbTable: OptionSpec[TableName] = OptionSpec(
     "dbtable",
-    RowOptions.tableName,
+    tableName,
     "Table to write. Double-quoted parts match exactly; others are tried as written, then in the database's case.",
     required = true,
     sample = Some("comments")
@@ -98,12 +135,43 @@ object JdbcOptions {
     OptionType.string,
     "Of rows with the same key in one epoch, the one with the greatest value is kept. Unset: an error.",
     sample = Some("updatedAt"))
-  val Comparison: OptionSpec[KeyComparison] = OptionSpec(
+  val Comparison: OptionSpec[String] = OptionSpec(
     "keyComparison",
-    OptionType.choice(KeyComparison.all)(_.name),
+    OptionType.oneOf("exact", "database"),
     "For key columns that equate texts which differ in Spark (by case, accents, trailing spaces, or a type such as citext): exact refuses them, database accepts them as one key.",
-    Some(KeyComparison.Exact)
+    Some("exact")
   )
+  val UpdateColumns: OptionSpec[Seq[String]] = OptionSpec(
+    "updateColumns",
+    OptionType.names,
+    "Columns to replace in existing rows. Unset: all but the keys.",
+    sample = Some("body,updatedAt"))
+  val OpColumn: OptionSpec[String] = OptionSpec(
+    "opColumn",
+    OptionType.string,
+    "Query column, not stored, with each row's operation: insert (i, c, r), update (u) or delete (d), in any case (mode=changes).",
+    sample = Some("op")
+  )
+  val ColumnMap: OptionSpec[Seq[(String, String)]] = OptionSpec(
+    "columnMap",
+    OptionType.pairs,
+    "Columns whose names differ, as query:table pairs.",
+    sample = Some("id:comment_id,body:text"))
+  val AddColumns: OptionSpec[Boolean] = OptionSpec(
+    "addColumns",
+    OptionType.boolean,
+    "Whether to add columns that the table lacks, nullable, in the transaction of the first epoch with them.",
+    Some(false))
+  val DeadLetterTable: OptionSpec[TableName] = OptionSpec(
+    "deadLetterTable",
+    tableName,
+    "Table for rows that cannot be stored, written in their epoch's transaction; created if missing. Unset: such a row fails its epoch.",
+    sample = Some("comments_bad"))
+  val MaxBadRows: OptionSpec[Int] = OptionSpec(
+    "maxBadRows",
+    OptionType.int(0, 1000000),
+    "Maximum rows per epoch in deadLetterTable; more fail the epoch.",
+    Some(1000))
   val CreateTable: OptionSpec[Boolean] = OptionSpec(
     "createTable",
     OptionType.boolean,
@@ -147,6 +215,16 @@ object JdbcOptions {
     OptionType.duration,
     "Maximum wait of one attempt for a database lock.",
     Some(Duration.ofSeconds(30)))
+  val FlushInterval: OptionSpec[Duration] = OptionSpec(
+    "flushInterval",
+    OptionType.duration,
+    "Continuous and real-time triggers: minimum time between the starts of a task's transactions; rows gather in the meantime.",
+    Some(Duration.ofMillis(10)))
+  val FlushRows: OptionSpec[Int] = OptionSpec(
+    "flushRows",
+    OptionType.int(1, 1000000),
+    "Continuous and real-time triggers: gathered rows that are stored before flushInterval ends.",
+    Some(10000))
 
   val group: OptionGroup = OptionGroup(
     Format,
@@ -165,7 +243,13 @@ object JdbcOptions {
       Mode,
       KeyColumns,
       OrderColumn,
-      Comparison) ++ RowOptions.all ++ Seq(
+      Comparison,
+      UpdateColumns,
+      OpColumn,
+      ColumnMap,
+      AddColumns,
+      DeadLetterTable,
+      MaxBadRows,
       CreateTable,
       NulText,
       IdentityOptions.NewQuery,
@@ -176,7 +260,9 @@ object JdbcOptions {
       InlineMaxBytes,
       SpillDirectory,
       BatchSize,
-      LockTimeout) ++ FlushOptions.all ++ RetryOptions.all
+      LockTimeout,
+      FlushInterval,
+      FlushRows) ++ RetryOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, JdbcOptions] =
@@ -187,12 +273,27 @@ object JdbcOptions {
         PasswordText,
         PasswordFile,
         PasswordEnv)
-      keys = values.get(KeyColumns).getOrElse(Nil)
       mode = values.get(Mode)
-      upsert = mode.fold(keys.nonEmpty || values.isSet(RowOptions.OpColumn))(_ != "append")
-      rows <- RowOptions.read(values, mode, upsert)
-      _ <- ensure(!upsert || keys.nonEmpty)(
-        Conditions.KeyColumnsRequired("mode" -> s"mode=${if (rows.opColumn.isDefined) "changes" else "upsert"}"))
+      keyed = values.isSet(KeyColumns)
+      changes = values.isSet(OpColumn)
+      upsert = mode.fold(keyed || changes)(_ != "append")
+      _ <- values.consistent(upsert || !values.isSet(UpdateColumns))(
+        "{option:updateColumns}, {option:mode=append}",
+        "{option:updateColumns} chooses what a row of the same key replaces: set {option:keyColumns}, or leave {option:updateColumns} out.")
+      _ <- values.consistent(!changes || mode.forall(_ == "changes"))(
+        s"{option:opColumn}, {option:mode=${mode.getOrElse("")}}",
+        "{option:opColumn} says of each row what it does: set {option:mode=changes}, or leave {option:opColumn} out.")
+      _ <- ensure(changes || !mode.contains("changes"))(
+        Conditions.OptionRequired(
+          "option" -> OpColumn.name,
+          "format" -> Format,
+          "doc" -> "with {option:mode=changes} the column that says what a row does",
+          "example" -> OpColumn.example))
+      _ <- values.consistent(!values.isSet(MaxBadRows) || values.isSet(DeadLetterTable))(
+        "{option:maxBadRows}, no {option:deadLetterTable}",
+        "Without {option:deadLetterTable} the first bad row fails its epoch: set it, or leave {option:maxBadRows} out.")
+      _ <- ensure(!upsert || keyed)(
+        Conditions.KeyColumnsRequired("mode" -> s"mode=${if (changes) "changes" else "upsert"}"))
       _ <- values.consistent(upsert || !values.isSet(OrderColumn))(
         "{option:orderColumn}, {option:mode=append}",
         "{option:orderColumn} chooses between rows of the same key: set {option:keyColumns}, or leave {option:orderColumn} out.")
@@ -212,32 +313,7 @@ object JdbcOptions {
         values.get(SpillDirectory).foreach(access.directory(SpillDirectory.name, _))
         DriverRisks.check(connection, access)
       }
-    } yield JdbcOptions(
-      reached,
-      values(DbTable),
-      SinkSettings(
-        values.get(IdentityOptions.SinkId),
-        values(IdentityOptions.NewQuery),
-        values(IdentityOptions.LedgerEmpty),
-        values(IdentityOptions.EpochMismatch),
-        values(InlineMaxBytes),
-        values.get(SpillDirectory),
-        rows.badRowLimit,
-        FlushOptions.read(values)
-      ),
-      upsert,
-      keys,
-      values.get(OrderColumn),
-      rows,
-      values(Comparison),
-      values(CreateTable),
-      values(NulText),
-      values.get(TrustedOwners).getOrElse(Nil),
-      values(TransportName),
-      values(BatchSize),
-      values(LockTimeout),
-      RetryOptions.settings(values)
-    )
+    } yield new JdbcOptions(values, reached, upsert)
 
   /** Refusal: what the sink or a database cannot do, why, and what to do instead. */
   private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
@@ -264,16 +340,6 @@ object JdbcOptions {
         "Set asyncProgressTrackingEnabled to false, and leave the option that overrides Spark's check out."))
 }
 
-/** Values of the option `keyComparison`. */
-sealed abstract class KeyComparison(val name: String)
-
-object KeyComparison {
-  case object Exact extends KeyComparison("exact")
-  case object Database extends KeyComparison("database")
-
-  val all: Seq[KeyComparison] = Seq(Exact, Database)
-}
-
 /** Values of the option `transport`. */
 sealed abstract class TransportChoice(val name: String)
 
@@ -284,23 +350,4 @@ object TransportChoice {
   case object Prepared extends TransportChoice("prepared")
 
   val all: Seq[TransportChoice] = Seq(Auto, Inline, Staged, Prepared)
-}
-
-/** Options on when a continuous or real-time query stores rows. */
-object FlushOptions {
-
-  val Interval: OptionSpec[Duration] = OptionSpec(
-    "flushInterval",
-    OptionType.duration,
-    "Continuous and real-time triggers: minimum time between the starts of a task's transactions; rows gather in the meantime.",
-    Some(Duration.ofMillis(10)))
-  val Rows: OptionSpec[Int] = OptionSpec(
-    "flushRows",
-    OptionType.int(1, 1000000),
-    "Continuous and real-time triggers: gathered rows that are stored before flushInterval ends.",
-    Some(10000))
-
-  val all: Seq[OptionSpec[_]] = Seq(Interval, Rows)
-
-  def read(values: OptionValues): FlushSettings = FlushSettings(values(Interval), values(Rows))
 }

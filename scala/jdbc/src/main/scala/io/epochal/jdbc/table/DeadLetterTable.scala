@@ -64,7 +64,7 @@ private[jdbc] object DeadLetterTable {
 
   /** The text type of a dialect whose ledger's texts are too short for rows. */
   def refused(options: JdbcOptions, database: String): Either[EpochalException, Unit] =
-    options.rows.deadLetterTable
+    options.deadLetterTable
       .map(_ =>
         JdbcOptions.unsupported(
           s"set bad rows aside in $database",

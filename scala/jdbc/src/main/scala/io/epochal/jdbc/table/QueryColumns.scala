@@ -4,7 +4,7 @@ import org.apache.spark.sql.types.{CharType, DataType, StringType, StructField, 
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{NameList, OptionSpec}
-import io.epochal.jdbc.option.{JdbcOptions, RowOptions}
+import io.epochal.jdbc.option.JdbcOptions
 
 /** A column of the query that goes into the table.
   *
@@ -44,13 +44,12 @@ private[jdbc] object QueryColumns {
 
   def of(schema: StructType, options: JdbcOptions): Checked[QueryColumns] = {
     val fields = schema.fields.toSeq
-    val rows = options.rows
     for {
-      operation <- all(rows.opColumn.toSeq)(find(RowOptions.OpColumn, _, fields)(_.name)).map(_.headOption)
+      operation <- all(options.opColumn.toSeq)(find(JdbcOptions.OpColumn, _, fields)(_.name)).map(_.headOption)
       _ <- all(operation.toSeq)(f => JdbcOptions.ensure(isText(f.dataType))(notText(f)))
       others = fields.filterNot(operation.contains)
-      map <- all(rows.columnMap) { case (from, to) =>
-        find(RowOptions.ColumnMap, from, others, mapped(rows.columnMap, from))(_.name).map(_ -> to)
+      map <- all(options.columnMap) { case (from, to) =>
+        find(JdbcOptions.ColumnMap, from, others, mapped(options.columnMap, from))(_.name).map(_ -> to)
       }
       stored = fields.zipWithIndex
         .filterNot { case (field, _) => operation.contains(field) }
@@ -63,7 +62,7 @@ private[jdbc] object QueryColumns {
         .toLeft(())
       keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
       order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
-      updated <- all(rows.updateColumns)(listed(RowOptions.UpdateColumns, rows.updateColumns, _, stored))
+      updated <- all(options.updateColumns)(listed(JdbcOptions.UpdateColumns, options.updateColumns, _, stored))
       _ <- JdbcOptions.ensure(updated.intersect(keys).isEmpty)(keysAreUpdated(updated.intersect(keys)))
     } yield QueryColumns(stored, keys, order.headOption, updated.distinct, operation.map(fields.indexOf))
   }
@@ -112,7 +111,7 @@ private[jdbc] object QueryColumns {
   }
 
   private def notText(field: StructField): EpochalException = JdbcOptions.group
-    .invalid(RowOptions.OpColumn, s"${field.name} ${field.dataType.sql}", "a column of type STRING")
+    .invalid(JdbcOptions.OpColumn, s"${field.name} ${field.dataType.sql}", "a column of type STRING")
 
   /** Refusal: several columns of the query map to one of the table's. */
   def collide(fields: Seq[StructField], into: String): EpochalException = Conditions.OptionConflict(

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types._
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
 import io.epochal.jdbc.database._
-import io.epochal.jdbc.option.{JdbcOptions, KeyComparison, QualifiedName, TransportChoice}
+import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
 
 /** Checks whether a query's rows fit a table. Runs before the query starts, and again when a run claims the sink. */
 final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, schema: StructType) {
@@ -29,7 +29,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
 
   /** Names and types of columns to add to the table. */
   def added(table: TargetTable): Checked[Seq[(String, String)]] =
-    if (!options.rows.addColumns) Right(Nil)
+    if (!options.addColumns) Right(Nil)
     else if (!dialect.abilities.altersInTransaction)
       Left(
         JdbcOptions.unsupported(
@@ -198,7 +198,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       _ <- JdbcOptions.ensure(found.nonEmpty)(
         Conditions.KeyNotUnique("table" -> table.name, "columns" -> keys.mkString(", ")))
       _ <- loose.toSeq.sorted.headOption
-        .filter(_ => options.keyComparison == KeyComparison.Exact)
+        .filter(_ => options.comparesExactly)
         .map { case (column, comparison) =>
           Conditions.KeyComparisonMismatch(
             "column" -> column,

@@ -141,7 +141,7 @@ private[jdbc] object Transports {
     */
   def bulk(database: Database, bulk: BulkLoad, run: BulkRun, tasks: Int, limit: Long): BulkTransport = {
     val share = if (database.isAuto) inlineBytes(run, limit) / math.max(tasks, 1) else 0L
-    BulkTransport(database.optionsForTasks, share, bulk, run)
+    BulkTransport(database.options.forTasks, share, bulk, run)
   }
 
   /** Rows that replace others pass through a separate table in any case, and tasks fill it faster than the driver does. */
