@@ -19,7 +19,7 @@ NAMES = {name.replace("_", "").lower(): name for name in CONDITIONS}
 PLACEHOLDER = re.compile(r"<([A-Za-z]\w*)>")
 #: Matches a string or a parenthesis.
 TOKEN = re.compile(r'""".*?"""|"(?:\\.|[^"\\])*"|[()]', re.DOTALL)
-USE = re.compile(r"\bConditions\.([A-Z]\w+)")
+USE = re.compile(r"\bConditions\s*\.([A-Z]\w+)")
 CAUSE = re.compile(r"\s*\.because(?=\()")
 
 

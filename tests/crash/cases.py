@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from support.databases import Row
-from support.seeds import FULL
+from support.seeds import FULL, SMALL_SUITE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -129,8 +129,12 @@ MODES = {
 _ALL = [Case("postgres", transport, mode) for transport, modes in MODES.items() for mode in modes]
 _ALL += [Case("sqlite", "inline", mode) for mode in ("append", "upsert", "complete")]
 
-#: ``EPOCHAL_CRASH=full``: all cases; else one of each kind.
-_FEW = {"inline": ("append", "complete"), "staged": ("append", "upsert"), "prepared": ("append",)}
+#: ``EPOCHAL_CRASH=full``: all cases; else one of each kind, in `make test` one of each transport.
+_FEW: dict[str, tuple[str, ...]] = (
+    {"inline": ("append",), "staged": ("upsert",), "prepared": ("append",)}
+    if SMALL_SUITE
+    else {"inline": ("append", "complete"), "staged": ("append", "upsert"), "prepared": ("append",)}
+)
 CASES = [case for case in _ALL if FULL or case.mode in _FEW.get(case.transport, ())]
 ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 

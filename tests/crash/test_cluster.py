@@ -14,7 +14,7 @@ import pytest
 from crash.cases import ON_POSTGRES, PARTITIONS, Case
 from crash.scene import Scene
 from support.api import serve
-from support.cluster import CORES, HOSTS, SMALL, Cluster
+from support.cluster import BRIEF, CORES, HOSTS, SMALL, Cluster
 from support.data import comments
 from support.databases import Postgres
 from support.drivers import Driver, Gate
@@ -37,7 +37,7 @@ def conf(gate: Gate, **more: Any) -> dict[str, Any]:
         **SMALL,
         "spark.executor.cores": CORES,
         "spark.scheduler.minRegisteredResourcesRatio": 1.0,
-        "spark.executor.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {gate.property}",
+        "spark.executor.extraJavaOptions": f"{BRIEF} {gate.property}",
         **more,
     }
 

@@ -2,7 +2,7 @@
 
 At any moment each row is in the table once, in partition order, and none before the last is missing.
 
-``EPOCHAL_CRASH=full`` kills a hundred times, else four times; ``EPOCHAL_ENDLESS_KILLS`` overrides the number, and
+``EPOCHAL_CRASH=full`` kills a hundred times, `make test` once, else twice; ``EPOCHAL_ENDLESS_KILLS`` overrides the number, and
 ``EPOCHAL_ENDLESS_QUERIES`` sets how many queries of each mode a kill ends. ``EPOCHAL_KILL_SEED`` sets the seed, which a
 run prints.
 """
@@ -24,11 +24,11 @@ from pyspark.sql import SparkSession
 import epochal
 from crash.endless import EndlessJob
 from support.databases import Postgres
-from support.seeds import FULL, kill_seed
+from support.seeds import FULL, SMALL_SUITE, kill_seed
 from support.streams import numbers
 from support.waiting import until
 
-KILLS = int(os.environ.get("EPOCHAL_ENDLESS_KILLS") or (100 if FULL else 2))
+KILLS = int(os.environ.get("EPOCHAL_ENDLESS_KILLS") or (100 if FULL else 1 if SMALL_SUITE else 2))
 QUERIES = int(os.environ.get("EPOCHAL_ENDLESS_QUERIES") or 1)
 SEED = kill_seed()
 AT_A_STEP = 0.4

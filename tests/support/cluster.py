@@ -16,6 +16,8 @@ from support.waiting import until
 CORES = 4
 #: Two names: Spark starts no speculative copy on the host of the first attempt.
 HOSTS = ("127.0.0.1", "127.0.0.2")
+#: Options of the cluster's JVMs: those of the drivers, with their archive of classes.
+BRIEF = os.environ.get("SPARK_SUBMIT_OPTS") or "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 #: Session settings for small executors that fit the workers.
 SMALL = {"spark.driver.host": HOSTS[0], "spark.executor.memory": "500m"}
 
@@ -67,7 +69,7 @@ def cluster() -> Iterator[Cluster]:
             environment = os.environ | {
                 "SPARK_HOME": str(home),
                 "SPARK_DAEMON_MEMORY": "256m",
-                "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                "SPARK_DAEMON_JAVA_OPTS": BRIEF,
                 "SPARK_LOCAL_IP": host,
                 "SPARK_WORKER_DIR": str(place / name),
             }

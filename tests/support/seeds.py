@@ -1,4 +1,4 @@
-"""Seeds for the moments at which processes are killed."""
+"""How often processes are killed, and seeds for the moments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import random
 
 #: Whether this is ``make test-crash``, with all kills.
 FULL = os.environ.get("EPOCHAL_CRASH") == "full"
+
+#: Whether this is ``make test``, with one kill of each kind.
+SMALL_SUITE = os.environ.get("EPOCHAL_TESTS") == "small"
 
 #: Fixed seed of all runs except ``make test-crash``, so that failures are reproducible.
 FIXED = 20_260_101
