@@ -7,7 +7,7 @@ import io.epochal.ingest.IngestOptions
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.random.RandomOptions
 import io.epochal.rest.sink.RestSinkOptions
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.RestOptions
 
 /** Metadata of the jar: version and options. */
 object Epochal {

@@ -19,7 +19,8 @@ import io.epochal.support.SlowTests
 /** Upserts in PostgreSQL: what they leave behind, and how they wait for each other. */
 final class PostgresMergeSuite extends SinkSuite(Postgres) with SlowTests with Eventually {
 
-  override protected def isSlow(test: String): Boolean = test.contains("many equal keys") || test.contains("do not grow")
+  override protected def isSlow(test: String): Boolean =
+    test.contains("many equal keys") || test.contains("do not grow")
 
   private val upsert = Map("sinkId" -> "sink", "keyColumns" -> "id")
   private val keyed = "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)"

@@ -18,8 +18,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.kit.sink.SinkTable
 import io.epochal.kit.source.SourceTable
 import io.epochal.rest.sink.{RestSinkOptions, RestSinkProvider}
-import io.epochal.rest.source.RestProvider
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.{RestOptions, RestProvider}
 
 /** `format("epochal-rest")`: one name for two independent connectors, the source ([[RestProvider]]) and the sink
   * ([[RestSinkProvider]]).

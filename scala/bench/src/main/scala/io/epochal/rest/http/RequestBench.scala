@@ -7,8 +7,7 @@ import com.sun.net.httpserver.HttpServer
 import org.openjdk.jmh.annotations._
 
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.request.{HttpCall, HttpCounters}
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.RestOptions
 
 /** A complete request for a small page, to a server in the same JVM. */
 @State(Scope.Thread)

@@ -19,8 +19,6 @@ import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.gzip.GzipMembers
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, BodyProblem}
-import io.epochal.rest.http.auth.{Grant, TokenRefusal, TokenRequest}
-import io.epochal.rest.http.request._
 
 /** Sends requests with retries, within the query's budget. Connections and the [[HttpGate]] that enforces the budget are
   * shared by the JVM; this object belongs to one stream or task, which closes it. Thread-safe.

@@ -19,8 +19,6 @@ import org.apache.hc.core5.util.{TimeValue, Timeout}
 import org.apache.logging.log4j.Level
 import org.apache.logging.log4j.core.config.Configurator
 
-import io.epochal.rest.http.request.{Lease, ResponseLimits, SharedValues}
-
 /** A pool of keep-alive connections, shared by the JVM's queries with the same transport settings. When an `Error` such
   * as an `OutOfMemoryError` passes through the library, it closes the pool permanently; the pool is then replaced.
   */

@@ -8,8 +8,6 @@ import scala.collection.mutable
 
 import org.apache.hc.client5.http.utils.DateUtils
 
-import io.epochal.rest.http.request.{Lease, SharedValues}
-
 /** The maximum rate and concurrency of a query's requests, for the driver and all tasks together. None: no limit.
   *
   * @param requestsPerSecond

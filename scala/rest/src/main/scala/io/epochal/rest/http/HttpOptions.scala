@@ -12,8 +12,6 @@ import io.epochal.kit.access.DriverFile
 import io.epochal.kit.record.Body
 import io.epochal.kit.tls.CertificateOptions.{file, invalid}
 import io.epochal.kit.tls.{CertificateOptions, PemException}
-import io.epochal.rest.http.auth.AuthScheme
-import io.epochal.rest.http.request.{Endpoint, OptionList, RequestLimits}
 
 /** The options of all requests, for every user of HTTP. */
 object HttpOptions extends OptionList {

@@ -12,8 +12,6 @@ import io.epochal.core.option.OptionType
 import io.epochal.core.retry.RetrySettings
 import io.epochal.kit.access.Secret
 import io.epochal.kit.tls.{CertifiedKey, Pem}
-import io.epochal.rest.http.auth.{AuthScheme, AuthSettings}
-import io.epochal.rest.http.request.{CredentialAdvice, Endpoint, RequestLimits}
 
 /** The HTTP settings of a query. Serialized to the executors; prints without secrets.
   *

@@ -12,7 +12,7 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.rest.http.request.HttpCounts
+import io.epochal.rest.http.HttpCounts
 import io.epochal.rest.sink.Template.quoted
 
 /** A row that could not be sent, or that the server rejected.

@@ -6,8 +6,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.AsynchronousProgress
-import io.epochal.rest.http.request.{HttpHeaders, OptionList, RequestOptions}
-import io.epochal.rest.http.{HttpOptions, HttpSettings, HttpStatuses}
+import io.epochal.rest.http.{HttpHeaders, HttpOptions, HttpSettings, HttpStatuses, OptionList, RequestOptions}
 
 /** The sink's options, checked. Serialized to the executors; prints without secrets.
   *

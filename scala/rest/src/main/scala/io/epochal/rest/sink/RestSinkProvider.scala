@@ -13,7 +13,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.sink.{SinkGauges, SinkProvider, SinkTable}
 import io.epochal.kit.spark.{RowOrder, RunningQuery, SinkEngine, SumMetric}
-import io.epochal.rest.http.request.{HttpCounters, HttpCounts}
+import io.epochal.rest.http.{HttpCounters, HttpCounts}
 
 /** `format("epochal-rest")` as a sink: sends rows to a REST API at least once, under idempotency keys that stay the same
   * when Spark replays an epoch. Spark finds [[io.epochal.rest.RestFormat]] by name.

@@ -13,8 +13,7 @@ import io.epochal.core.error.Plural
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.spark.RowJson
 import io.epochal.kit.spark.memory.BinaryRow
-import io.epochal.rest.http.HttpShare
-import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.http.{HttpCounters, HttpShare}
 
 /** The beginning of idempotency keys.
   *

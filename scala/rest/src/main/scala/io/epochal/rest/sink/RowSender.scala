@@ -11,8 +11,17 @@ import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.request.{HttpBody, HttpCall, HttpCounters, HttpCounts, HttpFailure, ResponseHead}
-import io.epochal.rest.http.{HttpClient, HttpShare, HttpStatuses}
+import io.epochal.rest.http.{
+  HttpBody,
+  HttpCall,
+  HttpClient,
+  HttpCounters,
+  HttpCounts,
+  HttpFailure,
+  HttpShare,
+  HttpStatuses,
+  ResponseHead
+}
 
 /** Sends the rows of a request until each is accepted or rejected. Belongs to one task.
   *

@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import com.fasterxml.jackson.core.io.JsonStringEncoder
 
-import io.epochal.rest.http.request.Endpoint
+import io.epochal.rest.http.Endpoint
 import io.epochal.rest.sink.RestSinkOptions.ensure
 
 /** A part of a template. */

@@ -8,9 +8,7 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.record.{Body, RecordSchema, SchemaInference}
 import io.epochal.kit.source.{SourceProvider, SourceTable}
-import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{ChainedPagination, RestOptions}
+import io.epochal.rest.http.{HttpClient, HttpCounters}
 
 /** `format("epochal-rest")` as a source: the records of a REST API that lists them as JSON or CSV.
   *
@@ -18,7 +16,7 @@ import io.epochal.rest.source.paging.{ChainedPagination, RestOptions}
   *   - [[SchemaInference]]: infers the schema if none is given
   *   - [[Pagination]]: which request returns which records; [[RestPlan]]: which task reads which
   *   - [[ChainedPagination]]: how a page names the next one; followed by [[PageChain]]
-  *   - [[TimeWindow]]: which window of time is requested; followed by [[io.epochal.rest.source.page.WindowChain]]
+  *   - [[TimeWindow]]: which window of time is requested; followed by [[WindowChain]]
   *   - [[RestSource]] (driver): how many records there are, by a [[RestSupply]]: found by an [[EndSearch]], or
   *     journalled
   *   - [[FanOut]]: several sequences of requests in one stream, a [[FanOutSupply]] of supplies

@@ -9,11 +9,7 @@ import io.epochal.kit.record.{Pages, RecordColumns, RecordReading, RecordRows}
 import io.epochal.kit.source.journal.{FeedRows, JournalPartition, JournalRows}
 import io.epochal.kit.spark.{SumMetric, TaskMetric, TextMap}
 import io.epochal.kit.store.HadoopFileStore
-import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.{HttpCounters, HttpCounts}
-import io.epochal.rest.source.page.{ChainPages, ChainPartition, JournalPages, PageReader}
-import io.epochal.rest.source.paging.{ChainedPagination, FanOut, OriginColumns, RestOptions, RestPartition}
-import io.epochal.rest.source.supply.MemberPartitions
+import io.epochal.rest.http.{HttpClient, HttpCounters, HttpCounts}
 
 /** @param journal
   *   the stream's; None for a batch read

@@ -18,10 +18,7 @@ import io.epochal.kit.source.journal.{FeedRows, JournalledSource}
 import io.epochal.kit.source.{InitialOffset, PollBounds, PollBudgets, Source, SourceScan, Supply}
 import io.epochal.kit.spark.QueryStop
 import io.epochal.kit.store.HadoopFileStore
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.page.ChainPartition
-import io.epochal.rest.source.paging._
-import io.epochal.rest.source.supply.{FanOutPlan, MemberPartition, RestFrontier, RestReceiver, RestSupply}
+import io.epochal.rest.http.HttpCounters
 
 /** The driver's part of a stream: the identity of an API, its offsets, and a supply of its records ([[RestSupply]]).
   *

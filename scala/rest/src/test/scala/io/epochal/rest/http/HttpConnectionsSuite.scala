@@ -11,8 +11,7 @@ import org.apache.hc.core5.io.CloseMode
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.request.{HttpCall, HttpCounters}
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.RestOptions
 
 /** The JVM's shared connections survive every kind of failed request. */
 final class HttpConnectionsSuite extends AnyFunSuite {

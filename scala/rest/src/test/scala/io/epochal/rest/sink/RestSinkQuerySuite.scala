@@ -84,8 +84,8 @@ final class RestSinkQuerySuite extends QuerySuite {
     "batches of three" -> Map("batchSize" -> "3"),
     "keys" -> Map("keyColumns" -> "id")
   ).zipWithIndex.foreach { case ((way, options), i) =>
-    Seq(true -> "a server that honours the key has every row once", false -> "one that does not, at least once").foreach {
-      case (honours, result) =>
+    Seq(true -> "a server that honours the key has every row once", false -> "one that does not, at least once")
+      .foreach { case (honours, result) =>
         test(s"$way: over restarts and replays, $result", (if (i == 0) Nil else Seq(Slow)): _*) {
           using(honours) { (api, checkpoint) =>
             Seq(25, 60, 61).foreach { count =>
@@ -97,7 +97,7 @@ final class RestSinkQuerySuite extends QuerySuite {
             else assert(api.applied.distinct == (0L until 61L) && api.applied.size > 61)
           }
         }
-    }
+      }
   }
 
   test("a query that fails in the middle of an epoch repeats its requests, and resumes") {

@@ -8,9 +8,7 @@ import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.http.{HttpClient, HttpCounters}
 import io.epochal.support.LoggedLines
 
 final class ClientLogSuite extends AnyFunSuite {

@@ -14,7 +14,6 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.source.SourceStream
 import io.epochal.random.RandomStreams
-import io.epochal.rest.source.paging.RestPosition
 import io.epochal.support.Fuzz
 import io.epochal.support.Fuzz.{changed, one}
 import io.epochal.testkit.MicroBatch

@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.access.Secret
-import io.epochal.rest.http.auth.BearerToken
+import io.epochal.rest.http.BearerToken
 import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** Authentication: every scheme, with secrets from every place. */

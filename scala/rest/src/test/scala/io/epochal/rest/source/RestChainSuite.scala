@@ -6,8 +6,6 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.record.RecordReading
-import io.epochal.rest.source.page.ChainPartition
-import io.epochal.rest.source.paging.{RestOffset, RestOptions, RestPosition}
 import io.epochal.testkit.MicroBatch
 
 /** The source over correct and faulty APIs whose pages name the next one. */
@@ -45,11 +43,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
       ChainApi.using(records = 30) { api =>
         val options = RestOptions.read((ChainApi.kinds(kind) :+ ("url" -> api.url)).toMap).fold(throw _, identity)
         val factory =
-          new RestReaderFactory(
-            options,
-            RecordReading(schema, "UTC"),
-            new io.epochal.rest.http.request.HttpCounters,
-            None)
+          new RestReaderFactory(options, RecordReading(schema, "UTC"), new io.epochal.rest.http.HttpCounters, None)
         val reader = factory.createReader(ChainPartition(java.time.Instant.now()))
         val ids = Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
         assert(ids == (0 until 30) && api.requests().size == (if (kind == "keyset") 9 else 8))

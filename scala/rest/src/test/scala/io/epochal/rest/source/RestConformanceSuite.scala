@@ -6,7 +6,6 @@ import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.kit.source.SourceOffset
-import io.epochal.rest.source.paging.{RestOptions, RestPosition}
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
 /** The source over an API in this JVM, in pages of four records. */

@@ -3,7 +3,6 @@ package io.epochal.rest.source
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.paging.RestOptions
 import io.epochal.testkit.MicroBatch
 
 /** Lists that state their length, and lists that have become shorter. */

@@ -13,7 +13,6 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.source.{SourceOffset, SourceStream}
-import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.support.Ports
 import io.epochal.testkit.MicroBatch
 

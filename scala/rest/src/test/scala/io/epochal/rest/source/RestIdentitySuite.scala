@@ -3,8 +3,6 @@ package io.epochal.rest.source
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.source.Extent
-import io.epochal.rest.source.paging.{Pagination, RestOptions}
-import io.epochal.rest.source.supply.{Counted, EndSearch}
 
 final class RestIdentitySuite extends AnyFunSuite {
 

@@ -17,7 +17,6 @@ import org.scalatest.time.{Seconds, Span}
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.SourceStream
 import io.epochal.rest.http.{Bodies, StubServer}
-import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
 /** Pages of 12 MiB: larger than the buffer in memory. */

@@ -3,7 +3,6 @@ package io.epochal.rest.source
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.testkit.MicroBatch
 
 /** Servers with an error in place of a page past the end, and servers with only whole pages. */

@@ -11,9 +11,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{RestPartition, RestPlan}
+import io.epochal.rest.http.{HttpClient, HttpCounters}
 import io.epochal.testkit.MicroBatch
 
 /** The source's request rate, and its reaction to a server's refusals. */

@@ -4,7 +4,6 @@ import java.util
 
 import org.scalatest.tags.Slow
 
-import io.epochal.rest.source.paging.RestOptions
 import io.epochal.support.QueryConformance
 import io.epochal.testkit.{Conformance, FormatSource}
 

@@ -10,7 +10,6 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.{ManualClock, SourceStream}
-import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
 /** Polls at the end of an API: their frequency and cost. */

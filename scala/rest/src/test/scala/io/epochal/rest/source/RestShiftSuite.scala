@@ -7,7 +7,6 @@ import org.scalatest.tagobjects.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.support.Examples
 
 /** Lists in which records before the position are deleted or inserted. */

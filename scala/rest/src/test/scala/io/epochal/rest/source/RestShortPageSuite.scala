@@ -8,7 +8,6 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.SourceStream
-import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
 /** Servers whose pages are shorter than requested, though more follow, and servers whose pages begin at multiples of

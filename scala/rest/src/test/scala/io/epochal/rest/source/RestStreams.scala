@@ -10,8 +10,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.kit.record.RecordReading
 import io.epochal.kit.source.{InitialOffset, SourceStream}
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{RestOptions, RestPosition}
+import io.epochal.rest.http.HttpCounters
 
 /** Streams as the driver creates them, without a session. */
 object RestStreams {

@@ -9,7 +9,6 @@ import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.kit.source.SourceStream
-import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
 /** One query over an API, run batch by batch as by Spark, without a session: its checkpoint, and the offset logged last.

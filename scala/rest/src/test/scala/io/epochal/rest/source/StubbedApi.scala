@@ -13,7 +13,6 @@ import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach, Suite}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.SourceStream
-import io.epochal.rest.source.paging.{RestOptions, RestPosition}
 import io.epochal.testkit.MicroBatch
 
 /** A server with scripted responses, and a stream over it. Its list of records is at `/c`. */

@@ -128,7 +128,8 @@ final class JournalFeedSuite extends AnyFunSuite {
   }
 
   test(
-    "many polls with one row each create few segments, and the rows are the same after a restart, wherever epochs ended", Slow) {
+    "many polls with one row each create few segments, and the rows are the same after a restart, wherever epochs ended",
+    Slow) {
     using { (feed, runs) =>
       val first = runs()
       val reader = first.reader(0)

@@ -2,7 +2,7 @@ package io.epochal.rest.source.fan
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.paging.{PageRequest, RestOptions}
+import io.epochal.rest.source.{PageRequest, RestOptions}
 
 final class FanOutOptionsSuite extends AnyFunSuite {
 

@@ -10,8 +10,7 @@ import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.kit.source.SourceStream
-import io.epochal.rest.source.paging.RestPosition
-import io.epochal.rest.source.{RestStreams, TaggedApi}
+import io.epochal.rest.source.{RestPosition, RestStreams, TaggedApi}
 import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 

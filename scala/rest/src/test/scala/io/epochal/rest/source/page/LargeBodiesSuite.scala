@@ -17,6 +17,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.record._
 import io.epochal.rest.http.Bodies
+import io.epochal.rest.source._
 
 /** Responses in a file are read like those in memory. */
 final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

@@ -9,9 +9,8 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.record.{JsonRecords, PageScan, RecordFormat, ScannedPage}
-import io.epochal.rest.http.Bodies
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.source.paging.{LinkHeader, NoPage, PageUrl, RestOptions}
+import io.epochal.rest.http.{Bodies, Endpoint}
+import io.epochal.rest.source._
 
 /** The next page according to a response, without a server. */
 final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

@@ -10,10 +10,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.record.{RecordColumns, RecordReading, RecordRows}
-import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.RecordsApi
-import io.epochal.rest.source.paging.{RecordRange, RestOptions}
+import io.epochal.rest.http.{HttpClient, HttpCounters}
+import io.epochal.rest.source._
 
 final class PageReaderSuite extends AnyFunSuite {
 

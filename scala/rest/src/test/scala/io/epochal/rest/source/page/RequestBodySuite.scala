@@ -7,7 +7,7 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.test.QuerySuite
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source._
 
 /** Pages requested by POST. */
 final class RequestBodySuite extends QuerySuite {

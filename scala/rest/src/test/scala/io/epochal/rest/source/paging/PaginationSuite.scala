@@ -4,7 +4,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.rest.source.paging.Pagination.{ByOffset, ByPage, Whole}
+import io.epochal.rest.source.Pagination.{ByOffset, ByPage, Whole}
+import io.epochal.rest.source._
 
 final class PaginationSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 

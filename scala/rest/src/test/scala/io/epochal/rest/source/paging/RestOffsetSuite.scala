@@ -5,6 +5,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.journal.Segment
+import io.epochal.rest.source._
 
 final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 

@@ -7,6 +7,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.SourceOptions
 import io.epochal.kit.record.RecordSchema
+import io.epochal.rest.source._
 
 /** Checks of the options when the DataFrame is built. */
 final class RestOptionsSuite extends AnyFunSuite {

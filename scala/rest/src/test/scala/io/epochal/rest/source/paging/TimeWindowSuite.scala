@@ -6,9 +6,8 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.record.RecordReading
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.RestReaderFactory
-import io.epochal.rest.source.page.ChainPartition
+import io.epochal.rest.http.HttpCounters
+import io.epochal.rest.source._
 import io.epochal.rest.source.window.{Event, WindowApi, WindowFixture}
 import io.epochal.testkit.MicroBatch
 

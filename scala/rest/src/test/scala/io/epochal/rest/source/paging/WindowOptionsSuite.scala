@@ -2,6 +2,8 @@ package io.epochal.rest.source.paging
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.rest.source._
+
 /** Checks of the window options when the DataFrame is built. */
 final class WindowOptionsSuite extends AnyFunSuite {
 

@@ -7,8 +7,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.source.RecordsApi
-import io.epochal.rest.source.paging.RestOffset
+import io.epochal.rest.source.{RecordsApi, RestOffset}
 
 /** Numbers that are short to write and long to compute cost no more than others, wherever an API sends them. */
 final class HostileNumbersSuite extends QuerySuite {

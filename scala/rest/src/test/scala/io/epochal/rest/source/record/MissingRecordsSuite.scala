@@ -10,8 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.record.{PageScan, RecordFormat}
 import io.epochal.rest.http.Bodies
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.{RecordsApi, RestStreams}
+import io.epochal.rest.source.{RecordsApi, RestOptions, RestStreams}
 import io.epochal.testkit.MicroBatch
 
 /** Responses that lack the records, or have null in their place. */

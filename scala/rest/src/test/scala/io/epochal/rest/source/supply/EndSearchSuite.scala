@@ -7,8 +7,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.kit.source.Extent
-import io.epochal.rest.source.paging.Pagination.{ByOffset, ByPage, Whole}
-import io.epochal.rest.source.paging.{PageRequest, Pagination}
+import io.epochal.rest.source.Pagination.{ByOffset, ByPage, Whole}
+import io.epochal.rest.source._
 
 /** The search for a list's end, against a model that knows it. */
 final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

@@ -4,6 +4,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.rest.source._
+
 final class FairShareSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val cases = for {

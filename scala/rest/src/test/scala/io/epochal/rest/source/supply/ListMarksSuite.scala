@@ -2,7 +2,7 @@ package io.epochal.rest.source.supply
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.paging.{Mark, PageRequest}
+import io.epochal.rest.source._
 
 final class ListMarksSuite extends AnyFunSuite {
 

@@ -8,7 +8,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
 
-import io.epochal.rest.source.{ChainFixture, RecordsApi, RestStreams}
+import io.epochal.rest.source._
 import io.epochal.testkit.MicroBatch
 
 /** Receiving ahead while a batch runs. */

@@ -13,9 +13,8 @@ import io.epochal.kit.record.RecordReading
 import io.epochal.kit.source.journal.JournalTail
 import io.epochal.kit.source.{InitialOffset, SourceStream}
 import io.epochal.kit.store.HadoopFileStore
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{RestOffset, RestOptions, RestPosition}
-import io.epochal.rest.source.{RecordsApi, RestReaderFactory, RestStreams}
+import io.epochal.rest.http.HttpCounters
+import io.epochal.rest.source._
 import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** `journal=true` for APIs with counted records, and for APIs that ignore the paging parameters. */

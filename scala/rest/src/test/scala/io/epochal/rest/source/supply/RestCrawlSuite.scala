@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.source.{PollBounds, PollBudget}
-import io.epochal.rest.source.{ChainApi, ChainFixture, RecordsApi, RestStreams}
+import io.epochal.rest.source._
 import io.epochal.testkit.MicroBatch
 
 /** A long list is delivered in pieces while it is read. */

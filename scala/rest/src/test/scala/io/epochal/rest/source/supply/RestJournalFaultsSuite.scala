@@ -7,7 +7,7 @@ import scala.util.Using
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.ChainFixture
+import io.epochal.rest.source._
 import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** Queries with a damaged or unwritable journal. */

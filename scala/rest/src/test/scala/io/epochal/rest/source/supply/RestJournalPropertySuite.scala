@@ -10,8 +10,7 @@ import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.kit.source.SourceStream
-import io.epochal.rest.source.paging.RestPosition
-import io.epochal.rest.source.{ChainApi, RecordsApi, RestStreams}
+import io.epochal.rest.source._
 import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 

@@ -12,8 +12,7 @@ import org.scalatest.Assertions
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.{ManualClock, SourceStream}
-import io.epochal.rest.source.RestStreams
-import io.epochal.rest.source.paging.RestPosition
+import io.epochal.rest.source.{RestPosition, RestStreams}
 import io.epochal.testkit.MicroBatch
 
 /** Queries over an API of time windows of ten minutes from midnight on, without a session. */

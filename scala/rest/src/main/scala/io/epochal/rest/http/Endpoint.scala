@@ -1,0 +1,100 @@
+package io.epochal.rest.http
+
+import java.net.{URI, URISyntaxException, URLEncoder}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.{Base64, Locale}
+
+import scala.util.Try
+
+import io.epochal.core.error.Redaction
+
+/** The target of a query's requests, with their common headers and parameters. Prints as the URL without user info and
+  * query.
+  *
+  * @param base
+  *   scheme, host and port only
+  * @param path
+  *   path and query, to which a page's query is appended
+  * @param hasUserInfo
+  *   whether the URL had user info, which is now a header
+  * @param secrets
+  *   values to mask in all texts: those of headers and parameters, and the user info
+  * @param credential
+  *   name of the parameter with the credential, if any; not contained in `path`
+  */
+final class Endpoint private (
+    val base: URI,
+    path: String,
+    val headers: Seq[(String, String)],
+    val hasUserInfo: Boolean,
+    val secrets: Seq[String],
+    val credential: Option[String] = None)
+    extends Serializable {
+
+  private val separator = if (!path.contains('?')) "?" else if (path.endsWith("?") || path.endsWith("&")) "" else "&"
+
+  /** The request target (RFC 9112, origin form) of one page. */
+  def target(query: String): String = if (query.isEmpty) path else path + separator + query
+
+  /** A copy with more parameters in every request. */
+  def withQuery(parameters: Seq[(String, String)]): Endpoint = {
+    val query = parameters.map { case (name, value) => s"${Endpoint.encode(name)}=${Endpoint.encode(value)}" }
+    new Endpoint(base, target(query.mkString("&")), headers, hasUserInfo, secrets, credential)
+  }
+
+  /** Whether every request has a parameter of that name. */
+  def parameters(name: String): Boolean = Endpoint.parameters(base.toString + path)(Endpoint.encode(name))
+
+  /** A copy with a parameter whose credential is added to each request. */
+  def withCredential(parameter: Option[String]): Endpoint =
+    new Endpoint(base, path, headers, hasUserInfo, secrets, parameter)
+
+  /** The form that messages may show. */
+  override def toString: String = Redaction.url(base.toString + path)
+}
+
+object Endpoint {
+
+  /** @return
+    *   the problem of the URL, or the endpoint
+    */
+  def of(url: String, params: Seq[(String, String)], headers: Seq[(String, String)]): Either[String, Endpoint] =
+    for {
+      uri <- Try(new URI(new URI(url.trim).toASCIIString)).toEither.left.map {
+        case e: URISyntaxException => s"a URL (${e.getReason})"
+        case _                     => "a URL"
+      }
+      _ <- Either.cond(
+        Set("http", "https").contains(String.valueOf(uri.getScheme).toLowerCase(Locale.ROOT)),
+        (),
+        "an http or https URL")
+      _ <- Either.cond(uri.getHost != null, (), "a URL with a host")
+    } yield {
+      val base = new URI(uri.getScheme.toLowerCase(Locale.ROOT), null, uri.getHost, uri.getPort, null, null, null)
+      val path = if (uri.getRawPath.isEmpty) "/" else uri.getRawPath
+      val query = Option(uri.getRawQuery).toSeq ++ params.map { case (name, value) =>
+        s"${encode(name)}=${encode(value)}"
+      }
+      val full = if (query.isEmpty) path else s"$path?${query.mkString("&")}"
+      val hidden = headers.filterNot(HttpHeaders.isDefault).flatMap(h => credential(h._2)) ++ params.map(_._2) ++
+        Option(uri.getUserInfo).toSeq.flatMap(_.split(":", 2)) ++
+        query.flatMap(_.split('&')).map(_.dropWhile(_ != '=').drop(1))
+      new Endpoint(base, full, headers ++ credentials(uri), uri.getUserInfo != null, hidden)
+    }
+
+  /** The names of the parameters in the URL itself. */
+  def parameters(url: String): Set[String] =
+    Try(new URI(url.trim)).toOption.flatMap(uri => Option(uri.getRawQuery)).fold(Set.empty[String]) {
+      _.split('&').map(_.takeWhile(_ != '=')).toSet
+    }
+
+  /** Percent-encoding of a query's name or value (RFC 3986). */
+  def encode(text: String): String = URLEncoder.encode(text, UTF_8).replace("+", "%20")
+
+  /** The parts of a header's value that are masked in all texts: the whole value, and the part after the scheme. */
+  def credential(value: String): Seq[String] = Seq(value, value.drop(value.lastIndexOf(' ') + 1)).distinct
+
+  private def credentials(uri: URI): Option[(String, String)] = Option(uri.getUserInfo).map { userInfo =>
+    "Authorization" -> s"Basic ${Base64.getEncoder.encodeToString(userInfo.getBytes(UTF_8))}"
+  }
+}

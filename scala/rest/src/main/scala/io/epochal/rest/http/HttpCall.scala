@@ -1,0 +1,127 @@
+package io.epochal.rest.http
+
+import java.util.{LinkedHashMap, Locale}
+
+import org.apache.hc.client5.http.utils.DateUtils
+import org.apache.hc.core5.http.HttpResponse
+
+/** One request to an endpoint.
+  *
+  * @param target
+  *   path and query (RFC 9112, origin form), already encoded
+  * @param headers
+  *   those of this request only
+  * @param unless
+  *   validator of a known response: the server replies 304 if it has not changed
+  * @param endAfter
+  *   number of responses 400, 404 or 416 after which the requested page counts as past the end of the list, which is no
+  *   failure; 0: they are failures
+  */
+final case class HttpCall(
+    method: String,
+    target: String,
+    headers: Seq[(String, String)] = Nil,
+    body: Option[HttpBody] = None,
+    unless: Option[Validator] = None,
+    endAfter: Int = 0
+)
+
+/** @param contentType
+  *   as in the header Content-Type
+  */
+final class HttpBody(val contentType: String, val bytes: Array[Byte])
+
+/** Status and headers of a successful or ignored response.
+  *
+  * @param notModified
+  *   whether the server replied 304 Not Modified
+  * @param delimited
+  *   whether the body's end is marked by a length, chunks or gzip; otherwise the connection's end marks it, and the
+  *   body may be truncated
+  */
+final private[epochal] class ResponseHead(
+    response: HttpResponse,
+    val notModified: Boolean = false,
+    val delimited: Boolean = true) {
+  def status: Int = response.getCode
+
+  /** The validator for a later conditional request. */
+  def validator: Option[Validator] = if (status == 200) Validator.of(header) else None
+
+  /** The first header of that name, case-insensitive. */
+  def header(name: String): Option[String] = Option(response.getFirstHeader(name)).map(_.getValue)
+
+  /** All headers, in the order received. */
+  def all: Seq[(String, String)] = response.getHeaders.toSeq.map(header => header.getName -> header.getValue)
+
+  /** All headers of that name, case-insensitive. */
+  def headers(name: String): Seq[String] = response.getHeaders(name).toSeq.map(_.getValue)
+}
+
+/** The validator of a response, for a conditional request (RFC 9110, section 8.8).
+  *
+  * @param header
+  *   of the conditional request
+  */
+final private[epochal] case class Validator(header: String, value: String)
+
+private[epochal] object Validator {
+
+  /** The ETag of a response, else its Last-Modified if that is a strong validator: at least one second older than the
+    * response (section 8.8.2.2).
+    *
+    * @param header
+    *   looks up a header of the response
+    */
+  def of(header: String => Option[String]): Option[Validator] =
+    header("ETag").filter(_.nonEmpty).map(Validator("If-None-Match", _)).orElse {
+      for {
+        modified <- header("Last-Modified")
+        since <- Option(DateUtils.parseStandardDate(modified))
+        responded <- header("Date").flatMap(date => Option(DateUtils.parseStandardDate(date)))
+        if !responded.isBefore(since.plusSeconds(1))
+      } yield Validator("If-Modified-Since", modified)
+    }
+
+  /** Whether the header makes a request conditional. */
+  def isCondition(header: String): Boolean = Own(header.toLowerCase(Locale.ROOT))
+
+  private val Own = Set("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range")
+}
+
+/** The results of the latest responses, reused while the server replies 304 Not Modified. Not thread-safe.
+  *
+  * @param enabled
+  *   if false, nothing is cached
+  * @tparam K
+  *   identifies a request
+  * @tparam A
+  *   the result of a response
+  */
+final private[epochal] class Revalidation[K, A](enabled: Boolean) {
+  import Revalidation._
+
+  private val responses = new LinkedHashMap[K, (Validator, A)]
+
+  /** The validator for a conditional request. */
+  def validator(request: K): Option[Validator] = Option(responses.get(request)).map(_._1)
+
+  /** The cached result of an unchanged response; evaluates `fresh` for any other. */
+  def read(request: K, response: ResponseHead)(fresh: => A): A =
+    if (response.notModified) responses.get(request)._2
+    else {
+      val came = fresh
+      responses.remove(request)
+      if (enabled) response.validator.foreach(validator => responses.put(request, (validator, came)))
+      if (responses.size > Remembered) { val _ = responses.remove(responses.keySet.iterator().next()) }
+      came
+    }
+
+  def forget(request: K): Unit = { val _ = responses.remove(request) }
+}
+
+private object Revalidation {
+
+  /** Polling repeats only a few requests. */
+  private val Remembered = 8
+}

@@ -1,0 +1,312 @@
+package io.epochal.rest.http
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.time.{Clock, Duration, Instant}
+import java.util.concurrent.locks.ReentrantLock
+
+import scala.util.Try
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import io.epochal.core.error.{Conditions, EpochalException, Redaction, Reference}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.access.Secret
+import io.epochal.kit.record.Body
+
+/** RFC 6749: a bearer token from a token server, by client credentials or a refresh token. */
+object OAuth extends AuthScheme {
+
+  val TokenUrl = option("oauth.tokenUrl", OptionType.string, sample = Some("https://login.example.com/oauth/token"))(
+    "OAuth 2 token endpoint. Tokens are renewed before they expire and after a 401.")
+  val ClientId = option("oauth.clientId", OptionType.string, sample = Some("my-client"))("OAuth 2 client id.")
+  val ClientSecret = secret("oauth.clientSecret", "OAuth 2 client secret")
+  val RefreshToken = secret("oauth.refreshToken", "OAuth 2 refresh token, instead of the client credentials grant")
+  val Scope = option("oauth.scope", OptionType.string, sample = Some("read:comments"))("OAuth 2 scopes.")
+  val Params = option("oauth.params.*", OptionType.string, secret = true)(
+    "Further parameters of the token request, as oauth.params.audience.")
+  val ClientAuth = option("oauth.clientAuth", OptionType.oneOf("basic", "body"), Some("basic"))(
+    "Whether client id and secret are sent by basic authentication or in the body.")
+
+  override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] = {
+    val others = all.filter(spec => values.isSet(spec) && spec != TokenUrl).map(_.reference) ++
+      values.family(Params).keys.map(key => Reference.option(Params.prefix + key))
+    if (values.isSet(TokenUrl)) settings(values).map(Some(_))
+    else
+      values
+        .consistent(others.isEmpty)(
+          s"${others.mkString(", ")} without ${TokenUrl.reference}",
+          s"Set ${TokenUrl.reference} too, or leave ${others.mkString(", ")} out.")
+        .map(_ => None)
+  }
+
+  private def settings(values: OptionValues): Either[EpochalException, OAuthSettings] =
+    for {
+      secret <- ClientSecret.of(values)
+      refresh <- RefreshToken.of(values)
+      id <- values.get(ClientId).toRight(needs(values, ClientId))
+      _ <- Either.cond(secret.isDefined || refresh.isDefined, (), needs(values, ClientSecret.text))
+      _ <- secret.map(_.readable).getOrElse(Right(""))
+      _ <- refresh.map(_.readable).getOrElse(Right(""))
+      headers <- HttpHeaders.of(values.group.format, Map.empty)
+      endpoint <- Endpoint
+        .of(values(TokenUrl), Nil, headers)
+        .left
+        .map(values.group.invalid(TokenUrl, Redaction.url(values(TokenUrl)), _))
+    } yield OAuthSettings(
+      endpoint,
+      id,
+      secret,
+      refresh,
+      values.get(Scope),
+      values.family(Params).toSeq.sortBy(_._1),
+      values(ClientAuth) == "body")
+
+  private def needs(values: OptionValues, spec: OptionSpec[_]): EpochalException = Conditions.OptionRequired(
+    "format" -> s"${values.group.format} with {option:oauth.tokenUrl}",
+    "option" -> spec.name,
+    "doc" -> spec.doc,
+    "example" -> spec.example)
+}
+
+/** How access tokens are requested. Prints without secrets.
+  *
+  * @param refreshToken
+  *   if set, the grant is `refresh_token`, else `client_credentials`
+  * @param params
+  *   further parameters of the token request
+  * @param inBody
+  *   whether client id and secret are sent in the body (`client_secret_post`) or by basic authentication
+  */
+final case class OAuthSettings(
+    endpoint: Endpoint,
+    clientId: String,
+    clientSecret: Option[Secret],
+    refreshToken: Option[Secret],
+    scope: Option[String],
+    params: Seq[(String, String)],
+    inBody: Boolean
+) extends AuthSettings {
+
+  override def option: String = OAuth.TokenUrl.name
+  override def isAuthorization: Boolean = true
+
+  override def secrets: Seq[Secret] =
+    clientSecret.toSeq ++ refreshToken ++ params.map { case (_, value) => Secret.Given(value) }
+
+  override def open(server: TokenRequest.Send): Credential = new OAuthCredential(this, server)
+
+  override def toString: String = s"OAuth($endpoint)"
+}
+
+/** Requests access tokens (RFC 6749, sections 4.4 and 6), which it shares with the JVM's other tasks. */
+final private class OAuthCredential(oauth: OAuthSettings, server: TokenRequest.Send) extends Credential {
+  import OAuthCredential._
+
+  private val tokens = OAuthTokens.open(oauth)
+
+  /** Requests a token unless a fresh one exists.
+    *
+    * @throws EpochalException
+    *   OAUTH_REFUSED, or one of the HTTP conditions
+    */
+  override def headers: Seq[(String, String)] = Seq("Authorization" -> s"$Bearer${tokens.value.token(grant).text}")
+
+  override def rejected(headers: Seq[(String, String)]): Boolean = {
+    headers.foreach { case (_, value) => tokens.value.reject(value.stripPrefix(Bearer)) }
+    true
+  }
+
+  override def close(): Unit = tokens.close()
+
+  private def grant(latest: Option[String], first: Boolean): Grant = {
+    val hidden = oauth.secrets ++ latest.map(Secret.Given(_))
+    server(TokenRequest(oauth.endpoint, request(latest), hidden, first), read)
+      .fold(refusal => throw refused(s"status ${refusal.status}${reason(refusal)}"), identity)
+  }
+
+  private def request(latest: Option[String]): HttpCall = {
+    val refresh = latest.orElse(oauth.refreshToken.map(_.read()))
+    val secret = oauth.clientSecret.map(_.read())
+    val grant = refresh.fold(Seq("grant_type" -> "client_credentials"))(token =>
+      Seq("grant_type" -> "refresh_token", "refresh_token" -> token))
+    val client =
+      if (oauth.inBody || secret.isEmpty) Seq("client_id" -> oauth.clientId) ++ secret.map("client_secret" -> _)
+      else Nil
+    val authorization = secret
+      .filter(_ => !oauth.inBody)
+      .map(text => "Authorization" -> BasicLogin.header(Endpoint.encode(oauth.clientId), Endpoint.encode(text)))
+    val form = (grant ++ client ++ oauth.scope.map("scope" -> _) ++ oauth.params).map { case (name, value) =>
+      s"${Endpoint.encode(name)}=${Endpoint.encode(value)}"
+    }
+    HttpCall(
+      "POST",
+      oauth.endpoint.target(""),
+      authorization.toSeq,
+      Some(new HttpBody("application/x-www-form-urlencoded", form.mkString("&").getBytes(UTF_8))))
+  }
+
+  private def read(buffer: Body): Grant = {
+    val response = json.readTree(buffer.bytes, 0, buffer.length)
+    val token = text(response, "access_token").getOrElse(throw refused("its response has no access_token"))
+    val now = Instant.now()
+    val seconds = text(response, "expires_in").flatMap(_.toDoubleOption).filter(_ > 0)
+    Grant(
+      AccessToken(token, now, seconds.map(s => now.plusSeconds(math.min(s, MaxSeconds).toLong))),
+      text(response, "refresh_token"))
+  }
+
+  /** The error in the response (RFC 6749, section 5.2), with secrets masked. */
+  private def reason(refusal: TokenRefusal): String =
+    Try(json.readTree(refusal.body.bytes, 0, refusal.body.length)).toOption
+      .flatMap(response =>
+        text(response, "error").map(error => (error +: text(response, "error_description").toSeq).mkString(": ")))
+      .fold("")(said => s", ${refusal.masked(said).replaceAll("\\s+", " ").take(ShownCharacters)}")
+
+  private def text(response: JsonNode, field: String): Option[String] =
+    Option(response)
+      .flatMap(a => Option(a.get(field)))
+      .filter(value => value.isValueNode && !value.isNull)
+      .map(_.asText)
+      .filter(_.nonEmpty)
+
+  private def refused(reason: String): EpochalException =
+    Conditions.OAuthRefused("url" -> oauth.endpoint, "reason" -> reason)
+}
+
+private object OAuthCredential {
+  private val Bearer = "Bearer "
+  private val json = new ObjectMapper
+  private val MaxSeconds = 1e10
+  private val ShownCharacters = 200
+}
+
+/** A request to a token server.
+  *
+  * @param hidden
+  *   values that are masked in all texts
+  * @param first
+  *   whether the server has not responded to this query yet: if it is unreachable, retries then end early
+  */
+final private[http] case class TokenRequest(endpoint: Endpoint, call: HttpCall, hidden: Seq[Secret], first: Boolean)
+
+private[http] object TokenRequest {
+
+  /** Sends the request; the response is read as a part of the attempt. */
+  type Send = (TokenRequest, Body => Grant) => Either[TokenRefusal, Grant]
+
+  /** Many times the size of a token. */
+  val MaxResponseBytes: Long = 1L << 20
+}
+
+/** An unsuccessful status from a token server.
+  *
+  * @param masked
+  *   masks secrets in the server's text
+  */
+final private[http] class TokenRefusal(val status: String, val body: Body, val masked: String => String)
+
+/** @param expires
+  *   None: the server sent no lifetime
+  */
+final private[http] case class AccessToken(text: String, obtained: Instant, expires: Option[Instant]) {
+
+  /** Whether the token need not be renewed yet: that is due one minute before expiry, or after nine tenths of a short
+    * lifetime.
+    */
+  def isFresh(now: Instant): Boolean = expires.forall { end =>
+    val tenth = Duration.between(obtained, end).dividedBy(10)
+    val margin = if (tenth.compareTo(AccessToken.Margin) < 0) tenth else AccessToken.Margin
+    now.isBefore(end.minus(margin))
+  }
+
+  override def toString: String = s"AccessToken(${Redaction.Mask})"
+}
+
+private[http] object AccessToken {
+  private val Margin = Duration.ofMinutes(1)
+}
+
+/** @param refreshToken
+  *   replaces the previous one, if the server sent one
+  */
+final private[http] case class Grant(token: AccessToken, refreshToken: Option[String]) {
+  override def toString: String = s"Grant(${Redaction.Mask})"
+}
+
+/** The access token of one client at one token server, for all tasks of a JVM: one task renews it, and the others wait
+  * for the outcome, be it a failure.
+  *
+  * Not guaranteed: a refresh token that the server replaces is known only to this JVM, until it exits.
+  */
+final private[http] class OAuthTokens(clock: Clock) {
+  private val renewing = new ReentrantLock
+  @volatile private var current = Option.empty[AccessToken]
+  @volatile private var refreshToken = Option.empty[String]
+  private var granted = false
+  @volatile private var renewals = 0L
+  private var failure = Option.empty[(Long, EpochalException)]
+
+  /** @param request
+    *   requests a token from the server, with the refresh token that it sent last, in place of the option's, and whether
+    *   no token has been granted yet
+    * @throws EpochalException
+    *   the one thrown by `request`, also in another task that this one waited for
+    */
+  def token(request: (Option[String], Boolean) => Grant): AccessToken =
+    current.filter(_.isFresh(clock.instant())).getOrElse {
+      val seen = renewals
+      renewing.lockInterruptibly()
+      try
+        current.filter(_.isFresh(clock.instant())).getOrElse {
+          failure.foreach { case (number, error) => if (number > seen) throw error }
+          renew(request)
+        }
+      finally renewing.unlock()
+    }
+
+  /** Discards a token that the server has rejected. */
+  def reject(token: String): Unit = {
+    renewing.lockInterruptibly()
+    try if (current.exists(_.text == token)) current = None
+    finally renewing.unlock()
+  }
+
+  /** Whether the server has replaced the refresh token of the options. */
+  def isReplaced: Boolean = refreshToken.isDefined
+
+  private def renew(request: (Option[String], Boolean) => Grant): AccessToken =
+    try {
+      val grant = request(refreshToken, !granted)
+      granted = true
+      refreshToken = grant.refreshToken.orElse(refreshToken)
+      current = Some(grant.token)
+      grant.token
+    } catch {
+      case error: EpochalException =>
+        failure = Some((renewals + 1, error))
+        throw error
+    } finally renewals += 1
+}
+
+private[http] object OAuthTokens {
+
+  /** How long unused tokens are kept. A replaced refresh token, which exists only here, is kept as long as there is
+    * room.
+    */
+  private val Kept = Duration.ofHours(1)
+  private val KeptReplaced = Duration.ofDays(365)
+
+  final private val Capacity = 1024
+
+  private[http] val all =
+    new SharedValues[OAuthTokens](Capacity, tokens => if (tokens.isReplaced) KeptReplaced else Kept)
+
+  /** Shared by queries with the same credentials and token request. */
+  def open(settings: OAuthSettings): Lease[OAuthTokens] = {
+    val identity =
+      Seq(Some(s"${settings.endpoint.base}${settings.endpoint.target("")}"), Some(settings.clientId), settings.scope) ++
+        Seq(settings.clientSecret, settings.refreshToken).map(_.map(_.read())) ++
+        settings.params.flatMap { case (name, value) => Seq(Some(name), Some(value)) }
+    all.open(identity)(new OAuthTokens(Clock.systemUTC()))
+  }
+}

@@ -1,0 +1,230 @@
+package io.epochal.rest.http
+
+import java.io.{IOException, InputStream}
+import java.time.Duration
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.util.control.NonFatal
+
+import org.apache.hc.core5.concurrent.Cancellable
+import org.apache.hc.core5.http.config.Http1Config
+import org.apache.hc.core5.http.impl.io.DefaultHttpResponseParser
+import org.apache.hc.core5.http.io.{HttpMessageParser, HttpMessageParserFactory, SessionInputBuffer}
+import org.apache.hc.core5.http.message.LazyLaxLineParser
+import org.apache.hc.core5.http.{
+  ClassicHttpResponse,
+  HttpConnectionMetrics,
+  MessageConstraintException,
+  ProtocolException
+}
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.option.OptionType
+import io.epochal.core.thread.DaemonThreads
+
+/** Time limits of a request, from requesting a connection to the last byte of the response.
+  *
+  * @param minBytesPerSecond
+  *   minimum rate of a body, on average over [[RequestLimits.Window]]
+  */
+final case class RequestLimits(deadline: Duration, minBytesPerSecond: Option[Long] = None)
+
+object RequestLimits {
+
+  /** Averaging window of the rate, beginning with a body's first byte. */
+  val Window: Duration = Duration.ofSeconds(10)
+
+  private val Shortest = Duration.ofMinutes(10)
+  private val Longest = Duration.ofDays(365)
+  private val BytesPerSecond = 1L << 20
+
+  /** @param deadline
+    *   None: ten minutes, or a second per MiB of `maxResponseBytes` if longer
+    */
+  def of(deadline: Option[Duration], minBytesPerSecond: Option[Long], maxResponseBytes: Long): RequestLimits = {
+    val derived = Duration.ofSeconds(maxResponseBytes / BytesPerSecond)
+    val longest = deadline.getOrElse(if (derived.compareTo(Shortest) > 0) derived else Shortest)
+    RequestLimits(if (longest.compareTo(Longest) > 0) Longest else longest, minBytesPerSecond)
+  }
+}
+
+/** A running request of the thread that created this object. The watch cancels it when that thread is interrupted or a
+  * limit is exceeded.
+  *
+  * @param begin
+  *   as of `System.nanoTime`
+  */
+final private[http] class WatchedRequest(request: Cancellable, limits: RequestLimits, begin: Long) {
+  private val thread = Thread.currentThread()
+  private val deadline = begin + limits.deadline.toNanos
+
+  // Written by the requesting thread, read by the watch.
+  @volatile private var received = WatchedRequest.NoBody
+  @volatile private var reason = Option.empty[String]
+
+  // Used only by the watch.
+  private var windowBegin = 0L
+  private var windowReceived = WatchedRequest.NoBody
+
+  /** The exceeded limit, if that is why the request was cancelled. */
+  def exceeded: Option[String] = reason
+
+  /** A response's body, counted as it arrives.
+    *
+    * @param wire
+    *   counts the bytes on the connection
+    * @param maxWire
+    *   maximum number of those bytes
+    */
+  def body(in: InputStream, wire: HttpConnectionMetrics, maxWire: Long): InputStream = new InputStream {
+    private val before = wire.getReceivedBytesCount
+    received = 0L
+
+    override def read(into: Array[Byte], offset: Int, count: Int): Int = {
+      val length = in.read(into, offset, count)
+      received = wire.getReceivedBytesCount - before
+      if (received > maxWire)
+        throw new ResponseLimitException(s"its body and what stands around its chunks are more than $maxWire bytes")
+      length
+    }
+
+    override def read(): Int = throw new UnsupportedOperationException // Bodies are read in blocks.
+    override def close(): Unit = in.close()
+  }
+
+  /** Cancels the request if it exceeds a limit or its thread is interrupted.
+    *
+    * @param now
+    *   as of `System.nanoTime`
+    */
+  def check(now: Long): Unit = {
+    if (reason.isEmpty) reason = verdict(now)
+    if (reason.nonEmpty || thread.isInterrupted) request.cancel(): Unit
+  }
+
+  private def verdict(now: Long): Option[String] =
+    if (now - deadline >= 0)
+      Some(s"it was not over after ${OptionType.duration.render(limits.deadline)} (requestDeadline)")
+    else limits.minBytesPerSecond.flatMap(tooSlow(now, _))
+
+  private def tooSlow(now: Long, minimum: Long): Option[String] = {
+    val bytes = received
+    if (bytes == WatchedRequest.NoBody) None
+    else if (windowReceived == WatchedRequest.NoBody) {
+      begins(now, bytes)
+      None
+    } else if (now - windowBegin < RequestLimits.Window.toNanos) None
+    else {
+      val rate = ((bytes - windowReceived) * 1e9 / (now - windowBegin)).toLong
+      begins(now, bytes)
+      Option.when(rate < minimum)(
+        s"$rate bytes per second came over ${RequestLimits.Window.toSeconds} s (minBytesPerSecond is $minimum)")
+    }
+  }
+
+  private def begins(now: Long, bytes: Long): Unit = {
+    windowBegin = now
+    windowReceived = bytes
+  }
+}
+
+private[http] object WatchedRequest {
+  private val NoBody = -1L
+}
+
+/** Watches all requests of the JVM in one thread, because socket reads notice neither interrupts nor deadlines. */
+private[http] object RequestWatch {
+  private val log = LoggerFactory.getLogger("io.epochal.rest.http.RequestWatch")
+
+  /** Maximum delay until an interrupt or an exceeded limit is noticed. */
+  private val CheckMillis = 50L
+
+  private lazy val watched = {
+    val requests = ConcurrentHashMap.newKeySet[WatchedRequest]
+    new DaemonThreads("epochal-rest-watch").newThread(() => watch(requests)).start()
+    requests
+  }
+
+  /** Watches a request that the calling thread is about to send; [[end]] must follow. */
+  def begin(request: Cancellable, limits: RequestLimits): WatchedRequest = {
+    val one = new WatchedRequest(request, limits, System.nanoTime())
+    watched.add(one): Unit
+    one
+  }
+
+  def end(request: WatchedRequest): Unit = watched.remove(request): Unit
+
+  private def watch(requests: java.util.Set[WatchedRequest]): Unit =
+    while (true) {
+      Thread.sleep(CheckMillis)
+      val now = System.nanoTime()
+      requests.forEach(request =>
+        try request.check(now)
+        catch { case NonFatal(e) => log.debug("A request could not be broken off", e) })
+    }
+}
+
+/** A response exceeds a limit that no sound server reaches. A retry would not help.
+  *
+  * @param reason
+  *   the limit and what exceeds it
+  */
+final private[http] class ResponseLimitException(val reason: String) extends IOException(reason)
+
+/** Limits on a response's head and framing, so that no server can consume unbounded memory or time. The body's size is
+  * limited by `maxResponseBytes`, the time by [[RequestLimits]].
+  */
+private[http] object ResponseLimits {
+
+  /** Maximum length of a line in the head, a chunk's head or the trailers, without its line break. */
+  val MaxLineBytes: Int = (64 << 10) - 1
+  val MaxHeaders = 200
+  val MaxEmptyLines = 9
+
+  /** Maximum 1xx responses before the final one. */
+  val MaxInterim = 20
+
+  def config(bufferSize: Int): Http1Config = Http1Config
+    .custom()
+    .setBufferSize(bufferSize)
+    .setMaxLineLength(MaxLineBytes + 1)
+    .setMaxHeaderCount(MaxHeaders + 1)
+    .setMaxEmptyLineCount(MaxEmptyLines + 1)
+    .build()
+
+  /** Creates a parser for each connection. */
+  def parsers(config: Http1Config): HttpMessageParserFactory[ClassicHttpResponse] =
+    new HttpMessageParserFactory[ClassicHttpResponse] {
+      override def create(ignored: Http1Config): HttpMessageParser[ClassicHttpResponse] = new HeadParser(config)
+      override def create(): HttpMessageParser[ClassicHttpResponse] = new HeadParser(config)
+    }
+
+  /** The limit that the HTTP library reports, identified by its message only. */
+  def reason(error: MessageConstraintException): String = String.valueOf(error.getMessage) match {
+    case text if text.contains("line length")  => s"a line of its head or chunks has more than $MaxLineBytes bytes"
+    case text if text.contains("header count") => s"it has more than $MaxHeaders headers"
+    case text if text.contains("empty line")   => s"it begins with more than $MaxEmptyLines empty lines"
+    case text                                  => text
+  }
+
+  /** Maximum wire bytes of a body of at most `bytes`, which may come in the smallest possible chunks. */
+  def wireBytes(bytes: Long): Long = bytes * 8 + (1L << 20)
+
+  /** Maximum compressed size of a body of at most `bytes` after decompression. */
+  def compressedBytes(bytes: Long): Long = bytes * 2 + (64L << 10)
+
+  final private class HeadParser(config: Http1Config)
+      extends DefaultHttpResponseParser(config, LazyLaxLineParser.INSTANCE, null) {
+    private var interim = 0
+
+    override def parse(buffer: SessionInputBuffer, in: InputStream): ClassicHttpResponse = {
+      val response =
+        try super.parse(buffer, in)
+        catch { case e: IllegalArgumentException => throw new ProtocolException(e.getMessage, e) } // HTTP/-1.1
+      interim = if (response != null && response.getCode < 200) interim + 1 else 0
+      if (interim > MaxInterim)
+        throw new ResponseLimitException(s"more than $MaxInterim responses of 1xx come before it")
+      response
+    }
+  }
+}

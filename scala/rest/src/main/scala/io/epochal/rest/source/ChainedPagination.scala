@@ -1,0 +1,328 @@
+package io.epochal.rest.source
+
+import java.util.Locale
+
+import scala.annotation.unused
+
+import io.epochal.kit.record.ScannedPage
+import io.epochal.rest.http.{Endpoint, HttpCall, HttpFailure, ResponseHead}
+
+/** A pagination in which each response names the next page: by a token, a text that is stored in the offset. None is
+  * the token of the first page.
+  *
+  * Each page is requested once and journalled, because its token may expire and its records may change.
+  */
+trait ChainedPagination extends Paging {
+
+  /** The flag in a response that decides whether a page follows; None: the token decides. */
+  def flag: Option[MoreFlag]
+
+  /** JSON Pointer to the next page's token or address in a response, if it is in the body. */
+  def place: Option[String] = None
+
+  /** JSON Pointers to all values needed from a response, outside of its records. */
+  def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ place
+
+  /** JSON Pointer within a record to its key, if the key of the last record is the next token. */
+  def key: Option[String] = None
+
+  /** Whether a header of a response names the next page. */
+  def byHeader: Boolean = false
+
+  /** Whether the token is a value of its own in the response, which the last page may lack. False if it is derived from
+    * the records.
+    */
+  def hasNextName: Boolean = false
+
+  /** The request for a page. */
+  def call(endpoint: Endpoint, token: Option[String]): HttpCall
+
+  /** The next token as the response states it, without regard to `flag`. Right(None) only if the response states that
+    * no page follows: a missing token is a [[NoPage.Absent]]. Callers use [[follows]].
+    */
+  private[rest] def next(response: PageResponse): ChainedPagination.Next
+
+  /** Whether an earlier page of the same list had a next token. If so, a page without one is the last. */
+  private[rest] def continues(token: Option[String]): Boolean = token.nonEmpty
+
+  /** Number of records at the front of a page that are before its token's position, and are skipped: a numbered page
+    * begins where the server's page does.
+    */
+  private[rest] def before(@unused token: Option[String]): Long = 0L
+
+  /** Identifies a page, for loop detection: the same page has the same text. */
+  def page(endpoint: Endpoint, token: Option[String]): String
+
+  /** Describes the page of a token in a message. */
+  private[rest] def describe(token: Option[String]): String = if (token.isEmpty) "the first page" else "the next page"
+
+  /** The token of the next page; Right(None): the list ends here. The flag takes precedence over the token.
+    *
+    * The end requires evidence: the flag, a null or empty token, a page without records, or a missing token where
+    * `absentEnds` holds. Otherwise a missing token is a [[NoPage.Absent]]. A contradiction between flag and token, and
+    * a token that is too long, are a [[NoPage.Mismatch]].
+    */
+  final private[rest] def follows(response: PageResponse): ChainedPagination.Next = {
+    val nextToken = next(response) match {
+      case Left(_: NoPage.Absent) if response.absentEnds || response.scanned.records == 0 => Right(None)
+      case found                                                                          => found
+    }
+    flag.fold(nextToken)(flagged(_, nextToken, response.scanned)).flatMap {
+      case Some(token) if token.length > ChainedPagination.LongestToken =>
+        val limit = s"more than the maximum of ${ChainedPagination.LongestToken}"
+        Left(NoPage.Mismatch(s"what names the next page in ${token.length} characters, $limit"))
+      case found => Right(found)
+    }
+  }
+
+  private def flagged(
+      flag: MoreFlag,
+      nextToken: ChainedPagination.Next,
+      scanned: ScannedPage): ChainedPagination.Next = {
+    def mismatch(found: String) = Left(NoPage.Mismatch(found))
+    val flagText = scanned.values.get(flag.pointer).flatten
+    def value = flagText.fold("")(HttpFailure.shown)
+    (flagText.map(flag.more), nextToken) match {
+      case (_, Left(wrong)) if !wrong.isInstanceOf[NoPage.Absent] => Left(wrong)
+      case (Some(Some(true)), Right(Some(token)))                 => Right(Some(token))
+      case (Some(Some(true)), _) =>
+        mismatch(s"'$value' at '${flag.pointer}', which says that a page follows, but no next page")
+      case (Some(Some(false)), _) => Right(None)
+      case (None, Right(None))    => Right(None)
+      case (None, Right(Some(_))) => mismatch(s"a next page, but no flag at '${flag.pointer}'")
+      case (None, Left(absent))   => Left(absent)
+      case (Some(None), _)        => mismatch(s"'$value' at '${flag.pointer}', which is no flag (true, false, 1 or 0)")
+    }
+  }
+}
+
+/** The response to the request for a page.
+  *
+  * @param endpoint
+  *   the endpoint, with the parameters that all pages of the list have
+  * @param token
+  *   the token of this page
+  * @param target
+  *   path and query of the request: an address in the response may be relative to it
+  * @param absentEnds
+  *   whether a response without a next token is the last one: an earlier page of this list had one, or `endOfList` is
+  *   `assumed`
+  * @param scanned
+  *   the number of records, the values at `pointers`, and the keys
+  */
+final private[rest] case class PageResponse(
+    endpoint: Endpoint,
+    token: Option[String],
+    target: String,
+    absentEnds: Boolean,
+    head: ResponseHead,
+    scanned: ScannedPage)
+
+/** A flag in a response that states whether a page follows: the option `hasMore` or `lastPage`.
+  *
+  * @param pointer
+  *   JSON Pointer to it
+  * @param trueInLast
+  *   whether it is true on the last page only (`lastPage`)
+  */
+final case class MoreFlag(pointer: String, trueInLast: Boolean) {
+
+  /** Whether a page follows; None if the value is not a flag. */
+  def more(value: String): Option[Boolean] = value.toLowerCase(Locale.ROOT) match {
+    case "true" | "1"  => Some(!trueInLast)
+    case "false" | "0" => Some(trueInLast)
+    case _             => None
+  }
+}
+
+/** Why a response's next page cannot be followed. */
+sealed private[rest] trait NoPage
+
+private[rest] object NoPage {
+
+  /** The response contradicts the options.
+    *
+    * @param found
+    *   the contradiction, to complete the message "it returned …"
+    */
+  final case class Mismatch(found: String) extends NoPage
+
+  /** The next token is missing. A null or empty one would state that no page follows.
+    *
+    * @param place
+    *   where it was expected
+    * @param option
+    *   the option that defines this place
+    */
+  final case class Absent(place: String, option: String) extends NoPage
+
+  /** The response is one of several pages, but was expected to have all records.
+    *
+    * @param reason
+    *   the sign of further pages
+    * @param pagination
+    *   the value of the option `pagination` that this sign suggests
+    */
+  final case class Incomplete(reason: String, pagination: String) extends NoPage
+
+  /** The address of the next page must not be requested, for example on another server.
+    *
+    * @param link
+    *   the address, without possible secrets
+    */
+  final case class Refused(link: String, reason: String) extends NoPage
+}
+
+object ChainedPagination {
+
+  /** The token of the next page; None: no page follows. Left: why it cannot be followed. */
+  private[rest] type Next = Either[NoPage, Option[String]]
+
+  /** Maximum length of a token, in characters. Servers do not accept so much in a request line, and offsets store it.
+    */
+  private val LongestToken = 64 << 10
+
+  /** The place of a cursor in a response. */
+  sealed trait CursorFrom
+  final case class InBody(pointer: String) extends CursorFrom
+  final case class InHeader(name: String) extends CursorFrom
+
+  /** The key of the last record: the next page has the records with greater keys. */
+  final case class InLastRecord(pointer: String) extends CursorFrom
+
+  /** The place of a cursor in a request. */
+  sealed trait CursorTo
+  final case class AsParameter(name: String) extends CursorTo
+  final case class AsHeader(name: String) extends CursorTo
+
+  /** A placeholder in the request's body, which [[PageCall]] replaces. */
+  case object InRequestBody extends CursorTo
+
+  /** `cursor`: the next request sends the token of the response. `keyset`: it sends the key of the last record.
+    *
+    * @param first
+    *   the cursor or key that the request for the first page sends, if any
+    */
+  final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], flag: Option[MoreFlag])
+      extends ChainedPagination {
+
+    override def kind: String = if (key.isEmpty) "cursor" else "keyset"
+
+    override def key: Option[String] = Some(from).collect { case InLastRecord(pointer) => pointer }
+
+    override def byHeader: Boolean = from.isInstanceOf[InHeader]
+
+    override def hasNextName: Boolean = key.isEmpty
+
+    override def place: Option[String] = Some(from).collect { case InBody(pointer) => pointer }
+
+    override def call(endpoint: Endpoint, token: Option[String]): HttpCall = (to, token.orElse(first)) match {
+      case (_, None) => HttpCall("GET", endpoint.target(""))
+      case (AsParameter(name), Some(text)) =>
+        HttpCall("GET", endpoint.target(s"${Endpoint.encode(name)}=${Endpoint.encode(text)}"))
+      case (AsHeader(name), Some(text)) => HttpCall("GET", endpoint.target(""), Seq(name -> text))
+      case (InRequestBody, _)           => HttpCall("POST", endpoint.target(""))
+    }
+
+    override private[rest] def next(response: PageResponse): Next = {
+      val token = from match {
+        case InBody(pointer) => text(pointer, "nextCursor", response.scanned)
+        case InHeader(name) =>
+          response.head.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
+        case InLastRecord(pointer) => lastKey(pointer, response.token, response.scanned)
+      }
+      token.map(_.filter(_.nonEmpty)).flatMap {
+        case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
+          Left(
+            NoPage.Mismatch(
+              "a cursor that cannot be sent in a header, since it has other characters than printable ASCII"))
+        case found => Right(found)
+      }
+    }
+
+    override def page(endpoint: Endpoint, token: Option[String]): String = token.orElse(first).getOrElse("")
+
+    override private[rest] def describe(token: Option[String]): String = token.orElse(first) match {
+      case None       => "the first page"
+      case Some(text) => s"the records after the ${if (key.isEmpty) "cursor" else "key"} '${HttpFailure.shown(text)}'"
+    }
+
+    /** The key of the last record; None if there are no records. Rejects an API whose page begins with the requested
+      * key instead of after it: its record would be delivered twice.
+      */
+    private def lastKey(pointer: String, token: Option[String], scanned: ScannedPage): Next =
+      scanned.keys match {
+        case None => Right(None)
+        case Some((Some(key), _)) if token.orElse(first).contains(key) =>
+          Left(NoPage.Mismatch(s"the first of them with the key '${HttpFailure.shown(key)}' that the request excludes"))
+        case Some((_, Some(key))) => Right(Some(key))
+        case Some((_, None))      => Left(NoPage.Mismatch(s"the last of them with no value at '$pointer'"))
+      }
+  }
+
+  /** A pagination whose responses contain the address of the next page. The token is this address, as [[PageUrl]]
+    * stores it.
+    */
+  sealed trait ByAddress extends ChainedPagination {
+
+    override def hasNextName: Boolean = true
+
+    /** The address as it is in the response, absolute or relative. */
+    private[rest] def address(response: PageResponse): Next
+
+    override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
+      HttpCall("GET", token.fold(endpoint.target(""))(PageUrl.open(endpoint, _)))
+
+    override private[rest] def next(response: PageResponse): Next =
+      address(response).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
+        case Some(url) => PageUrl.of(response.endpoint, response.target, url).map(Some(_))
+        case None      => Right(None)
+      }
+
+    override def page(endpoint: Endpoint, token: Option[String]): String =
+      token.getOrElse(PageUrl.closed(endpoint, endpoint.target("")))
+  }
+
+  /** `link`: a `Link` header (RFC 8288). */
+  final case class ByLink(rel: String, flag: Option[MoreFlag]) extends ByAddress {
+    override def kind: String = "link"
+    override def byHeader: Boolean = true
+
+    override private[rest] def address(response: PageResponse): Next = {
+      val links = response.head.headers("Link")
+      LinkHeader.find(links, rel) match {
+        case None if !ended(LinkHeader.relations(links).map(_.toLowerCase(Locale.ROOT))) =>
+          Left(NoPage.Absent(s"the header Link with rel=$rel", "linkRel"))
+        case found => Right(found)
+      }
+    }
+
+    /** Whether a response without the link is the last page: it links to other pages of the list, and no relation
+      * contains `next`.
+      */
+    private def ended(relations: Seq[String]): Boolean =
+      relations.exists(ChainedPagination.OtherPages) && !relations.exists(_.contains("next"))
+  }
+
+  /** `next-url`: a URL in the body. */
+  final case class ByNextUrl(pointer: String, flag: Option[MoreFlag]) extends ByAddress {
+    override def kind: String = "next-url"
+    override def place: Option[String] = Some(pointer)
+
+    override private[rest] def address(response: PageResponse): Next = text(pointer, "nextUrl", response.scanned)
+  }
+
+  /** Relations of links to other pages of the same list (RFC 8288, RFC 5005), except the next. */
+  private val OtherPages = Set("first", "last", "prev", "previous")
+
+  /** The text at a pointer; Right(None) for null and `false`, which state that no page follows. */
+  private def text(pointer: String, option: String, scanned: ScannedPage): Next =
+    scanned.values.get(pointer) match {
+      case Some(None)          => Left(NoPage.Mismatch(s"an object or an array at '$pointer', and not a text"))
+      case Some(Some("false")) => Right(None)
+      case None if !scanned.nulls(pointer) => Left(NoPage.Absent(s"'$pointer'", option))
+      case other                           => Right(other.flatten)
+    }
+
+  private def printable(text: String): Boolean = text.forall(c => c >= ' ' && c <= '~')
+}

@@ -1,0 +1,177 @@
+package io.epochal.rest.source
+
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+import scala.util.matching.Regex
+
+import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.hash.Sha256
+import io.epochal.core.option.OptionType
+import io.epochal.rest.http.{Endpoint, OptionList, RequestOptions}
+
+/** A table of parameters: each row is a member, a sequence of requests with its own options and position. Its names and
+  * values identify it, in the offsets too, so that a replay can read a member that has left the table.
+  *
+  * @param raw
+  *   the options as given, with placeholders such as `${repo}`
+  * @param table
+  *   the rows, in their order
+  * @param query
+  *   identifies the request budget that all members share
+  * @param source
+  *   the identity of the template
+  */
+final class FanOut private (
+    raw: Map[String, String],
+    val table: Seq[Map[String, String]],
+    query: String,
+    source: String)
+    extends Serializable {
+
+  /** The options of a member. */
+  def member(params: Map[String, String]): Either[EpochalException, RestOptions] =
+    RestOptions.single(FanOut.filled(raw, params)).map { options =>
+      options.copy(
+        http = options.http.copy(query = query),
+        source = s"$source ${FanOut.shown(params)}",
+        numPartitions = None,
+        params = params)
+    }
+
+  /** The options of the first member. */
+  def first: RestOptions = member(table.head).fold(throw _, identity)
+
+  override def toString: String = s"FanOut(${table.map(FanOut.shown).mkString(", ")})"
+}
+
+private[rest] object FanOut extends OptionList {
+
+  val PartitionParams =
+    option("partitionParams", OptionType.string, sample = Some("""[{"repo": "a"}, {"repo": "b"}]"""))(
+      "JSON array of objects with the same names: each is a sequence of requests, with its values for ${name} in url, params.* and requestBody. They appear in the offsets: no secrets. Unset: one sequence.")
+
+  /** The options of the template, with the table in them; None without one. */
+  def read(raw: Map[String, String]): Option[Either[EpochalException, RestOptions]] =
+    raw.collectFirst { case (name, text) if name.equalsIgnoreCase(PartitionParams.name) => text }.map { text =>
+      for {
+        table <- ParamsTable.read(text)
+        names = table.head.keySet
+        _ <- placed(raw, names)
+        template <- RestOptions.single(filled(raw, names.map(name => name -> s"{$name}").toMap))
+        _ <- ensure(!template.restarts)(
+          RestOptions.group.conflict(
+            "{option:partitionParams}, {option:onDrift=restart}",
+            "Leave {option:onDrift=restart} out: one list of several cannot be read again alone."))
+        fanOut = new FanOut(raw, table, template.http.query, template.source)
+        _ <- table.iterator.map(fanOut.member).collectFirst { case Left(wrong) => wrong }.toLeft(())
+      } yield template.copy(fanOut = Some(fanOut))
+    }
+
+  /** A member's name in messages. */
+  def shown(params: Map[String, String]): String =
+    params.toSeq.sorted.map { case (name, value) => s"$name=$value" }.mkString("[", ", ", "]")
+
+  /** The directory of a member's journal. */
+  def directory(params: Map[String, String]): String = {
+    val text = params.toSeq.sorted.map { case (name, value) => s"${Endpoint.encode(name)}=${Endpoint.encode(value)}" }
+    Sha256.hex(text.mkString("&"), 16)
+  }
+
+  /** A placeholder before the path. */
+  private val Server = """^(?:[^/?#]*//)?[^/?#]*\$\{""".r
+
+  private val Place = """\$\{([A-Za-z_][A-Za-z0-9_]*)}""".r
+
+  private def isUrl(name: String): Boolean = name.equalsIgnoreCase(RestOptions.Url.name)
+  private def isParam(name: String): Boolean =
+    name.toLowerCase(Locale.ROOT).startsWith(RequestOptions.Params.prefix.toLowerCase(Locale.ROOT))
+  private def isBody(name: String): Boolean = name.equalsIgnoreCase(PageCall.RequestBody.name)
+
+  /** The options with placeholders replaced; unknown placeholders stay. */
+  private def filled(raw: Map[String, String], params: Map[String, String]): Map[String, String] = {
+    val contentType = raw
+      .collectFirst {
+        case (name, kind) if name.equalsIgnoreCase(s"${RequestOptions.Headers.prefix}Content-Type") => kind
+      }
+      .getOrElse(PageCall.Json)
+    def fill(text: String, encode: String => String): String =
+      Place.replaceAllIn(text, place => Regex.quoteReplacement(params.get(place.group(1)).fold(place.matched)(encode)))
+    raw.map {
+      case (name, text) if isUrl(name)   => name -> fill(text, Endpoint.encode)
+      case (name, text) if isParam(name) => name -> fill(text, identity)
+      case (name, text) if isBody(name)  => name -> fill(text, PageCall.encoded(contentType, _))
+      case other                         => other
+    }
+  }
+
+  private def placed(raw: Map[String, String], names: Set[String]): Either[EpochalException, Unit] = {
+    def places(select: String => Boolean): Set[String] =
+      raw.collect { case (name, text) if select(name) => Place.findAllMatchIn(text).map(_.group(1)) }.flatten.toSet
+    def conflict(options: String, suggestion: String) =
+      RestOptions.group.conflict(s"{option:partitionParams}, $options", suggestion)
+    val unknown = places(name => isUrl(name) || isParam(name)) -- names
+    val used = places(name => isUrl(name) || isParam(name) || isBody(name)).intersect(names)
+    for {
+      _ <- ensure(!raw.exists { case (name, text) => isUrl(name) && Server.findFirstIn(text).nonEmpty })(
+        conflict(
+          "a place in scheme, host or port of {option:url}",
+          "Start a query for each server: a query has one budget, for one server."))
+      _ <- ensure(unknown.isEmpty)(
+        conflict(
+          s"${unknown.toSeq.sorted.map(name => s"$${$name}").mkString(", ")} in {option:url} or params",
+          s"Give each row a value for it; its names are ${names.toSeq.sorted.mkString(", ")}."))
+      _ <- ensure(used.nonEmpty)(
+        conflict(
+          "no place for any of its names",
+          s"Write $${${names.toSeq.min}} in {option:url}, {option:params.*} or {option:requestBody} where its value is to stand."))
+    } yield ()
+  }
+}
+
+/** Reads the rows of `partitionParams`. */
+private[rest] object ParamsTable {
+  import FanOut.ensure
+
+  private val Name = "[A-Za-z_][A-Za-z0-9_]*"
+
+  /** Names of the paging placeholders in a request's body. */
+  private val Taken = Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo")
+  private val mapper = new ObjectMapper()
+
+  /** One or more distinct rows, all with the same names. */
+  def read(text: String): Either[EpochalException, Seq[Map[String, String]]] =
+    for {
+      rows <- Try(mapper.readTree(text)).toOption
+        .collect { case array: ArrayNode if !array.isEmpty => array.elements().asScala.toVector }
+        .toRight(invalid(text, "a JSON array of one or more objects"))
+      (wrong, table) = rows.partitionMap(node => row(node).toRight(node))
+      _ <- wrong.headOption
+        .map(node =>
+          invalid(node.toString, "an array of objects whose values are strings without ${, numbers, true or false"))
+        .toLeft(())
+      names = table.head.keySet
+      _ <- ensure(table.forall(_.keySet == names))(invalid(text, "an array of objects with the same names"))
+      _ <- ensure(table.distinct.size == table.size)(invalid(text, "an array whose objects are all different"))
+      _ <- ensure(names.nonEmpty && names.forall(name => name.matches(Name) && !Taken(name)))(invalid(
+        text,
+        s"an array of objects whose names have letters, digits and _, and are none of ${Taken.toSeq.sorted.mkString(", ")}"))
+    } yield table
+
+  /** Names and values of an object; None if they are unusable. */
+  def row(node: JsonNode): Option[Map[String, String]] = node match {
+    case fields: ObjectNode if fields.elements().asScala.forall(usable) =>
+      Some(fields.properties().asScala.map(field => field.getKey -> field.getValue.asText).toMap)
+    case _ => None
+  }
+
+  private def usable(value: JsonNode): Boolean =
+    value.isNumber || value.isBoolean || value.isTextual && !value.textValue.contains("${")
+
+  private def invalid(text: String, expected: String): EpochalException =
+    RestOptions.group.invalid(FanOut.PartitionParams, Redaction.text(text.take(200)), expected)
+}

@@ -1,0 +1,254 @@
+package io.epochal.rest.source
+
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.util.Locale
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.{Conditions, Plural}
+import io.epochal.kit.record.{RecordBlock, ScannedPage}
+import io.epochal.rest.http.{HttpClient, ResponseHead, Revalidation, Validator}
+
+/** Pages in order, each requested once the previous page has named it. Not thread-safe. */
+private[rest] trait Chain {
+
+  /** The last page; the caller closes it. */
+  def page: Page
+
+  /** The page to request next: at the end, the last page again. */
+  def next: NextPage
+
+  /** Whether no page follows the last one at present. */
+  def atEnd: Boolean
+
+  /** Whether polls end by themselves, regardless of empty pages. */
+  def bounded: Boolean
+
+  /** Begins a poll.
+    *
+    * @param again
+    *   whether it continues the previous poll: their pages count together against `maxPages`
+    * @return
+    *   false: there is nothing to request
+    */
+  def beginPoll(again: Boolean = false): Boolean
+
+  /** Requests the next page.
+    *
+    * @param each
+    *   receives its new records, in one or several blocks
+    * @return
+    *   the number of those records
+    * @throws EpochalException
+    *   TOO_MANY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain's
+    *   position is unchanged then
+    */
+  def nextPage(each: RecordBlock => Unit): Int
+}
+
+/** Follows pages that each name the next one. Not thread-safe.
+  *
+  * @param start
+  *   the page to begin with
+  * @param lost
+  *   called for a page that has fewer records than were taken from it: its current and its previous number of records
+  */
+final private[rest] class PageChain(
+    options: RestOptions,
+    pagination: ChainedPagination,
+    client: HttpClient,
+    start: NextPage,
+    lost: (Int, Long) => Unit
+) extends Chain {
+  import PageChain._
+  import options.endpoint
+
+  private val scan = options.scan(pagination.pointers, pagination.key)
+  private val guard = new LoopGuard
+  private var at = start
+  private var ended = false
+  private var contacted = false
+  private val validators = new Revalidation[Option[String], (ScannedPage, Option[String])](options.revalidates)
+  private var believed = 0
+  private var pagesRead = 0
+  locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
+
+  override val page = new Page
+
+  override def next: NextPage = at
+
+  override def atEnd: Boolean = ended
+
+  override def bounded: Boolean = false
+
+  /** Always true: the last page may have grown. */
+  override def beginPoll(again: Boolean): Boolean = {
+    if (!again) recount()
+    true
+  }
+
+  /** Restarts the count of pages that `maxPages` limits. */
+  def recount(): Unit = pagesRead = 0
+
+  @scala.annotation.tailrec
+  override def nextPage(each: RecordBlock => Unit): Int = {
+    if (pagesRead >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> pagesRead)
+    val call = options.pageCall.of(endpoint, pagination, at.token)
+    val absentEnds = options.endAssumed || pagination.continues(at.token)
+    def response(head: ResponseHead, scanned: ScannedPage) =
+      PageResponse(endpoint, at.token, call.target, absentEnds, head, scanned)
+    val skip = math.max(at.taken, pagination.before(at.token))
+    var mistaken = false
+    val (scanned, follows) = client.call(call.copy(unless = known), page.body, !contacted) { head =>
+      mistaken = namesNext(response(head, ScannedPage.nothing))
+      page.received(head, PageUrl.shown(endpoint, options.own, call.target), options)
+      validators.read(at.token, head) {
+        val scanned = scan.read(page.body, skip)
+        (scanned, followed(response(head, scanned)))
+      }
+    }
+    contacted = true
+    if (mistaken) {
+      validators.forget(at.token)
+      nextPage(each)
+    } else {
+      pagesRead += 1
+      val fresh = math.max(0L, scanned.records - skip).toInt
+      moved(scanned.records, fresh, follows)
+      if (fresh > 0) scan.blocks(scanned, page.body).foreach(each)
+      fresh
+    }
+  }
+
+  /** The validator for a conditional request of the last page. If a header names the next page, it may appear without a
+    * change of the body's ETag, so only a limited number of polls in a row are conditional.
+    */
+  private def known: Option[Validator] = {
+    val asking = ended && (!pagination.byHeader || believed < PollsBelieved)
+    believed = if (asking && pagination.byHeader) believed + 1 else 0
+    if (asking) validators.validator(at.token) else None
+  }
+
+  private def namesNext(response: PageResponse): Boolean =
+    response.head.notModified && pagination.byHeader &&
+      (pagination.next(response) match {
+        case Right(None) | Left(_: NoPage.Absent) => false
+        case _                                    => true
+      })
+
+  /** @param records
+    *   of the page
+    * @param fresh
+    *   number of new records among them
+    */
+  private def moved(records: Int, fresh: Int, follows: Option[String]): Unit = {
+    if (records < at.taken) lost(records, at.taken)
+    follows match {
+      case Some(token) if pagination.page(endpoint, Some(token)) != pagination.page(endpoint, at.token) =>
+        if (guard.visit(pagination.page(endpoint, Some(token))))
+          throw loop(s"${describe(at.token)} names ${describe(Some(token))} as the page after it")
+        at = NextPage(Some(token), 0)
+        ended = false
+      case Some(_) if fresh > 0 =>
+        throw loop(
+          s"${describe(at.token)} has ${Plural.of(fresh.toLong, "new record")} and names itself as the page after it")
+      case _ =>
+        if (start == NextPage.First && at == start && follows.isEmpty)
+          log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
+        at = at.copy(taken = math.max(at.taken, records.toLong))
+        ended = true
+    }
+  }
+
+  private def followed(response: PageResponse): Option[String] = pagination.follows(response) match {
+    case Right(found) => found
+    case Left(NoPage.Mismatch(found)) =>
+      throw options.mismatch(
+        s"for ${describe(response.token)}",
+        s"${Plural.of(response.scanned.records.toLong, "record")}, $found")
+    case Left(NoPage.Absent(place, option)) =>
+      throw Conditions.ContinuationMissing(
+        "url" -> endpoint,
+        "records" -> response.scanned.records,
+        "place" -> place,
+        "option" -> option,
+        "fields" -> FoundParts.fields(response.scanned),
+        "headers" -> FoundParts.headers(response.head))
+    case Left(part: NoPage.Incomplete) => throw options.incomplete(response.scanned.records.toLong, part)
+    case Left(NoPage.Refused(link, reason)) =>
+      throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
+  }
+
+  /** Describes the page of a token, and its request. */
+  private def describe(token: Option[String]): String = {
+    val target = options.pageCall.of(endpoint, pagination, token).target
+    s"${pagination.describe(token)} (${PageUrl.shown(endpoint, options.own, target)})"
+  }
+
+  private def loop(reason: String) =
+    Conditions.PaginationLoop("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)
+}
+
+private object PageChain {
+  private val log = LoggerFactory.getLogger(classOf[PageChain])
+
+  private val PollsBelieved = 15
+}
+
+/** Detects pages that lead back to an earlier one, in bounded memory: it remembers the last [[LoopGuard.Remembered]]
+  * pages, and detects any longer loop within its second or third round (R. P. Brent, "An improved Monte Carlo
+  * factorization algorithm", 1980).
+  */
+final private[rest] class LoopGuard {
+  private val recent = new java.util.LinkedHashSet[Long]
+  private var mark = 0L
+  private var steps = 0L
+  private var power = 1L
+
+  /** @param page
+    *   identifies the page
+    * @return
+    *   whether the page was visited before
+    */
+  def visit(page: String): Boolean = {
+    val hash = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(page.getBytes(UTF_8))).getLong()
+    val again = !recent.add(hash) || (steps > 0 && hash == mark)
+    if (recent.size > LoopGuard.Remembered) {
+      val eldest = recent.iterator()
+      eldest.next()
+      eldest.remove()
+    }
+    steps += 1
+    if (steps == power) {
+      mark = hash
+      power *= 2
+    }
+    again
+  }
+}
+
+private[rest] object LoopGuard {
+  val Remembered = 10000
+}
+
+/** The names of a response's fields and headers, for an error about a missing one. */
+private[rest] object FoundParts {
+
+  /** The fields around the records. */
+  def fields(scanned: ScannedPage): String = listed(scanned.outline.map(_._1))
+
+  def headers(response: ResponseHead): String =
+    listed(response.all.map(_._1).distinctBy(lower).filterNot(name => Usual(lower(name))))
+
+  private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
+
+  private def listed(names: Seq[String]): String =
+    if (names.isEmpty) "none" else names.take(Shown).mkString(", ") + (if (names.size > Shown) ", …" else "")
+
+  private val Shown = 24
+
+  /** Headers that are unrelated to pagination. */
+  private val Usual = Set("connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding")
+}

@@ -1,0 +1,315 @@
+package io.epochal.rest.source
+
+import java.util.concurrent.{ExecutionException, ExecutorService, Executors, Future}
+
+import scala.collection.mutable
+
+import com.fasterxml.jackson.core.JsonProcessingException
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.thread.DaemonThreads
+import io.epochal.kit.record.{NoRecords, PageScan, Pages, RecordOrigin, Records, ScannedPage}
+import io.epochal.rest.http.HttpClient
+
+/** The pages that hold a range of counted records, in order; some of them are requested ahead. Not thread-safe.
+  *
+  * A page may have fewer records than requested: the next request continues after its last record. Requests ahead assume
+  * full pages; after a short page their responses are discarded, which costs requests but never records. A response
+  * without any new record is the end of the list, and so a loss within the range.
+  *
+  * @param threads
+  *   send the requests
+  * @param ahead
+  *   maximum number of requested pages; 1 requests each page when it is needed, in the calling thread
+  * @param scan
+  *   reads each page as a part of the attempt, so that it is known to be complete; None: the caller reads it
+  * @param fetchesAhead
+  *   false: no more pages are requested ahead
+  */
+final private[rest] class PageFetch(
+    options: RestOptions,
+    range: RecordRange,
+    client: HttpClient,
+    threads: ExecutorService,
+    ahead: Int,
+    scan: Option[PageScan] = None,
+    fetchesAhead: () => Boolean = () => true
+) extends AutoCloseable {
+
+  private val waiting = mutable.Queue.empty[Fetch]
+  private val spare = mutable.Queue.empty[Page]
+  private var current: Fetch = _
+  private var taken = 0L
+
+  /** The current page. */
+  def page: Page = current.page
+
+  def request: PageRequest = current.request
+
+  /** The scan's result, beginning with the record passed to `moveTo`. */
+  def scanned: ScannedPage = current.scanned
+
+  /** Whether the whole page is known to be in its format. */
+  def isProven: Boolean = current.proven
+
+  /** Number of pages moved to. */
+  def count: Long = taken
+
+  /** Whether pages requested ahead have not been moved to yet. */
+  def underWay: Boolean = waiting.nonEmpty
+
+  /** Moves to the page with a record: the first of the range, or the one after the last record of the previous page.
+    *
+    * @return
+    *   false: the list ends before that record
+    * @throws EpochalException
+    *   DATA_LOSS if the list ends early and failOnDataLoss is set, or one of the HTTP conditions
+    */
+  def moveTo(record: Long): Boolean = {
+    val before = Option(current)
+    val endedEarly = before.exists(record < _.request.end)
+    val request = if (endedEarly) options.pagination.continueAt(record) else options.pagination.request(record)
+    if (before.exists(_.is(request, record))) lost(record)
+    else {
+      val previous = Option.when(endedEarly && request.first == record)(records)
+      take(request, record)
+      !previous.exists(isRepeated) || lost(record)
+    }
+  }
+
+  /** Requests the page again until the whole response is in its format. */
+  def reload(): Unit = {
+    fetch(current)(prove())
+    current.proven = true
+  }
+
+  /** Whether the whole page is in its format. */
+  def isWhole: Boolean =
+    try {
+      prove()
+      current.proven = true
+      true
+    } catch { case _: JsonProcessingException => false }
+
+  /** Cancels pending requests; their responses are discarded. */
+  override def close(): Unit = {
+    giveUp()
+    Option(current).foreach(_.page.close())
+  }
+
+  private def prove(): Unit = {
+    val _ = options.rules.format.count(page.body, options.place)
+  }
+
+  /** Whether the page that should continue the previous one is that page again, in its current form: longer, shorter or
+    * the same. A server whose pages begin at multiples of their size responds so when a request begins within a page.
+    */
+  private def isRepeated(before: Vector[Long]): Boolean = {
+    val now =
+      try records
+      catch {
+        case _: JsonProcessingException if !isProven =>
+          reload()
+          records
+      }
+    val both = before.zip(now)
+    both.nonEmpty && both.forall { case (one, other) => one == other }
+  }
+
+  /** The records of the current page, each identified by its digest.
+    *
+    * @throws JsonProcessingException
+    *   if the response is not in its format
+    */
+  private def records: Vector[Long] = {
+    val all = options.rules.format.open(page.body, options.place)
+    Iterator
+      .continually(all)
+      .takeWhile(_.next())
+      .map { record =>
+        record.pass()
+        PageDigest.of(record.bytes)
+      }
+      .toVector
+  }
+
+  private def lost(record: Long): Boolean = {
+    PageFetch.log.warn(options.lost(record, range.until, s"the list now ends before record $record"))
+    false
+  }
+
+  private def take(request: PageRequest, record: Long): Unit = {
+    Option(current).foreach { done =>
+      done.page.close()
+      spare += done.page
+    }
+    taken += 1
+    if (ahead <= 1) {
+      current = new Fetch(request, record)
+      current.run()
+    } else {
+      if (!waiting.headOption.exists(_.is(request, record))) {
+        giveUp()
+        start(request, record)
+      }
+      current = waiting.dequeue()
+      follow(ahead - 1)
+      current.await()
+      follow(ahead)
+    }
+  }
+
+  /** Requests the pages after the current one, up to `depth` pages ahead. */
+  private def follow(depth: Int): Unit = {
+    def last = waiting.lastOption.getOrElse(current).request.end
+    while (waiting.size < depth && last < range.until && fetchesAhead()) start(options.pagination.request(last), last)
+  }
+
+  private def start(request: PageRequest, record: Long): Unit = {
+    val fetch = new Fetch(request, record)
+    fetch.begin()
+    waiting += fetch
+  }
+
+  private def giveUp(): Unit = {
+    waiting.foreach(_.giveUp())
+    waiting.clear()
+  }
+
+  /** @param check
+    *   part of the attempt: if it throws a JsonProcessingException, the request is retried
+    */
+  private def fetch(into: Fetch)(check: => Unit): Unit =
+    client.call(options.planned(into.request), into.page.body) { head =>
+      into.page.received(head, options.shown(into.request), options)
+      check
+    }
+
+  /** @param from
+    *   the first record to read from the page
+    */
+  final private class Fetch(val request: PageRequest, from: Long) {
+    val page: Page = if (spare.isEmpty) new Page else spare.dequeue()
+    var scanned: ScannedPage = ScannedPage.nothing
+    var proven: Boolean = scan.nonEmpty
+
+    private var done: Future[_] = _
+
+    /** Set when the result is discarded: the fetching thread closes the response then. */
+    @volatile private var unwanted = false
+
+    def is(other: PageRequest, record: Long): Boolean = request == other && from == record
+
+    def run(): Unit =
+      fetch(this)(scan.foreach(pages => scanned = pages.read(page.body, from - request.first)))
+
+    def begin(): Unit = {
+      val task: Runnable = () =>
+        try run()
+        finally if (unwanted) page.close()
+      done = threads.submit(task)
+    }
+
+    def await(): Unit =
+      try done.get(): Unit
+      catch {
+        case failed: ExecutionException => throw failed.getCause
+        case interrupted: InterruptedException =>
+          giveUp()
+          throw interrupted
+      }
+
+    def giveUp(): Unit = {
+      unwanted = true
+      if (!done.cancel(true)) page.close()
+    }
+  }
+}
+
+private[rest] object PageFetch {
+  private val log = LoggerFactory.getLogger(classOf[PageFetch])
+
+  /** Threads of all tasks of the JVM: one per request; idle threads end. */
+  lazy val threads: ExecutorService = Executors.newCachedThreadPool(new DaemonThreads("epochal-rest-pages"))
+
+  /** Threads of one stream. */
+  def threads(connections: Int): ExecutorService =
+    Executors.newFixedThreadPool(connections, new DaemonThreads("epochal-rest-pages"))
+}
+
+/** The records of a range of counted ones, page after page, parsed in the task's own thread.
+  *
+  * @param depth
+  *   maximum concurrent requests
+  */
+final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
+    extends Pages {
+  private val format = options.rules.format
+  private val pages = new PageFetch(options, range, client, PageFetch.threads, depth)
+  private var opened: Records = NoRecords
+  private var at = range.from
+  private var ended = false
+
+  /** One past the last record that the page can have. */
+  private var end = Long.MinValue
+
+  override def records: Records = opened
+
+  override def origin: Option[RecordOrigin] = pages.page.origin
+
+  override def index: Long = at - 1
+
+  override def count: Long = pages.count
+
+  @scala.annotation.tailrec
+  override def next(): Boolean =
+    if (ended || at >= range.until) false
+    else if (at < end && step()) {
+      at += 1
+      true
+    } else {
+      nextPage()
+      next()
+    }
+
+  override def close(): Unit = {
+    pages.close()
+    client.close()
+  }
+
+  override def replaced(): Boolean =
+    if (pages.isProven || pages.isWhole) false
+    else {
+      reload(index)
+      records.next()
+    }
+
+  private def step(): Boolean =
+    try records.next()
+    catch {
+      case _: JsonProcessingException if !pages.isProven =>
+        reload(at)
+        records.next()
+    }
+
+  private def nextPage(): Unit = {
+    if (at == end && step()) throw options.mismatch(pages.request, "more records than that")
+    if (!pages.moveTo(at)) ended = true
+    else {
+      end = pages.request.end
+      try open(at)
+      catch { case _: JsonProcessingException => reload(at) }
+    }
+  }
+
+  /** Reloads the page completely and moves to the record. */
+  private def reload(record: Long): Unit = {
+    pages.reload()
+    open(record)
+  }
+
+  private def open(record: Long): Unit = {
+    opened = format.open(pages.page.body, options.place)
+    val _ = opened.skip(record - pages.request.first)
+  }
+}

@@ -1,0 +1,272 @@
+package io.epochal.rest.source
+
+import java.time.Duration
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.rest.http.{HttpHeaders, OptionList}
+import io.epochal.rest.source.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
+
+/** The options of pagination. Each kind has its own; those of another kind are rejected. */
+private[rest] object PagingOptions extends OptionList {
+
+  val PaginationKind = option(
+    "pagination",
+    OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url", "time-window"),
+    Some("none"))(
+    "How pages are requested: none (one response), by counting (offset, page), by what the previous page names (cursor, keyset, link, next-url), or by time.")
+  val OffsetParam = option("offsetParam", OptionType.string, Some("_start"))(
+    "Parameter for the number of records to skip (pagination=offset).")
+  val LimitParam =
+    option("limitParam", OptionType.string, Some("_limit"))("Parameter for the page size (pagination=offset).")
+  val PageSize = option("pageSize", OptionType.int(1), Some(100))("Records per page (pagination=offset, page).")
+  val PageParam =
+    option("pageParam", OptionType.string, Some("page"))("Parameter for the page number (pagination=page).")
+  val PageSizeParam =
+    option("pageSizeParam", OptionType.string, Some("per_page"))("Parameter for the page size (pagination=page).")
+  val FirstPage = option("firstPage", OptionType.int(0), Some(1))("Number of the first page (pagination=page).")
+  val NextCursor = option("nextCursor", OptionType.jsonPointer, sample = Some("/meta/next_cursor"))(
+    "JSON Pointer to the next cursor in a response; missing, null or empty on the last page (pagination=cursor).")
+  val NextCursorHeader = option("nextCursorHeader", OptionType.string, sample = Some("X-Next-Cursor"))(
+    "Response header with the next cursor, instead of nextCursor (pagination=cursor).")
+  val CursorParam = option("cursorParam", OptionType.string, Some("cursor"))(
+    "Parameter for the cursor or key (pagination=cursor, keyset).")
+  val CursorHeader = option("cursorHeader", OptionType.string, sample = Some("X-Cursor"))(
+    "Request header for the cursor or key, instead of cursorParam (pagination=cursor, keyset).")
+  val FirstCursor = option("firstCursor", OptionType.string, sample = Some("*"))(
+    "Cursor or key of the first page; required with a cursor in requestBody (pagination=cursor, keyset). Unset: none is sent.")
+  val KeyField = option("keyField", OptionType.jsonPointer, sample = Some("/id"))(
+    "JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are counted, it identifies a record, whose other fields may change (pagination=none, offset, page; bodyFormat=json). Unset there: the whole record.")
+  val LinkRel =
+    option("linkRel", OptionType.string, Some("next"))("Relation of the next page's Link header (pagination=link).")
+  val NextUrl = option("nextUrl", OptionType.jsonPointer, sample = Some("/links/next"))(
+    "JSON Pointer to the next page's URL in a response; missing, null or empty on the last page (pagination=next-url).")
+  val HasMore = option("hasMore", OptionType.jsonPointer, sample = Some("/has_more"))(
+    "JSON Pointer to a flag that is false on the last page, even if that names a next one (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
+  val LastPage = option("lastPage", OptionType.jsonPointer, sample = Some("/end_of_stream"))(
+    "JSON Pointer to a flag that is true on the last page, instead of hasMore (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
+  val EndOfList = option("endOfList", OptionType.oneOf("proven", "assumed"), Some("proven"))(
+    "proven: a first page that names no next page (neither null nor empty) fails the query until some page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the list (pagination=none, cursor, link, next-url, time-window).")
+
+  override def all: Seq[OptionSpec[_]] = super.all ++ WindowOptions.all ++ CountingOptions.all
+
+  /** Options that refer to a response's body or its records. */
+  private[rest] val inBodies: Seq[OptionSpec[_]] =
+    Seq(NextCursor, NextUrl, HasMore, LastPage, KeyField, WindowOptions.Overlap, WindowOptions.KeyColumns)
+
+  private val counted = PageSize +: KeyField +: CountingOptions.all
+  private val cursors = Seq(CursorParam, CursorHeader, FirstCursor)
+  private val chained = Seq(HasMore, LastPage, PollOptions.MaxPages)
+
+  /** The options that only some kinds of pagination have. */
+  private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
+    "none" -> Seq(KeyField, CountingOptions.Drift, EndOfList),
+    "offset" -> (Seq(OffsetParam, LimitParam) ++ counted),
+    "page" -> (Seq(PageParam, PageSizeParam, FirstPage) ++ counted),
+    "cursor" -> (Seq(NextCursor, NextCursorHeader, EndOfList) ++ cursors ++ chained),
+    "keyset" -> (KeyField +: (cursors ++ chained)),
+    "link" -> (Seq(LinkRel, EndOfList) ++ chained),
+    "next-url" -> (Seq(NextUrl, EndOfList) ++ chained),
+    "time-window" -> (WindowOptions.all :+ PollOptions.MaxPages)
+  )
+
+  def read(values: OptionValues): Either[EpochalException, Paging] = {
+    val kind = values(PaginationKind)
+    for {
+      _ <- ofKind(values, kind)
+      _ <- values.exclusive("Keep the one that the API uses.")(HasMore, LastPage)
+      paging <-
+        if (kind != "time-window") of(values, kind)
+        else
+          of(values, values(WindowOptions.WindowPagination)).flatMap {
+            case counted: Pagination if counted != Pagination.Whole =>
+              WindowOptions.read(values, CountedPages(counted, flag(values)))
+            case chained: ChainedPagination => WindowOptions.read(values, chained)
+            case _                          => WindowOptions.read(values, OnePage)
+          }
+      _ <- pointersOutside(values, paging)
+      _ <- values.consistent(
+        !paging.isInstanceOf[ChainedPagination] || !values.isSet(PollOptions.Journal) || values(PollOptions.Journal))(
+        s"{option:pagination=${paging.kind}}, {option:journal=false}",
+        "Leave {option:journal} out: such pages are always journalled.")
+    } yield paging
+  }
+
+  private def of(values: OptionValues, kind: String): Either[EpochalException, Paging] = kind match {
+    case "offset" =>
+      Right(Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong))
+    case "page" =>
+      val (first, size) = (values(FirstPage).toLong, values(PageSize).toLong)
+      Right(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size))
+    case "cursor"   => cursor(values)
+    case "keyset"   => keyset(values)
+    case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
+    case "next-url" => values.required(NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
+    case _          => Right(Pagination.Whole)
+  }
+
+  /** Rejects user parameters that select the page. */
+  def ownParameters(
+      values: OptionValues,
+      paging: Paging,
+      call: PageCall,
+      taken: Set[String]): Either[EpochalException, Unit] =
+    (if (call.inUrl) namesOf(paging) else Nil)
+      .find(taken)
+      .map(name =>
+        values.conflict(
+          s"{option:pagination=${paging.kind}}, the parameter '$name'",
+          s"Take '$name' out of {option:url} and params."))
+      .orElse(
+        Seq(
+          OffsetParam,
+          LimitParam,
+          PageParam,
+          PageSizeParam,
+          WindowOptions.WindowFromParam,
+          WindowOptions.WindowToParam)
+          .find(spec => !call.inUrl && values.isSet(spec))
+          .map(besideBody(values, " that selects the page", ".")))
+      .toLeft(())
+
+  private def besideBody(values: OptionValues, body: String, why: String)(spec: OptionSpec[_]): EpochalException =
+    values.conflict(s"${spec.reference}, {option:requestBody}$body", s"Leave ${spec.reference} out$why")
+
+  private def namesOf(paging: Paging): Seq[String] = paging match {
+    case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
+    case Pagination.ByPage(page, n, _, _)                       => Seq(page, n)
+    case ChainedPagination.ByCursor(_, AsParameter(name), _, _) => Seq(name)
+    case CountedPages(counted, _)                               => namesOf(counted)
+    case windows: TimeWindow => Seq(windows.fromParam, windows.toParam) ++ namesOf(windows.within)
+    case _                   => Nil
+  }
+
+  /** The options that select the records, besides the kind. */
+  def identity(values: OptionValues, paging: Paging): Option[String] = paging match {
+    case _: Pagination.ByPage                             => Some(s"firstPage=${values(FirstPage)}")
+    case ChainedPagination.ByCursor(_, _, Some(first), _) => Some(s"firstCursor=$first")
+    case CountedPages(counted, _)                         => identity(values, counted)
+    case windows: TimeWindow =>
+      val parts = Some(windows.within.kind).filter(_ != "none") ++ identity(values, windows.within)
+      Option.when(parts.nonEmpty)(s"windowPagination=${parts.mkString(", ")}")
+    case _ => None
+  }
+
+  private def cursor(values: OptionValues): Either[EpochalException, ChainedPagination] =
+    for {
+      _ <- values.exclusive("Keep the one that the API uses.")(NextCursor, NextCursorHeader)
+      from <- values.get(NextCursorHeader) match {
+        case Some(header) => Right(ChainedPagination.InHeader(header))
+        case None         => values.required(NextCursor).map(ChainedPagination.InBody(_))
+      }
+      paging <- sent(values, from)
+    } yield paging
+
+  private def keyset(values: OptionValues): Either[EpochalException, ChainedPagination] =
+    values.required(KeyField).flatMap(pointer => sent(values, ChainedPagination.InLastRecord(pointer)))
+
+  private def sent(values: OptionValues, from: CursorFrom): Either[EpochalException, ChainedPagination] = {
+    val (header, first) = (values.get(CursorHeader), values.get(FirstCursor))
+    val inBody = values.isSet(PageCall.RequestBody)
+    for {
+      _ <- values.exclusive("Keep the one that the API expects.")(CursorParam, CursorHeader)
+      _ <- Seq(CursorParam, CursorHeader)
+        .find(spec => inBody && values.isSet(spec))
+        .map(besideBody(values, "", ": the body selects the page."))
+        .toLeft(())
+      _ <- values.consistent(!inBody || first.isDefined)(
+        s"{option:pagination=${values(PaginationKind)}}, {option:requestBody} without {option:firstCursor}",
+        "Set {option:firstCursor}: the first page's body has a place for it too.")
+      _ <- header.fold[Either[EpochalException, Any]](Right(()))(name =>
+        HttpHeaders.of(values.group.format, Map(name -> first.getOrElse(""))))
+    } yield {
+      val to =
+        if (inBody) ChainedPagination.InRequestBody
+        else header.fold[CursorTo](AsParameter(values(CursorParam)))(AsHeader(_))
+      ChainedPagination.ByCursor(from, to, first, flag(values))
+    }
+  }
+
+  private def flag(values: OptionValues): Option[MoreFlag] =
+    values
+      .get(HasMore)
+      .map(MoreFlag(_, trueInLast = false))
+      .orElse(values.get(LastPage).map(MoreFlag(_, trueInLast = true)))
+
+  private def ofKind(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
+    val ours = kinds(kind) ++ (if (kind == "time-window") ofWindows(values(WindowOptions.WindowPagination)) else Nil)
+    val misplaced = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
+    ensure(misplaced.isEmpty) {
+
+      val needed = kinds.collect { case (other, specs) if misplaced.exists(specs.contains) => other }.toSeq.sorted
+      values.conflict(
+        s"{option:pagination=$kind}, ${misplaced.map(_.reference).mkString(", ")}",
+        s"Set {option:pagination=${needed.mkString(" or ")}}, or leave ${misplaced.map(_.reference).mkString(", ")} out.")
+    }
+  }
+
+  private def ofWindows(within: String): Seq[OptionSpec[_]] =
+    kinds(within).diff(CountingOptions.all).filter(_ != KeyField || within == "keyset") ++
+      Seq(HasMore, LastPage).filter(_ => within != "none")
+
+  /** Rejects pointers into the records: only the object around them is searched. */
+  private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
+    val records = values.get(RecordOptions.Records).getOrElse("")
+    val pointers = paging match {
+      case _ if values(RecordOptions.Format) != "json" => Nil // Rejected by `followed`.
+      case chained: ChainedPagination                  => chained.pointers
+      case _                                           => values.get(CountingOptions.TotalCount).toSeq
+    }
+    pointers
+      .find(pointer => s"$pointer/".startsWith(s"$records/"))
+      .map(pointer =>
+        values.conflict(
+          s"{option:records=${if (records.isEmpty) "(unset)" else records}}, the pointer '$pointer' into the records",
+          "Set {option:records} to the array's own JSON Pointer, for example /data."))
+      .toLeft(())
+  }
+}
+
+/** The options of lists whose records are counted. */
+private[rest] object CountingOptions extends OptionList {
+
+  val TotalCount = option("totalCount", OptionType.jsonPointer, sample = Some("/meta/total"))(
+    "JSON Pointer to the total number of records, which saves the search for the end (pagination=offset, page; bodyFormat=json).")
+  val TotalCountHeader = option("totalCountHeader", OptionType.string, sample = Some("X-Total-Count"))(
+    "Response header with that number, instead of totalCount (pagination=offset, page).")
+  val Drift = option("onDrift", OptionType.choice(OnDrift.all)(_.name), sample = Some("restart"))(
+    "If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn resumes once there are more; restart reads all again, so rows come twice (not with partitionParams or journal=true) (pagination=none, offset, page). Unset: fail, or warn with failOnDataLoss=false.")
+
+  def check(values: OptionValues): Either[EpochalException, Unit] =
+    for {
+      _ <- values.exclusive("Keep the one that the API uses.")(TotalCount, TotalCountHeader)
+      _ <- values.consistent(!values.isSet(TotalCount) || values(RecordOptions.Format) == "json")(
+        s"{option:totalCount}, {option:bodyFormat=${values(RecordOptions.Format)}}",
+        "Set {option:totalCountHeader} instead: such a body has only records.")
+      _ <- values.consistent(!values.get(Drift).contains(OnDrift.Restart) || !values(PollOptions.Journal))(
+        "{option:onDrift=restart}, {option:journal=true}",
+        "Leave {option:journal} out: a journal has one list, from its first record to its last.")
+    } yield ()
+}
+
+/** The options of a stream's polls for new records. */
+private[rest] object PollOptions extends OptionList {
+
+  val MaxPages = option("maxPages", OptionType.int(1), Some(100000))(
+    "Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads take one poll to the end (pagination=cursor, keyset, link, next-url).")
+  val Journal = option("journal", OptionType.boolean, Some(false))(
+    "Whether undelivered responses are kept in the checkpoint, so that replays do not request them again. Always true with pagination=cursor, keyset, link, next-url and time-window.")
+
+  val RefreshInterval = option("refreshInterval", OptionType.duration, sample = Some("30s"))(
+    "Delay between polls at the end of the list. Unset: each trigger, or each second in continuous and real-time queries.")
+  val ConditionalRequests = option("conditionalRequests", OptionType.boolean, Some(true))(
+    "Whether polls send the last ETag or Last-Modified, so that the API can answer 304.")
+
+  val MaxPollTime = option("maxPollTime", OptionType.duration, Some(Duration.ofMinutes(1)))(
+    "Maximum duration of a poll with a journal, in a stream; the next poll continues. Raise it for long trigger intervals.")
+  val MaxPollBytes = option("maxPollBytes", OptionType.bytes, Some(128L << 20))(
+    "Record bytes after which a poll with a journal ends, in a stream.")
+
+  /** Poll interval of a continuous or real-time query, which has no triggers. */
+  val FeedPause: Duration = Duration.ofSeconds(1)
+}

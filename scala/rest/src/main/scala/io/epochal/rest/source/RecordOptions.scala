@@ -1,0 +1,164 @@
+package io.epochal.rest.source
+
+import org.apache.spark.sql.types.{IntegerType, MapType, StringType, StructField, TimestampType}
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.{NameList, OptionType, OptionValues}
+import io.epochal.kit.record.{RecordFormat, RecordOrigin, RecordRules, SharedRecordOptions}
+import io.epochal.kit.spark.TextMap
+import io.epochal.rest.http.OptionList
+
+/** The options that decide how responses become rows. */
+private[rest] object RecordOptions extends OptionList {
+
+  private val shared = new SharedRecordOptions("mode", standard = "FAILFAST", csv = "bodyFormat=csv")
+  import shared.{CorruptColumn, Mode, RescuedColumn, Separator}
+
+  val Format = option("bodyFormat", OptionType.oneOf("json", "ndjson", "csv"), Some("json"))(
+    "Format of responses; json holds an array of records.")
+  val Records = option("records", OptionType.jsonPointer, sample = Some("/data/items"))(
+    "JSON Pointer to the array of records. Unset: the whole response.")
+  val MissingRecords = option("missingRecords", OptionType.oneOf("fail", "empty"), Some("fail"))(
+    "Whether a response without the array of records fails or is an empty page (bodyFormat=json).")
+  also(shared.Separator): Unit
+  val Header = option("header", OptionType.boolean, Some(true))(
+    "Whether each response's first line names the fields; if not, they follow the schema's order (bodyFormat=csv).")
+  val NullValue = option("nullValue", OptionType.string, sample = Some("NA"))(
+    "Unquoted text that means NULL, as an empty field does (bodyFormat=csv).")
+  Seq(Mode, CorruptColumn, RescuedColumn).foreach(also(_))
+  val MetadataColumns = option("metadataColumns", OptionType.names, sample = Some("_url,_fetchedAt"))(
+    "Columns to add: _url STRING and _headers MAP<STRING, STRING> (lower-case names), both without possible secrets; _status INT; _fetchedAt TIMESTAMP; _params MAP<STRING, STRING> (of partitionParams).")
+  val MaxRecordBytes = option("maxRecordBytes", OptionType.bytes, sample = Some("1m"))(
+    "Maximum record size; a larger record is handled by mode. Unset: maxResponseBytes.")
+
+  private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =
+    for {
+      _ <- values.only(CorruptColumn)(values(Mode) == "PERMISSIVE", "{option:mode=PERMISSIVE}")
+      format <- format(values)
+      origin <- metadata(values)
+      rules = RecordRules(
+        format,
+        shared.mode(values),
+        values.get(RescuedColumn),
+        origin,
+        values.get(MaxRecordBytes)
+      )
+      names = rules.apart.map(_.name)
+      _ <- names
+        .diff(names.distinct)
+        .headOption
+        .map(name => values.conflict(s"two columns '$name'", "Give each of these columns a name of its own."))
+        .toLeft(())
+    } yield rules
+
+  /** Rejects options that look for the next page or for keys in bodies other than JSON. */
+  private[rest] def followed(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
+    val looksInside = paging match {
+      case windows: TimeWindow      => windows.keyed || windows.pointers.nonEmpty || windows.key.nonEmpty
+      case pages: ChainedPagination => pages.pointers.nonEmpty || pages.key.nonEmpty
+      case _                        => values.isSet(PagingOptions.KeyField)
+    }
+    val inside = PagingOptions.inBodies.filter(values.isSet(_)).map(_.reference)
+    values.consistent(!looksInside || values(Format) == "json")(
+      (inside :+ s"{option:${Format.name}=${values(Format)}}").mkString(", "),
+      s"Leave ${inside.mkString(" and ")} out: where the body is not JSON only headers can name the next page " +
+        "({option:nextCursorHeader}, or {option:pagination=link}), and records have no keys.")
+  }
+
+  /** The Accept header of a format other than JSON. */
+  private[rest] def accept(values: OptionValues): Option[(String, String)] = values(Format) match {
+    case "ndjson" => Some("Accept" -> "application/x-ndjson")
+    case "csv"    => Some("Accept" -> "text/csv")
+    case _        => None
+  }
+
+  /** The settings of the format that decide which records there are; None for JSON. */
+  private[rest] def identity(values: OptionValues): Option[String] = values(Format) match {
+    case "json" => None
+    case "csv" =>
+      val separator = Option.when(values(Separator) != ",")(s"sep=${values(Separator)}")
+      Some((Seq("csv") ++ separator ++ Option.when(!values(Header))("header=false")).mkString(", "))
+    case other => Some(other)
+  }
+
+  private def format(values: OptionValues): Either[EpochalException, RecordFormat] = {
+    val kind = values(Format)
+    for {
+      _ <- values.only(Records)(kind == "json", "{option:bodyFormat=json}")
+      _ <- values.only(MissingRecords)(kind == "json", "{option:bodyFormat=json}")
+      _ <- values.only(Separator)(kind == "csv", "{option:bodyFormat=csv}")
+      _ <- values.only(Header)(kind == "csv", "{option:bodyFormat=csv}")
+      _ <- values.only(NullValue)(kind == "csv", "{option:bodyFormat=csv}")
+      separator <- shared.separator(values)
+    } yield kind match {
+      case "ndjson" => RecordFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
+      case "csv"    => RecordFormat.Csv(values(Header), separator, values.get(NullValue))
+      case _        => RecordFormat.Json(values.get(Records).getOrElse(""), values(MissingRecords) == "empty")
+    }
+  }
+
+  private def metadata(values: OptionValues): Either[EpochalException, Seq[StructField]] = {
+    val columns = values.get(MetadataColumns).getOrElse(Nil)
+    columns.find(name => !OriginColumns.all.exists(_.name == name)) match {
+      case Some(name) =>
+        val names = OriginColumns.all.map(_.name)
+        def whole(right: String) = NameList.render(columns.map(one => if (one == name) right else one))
+        Left(values.group.invalid(MetadataColumns, name, s"one of ${names.mkString(", ")}", names, whole))
+      case None if columns.contains(OriginColumns.Params.name) && !values.isSet(FanOut.PartitionParams) =>
+        Left(
+          values
+            .conflict(
+              "{option:metadataColumns=_params} without {option:partitionParams}",
+              "Set {option:partitionParams}, or leave _params out."))
+      case None => Right(columns.distinct.flatMap(name => OriginColumns.all.find(_.name == name)))
+    }
+  }
+}
+
+/** The origin of a response.
+  *
+  * @param url
+  *   without possible secrets
+  * @param fetchedAt
+  *   time of receipt, in microseconds since 1970
+  * @param headers
+  *   None unless a column needs them
+  */
+final private[rest] case class ResponseOrigin(
+    url: String,
+    status: Int,
+    fetchedAt: Long,
+    headers: Option[Map[String, String]]
+) extends RecordOrigin {
+  import OriginColumns._
+
+  override def value(column: String): Any = column match {
+    case Url.name       => UTF8String.fromString(url)
+    case Status.name    => status
+    case FetchedAt.name => fetchedAt
+    case Headers.name   => headers.map(TextMap(_)).orNull
+    case _              => null
+  }
+}
+
+/** Columns for the origin of a record. */
+private[rest] object OriginColumns {
+
+  /** The address of the page without user info, query of the URL and parameters, which may be secret. */
+  val Url: StructField = StructField("_url", StringType)
+
+  /** The status of the response. */
+  val Status: StructField = StructField("_status", IntegerType)
+
+  /** The time of receipt. */
+  val FetchedAt: StructField = StructField("_fetchedAt", TimestampType)
+
+  /** The headers of the response: names in lower case; those that may be secret are omitted. */
+  val Headers: StructField = StructField("_headers", MapType(StringType, StringType))
+
+  /** The row of `partitionParams` that selected the record. */
+  val Params: StructField = StructField("_params", MapType(StringType, StringType))
+
+  val all: Seq[StructField] = Seq(Url, Status, FetchedAt, Headers, Params)
+}

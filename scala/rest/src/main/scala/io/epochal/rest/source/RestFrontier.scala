@@ -1,0 +1,338 @@
+package io.epochal.rest.source
+
+import scala.collection.immutable.ListMap
+import scala.util.Try
+
+import com.fasterxml.jackson.databind.json.JsonMapper
+import com.fasterxml.jackson.databind.{DeserializationFeature, SerializationFeature}
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Plural
+import io.epochal.core.hash.Sha256
+import io.epochal.kit.json.Json
+import io.epochal.kit.record.{Body, RecordFormat, ScannedPage}
+import io.epochal.kit.source.Extent
+import io.epochal.rest.http.{HttpClient, HttpCounters, HttpFailure, ResponseHead, Revalidation}
+
+/** How many records a counted list has, as far as the driver has requested it: finds the end by an [[EndSearch]], and
+  * compares the records with those delivered ([[ListMarks]]). Not thread-safe, except `known`.
+  *
+  * Records seen before are not requested again: records are only ever appended, and a task detects a record that is
+  * gone.
+  */
+final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
+  private val client = new HttpClient(options.http, counters)
+  private val buffer = Body.ofPage()
+  private val totalPointer = options.values.get(CountingOptions.TotalCount)
+  private val totalHeader = options.values.get(CountingOptions.TotalCountHeader)
+  private val totalled = totalPointer.nonEmpty || totalHeader.nonEmpty
+  @volatile private var seen = Option.empty[Extent]
+  private var contacted = false
+  private var warned = false
+  private val scan = options.scan(totalPointer.toSeq)
+  private val digests = new RecordDigests(options)
+  private var moves = false
+  private var moved = false
+  private val ends = new EndSearch(options.pagination, totalled, count, options.mismatch(_, _))
+  private var listMarks = ListMarks(digests.of, totalled)
+  private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
+
+  /** The result of the last poll; None before the first. */
+  def known: Option[Extent] = seen
+
+  /** The number of existing records, searched up to `most` after `start`. Never below `start`.
+    *
+    * @param known
+    *   marks of records before `start`
+    * @throws EpochalException
+    *   unless `onDrift` allows it: DATA_LOSS if the API has fewer than `start` records, LIST_SHIFTED if one before it
+    *   differs from the delivered one
+    */
+  def exists(start: Long, most: Long, known: Seq[Mark] = Nil): Long = {
+    val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+    moved = false
+    val found = seen.filter(_.exists >= target).getOrElse {
+      listMarks = listMarks.begin(start, target, known)
+      val extent = ends.find(start, most)
+      if (extent.exists <= start && extent.ends >= start && !totalled) compareOld(known)
+      seen = Some(extent)
+      val shift = listMarks.shifted
+      if (extent.ends < start || shift.nonEmpty) listMarks = listMarks.forget(known)
+      if (extent.ends < start) lost(extent.ends, start)
+      else shift.foreach(shifted)
+      if (!moves) moves = shownToMove(extent)
+      extent
+    }
+    math.max(start, math.min(found.exists, target))
+  }
+
+  /** Whether the last poll found fewer records than `start`, or changed records before it. */
+  def drifted(start: Long): Boolean = seen.exists(_.ends < start) || moved
+
+  /** The marks of a position, for polls that continue from it.
+    *
+    * @param before
+    *   those of the previous position
+    */
+  def marks(end: Long, before: Seq[Mark]): Seq[Mark] = listMarks.at(end, before)
+
+  /** Requests the page of a record, so that an unresponsive server is detected before tasks start. */
+  def contact(record: Long): Unit =
+    if (!contacted) {
+      val _ = count(options.pagination.request(record))
+    }
+
+  override def close(): Unit = client.close()
+
+  /** After a poll without new records: compares records that no requested page has contained, once per run. */
+  private def compareOld(known: Seq[Mark]): Unit =
+    listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach { request =>
+      val _ = count(request)
+    }
+
+  private def shifted(record: Long): Unit = {
+    val reason = options.shifted(record)
+    moved = true
+    RestFrontier.log.warn(
+      if (options.restarts) s"Reading the list from its first record again. $reason"
+      else s"Resuming from here. $reason")
+  }
+
+  private def lost(has: Long, start: Long): Unit = {
+    val reason = options.drifted(has, start)
+    val next =
+      if (options.restarts) "Reading the list from its first record again"
+      else s"Resuming when it has more than ${Plural.of(start, "record")} again"
+    if (!warned) RestFrontier.log.warn(s"$next. $reason")
+    warned = !options.restarts
+  }
+
+  /** Detects an API that ignores the paging parameter and returns its first page forever. Checked once, as soon as two
+    * pages have records. Two equal pages are no proof, so a page far past the end must equal them, too.
+    */
+  private def shownToMove(found: Extent): Boolean = {
+    val step = options.pagination.pageSize
+    val last = found.exists - 1
+    def at(index: Long) = records(options.pagination.request(index))
+    if (last >= step) {
+      val before = at(last - step)
+      if (before == at(last) && Try(at(RestFrontier.Far)).toOption.contains(before))
+        throw options.mismatch(alike(last - step, last, RestFrontier.Far), "the same page for every request")
+    }
+    last >= step
+  }
+
+  private def alike(indexes: Long*): String = {
+    val queries = indexes.map(index => options.pageCall.query(options.pagination.request(index))).filter(_.nonEmpty)
+    s"for the pages with the records ${indexes.mkString(", ")}, counted from 0" +
+      (if (queries.isEmpty) "" else queries.mkString(" (", ", ", ")"))
+  }
+
+  /** A digest of a response's records; None if it has none. */
+  private def records(request: PageRequest): Option[Long] =
+    try
+      client.call(options.call(request), buffer) { _ =>
+        val scanned = scannedPage()
+        Option.when(scanned.records > 0)(digest(scanned))
+      }
+    finally buffer.close()
+
+  private def inPlace: Boolean = buffer.absent || buffer.isUtf8
+
+  private def scannedPage(): ScannedPage =
+    if (inPlace || totalPointer.nonEmpty) scan.read(buffer)
+    else ScannedPage.nothing.copy(records = options.rules.format.count(buffer, options.place).toInt)
+
+  private def digest(scanned: ScannedPage): Long =
+    if (inPlace) PageDigest.of(scan.blocks(scanned, buffer)) else PageDigest.of(buffer)
+
+  private def count(request: PageRequest): Counted = {
+    val call = options.call(request).copy(unless = validators.validator(request))
+    val (found, same) =
+      try
+        client.call(call, buffer, !contacted) { response =>
+          (validators.read(request, response)(counted(request, response)), response.notModified)
+        }
+      finally buffer.close()
+    contacted = true
+    listMarks = if (same) listMarks.unchanged(request) else listMarks.next(found)
+    found
+  }
+
+  private def counted(request: PageRequest, response: ResponseHead): Counted = {
+    val scanned = scannedPage()
+    val records = scanned.records.toLong
+    if (options.pagination == Pagination.Whole && !options.endAssumed)
+      WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(records, part))
+    val inBody = totalPointer.map(at => s"'$at'" -> scanned.values.get(at).flatten)
+    val stated = inBody.orElse(totalHeader.map(name => s"the header $name" -> response.header(name)))
+    val totalCount = stated.filterNot(_ => buffer.absent).map { case (place, text) => total(request, place, text) }
+    val content = options.pagination match {
+      case _: Pagination.ByOffset if records > 0 => digest(scanned)
+      case _                                     => 0L
+    }
+    val compared = if (records > 0 && records <= request.size) listMarks.candidates(request, records) else Nil
+    Counted(records, totalCount, content, digests.read(buffer, request.first, compared))
+  }
+
+  private def total(request: PageRequest, place: String, text: Option[String]): Long = {
+    def mismatch(found: String) = options.mismatch(request, found)
+    val number = text.getOrElse(throw mismatch(s"a response that does not say at $place how many records there are"))
+    number.trim.toLongOption
+      .filter(_ >= 0)
+      .getOrElse(throw mismatch(s"'${HttpFailure.shown(number.trim)}' at $place, which is no number of records"))
+  }
+}
+
+private object RestFrontier {
+  private val log = LoggerFactory.getLogger(classOf[RestFrontier])
+
+  /** Past the end of any counted list, and within 32 bits, for servers with such numbers. */
+  private val Far = 1L << 30
+}
+
+/** Digests of records of a counted list: a delivered record whose digest has changed shows that the list has shifted.
+  * Only pages that are requested anyway are compared, and only a few records of each. Immutable.
+  *
+  * @param of
+  *   JSON Pointer within a record to the digested value; empty for the whole record
+  * @param totalled
+  *   whether responses have the list's length: each poll then compares the last record
+  * @param seen
+  *   the digests, the latest last
+  * @param checked
+  *   records that this run has compared
+  */
+final private[rest] case class ListMarks(
+    of: String,
+    totalled: Boolean,
+    seen: ListMap[Long, String] = ListMap.empty,
+    checked: Set[Long] = Set.empty,
+    poll: ListMarks.Poll = ListMarks.Poll(0, 0)) {
+  import ListMarks._
+
+  /** Begins a poll of the list.
+    *
+    * @param start
+    *   the first undelivered record
+    * @param target
+    *   the first record that this poll does not deliver
+    * @param marks
+    *   digests of records before `start`, from earlier runs
+    */
+  def begin(start: Long, target: Long, marks: Seq[Mark]): ListMarks = {
+    val begun = copy(poll = Poll(start, target))
+    val other = begun.unchecked(marks).filterNot(mark => seen.contains(mark.record))
+    begun.copy(seen = seen ++ other.map(mark => mark.record -> mark.digest))
+  }
+
+  /** The first record of this poll that differs from the delivered one. */
+  def shifted: Option[Long] = poll.shifted
+
+  /** Drops the digests from before this poll, after the list was replaced. */
+  def forget(marks: Seq[Mark]): ListMarks =
+    copy(seen = seen.filter { case (record, _) => poll.seen(record) }, checked = checked ++ marks.map(_.record))
+
+  /** Marks that this run has not compared yet. */
+  def unchecked(marks: Seq[Mark]): Seq[Mark] =
+    marks.filter(mark => mark.of == of && mark.record < poll.start && !checked(mark.record))
+
+  /** The marks of a position that ends before the record `end`: the last record seen, and a mark of an earlier position
+    * that has not been compared since.
+    */
+  def at(end: Long, before: Seq[Mark]): Seq[Mark] = {
+    val last = seen.keys.filter(_ < end).maxOption.map(record => Mark(record, seen(record), of))
+    val waits = if (totalled) Nil else unchecked(before)
+    val old = waits.find(mark => last.forall(_.record > mark.record))
+    (old ++ last).toSeq
+  }
+
+  /** The records of a page to digest, in order.
+    *
+    * @param records
+    *   number of records of the page
+    */
+  def candidates(request: PageRequest, records: Long): Seq[Long] = {
+    val until = request.first + records
+    (seen.keys ++ Seq(poll.start - 1, poll.target - 1, until - 1))
+      .filter(record => record >= request.first && record < until)
+      .toSeq
+      .distinct
+      .sorted
+  }
+
+  /** The marks after a response with digests. */
+  def next(response: Counted): ListMarks = response.digests.foldLeft(this) { case (marks, (record, digest)) =>
+    marks.compared(record, digest)
+  }
+
+  /** The marks after a 304 response: the page has not changed in this run. */
+  def unchanged(request: PageRequest): ListMarks = {
+    val end = math.min(request.end, poll.start)
+    copy(checked = checked ++ seen.keys.filter(record => record >= request.first && record < end))
+  }
+
+  private def compared(record: Long, digest: String): ListMarks = {
+    val delivered = record < poll.start
+    val differs = delivered && seen.get(record).exists(_ != digest)
+    val now = seen - record + (record -> digest)
+    copy(
+      seen = if (now.size > Remembered) now.drop(1) else now,
+      checked = if (delivered) checked + record else checked,
+      poll = poll.copy(seen = poll.seen + record, shifted = poll.shifted.orElse(Option.when(differs)(record))))
+  }
+}
+
+private[rest] object ListMarks {
+
+  /** The bounds and findings of one poll. */
+  final case class Poll(start: Long, target: Long, seen: Set[Long] = Set.empty, shifted: Option[Long] = None)
+
+  /** Maximum number of digests. */
+  private val Remembered = 16
+}
+
+/** Computes digests of records, for [[ListMarks]]. */
+final private class RecordDigests(options: RestOptions) {
+
+  /** JSON Pointer within a record to the digested value; empty for the whole record. */
+  val of: String = options.values.get(PagingOptions.KeyField).getOrElse("")
+
+  /** Digests the records with these ascending numbers, in a page that begins with the record `first`. */
+  def read(body: Body, first: Long, numbers: Seq[Long]): Seq[(Long, String)] = if (numbers.isEmpty) Nil
+  else {
+    val records = options.rules.format.open(body, options.place)
+    var at = first
+    numbers.map { number =>
+      val _ = records.skip(number - at)
+      records.next(): Unit
+      records.pass()
+      at = number + 1
+      number -> digest(records.bytes)
+    }
+  }
+
+  private def digest(record: Array[Byte]): String = {
+    val described = options.rules.format match {
+      case _: RecordFormat.Csv => record
+      case _                   => Try(canonical(record)).getOrElse(record)
+    }
+    Sha256.hex(described, 8)
+  }
+
+  /** Equal for records that differ only in white space, escapes and field order. */
+  private def canonical(record: Array[Byte]): Array[Byte] = {
+    val whole = RecordDigests.mapper.readTree(record)
+    val key = whole.at(of)
+    val value = if (key.isMissingNode) whole else key
+    RecordDigests.mapper.writeValueAsBytes(RecordDigests.mapper.treeToValue(value, classOf[Object]))
+  }
+}
+
+private object RecordDigests {
+  private val mapper = JsonMapper
+    .builder(Json.trees)
+    .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+    .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
+    .build()
+}

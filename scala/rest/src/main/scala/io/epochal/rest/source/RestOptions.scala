@@ -1,0 +1,248 @@
+package io.epochal.rest.source
+
+import java.net.URI
+
+import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
+import io.epochal.core.hash.Sha256
+import io.epochal.core.option.{OptionGroup, OptionType, OptionValues, SourceOptions}
+import io.epochal.kit.record.{PageScan, RecordRules}
+import io.epochal.rest.http.{
+  Endpoint,
+  HttpCall,
+  HttpHeaders,
+  HttpOptions,
+  HttpSettings,
+  OptionList,
+  RequestOptions,
+  Validator
+}
+
+/** The source's options, checked. Serialized to the executors; prints without secrets.
+  *
+  * @param values
+  *   on the driver only
+  * @param http
+  *   the endpoint and the HTTP settings
+  * @param paging
+  *   how pages are requested
+  * @param pageCall
+  *   the request for a page
+  * @param rules
+  *   which records become rows
+  * @param source
+  *   the identity in offsets
+  * @param numPartitions
+  *   None: Spark's default parallelism
+  * @param fanOut
+  *   the members, if these are the options of a template
+  * @param params
+  *   the row of the table, if these are the options of a member
+  */
+final case class RestOptions(
+    @transient values: OptionValues,
+    http: HttpSettings,
+    paging: Paging,
+    pageCall: PageCall,
+    rules: RecordRules,
+    source: String,
+    numPartitions: Option[Int],
+    fanOut: Option[FanOut] = None,
+    params: Map[String, String] = Map.empty
+) {
+
+  /** Whether received records are kept in the checkpoint, by option or by kind of pagination. */
+  val journal: Boolean = paging.isInstanceOf[ChainedPagination] || values(PollOptions.Journal)
+
+  /** Maximum pages per poll, if pages name the next one. */
+  val maxPages: Int = values(PollOptions.MaxPages)
+
+  /** Whether a list may end without stating so. */
+  val endAssumed: Boolean = values(PagingOptions.EndOfList) == "assumed"
+
+  /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
+  val restarts: Boolean = values.get(CountingOptions.Drift).contains(OnDrift.Restart)
+
+  private val failOnDataLoss: Boolean = values(SourceOptions.FailOnDataLoss)
+  private val driftFails: Boolean = values.get(CountingOptions.Drift).fold(failOnDataLoss)(_ == OnDrift.Fail)
+
+  /** Whether it can be read continuously: the pages of one list are received into the journal. */
+  def followed: Boolean = fanOut.isEmpty && journal
+
+  /** A copy without the parts that only the driver needs. */
+  def alone: RestOptions = copy(fanOut = None)
+
+  def endpoint: Endpoint = http.endpoint
+
+  /** The origin of records in errors. */
+  val place: String = endpoint.toString
+
+  /** Scans a whole response; see [[PageScan.of]]. */
+  private[rest] def scan(pointers: Seq[String] = Nil, key: Option[String] = None): PageScan =
+    PageScan.of(rules.format, place, pointers, key, nullIsEmpty = paging.isInstanceOf[ChainedPagination])
+
+  /** Whether a column needs the origin of a response. */
+  private[rest] val keepsOrigin: Boolean = rules.origin.exists(_ != OriginColumns.Params)
+
+  @transient private[rest] lazy val own: OwnParameters = new OwnParameters(http)
+
+  /** Whether the driver sends conditional requests, which servers support for GET only (RFC 9110, section 13.2). */
+  val revalidates: Boolean = values(PollOptions.ConditionalRequests) && pageCall.body.isEmpty &&
+    !endpoint.headers.exists { case (name, _) => Validator.isCondition(name) }
+
+  /** The pagination of a counted list. */
+  def pagination: Pagination = paging match {
+    case counted: Pagination => counted
+    case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
+  }
+
+  /** The request for a page. Pages other than the first may be past the end; a missing first page is an error. */
+  def call(page: PageRequest): HttpCall =
+    pageCall.of(endpoint, pagination, page).copy(endAfter = if (page.first > 0) 1 else 0)
+
+  /** The request for a page that a poll has found. A single response that it is missing is retried, so that no record is
+    * lost.
+    */
+  def planned(page: PageRequest): HttpCall = {
+    val single = call(page)
+    single.copy(endAfter = 2 * single.endAfter)
+  }
+
+  /** Its address without possible secrets: user info, the URL's own query, parameters. */
+  def shown(page: PageRequest): String = {
+    val query = pageCall.query(page)
+    if (query.isEmpty) endpoint.toString else s"$endpoint?$query"
+  }
+
+  /** The warning about lost records, if that is no failure.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS otherwise
+    */
+  def lost(from: Long, until: Long, reason: String, fails: Boolean = failOnDataLoss): String = {
+    val loss = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
+    if (fails) throw loss else loss.problem
+  }
+
+  /** The warning about a list with fewer records than delivered, if that is no failure.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS otherwise
+    */
+  def drifted(has: Long, delivered: Long): String =
+    lost(has, delivered, s"the API has only ${Plural.of(has, "record")} left", driftFails)
+
+  private[rest] def incomplete(records: Long, part: NoPage.Incomplete): EpochalException =
+    Conditions.ListIncomplete(
+      "url" -> endpoint,
+      "records" -> records,
+      "reason" -> part.reason,
+      "pagination" -> part.pagination)
+
+  /** The warning about a list whose records differ from those delivered, if that is no failure.
+    *
+    * @throws EpochalException
+    *   LIST_SHIFTED otherwise
+    */
+  def shifted(record: Long): String = {
+    val shift = Conditions.ListShifted("source" -> source, "record" -> record)
+    if (driftFails) throw shift else shift.getMessage
+  }
+
+  /** @param request
+    *   the request, worded to follow "asked"
+    * @param found
+    *   the response, worded to follow "it returned"
+    */
+  def mismatch(request: String, found: String): EpochalException =
+    Conditions.PaginationMismatch("url" -> endpoint, "asked" -> request, "found" -> found, "pagination" -> paging.kind)
+
+  private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.requestText, found)
+
+  override def toString: String = s"RestOptions($source)"
+}
+
+/** The reaction to a list that has fewer records than delivered, or has shifted. */
+sealed abstract class OnDrift(val name: String) extends Serializable
+
+object OnDrift {
+
+  /** The query fails. */
+  case object Fail extends OnDrift("fail")
+
+  /** The query resumes once the list is longer again. */
+  case object Warn extends OnDrift("warn")
+
+  /** The query reads the list again from its first record. */
+  case object Restart extends OnDrift("restart")
+
+  val all: Seq[OnDrift] = Seq(Fail, Warn, Restart)
+}
+
+object RestOptions extends OptionList {
+  val Format = "epochal-rest"
+
+  val Url = option("url", OptionType.string, required = true, sample = Some("https://api.example.com/comments"))(
+    "URL of the records. Its query is sent, but never shown.")
+  val Schema = option("schema", OptionType.string, sample = Some("id INT, name STRING"))(
+    "The records' schema as DDL, unless given by .schema(…).")
+  val InferSchema = option("inferSchema", OptionType.boolean, Some(false))(
+    "Whether to infer the schema from the first page. The checkpoint keeps it, and a different one is refused.")
+  val NumPartitions = option("numPartitions", OptionType.int(1))("Tasks per batch. Unset: Spark's default parallelism.")
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
+    Seq(Url, Schema, InferSchema) ++ RequestOptions.all ++ Seq(
+      PageCall.RequestBody,
+      FanOut.PartitionParams) ++ PagingOptions.all ++ PollOptions.all ++
+      RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
+  )
+
+  def read(raw: Map[String, String]): Either[EpochalException, RestOptions] = FanOut.read(raw).getOrElse(single(raw))
+
+  /** The options of one sequence of requests. */
+  private[rest] def single(raw: Map[String, String]): Either[EpochalException, RestOptions] =
+    for {
+      values <- group.parse(raw)
+      paging <- PagingOptions.read(values)
+      headers <- HttpHeaders.of(Format, headers(values))
+      endpoint <- Endpoint
+        .of(values(Url), values.family(RequestOptions.Params).toSeq.sortBy(_._1), headers)
+        .left
+        .map(group.invalid(Url, Redaction.url(values(Url)), _))
+      pageCall <- PageCall.read(values, paging, values.family(RequestOptions.Headers))
+      taken = values.family(RequestOptions.Params).keySet ++ Endpoint.parameters(values(Url))
+      _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
+      rules <- RecordOptions.rules(values)
+      _ <- CountingOptions.check(values)
+      _ <- RecordOptions.followed(values, paging)
+      _ <- values.consistent(!values(InferSchema) || !values.isSet(Schema))(
+        "{option:schema}, {option:inferSchema=true}",
+        "Give the schema, or let it be inferred.")
+      http <- HttpOptions.settings(values, endpoint)
+    } yield RestOptions(
+      values,
+      http.copy(byLines = rules.format.lines.nonEmpty),
+      paging,
+      pageCall,
+      rules,
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging)),
+      values.get(NumPartitions))
+
+  private def headers(values: OptionValues): Map[String, String] = {
+    val custom = values.family(RequestOptions.Headers)
+    if (custom.keys.exists(_.equalsIgnoreCase("Accept"))) custom else custom ++ RecordOptions.accept(values)
+  }
+
+  /** Everything that selects the records. Parameters may be secret: the identity contains only their hash. */
+  private def identity(values: OptionValues, endpoint: Endpoint, paging: Paging): String = {
+    val query = Option(URI.create(values(Url).trim).getRawQuery).toSeq ++
+      values.family(RequestOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
+    val parts = Seq(paging.kind) ++
+      PagingOptions.identity(values, paging) ++
+      values.get(RecordOptions.Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
+      RecordOptions.identity(values) ++
+      values.get(PageCall.RequestBody).map(body => s"body #${Sha256.hex(body, 6)}") ++
+      Option.when(query.nonEmpty)(s"parameters #${Sha256.hex(query.mkString("&"), 6)}")
+    s"$endpoint (${parts.mkString(", ")})"
+  }
+}

@@ -1,0 +1,244 @@
+package io.epochal.rest.source
+
+import java.time.Instant
+
+import scala.util.Using
+
+import org.apache.spark.sql.connector.read.InputPartition
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
+import io.epochal.kit.record.RecordBlock
+import io.epochal.kit.source.journal.JournalledSupply
+import io.epochal.kit.source.{Extent, PollBudget}
+import io.epochal.rest.http.HttpClient
+
+/** Receives the pages of a list into the journal. */
+abstract private[rest] class RestReceiver(list: RestList)
+    extends JournalledSupply[RestPosition, RestCursor](list.journal, list.ahead, list.feeding) {
+  import list.options
+
+  private val pace = list.pace
+
+  /** Receives pages until `most` records are available after the start of `tail`, no more exist, or the budget is spent.
+    *
+    * @return
+    *   whether the budget ended it
+    */
+  protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean
+
+  /** A feed has its own pace. */
+  final override protected def receive(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean =
+    if (isFed) receivePages(tail, most, budget)
+    else
+      pace(known, tail.until - tail.available, most) { reach =>
+        tail.available < reach && receivePages(tail, reach, budget)
+      }
+
+  final protected def add(tail: RestJournal.Tail, budget: PollBudget)(
+      block: RecordBlock,
+      origin: Option[ResponseOrigin]): Unit = {
+    val frame = RestJournal.frame(options, block, origin)
+    tail.add(frame.records, frame.bytes, frame.from, frame.length)
+    budget.spend(block.length.toLong)
+  }
+
+  /** Failures of the server. */
+  final override protected def isTransient(error: EpochalException): Boolean =
+    RestReceiver.Transient(error.condition)
+}
+
+private object RestReceiver {
+  private val Transient = Set(
+    Conditions.HttpUnreachable,
+    Conditions.HttpTimeout,
+    Conditions.HttpTooSlow,
+    Conditions.HttpStatus,
+    Conditions.HttpBodyInvalid,
+    Conditions.OAuthRefused)
+}
+
+/** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal. */
+final private[rest] class ChainSupply(list: RestList, pagination: ChainedPagination) extends RestReceiver(list) {
+  import list.{clock, journal, options}
+
+  private val client = new HttpClient(options.http, list.counters)
+
+  /** Sequences of empty pages that a run under AvailableNow skips: an API may name another page forever. */
+  private val maxGaps = if (options.params.isEmpty) 10 else 0
+  private var chain = Option.empty[Chain]
+  @volatile private var seen = Option.empty[Extent]
+  private var warned = false
+  private var broken = false
+  private var breaks = 0
+  private var once = false
+  private lazy val begun = clock.instant()
+
+  override def known: Option[Extent] = seen
+
+  /** After a sequence of empty pages has ended a poll, neither this run nor the next requests those pages again. */
+  override def paused: Boolean = super.paused || once && broken && breaks <= maxGaps
+
+  /** Fixes the end of time windows at the first poll, regardless of the crawl's duration. */
+  override def freezeEnd(): Unit = once = true
+
+  override protected def reset(): Unit = chain = None
+
+  override def close(): Unit = {
+    super.close()
+    client.close()
+  }
+
+  override protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
+    val pages = chain.getOrElse(chainAfter(tail))
+    chain = Some(pages)
+    var empty = 0
+    broken = false
+    var spent = false
+    var more = pages.beginPoll(again = once && seen.nonEmpty)
+    while (more) {
+      val records =
+        try pages.nextPage(add(tail, budget)(_, pages.page.origin))
+        finally pages.page.close()
+      tail.goOn(tail.cursor.copy(next = Some(pages.next)))
+      empty = if (records == 0) empty + 1 else 0
+      broken = !pages.bounded && empty >= ChainSupply.EmptyPages
+      // A spent budget does not end a poll without records: `EmptyPages` limits it.
+      spent = budget.spent && (pages.bounded || tail.available > 0)
+      more = !pages.atEnd && tail.available < most && !broken && !spent
+    }
+    if (broken) breaks += 1
+    val ends = pages.atEnd || once && broken && breaks > maxGaps
+    seen = Some(Extent(tail.until, if (ends) tail.until else Long.MaxValue))
+    spent && !pages.atEnd
+  }
+
+  private def chainAfter(tail: RestJournal.Tail): Chain = {
+    val page = tail.cursor.next.getOrElse(NextPage.First)
+    pagination match {
+      case windows: TimeWindow =>
+        new WindowChain(
+          options,
+          windows,
+          client,
+          page.token,
+          tail.until,
+          keysBefore(windows, page, tail),
+          () => if (once) begun else clock.instant())
+      case _ =>
+        new PageChain(options, pagination, client, page, (has, had) => lost(tail.until - had + has, tail.until))
+    }
+  }
+
+  /** The keys of records that later windows may return again, from the journalled records of earlier windows. */
+  private def keysBefore(windows: TimeWindow, page: NextPage, tail: RestJournal.Tail): WindowKeys = {
+    val keys = new WindowKeys(windows.keys, options.mismatch(_, _))
+    val position = page.token.flatMap(WindowPosition.parse)
+    val seen = position.fold(Seq.empty[SeenWindow])(_.seen)
+    if (!windows.keyed && seen.nonEmpty && position.exists(_.page.nonEmpty))
+      throw Conditions.OptionConflict(
+        "format" -> RestOptions.Format,
+        "options" -> "{option:overlap=0s}, an offset within a window that overlaps the one before",
+        "suggestion" -> "Keep {option:overlap} and {option:keyColumns} until that window has been read to its end, and only then leave them out.")
+    if (windows.keyed) {
+      seen.zip(seen.drop(1).map(_.record) :+ tail.until).foreach { case (window, until) =>
+        keys.enter(Window(Instant.MIN, window.until), window.record)
+        RestJournal.read(journal, tail.received, window.record, until)(keys.remember)
+      }
+    }
+    keys
+  }
+
+  private def lost(from: Long, until: Long): Unit = {
+    val loss = options.lost(from, until, "the last page has fewer records than before")
+    if (!warned) ChainSupply.log.warn(s"Resuming when that page has more records again. $loss")
+    warned = true
+  }
+}
+
+private object ChainSupply {
+  private val log = LoggerFactory.getLogger(classOf[ChainSupply])
+
+  /** Consecutive empty pages that end a poll; the next poll resumes there. Some APIs respond to a poll with no records
+    * and a new token, forever.
+    */
+  private val EmptyPages = 100
+}
+
+/** `journal=true` for a [[Pagination]]: the driver fetches pages, several at a time, into
+  * the journal.
+  */
+final private[rest] class CountedSupply(list: RestList) extends RestReceiver(list) {
+  import list.options
+
+  private val frontier = new RestFrontier(options, list.counters)
+  private lazy val client = new HttpClient(options.http, list.counters)
+  private lazy val threads = PageFetch.threads(list.partitions)
+  private var fetching = false
+  private var once = false
+
+  /** End of the records known to exist; a spent budget left some of them unreceived. */
+  private var waiting = 0L
+
+  override def known: Option[Extent] = frontier.known
+
+  override protected def reset(): Unit = waiting = 0L
+
+  override def freezeEnd(): Unit = once = true
+
+  /** A batch that was planned before `journal` was set is requested again. */
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
+    if (end.journal.isDefined) super.partitions(start, end)
+    else RestPlan.partitions(options, start.firstUntil(end), end.records, list.partitions)
+
+  override protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
+    val from = tail.until
+    val missing = most - tail.available
+    // Under AvailableNow the end is searched first, because the run ends there.
+    if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else missing, tail.cursor.marks)
+    val until = if (waiting - from > missing) from + missing else waiting
+    if (until > from) {
+      fetch(RecordRange(from, until), budget)(add(tail, budget))
+      tail.goOn(tail.cursor.copy(marks = frontier.marks(tail.until, tail.cursor.marks)))
+    }
+    val spent = budget.spent && tail.until < until
+    if (!spent && tail.until < until) waiting = 0L // The list has become shorter.
+    spent
+  }
+
+  /** The pages that hold the range, including the last page's records past it. When the budget is spent, pages already
+    * requested are still received.
+    */
+  private def fetch(
+      range: RecordRange,
+      budget: PollBudget)(each: (RecordBlock, Option[ResponseOrigin]) => Unit): Unit = {
+    fetching = true
+    val scan = options.scan()
+    val ahead = list.partitions * CountedSupply.Ahead
+    Using.resource(new PageFetch(options, range, client, threads, ahead, Some(scan), () => !budget.spent)) { pages =>
+      var at = range.from
+      def continues = at == range.from || pages.underWay || !budget.spent
+      while (at < range.until && continues && pages.moveTo(at)) {
+        val (request, found) = (pages.request, pages.scanned)
+        if (found.records > request.size) throw options.mismatch(request, Plural.of(found.records.toLong, "record"))
+        scan.blocks(found, pages.page.body).foreach(each(_, pages.page.origin))
+        at = math.max(at, request.first + found.records)
+      }
+    }
+  }
+
+  override def close(): Unit = {
+    super.close()
+    frontier.close()
+    if (fetching) {
+      threads.shutdownNow()
+      client.close()
+    }
+  }
+}
+
+private object CountedSupply {
+
+  /** Pages requested ahead, per connection. */
+  private val Ahead = 4
+}

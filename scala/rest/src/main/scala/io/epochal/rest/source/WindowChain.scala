@@ -1,0 +1,242 @@
+package io.epochal.rest.source
+
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.time.Instant
+
+import scala.collection.mutable
+import scala.util.{Try, Using}
+
+import com.fasterxml.jackson.core.{JsonParser, JsonToken}
+
+import io.epochal.kit.json.Json
+import io.epochal.kit.record.{Body, RecordBlock}
+import io.epochal.rest.http.HttpClient
+
+/** Follows the pages of windows, one window after the other. No window is requested until its end is `lag` in the past.
+  * Not thread-safe.
+  *
+  * @param token
+  *   where to resume
+  * @param record
+  *   the number in the stream of the next record
+  * @param keys
+  *   those of the previous windows
+  * @param now
+  *   the clock
+  */
+final private[rest] class WindowChain(
+    options: RestOptions,
+    windows: TimeWindow,
+    client: HttpClient,
+    token: Option[String],
+    record: Long,
+    keys: WindowKeys,
+    now: () => Instant
+) extends Chain {
+
+  private val pages = new PageChain(options, windows, client, NextPage(token, 0), (_, _) => ())
+  private var at = record
+  private var latest = Instant.MIN
+  private val counted = windows.within.isInstanceOf[CountedPages]
+  private var before = 0L
+
+  override def page: Page = pages.page
+
+  /** Always true: time limits the windows of a poll. */
+  override val bounded: Boolean = true
+
+  override def beginPoll(again: Boolean): Boolean = {
+    latest = windows.until.getOrElse(now().minus(windows.lag))
+    !atEnd
+  }
+
+  /** Whether the next window must not be requested yet. */
+  override def atEnd: Boolean = {
+    val ahead = windows.positionAt(pages.next.token)
+    ahead.page.isEmpty && (ahead.window.to.isAfter(latest) || !ahead.window.from.isBefore(ahead.window.to))
+  }
+
+  override def next: NextPage =
+    NextPage(pages.next.token.flatMap(WindowPosition.parse).map(_.copy(seen = keys.seen).text), 0)
+
+  override def nextPage(each: RecordBlock => Unit): Int = {
+    val position = windows.positionAt(pages.next.token)
+    if (position.page.isEmpty) pages.recount()
+    if (windows.keyed) keys.enter(position.window, at)
+    val digest = new PageDigest
+    var fresh = 0
+    val records = pages.nextPage { block =>
+      if (counted) digest.add(block)
+      (if (windows.keyed) keys.fresh(block) else Some(block)).foreach { left =>
+        fresh += left.records
+        each(left)
+      }
+    }
+    if (counted && records > 0) movesOn(position, digest.value)
+    at += fresh
+    fresh
+  }
+
+  /** Detects an API that ignores the page parameter and returns a window's first page forever. Two equal pages are no
+    * proof, so a page far past the window's end must equal them, too.
+    */
+  private def movesOn(position: WindowPosition, content: Long): Unit = {
+    if (position.page.nonEmpty && content == before && far(position).contains(content))
+      throw options.mismatch(s"for several pages of ${position.window.description}", "the same page for every request")
+    before = content
+  }
+
+  private def far(position: WindowPosition): Option[Long] = {
+    val scan = options.scan()
+    val call =
+      options.pageCall.of(options.endpoint, windows, Some(position.copy(page = Some(WindowChain.Far), seen = Nil).text))
+    Using.resource(Body.ofPage()) { body =>
+      Try(client.call(call, body)(_ => scan.read(body))).toOption
+        .filter(_.records > 0)
+        .map(scanned => PageDigest.of(scan.blocks(scanned, body)))
+    }
+  }
+}
+
+private object WindowChain {
+
+  /** Past the end of any window, and within 32 bits, for servers with such numbers. */
+  private val Far = s"${1L << 30}"
+}
+
+/** The keys of windows' records, for as long as later windows may return the same records. Not thread-safe.
+  *
+  * A key is identified by 128 bits of its SHA-256: about a hundred bytes of memory per record.
+  *
+  * @param names
+  *   the fields that make a record's key
+  * @param mismatch
+  *   makes the error of a record without a key, from the request and the problem
+  */
+final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, String) => Throwable) {
+  import WindowKeys._
+
+  private val places = names.zipWithIndex.toMap
+  private val values = new Array[Array[Byte]](names.size)
+  private val sha = MessageDigest.getInstance("SHA-256")
+  private val held = new java.util.HashSet[Key]
+  private val windows = mutable.Queue.empty[Held]
+  private var current = Option.empty[Window]
+
+  /** Begins a window; the keys of windows that end before it are dropped. Windows that end exactly where it begins are
+    * kept: some APIs return a record of that moment in both.
+    *
+    * @param record
+    *   the number of the next record
+    */
+  def enter(window: Window, record: Long): Unit = {
+    current = Some(window)
+    while (windows.headOption.exists(_.until.isBefore(window.from)))
+      windows.dequeue().keys.foreach(held.remove)
+    if (!windows.lastOption.exists(_.until == window.to)) windows.enqueue(new Held(window.to, record))
+  }
+
+  /** The windows whose keys are held. */
+  def seen: Seq[SeenWindow] =
+    windows.iterator.filter(_.keys.nonEmpty).map(one => SeenWindow(one.until, one.record)).toSeq
+
+  /** Removes the records whose keys are held from a block, and adds the keys of the others.
+    *
+    * @return
+    *   the new records; None if there are none
+    */
+  def fresh(block: RecordBlock): Option[RecordBlock] = {
+    val array = new Array[Byte](block.length)
+    array(0) = '['
+    var end = 1
+    var left = 0
+    each(block.bytes, block.from, block.until) { (from, until) =>
+      if (hold(key())) {
+        if (left > 0) {
+          array(end) = ','
+          end += 1
+        }
+        System.arraycopy(block.bytes, from, array, end, until - from)
+        end += until - from
+        left += 1
+      }
+    }
+    array(end) = ']'
+    Option.when(left > 0)(RecordBlock(left, array, 0, end + 1))
+  }
+
+  /** Adds the keys of delivered records: `take` of an array's, after the first `skip`. */
+  def remember(bytes: Array[Byte], length: Int, skip: Int, take: Int): Unit = {
+    var record = 0
+    each(bytes, 0, length) { (_, _) =>
+      if (record >= skip && record < skip + take) { val _ = hold(key()) }
+      record += 1
+    }
+  }
+
+  private def hold(key: Key): Boolean = {
+    val added = held.add(key)
+    if (added) windows.last.keys += key
+    added
+  }
+
+  /** Calls `record` with the bounds of each record, after filling `values` with its key's values. */
+  private def each(bytes: Array[Byte], start: Int, until: Int)(record: (Int, Int) => Unit): Unit = {
+    val parser = Json.factory.createParser(bytes, start, until - start)
+    parser.nextToken()
+    while (parser.nextToken() != JsonToken.END_ARRAY) {
+      val from = start + parser.currentTokenLocation().getByteOffset.toInt
+      java.util.Arrays.fill(values.asInstanceOf[Array[AnyRef]], null)
+      if (parser.currentToken == JsonToken.START_OBJECT)
+        while (parser.nextToken() == JsonToken.FIELD_NAME) {
+          val place = places.get(parser.currentName)
+          parser.nextToken()
+          place match {
+            case Some(number) => values(number) = value(parser, bytes, start)
+            case None         => val _ = parser.skipChildren()
+          }
+        }
+      else { val _ = parser.skipChildren() }
+      parser.finishToken()
+      record(from, start + parser.currentLocation().getByteOffset.toInt)
+    }
+  }
+
+  /** The type and text of a value; null if absent. */
+  private def value(parser: JsonParser, bytes: Array[Byte], start: Int): Array[Byte] = parser.currentToken match {
+    case JsonToken.VALUE_NULL => null
+    case JsonToken.START_OBJECT | JsonToken.START_ARRAY =>
+      val from = start + parser.currentTokenLocation().getByteOffset.toInt
+      parser.skipChildren()
+      java.util.Arrays.copyOfRange(bytes, from, start + parser.currentLocation().getByteOffset.toInt)
+    case JsonToken.VALUE_STRING => s"s${parser.getText}".getBytes(UTF_8)
+    case _                      => s"v${parser.getText}".getBytes(UTF_8)
+  }
+
+  private def key(): Key = {
+    var i = 0
+    while (i < values.length) {
+      if (values(i) == null)
+        throw mismatch(
+          s"for ${current.fold("records")(_.description)}",
+          s"a record with no value for the key column '${names(i)}'")
+      sha.update(ByteBuffer.allocate(4).putInt(values(i).length).array())
+      sha.update(values(i))
+      i += 1
+    }
+    val digest = ByteBuffer.wrap(sha.digest())
+    Key(digest.getLong(), digest.getLong())
+  }
+}
+
+private object WindowKeys {
+  final private case class Key(high: Long, low: Long) {
+    override def hashCode: Int = low.toInt
+  }
+
+  final private class Held(val until: Instant, val record: Long) {
+    val keys = mutable.ArrayBuffer.empty[Key]
+  }
+}
