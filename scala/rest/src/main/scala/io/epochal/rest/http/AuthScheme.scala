@@ -71,10 +71,8 @@ private[epochal] trait AuthSettings extends Serializable {
   /** Name of the query parameter that it adds, which is excluded from the source's identity. */
   def parameter: Option[String] = None
 
-  /** @param server
-    *   sends token requests, possibly to a server other than the API
-    */
-  def open(server: TokenRequest.Send): Credential
+  /** For the requests of a client with these settings. */
+  def open(http: HttpSettings, counters: HttpCounters): Credential
 }
 
 /** A scheme in use by one stream or task. Thread-safe. */

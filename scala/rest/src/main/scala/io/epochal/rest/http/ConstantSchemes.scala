@@ -11,7 +11,7 @@ import io.epochal.kit.access.Secret
   * secret takes effect at once.
   */
 private[http] trait ConstantCredential extends AuthSettings with Credential {
-  override def open(server: TokenRequest.Send): Credential = this
+  override def open(http: HttpSettings, counters: HttpCounters): Credential = this
 }
 
 /** RFC 6750: `Authorization: Bearer`. */

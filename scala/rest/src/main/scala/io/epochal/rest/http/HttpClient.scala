@@ -12,9 +12,8 @@ import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
 import org.apache.hc.client5.http.protocol.HttpClientContext
 import org.apache.hc.core5.http.io.entity.ByteArrayEntity
 import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost}
-import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.error.Redaction
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.gzip.GzipMembers
 import io.epochal.kit.json.Json
@@ -26,15 +25,15 @@ import io.epochal.kit.record.{Body, BodyProblem}
   * @param share
   *   the part of the budget granted by the driver; the driver itself has all of it
   */
-final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCounters, share: HttpShare)
+final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCounters, share: HttpBudget)
     extends AutoCloseable {
-  def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.budget.whole)
+  def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.budget)
 
   import HttpClient._
   import settings.endpoint
 
   private val open = new AtomicBoolean(true)
-  private val credentials = settings.auth.map(_.open(requestToken(_, _)))
+  private val credentials = settings.auth.map(_.open(settings, counters))
   private val connections = HttpConnections.open(settings.transport)
   private val gates = HttpGate.open(settings.query, endpoint.base.toString, settings.budget)
   private val gate = gates.value
@@ -100,38 +99,11 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     (Seq(gates, connections) ++ credentials).foreach(_.close())
   }
 
-  private def retried(event: RetryEvent): Unit = {
-    counters.add(HttpCounts(retries = 1, waitedMillis = event.delay.toMillis))
-    val reason = event.cause match {
-      case failure: HttpFailure =>
-        if (failure.throttled) gate.pause(event.delay, settings.retry.initialDelay)
-        failure.report(event.failures).problem
-      case other => Redaction.text(other.toString)
-    }
-    val attempt = s"Attempt ${event.failures} of ${settings.retry.maxAttempts}"
-    log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
-  }
-
-  /** Uses connections with the query's timeouts and retries, but not its budget. */
-  private def requestToken(request: TokenRequest, read: Body => Grant): Either[TokenRefusal, Grant] = {
-    val buffer = new Body
-    val other = settings.copy(
-      endpoint = request.endpoint,
-      query = "",
-      budget = HttpBudget.unlimited,
-      retried = HttpStatuses.transient,
-      ignored = HttpStatuses.none,
-      auth = Nil,
-      maxResponseBytes = math.min(settings.maxResponseBytes, TokenRequest.MaxResponseBytes),
-      hidden = request.hidden)
-    try
-      Using.resource(new HttpClient(other, counters)) { client =>
-        Right(client.call(request.call, buffer, request.first)(_ => read(buffer)))
-      }
-    catch {
-      case error: EpochalException if error.condition == Conditions.HttpStatus =>
-        Left(new TokenRefusal(error.values("status"), buffer, other.masked(_)))
-    }
+  private def retried(event: RetryEvent): Unit = event.cause match {
+    case failure: HttpFailure =>
+      if (failure.throttled) gate.pause(event.delay, settings.retry.initialDelay)
+      counters.retried(event, settings.retry, failure.report(event.failures).problem)
+    case other => counters.retried(event, settings.retry, Redaction.text(other.toString))
   }
 
   /** Sends a request; if the server rejects the token, renews it once. */
@@ -287,7 +259,6 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 }
 
 private[epochal] object HttpClient {
-  private val log = LoggerFactory.getLogger(classOf[HttpClient])
 
   /** Attempts for an unreachable server on a stream's first request. */
   val FirstContactAttempts = 3

@@ -1,6 +1,9 @@
 package io.epochal.rest.http
 
 import org.apache.spark.util.AccumulatorV2
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.retry.{RetryEvent, RetrySettings}
 
 /** Sums over requests.
   *
@@ -26,6 +29,9 @@ final private[epochal] case class HttpCounts(
     waitedMillis + more.waitedMillis,
     bytes + more.bytes,
     malformed + more.malformed)
+
+  /** The sums by the names that they have in the query progress: those of the fields. */
+  def byName: Map[String, Long] = productElementNames.zip(productIterator.collect { case sum: Long => sum }).toMap
 }
 
 /** The sums of one query, as an accumulator: tasks' counts reach the driver and the query progress. Thread-safe. */
@@ -33,6 +39,13 @@ final private[epochal] class HttpCounters extends AccumulatorV2[HttpCounts, Http
   @volatile private var counts = HttpCounts()
 
   override def add(more: HttpCounts): Unit = synchronized(counts += more)
+
+  /** Counts and logs a failure that is followed by another attempt. */
+  def retried(event: RetryEvent, limits: RetrySettings, reason: String): Unit = {
+    add(HttpCounts(retries = 1, waitedMillis = event.delay.toMillis))
+    val attempt = s"Attempt ${event.failures} of ${limits.maxAttempts}"
+    HttpCounters.log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
+  }
 
   override def value: HttpCounts = counts
 
@@ -47,4 +60,8 @@ final private[epochal] class HttpCounters extends AccumulatorV2[HttpCounts, Http
     same.add(value)
     same
   }
+}
+
+private object HttpCounters {
+  private val log = LoggerFactory.getLogger(classOf[HttpClient])
 }

@@ -8,7 +8,8 @@ import scala.collection.mutable
 
 import org.apache.hc.client5.http.utils.DateUtils
 
-/** The maximum rate and concurrency of a query's requests, for the driver and all tasks together. None: no limit.
+/** The maximum rate and concurrency of a query's requests, for the driver and all tasks together, or a task's share of
+  * it, which the driver grants with the task's partition. None: no limit.
   *
   * @param requestsPerSecond
   *   maximum request starts per second
@@ -20,16 +21,13 @@ final case class HttpBudget(requestsPerSecond: Option[Double], maxConcurrency: O
   /** Maximum number of tasks that get a share: each needs at least one concurrent request. */
   def tasks(max: Int): Int = maxConcurrency.fold(max)(math.min(max, _))
 
-  /** The driver's share: it sends requests only while no task does. */
-  def whole: HttpShare = HttpShare(requestsPerSecond, maxConcurrency)
-
   /** Shares that add up to the whole.
     *
     * @param tasks
     *   at most the result of [[tasks]]
     */
-  def shares(tasks: Int): Seq[HttpShare] = (0 until tasks).map { i =>
-    HttpShare(
+  def shares(tasks: Int): Seq[HttpBudget] = (0 until tasks).map { i =>
+    HttpBudget(
       requestsPerSecond.map(_ / tasks),
       maxConcurrency.map(total => math.max(1, total / tasks + (if (i < total % tasks) 1 else 0))))
   }
@@ -38,9 +36,6 @@ final case class HttpBudget(requestsPerSecond: Option[Double], maxConcurrency: O
 object HttpBudget {
   val unlimited: HttpBudget = HttpBudget(None, None)
 }
-
-/** A task's part of the query's budget; the driver grants it with the task's partition. */
-final case class HttpShare(requestsPerSecond: Option[Double], concurrency: Option[Int])
 
 /** Limits the requests of a query to one server. All tasks in a JVM share one gate.
   *
@@ -60,18 +55,18 @@ final private[http] class HttpGate(
     clock: HttpGate.Clock = HttpGate.SystemClock,
     jitter: () => Double = () => ThreadLocalRandom.current().nextDouble()
 ) {
-  private val shares = mutable.Buffer.empty[HttpShare]
+  private val shares = mutable.Buffer.empty[HttpBudget]
   private var running = 0
   private var nextStart = 0L
   private var pauseEnd = 0L
   private var spread = 0L
 
-  def open(share: HttpShare): Unit = synchronized {
+  def open(share: HttpBudget): Unit = synchronized {
     shares += share
     notifyAll()
   }
 
-  def close(share: HttpShare): Unit = synchronized {
+  def close(share: HttpBudget): Unit = synchronized {
     val _ = shares -= share
   }
 
@@ -129,19 +124,17 @@ final private[http] class HttpGate(
     start
   }
 
-  private def concurrency: Int = sum(budget.maxConcurrency)(_.concurrency.map(_.toDouble)).fold(Int.MaxValue)(_.toInt)
+  private def concurrency: Int = sum(_.maxConcurrency.map(_.toDouble)).fold(Int.MaxValue)(_.toInt)
 
-  private def interval: Option[Long] =
-    sum(budget.requestsPerSecond)(_.requestsPerSecond).map(rate => math.min(1e9 / rate, 1e18).toLong)
+  private def interval: Option[Long] = sum(_.requestsPerSecond).map(rate => math.min(1e9 / rate, 1e18).toLong)
 
   /** The sum of the open shares, up to the whole budget. With no open share, the last request of a closed task gets the
     * whole budget.
     */
-  private def sum[A](whole: Option[A])(part: HttpShare => Option[Double])(implicit n: Numeric[A]): Option[Double] =
-    whole.map { limit =>
-      val granted = shares.iterator.flatMap(part).sum
-      if (granted > 0) math.min(n.toDouble(limit), granted) else n.toDouble(limit)
-    }
+  private def sum(limit: HttpBudget => Option[Double]): Option[Double] = limit(budget).map { whole =>
+    val granted = shares.iterator.flatMap(limit).sum
+    if (granted > 0) math.min(whole, granted) else whole
+  }
 }
 
 private[http] object HttpGate {

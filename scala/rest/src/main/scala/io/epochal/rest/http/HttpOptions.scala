@@ -87,25 +87,17 @@ private[rest] object TransportOptions extends OptionList {
     for {
       ca <- file(values, CaFile)(DriverFile.read)
       certificate <- own.read(values)
-      authorities <- checked(values, CaFile, Option.when(ca.isDefined)(Tls(ca, None)))
-      client <- checked(
-        values,
-        own.keySpec(values),
-        certificate.map(pem => Tls(None, Some(ClientCertificate(pem.chain, pem.key, pem.password)))))
-    } yield (authorities, client) match {
-      case (None, None) => None
-      case _            => Some(Tls(ca, client.flatMap(_.client)))
-    }
+      _ <- checked(values, CaFile, ca.map(_ => Tls(ca, None)))
+      _ <- checked(values, own.keySpec(values), certificate.map(_ => Tls(None, certificate)))
+    } yield Option.when(ca.isDefined || certificate.isDefined)(Tls(ca, certificate))
 
   /** Checks that the texts make an SSL context. */
   private def checked(
       values: OptionValues,
       spec: OptionSpec[String],
-      tls: Option[Tls]): Either[EpochalException, Option[Tls]] =
-    try {
-      tls.foreach(_.context())
-      Right(tls)
-    } catch { case e: PemException => Left(invalid(values, spec, e.getMessage)) }
+      tls: Option[Tls]): Either[EpochalException, Unit] =
+    try Right(tls.foreach(_.context()))
+    catch { case e: PemException => Left(invalid(values, spec, e.getMessage)) }
 
   private def proxy(values: OptionValues): Either[EpochalException, Option[Proxy]] =
     ProxyPassword.read(values).flatMap { password =>

@@ -11,7 +11,7 @@ import io.epochal.core.error.Redaction
 import io.epochal.core.option.OptionType
 import io.epochal.core.retry.RetrySettings
 import io.epochal.kit.access.Secret
-import io.epochal.kit.tls.{CertifiedKey, Pem}
+import io.epochal.kit.tls.{CertifiedKey, Pem, PemCertificate}
 
 /** The HTTP settings of a query. Serialized to the executors; prints without secrets.
   *
@@ -154,7 +154,7 @@ final case class Proxy(host: String, port: Int, login: Option[(String, String)])
   * @param authorities
   *   replace the JVM's
   */
-final case class Tls(authorities: Option[String], client: Option[ClientCertificate]) {
+final case class Tls(authorities: Option[String], client: Option[PemCertificate]) {
 
   /** @throws io.epochal.kit.tls.PemException
     *   if a text is invalid
@@ -177,15 +177,4 @@ final case class Tls(authorities: Option[String], client: Option[ClientCertifica
   }
 
   override def toString: String = s"Tls(${Redaction.Mask})"
-}
-
-/** @param chain
-  *   the client's certificate first
-  * @param key
-  *   PKCS#8
-  * @param password
-  *   of an encrypted key
-  */
-final case class ClientCertificate(chain: String, key: String, password: Option[String]) {
-  override def toString: String = s"ClientCertificate(${Redaction.Mask})"
 }

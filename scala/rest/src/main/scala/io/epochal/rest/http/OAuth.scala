@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.time.{Clock, Duration, Instant}
 import java.util.concurrent.locks.ReentrantLock
 
-import scala.util.Try
+import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
@@ -93,13 +93,15 @@ final case class OAuthSettings(
   override def secrets: Seq[Secret] =
     clientSecret.toSeq ++ refreshToken ++ params.map { case (_, value) => Secret.Given(value) }
 
-  override def open(server: TokenRequest.Send): Credential = new OAuthCredential(this, server)
+  override def open(http: HttpSettings, counters: HttpCounters): Credential =
+    new OAuthCredential(this, http, counters)
 
   override def toString: String = s"OAuth($endpoint)"
 }
 
 /** Requests access tokens (RFC 6749, sections 4.4 and 6), which it shares with the JVM's other tasks. */
-final private class OAuthCredential(oauth: OAuthSettings, server: TokenRequest.Send) extends Credential {
+final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, counters: HttpCounters)
+    extends Credential {
   import OAuthCredential._
 
   private val tokens = OAuthTokens.open(oauth)
@@ -118,10 +120,23 @@ final private class OAuthCredential(oauth: OAuthSettings, server: TokenRequest.S
 
   override def close(): Unit = tokens.close()
 
+  /** Uses connections with the query's timeouts and retries, but not its budget. */
   private def grant(latest: Option[String], first: Boolean): Grant = {
-    val hidden = oauth.secrets ++ latest.map(Secret.Given(_))
-    server(TokenRequest(oauth.endpoint, request(latest), hidden, first), read)
-      .fold(refusal => throw refused(s"status ${refusal.status}${reason(refusal)}"), identity)
+    val buffer = new Body
+    val settings = http.copy(
+      endpoint = oauth.endpoint,
+      query = "",
+      budget = HttpBudget.unlimited,
+      retried = HttpStatuses.transient,
+      ignored = HttpStatuses.none,
+      auth = Nil,
+      maxResponseBytes = math.min(http.maxResponseBytes, MaxResponseBytes),
+      hidden = oauth.secrets ++ latest.map(Secret.Given(_)))
+    try Using.resource(new HttpClient(settings, counters))(_.call(request(latest), buffer, first)(_ => read(buffer)))
+    catch {
+      case error: EpochalException if error.condition == Conditions.HttpStatus =>
+        throw refused(s"status ${error.values("status")}${reason(buffer, settings)}")
+    }
   }
 
   private def request(latest: Option[String]): HttpCall = {
@@ -156,11 +171,11 @@ final private class OAuthCredential(oauth: OAuthSettings, server: TokenRequest.S
   }
 
   /** The error in the response (RFC 6749, section 5.2), with secrets masked. */
-  private def reason(refusal: TokenRefusal): String =
-    Try(json.readTree(refusal.body.bytes, 0, refusal.body.length)).toOption
+  private def reason(body: Body, settings: HttpSettings): String =
+    Try(json.readTree(body.bytes, 0, body.length)).toOption
       .flatMap(response =>
         text(response, "error").map(error => (error +: text(response, "error_description").toSeq).mkString(": ")))
-      .fold("")(said => s", ${refusal.masked(said).replaceAll("\\s+", " ").take(ShownCharacters)}")
+      .fold("")(said => s", ${settings.masked(said).replaceAll("\\s+", " ").take(ShownCharacters)}")
 
   private def text(response: JsonNode, field: String): Option[String] =
     Option(response)
@@ -178,32 +193,10 @@ private object OAuthCredential {
   private val json = new ObjectMapper
   private val MaxSeconds = 1e10
   private val ShownCharacters = 200
-}
-
-/** A request to a token server.
-  *
-  * @param hidden
-  *   values that are masked in all texts
-  * @param first
-  *   whether the server has not responded to this query yet: if it is unreachable, retries then end early
-  */
-final private[http] case class TokenRequest(endpoint: Endpoint, call: HttpCall, hidden: Seq[Secret], first: Boolean)
-
-private[http] object TokenRequest {
-
-  /** Sends the request; the response is read as a part of the attempt. */
-  type Send = (TokenRequest, Body => Grant) => Either[TokenRefusal, Grant]
 
   /** Many times the size of a token. */
-  val MaxResponseBytes: Long = 1L << 20
+  private val MaxResponseBytes = 1L << 20
 }
-
-/** An unsuccessful status from a token server.
-  *
-  * @param masked
-  *   masks secrets in the server's text
-  */
-final private[http] class TokenRefusal(val status: String, val body: Body, val masked: String => String)
 
 /** @param expires
   *   None: the server sent no lifetime

@@ -15,7 +15,7 @@ import io.epochal.kit.{RequestSigner, UnsignedRequest}
 final case class SignerSettings(className: String, settings: Map[String, String]) extends AuthSettings {
   override def option: String = Signature.SignerClass.name
   override def secrets: Seq[Secret] = settings.values.map(Secret.Given(_)).toSeq
-  override def open(server: TokenRequest.Send): Credential = new Signer(this)
+  override def open(http: HttpSettings, counters: HttpCounters): Credential = new Signer(this)
   override def toString: String = s"$className(${Redaction.Mask})"
 }
 

@@ -121,13 +121,7 @@ final private[rest] class RestSinkMetrics {
   }
 
   private def since: Map[String, Long] = synchronized {
-    val counts = counters.value
-    Map(
-      "requests" -> counts.requests,
-      "retries" -> counts.retries,
-      "throttled" -> counts.throttled,
-      "waitedMillis" -> counts.waitedMillis,
-      "sentBytes" -> sentBytes)
+    counters.value.byName -- Seq("pages", "bytes", "malformed") + ("sentBytes" -> sentBytes)
   }
 }
 

@@ -1,12 +1,12 @@
 package io.epochal.rest.sink
 
-import java.io.FileNotFoundException
 import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.NoSuchFileException
 
 import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, Path}
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expression, Expressions, NamedReference, SortDirection, SortOrder}
 import org.apache.spark.sql.connector.metric.CustomMetric
@@ -17,6 +17,7 @@ import org.apache.spark.sql.streaming.OutputMode
 import io.epochal.core.error.Conditions
 import io.epochal.kit.sink.{Messages, MicroBatches}
 import io.epochal.kit.spark.{EveryOutputMode, QueryStop, SinkEngine}
+import io.epochal.kit.store.HadoopFileStore
 
 /** Spark creates one for every micro-batch, so one-time work does not belong here. */
 final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutputMode {
@@ -178,13 +179,7 @@ final private[rest] class RestSinkRun(
 final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configuration) {
   import EpochPartitions._
 
-  private lazy val directory = new Path(checkpoint, Directory)
-
-  /** Without the checksum files of a local disk: the line itself shows whether it is complete. */
-  private lazy val fs: FileSystem = directory.getFileSystem(hadoop) match {
-    case local: ChecksumFileSystem => local.getRawFileSystem
-    case other                     => other
-  }
+  private lazy val store = new HadoopFileStore(new Path(checkpoint, Directory).toString, hadoop)
   private var last = Option.empty[Long]
 
   /** @param requests
@@ -196,7 +191,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
     */
   def hold(epoch: Long, requests: String): Boolean = {
     val line = s"""{"v":1,"requests":${Template.quoted(requests)}}\n"""
-    val file = new Path(directory, epoch.toString)
+    val file = epoch.toString
     // Epochs of a run are consecutive; only its first one can be a replay.
     val known = if (last.exists(_ < epoch)) None else read(file)
     known.filter(_ != line).foreach { other =>
@@ -204,30 +199,23 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
       throw Conditions.EpochPartitioningChanged("epoch" -> epoch, "known" -> previous, "found" -> requests)
     }
     if (known.isEmpty) {
-      write(file, line)
-      forget(epoch - Kept)
+      if (last.isEmpty) store.delete(file) // A partial line.
+      val bytes = line.getBytes(UTF_8)
+      Using.resource(store.create(file))(_.write(bytes, 0, bytes.length))
+      if (epoch >= Kept) { Try(store.delete((epoch - Kept).toString)): Unit } // A failure only leaves a file behind.
     }
     last = Some(epoch)
     known.nonEmpty
   }
 
-  private def read(file: Path): Option[String] = {
-    val text =
-      try Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
-      catch { case _: FileNotFoundException => "" }
-    Option(text).filter(Line.matches)
-  }
-
-  /** Sets no permission: on a local disk that starts a process, which takes longer than everything else. */
-  private def write(file: Path, line: String): Unit = {
-    val out =
-      fs.create(file, null, true, BufferSize, fs.getDefaultReplication(file), fs.getDefaultBlockSize(file), null)
-    Using.resource(out)(_.write(line.getBytes(UTF_8)))
-  }
-
-  /** A failure only leaves a file behind. */
-  private def forget(epoch: Long): Unit =
-    if (epoch >= 0) { Try(fs.delete(new Path(directory, epoch.toString), false)): Unit }
+  private def read(file: String): Option[String] =
+    try
+      Using.resource(store.open(file)) { in =>
+        val bytes = new Array[Byte](Math.toIntExact(in.length))
+        in.read(0, bytes, 0, bytes.length)
+        Option(new String(bytes, UTF_8)).filter(Line.matches)
+      }
+    catch { case _: NoSuchFileException => None }
 }
 
 private object EpochPartitions {
@@ -235,8 +223,6 @@ private object EpochPartitions {
 
   /** More than the epochs that Spark may replay. */
   private val Kept = 100L
-
-  private val BufferSize = 4096
 
   private val Line = """\{"v":1,"requests":"(.*)"\}\n""".r
 }

@@ -13,7 +13,7 @@ import io.epochal.core.error.Plural
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.spark.RowJson
 import io.epochal.kit.spark.memory.BinaryRow
-import io.epochal.rest.http.{HttpCounters, HttpShare}
+import io.epochal.rest.http.{HttpBudget, HttpCounters}
 
 /** The beginning of idempotency keys.
   *
@@ -35,7 +35,7 @@ final private[rest] class RestWriterFactory(
     settings: RestSinkSettings,
     shape: RequestShape,
     scope: KeyScope,
-    shares: Array[HttpShare],
+    shares: Array[HttpBudget],
     reached: Boolean
 ) extends StreamingDataWriterFactory
     with DataWriterFactory {
@@ -76,7 +76,7 @@ final private[rest] class RestWriter(
     scope: KeyScope,
     partition: Int,
     epoch: String,
-    share: HttpShare,
+    share: HttpBudget,
     reached: Boolean,
     timer: Option[FlushTimer]
 ) extends DataWriter[InternalRow] {

@@ -5,7 +5,6 @@ import java.util.Locale
 import com.fasterxml.jackson.core.JsonPointer
 import com.fasterxml.jackson.databind.node.MissingNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
@@ -13,12 +12,11 @@ import io.epochal.kit.json.Json
 import io.epochal.kit.record.Body
 import io.epochal.rest.http.{
   HttpBody,
+  HttpBudget,
   HttpCall,
   HttpClient,
   HttpCounters,
-  HttpCounts,
   HttpFailure,
-  HttpShare,
   HttpStatuses,
   ResponseHead
 }
@@ -37,7 +35,7 @@ import io.epochal.rest.http.{
 final private[rest] class RowSender(
     settings: RestSinkSettings,
     counters: HttpCounters,
-    share: HttpShare,
+    share: HttpBudget,
     reached: Boolean
 ) extends AutoCloseable {
   import RowSender._
@@ -102,21 +100,19 @@ final private[rest] class RowSender(
 
   private def isBusy(error: EpochalException): Boolean = status(error).contains(409)
 
-  private def repeated(event: RetryEvent): Unit = {
-    counters.add(HttpCounts(retries = 1, waitedMillis = event.delay.toMillis))
-    val reason = event.cause match {
+  private def repeated(event: RetryEvent): Unit = counters.retried(
+    event,
+    settings.http.retry,
+    event.cause match {
       case again: RowsLeft =>
         s"${settings.place} did not accept ${Plural.of(again.rows.toLong, "row")} yet: ${again.reason}"
       case error: EpochalException => error.problem
       case other                   => other.getMessage
     }
-    val attempt = s"Attempt ${event.failures} of ${settings.http.retry.maxAttempts}"
-    log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
-  }
+  )
 }
 
 private[rest] object RowSender {
-  private val log = LoggerFactory.getLogger(classOf[RowSender])
 
   /** The status of an unsuccessful response. */
   private def status(error: EpochalException): Option[Int] =

@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.core.error.Plural
 import io.epochal.kit.record.ScannedPage
-import io.epochal.rest.http.{Endpoint, HttpShare, ResponseHead}
+import io.epochal.rest.http.{Endpoint, HttpBudget, ResponseHead}
 
 /** How records are requested, one page at a time: a [[Pagination]] counts them and can request any page again; a
   * [[ChainedPagination]] learns from each page how to request the next one.
@@ -231,7 +231,7 @@ private[rest] object LinkHeader {
 }
 
 /** The records of one task, and its share of the query's budget. */
-final private[rest] case class RestPartition(range: RecordRange, share: HttpShare) extends InputPartition
+final private[rest] case class RestPartition(range: RecordRange, share: HttpBudget) extends InputPartition
 
 /** Which records go to which task. Pure: the same offsets always select the same records, on any number of tasks. */
 private[rest] object RestPlan {

@@ -234,7 +234,7 @@ private[rest] object CountingOptions extends OptionList {
     "JSON Pointer to the total number of records, which saves the search for the end (pagination=offset, page; bodyFormat=json).")
   val TotalCountHeader = option("totalCountHeader", OptionType.string, sample = Some("X-Total-Count"))(
     "Response header with that number, instead of totalCount (pagination=offset, page).")
-  val Drift = option("onDrift", OptionType.choice(OnDrift.all)(_.name), sample = Some("restart"))(
+  val Drift = option("onDrift", OptionType.oneOf("fail", "warn", "restart"), sample = Some("restart"))(
     "If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn resumes once there are more; restart reads all again, so rows come twice (not with partitionParams or journal=true) (pagination=none, offset, page). Unset: fail, or warn with failOnDataLoss=false.")
 
   def check(values: OptionValues): Either[EpochalException, Unit] =
@@ -243,7 +243,7 @@ private[rest] object CountingOptions extends OptionList {
       _ <- values.consistent(!values.isSet(TotalCount) || values(RecordOptions.Format) == "json")(
         s"{option:totalCount}, {option:bodyFormat=${values(RecordOptions.Format)}}",
         "Set {option:totalCountHeader} instead: such a body has only records.")
-      _ <- values.consistent(!values.get(Drift).contains(OnDrift.Restart) || !values(PollOptions.Journal))(
+      _ <- values.consistent(!values.get(Drift).contains("restart") || !values(PollOptions.Journal))(
         "{option:onDrift=restart}, {option:journal=true}",
         "Leave {option:journal} out: a journal has one list, from its first record to its last.")
     } yield ()

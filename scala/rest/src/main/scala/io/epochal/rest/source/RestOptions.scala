@@ -60,10 +60,10 @@ final case class RestOptions(
   val endAssumed: Boolean = values(PagingOptions.EndOfList) == "assumed"
 
   /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
-  val restarts: Boolean = values.get(CountingOptions.Drift).contains(OnDrift.Restart)
+  val restarts: Boolean = values.get(CountingOptions.Drift).contains("restart")
 
   private val failOnDataLoss: Boolean = values(SourceOptions.FailOnDataLoss)
-  private val driftFails: Boolean = values.get(CountingOptions.Drift).fold(failOnDataLoss)(_ == OnDrift.Fail)
+  private val driftFails: Boolean = values.get(CountingOptions.Drift).fold(failOnDataLoss)(_ == "fail")
 
   /** Whether it can be read continuously: the pages of one list are received into the journal. */
   def followed: Boolean = fanOut.isEmpty && journal
@@ -159,23 +159,6 @@ final case class RestOptions(
   private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.requestText, found)
 
   override def toString: String = s"RestOptions($source)"
-}
-
-/** The reaction to a list that has fewer records than delivered, or has shifted. */
-sealed abstract class OnDrift(val name: String) extends Serializable
-
-object OnDrift {
-
-  /** The query fails. */
-  case object Fail extends OnDrift("fail")
-
-  /** The query resumes once the list is longer again. */
-  case object Warn extends OnDrift("warn")
-
-  /** The query reads the list again from its first record. */
-  case object Restart extends OnDrift("restart")
-
-  val all: Seq[OnDrift] = Seq(Fail, Warn, Restart)
 }
 
 object RestOptions extends OptionList {

@@ -44,10 +44,8 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
 
   override protected def table(schema: StructType, options: RestOptions): Table = {
     if (options.values(RestOptions.InferSchema) && !inferred.contains(schema))
-      throw Conditions.OptionConflict(
-        "format" -> RestOptions.Format,
-        "options" -> ".schema(...), {option:inferSchema=true}",
-        "suggestion" -> "Give the schema, or let it be inferred.")
+      throw RestOptions.group
+        .conflict(".schema(...), {option:inferSchema=true}", "Give the schema, or let it be inferred.")
     val all = columns.of(schema, options.values.get(RestOptions.Schema), options.rules).fold(throw _, identity)
     new SourceTable(
       s"${RestOptions.Format} ${options.endpoint}",

@@ -35,7 +35,7 @@ final private[rest] class RestReaderFactory(
     val pages = (partition, options.paging, journal) match {
       case (RestPartition(range, share), _, _) =>
         val client = new HttpClient(options.http, counts, share)
-        new PageReader(options, range, client, share.concurrency.getOrElse(1))
+        new PageReader(options, range, client, share.maxConcurrency.getOrElse(1))
       case (JournalPartition(slices), _, Some(store)) => new JournalPages(options, slices.iterator, store)
       case (ChainPartition(until), chained: ChainedPagination, _) =>
         new ChainPages(options, chained, new HttpClient(options.http, counts), until)

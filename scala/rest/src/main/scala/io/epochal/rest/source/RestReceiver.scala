@@ -136,10 +136,9 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     val position = page.token.flatMap(WindowPosition.parse)
     val seen = position.fold(Seq.empty[SeenWindow])(_.seen)
     if (!windows.keyed && seen.nonEmpty && position.exists(_.page.nonEmpty))
-      throw Conditions.OptionConflict(
-        "format" -> RestOptions.Format,
-        "options" -> "{option:overlap=0s}, an offset within a window that overlaps the one before",
-        "suggestion" -> "Keep {option:overlap} and {option:keyColumns} until that window has been read to its end, and only then leave them out.")
+      throw RestOptions.group.conflict(
+        "{option:overlap=0s}, an offset within a window that overlaps the one before",
+        "Keep {option:overlap} and {option:keyColumns} until that window has been read to its end, and only then leave them out.")
     if (windows.keyed) {
       seen.zip(seen.drop(1).map(_.record) :+ tail.until).foreach { case (window, until) =>
         keys.enter(Window(Instant.MIN, window.until), window.record)

@@ -93,19 +93,9 @@ private[rest] class RestSource(
     Some(s"${Plural.of(counts.requests, "request")}$retries, ${Plural.of(counts.bytes, "byte")}")
   }
 
-  override def metrics(rowsBehind: Option[Long]): Map[String, String] = {
-    val counts = counters.value
-    Map(
-      "server" -> options.endpoint.base.toString,
-      "pages" -> counts.pages.toString,
-      "requests" -> counts.requests.toString,
-      "retries" -> counts.retries.toString,
-      "throttled" -> counts.throttled.toString,
-      "waitedMillis" -> counts.waitedMillis.toString,
-      "bytes" -> counts.bytes.toString,
-      "malformed" -> counts.malformed.toString
-    )
-  }
+  override def metrics(rowsBehind: Option[Long]): Map[String, String] =
+    counters.value.byName.map { case (name, sum) => name -> sum.toString } +
+      ("server" -> options.endpoint.base.toString)
 }
 
 private[rest] object RestSource {

@@ -8,7 +8,7 @@ import scala.util.Using
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.connector.read.InputPartition
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.{FileStore, Slice}
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, RecordOrigin, ScannedPages}
@@ -86,11 +86,9 @@ final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Sl
 
   private def changed(front: PageFront): EpochalException = {
     def optionOf(lines: Option[String]) = s"{option:bodyFormat=${lines.getOrElse("json")}}"
-    Conditions.OptionConflict(
-      "format" -> RestOptions.Format,
-      "options" -> s"${optionOf(format.lines)}, pages that were journalled with ${optionOf(front.lines)}",
-      "suggestion" -> "Set {option:bodyFormat} back until those pages are delivered, or use a new checkpoint."
-    )
+    RestOptions.group.conflict(
+      s"${optionOf(format.lines)}, pages that were journalled with ${optionOf(front.lines)}",
+      "Set {option:bodyFormat} back until those pages are delivered, or use a new checkpoint.")
   }
 }
 

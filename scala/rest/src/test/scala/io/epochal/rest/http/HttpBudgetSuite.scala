@@ -12,14 +12,14 @@ final class HttpBudgetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val tasks = budget.tasks(wanted)
       val shares = budget.shares(tasks)
       assert(tasks <= wanted && shares.size == tasks)
-      assert(shares.flatMap(_.concurrency).sum == concurrency && shares.flatMap(_.concurrency).forall(_ >= 1))
+      assert(shares.flatMap(_.maxConcurrency).sum == concurrency && shares.flatMap(_.maxConcurrency).forall(_ >= 1))
       assert(math.abs(shares.flatMap(_.requestsPerSecond).sum - rate) < 1e-6)
     }
   }
 
   test("without limits all wanted tasks run, and none has a limit") {
     assert(HttpBudget.unlimited.tasks(7) == 7)
-    assert(HttpBudget.unlimited.shares(7) == Seq.fill(7)(HttpShare(None, None)))
+    assert(HttpBudget.unlimited.shares(7) == Seq.fill(7)(HttpBudget(None, None)))
   }
 
   test("statuses match by number or by class") {

@@ -23,7 +23,7 @@ final class HttpGateSuite extends AnyFunSuite {
     def millis: Long = TimeUnit.NANOSECONDS.toMillis(now)
   }
 
-  final private class Gated(budget: HttpBudget, shares: HttpShare*) {
+  final private class Gated(budget: HttpBudget, shares: HttpBudget*) {
     val clock = new ManualClock
     val gate = new HttpGate(budget, clock, () => 0.5)
     shares.foreach(gate.open)
@@ -40,14 +40,14 @@ final class HttpGateSuite extends AnyFunSuite {
   private def concurrency(max: Int) = HttpBudget(None, Some(max))
 
   test("requests start evenly, and unused slots are not saved up") {
-    val gated = new Gated(rate(10), rate(10).whole)
+    val gated = new Gated(rate(10), rate(10))
     assert(Seq.fill(4)(gated.start()) == Seq(0, 100, 200, 300))
     gated.clock.now += TimeUnit.SECONDS.toNanos(60)
     assert(Seq.fill(3)(gated.start()) == Seq(60300, 60400, 60500))
   }
 
   test("without a budget nothing waits") {
-    val gated = new Gated(HttpBudget.unlimited, HttpBudget.unlimited.whole)
+    val gated = new Gated(HttpBudget.unlimited, HttpBudget.unlimited)
     assert(Seq.fill(100)(gated.start()).toSet == Set(0L))
   }
 
@@ -59,7 +59,7 @@ final class HttpGateSuite extends AnyFunSuite {
   }
 
   test("the driver's share and the tasks' shares together do not exceed the budget") {
-    val gated = new Gated(rate(10), rate(10).whole +: rate(10).shares(4): _*)
+    val gated = new Gated(rate(10), rate(10) +: rate(10).shares(4): _*)
     assert(Seq.fill(3)(gated.start()) == Seq(0, 100, 200))
   }
 
@@ -77,7 +77,7 @@ final class HttpGateSuite extends AnyFunSuite {
   }
 
   test("a pause also holds requests that are already waiting to start") {
-    val gated = new Gated(rate(1), rate(1).whole)
+    val gated = new Gated(rate(1), rate(1))
     assert(gated.start() == 0)
     val once = mutable.Queue(() => gated.gate.pause(Duration.ofSeconds(5), Duration.ZERO))
     gated.clock.whileAsleep = () => if (once.nonEmpty) once.dequeue()()

@@ -10,6 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tagobjects.Slow
 
 import io.epochal.kit.access.Secret
+import io.epochal.kit.tls.PemCertificate
 import io.epochal.rest.source.RestOptions
 
 final class SharedValuesSuite extends AnyFunSuite {
@@ -116,7 +117,7 @@ final class SharedValuesSuite extends AnyFunSuite {
     assert(HttpConnections.all.size <= 32)
     assert(Thread.getAllStackTraces.size < before + 150)
     assert(!shows(HttpConnections.all))
-    val certificate = ClientCertificate("-----BEGIN CERTIFICATE", "-----BEGIN PRIVATE KEY", Some(secret))
+    val certificate = PemCertificate("-----BEGIN CERTIFICATE", "-----BEGIN PRIVATE KEY", Some(secret))
     val tls = new Tls(Some("-----BEGIN CERTIFICATE"), Some(certificate))
     val transport = HttpTransport(Duration.ofSeconds(1), Some(tls), None)
     assert(!s"${Fingerprint.of(transport.identity)}".contains("hunter2"))

@@ -44,7 +44,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
       body: DataWriter[InternalRow] => Any): Unit = {
     val settings = options(on, more: _*)
     val shape = RequestShape.of(on.schema, settings).fold(throw _, identity)
-    val whole = settings.http.budget.whole
+    val whole = settings.http.budget
     val writer = new RestWriter(settings, shape, KeyScope("s", everyEpoch = false), 0, "0", whole, true, Some(timer))
     try body(writer): Unit
     finally writer.close()

@@ -3,8 +3,9 @@ package io.epochal.rest.http.transport
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tagobjects.Slow
 
+import io.epochal.kit.tls.PemCertificate
 import io.epochal.kit.tls.{Pem, PemException}
-import io.epochal.rest.http.{ClientCertificate, Proxy, Tls}
+import io.epochal.rest.http.{Proxy, Tls}
 
 final class PemSuite extends AnyFunSuite {
 
@@ -17,7 +18,7 @@ final class PemSuite extends AnyFunSuite {
       val made = new TestCertificates("made", kind)
       Seq(made.privateKey -> None, made.encryptedKey("hunter2") -> Some("hunter2")).foreach { case (key, password) =>
         assert(
-          Tls(Some(made.certificate), Some(ClientCertificate(made.certificate, key, password))).context() != null,
+          Tls(Some(made.certificate), Some(PemCertificate(made.certificate, key, password))).context() != null,
           kind)
       }
     }
@@ -43,13 +44,13 @@ final class PemSuite extends AnyFunSuite {
   test("a key of another certificate is refused") {
     val other = new TestCertificates("other")
     assert(
-      wrong(Tls(None, Some(ClientCertificate(client.certificate, other.privateKey, None))).context())
+      wrong(Tls(None, Some(PemCertificate(client.certificate, other.privateKey, None))).context())
         .contains("not that of the first certificate"))
   }
 
   test("equal settings share connections, and their toString hides secrets") {
-    val one = Tls(None, Some(ClientCertificate(client.certificate, client.privateKey, Some("hunter2"))))
-    val same = Tls(None, Some(ClientCertificate(client.certificate, client.privateKey, Some("hunter2"))))
+    val one = Tls(None, Some(PemCertificate(client.certificate, client.privateKey, Some("hunter2"))))
+    val same = Tls(None, Some(PemCertificate(client.certificate, client.privateKey, Some("hunter2"))))
     assert(one == same)
     val all = s"$one ${one.client} ${Proxy("h", 1, Some("nobody" -> "hunter2"))}"
     assert(!all.contains("hunter2") && !all.contains("BEGIN") && !all.contains("nobody"))
