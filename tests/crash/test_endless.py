@@ -2,9 +2,9 @@
 
 At any moment each row is in the table once, in partition order, and none before the last is missing.
 
-``EPOCHAL_CRASH=full`` kills a hundred times, `make test` once, else twice; ``EPOCHAL_ENDLESS_KILLS`` overrides the number, and
-``EPOCHAL_ENDLESS_QUERIES`` sets how many queries of each mode a kill ends. ``EPOCHAL_KILL_SEED`` sets the seed, which a
-run prints.
+``EPOCHAL_CRASH=full`` kills a hundred times, ``make test`` once, else twice; ``EPOCHAL_ENDLESS_KILLS`` overrides the
+number, and ``EPOCHAL_ENDLESS_QUERIES`` sets how many queries of each mode a kill ends. ``EPOCHAL_KILL_SEED`` sets the
+seed, which a run prints.
 """
 
 from __future__ import annotations
