@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.Position
-import io.epochal.jdbc.database.{BulkRun, Database, Loaded}
+import io.epochal.jdbc.database.{BulkRun, Database}
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.sink.flush.RowFlush
@@ -60,10 +60,9 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
   }
 
   private def store(connection: Connection, epoch: Long, rows: EncodedRows): Unit =
-    database.dialect.load(connection, run.table, rows, options.batchSize) match {
-      case loaded: Loaded.Rows     => loaded.check(epoch.toString, run.table.table.name)
-      case Loaded.DuplicateKeys(_) => throw new IllegalStateException("rows that are appended have no keys")
-    }
+    database.dialect
+      .load(connection, run.table, rows, options.batchSize)
+      .check(epoch.toString, run.table.table.name)
 
   /** The partition's progress row, locked; fails if the run may not write any more. */
   private def lockedProgress(connection: Connection, partition: Int): PartitionProgress = {

@@ -144,14 +144,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       addColumns(connection)
       if (whole) clear(epoch)
       if (shipment.stored > 0)
-        loadRows(shipment, epoch) match {
-          case loaded: Loaded.Rows => loaded.check(epoch, bound.table.name)
-          case Loaded.DuplicateKeys(rows) =>
-            throw Conditions.DuplicateKeys(
-              "epoch" -> epoch,
-              "rows" -> rows,
-              "columns" -> database.options.keyColumns.mkString(", "))
-        }
+        loadRows(shipment, epoch).check(epoch, bound.table.name, database.options.keyColumns)
       bound.deadLetters.foreach(setAside(_, shipment.deadLetters, epoch))
       Failpoints.reach(Failpoint.AfterLoad)
     }
@@ -189,7 +182,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       val sinkId = Option.unless(run.once)(run.sinkId)
       val stored = dialect.writing(connection)(
         DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters))
-      Loaded.Rows(stored, letters.size.toLong).check(epoch, table)
+      Loaded(stored, letters.size.toLong).check(epoch, table)
     }
   }
 

@@ -130,14 +130,12 @@ final private[jdbc] class ClaimWatch(
   import ClaimWatch._
 
   private val dialect = database.dialect
-  @volatile private var found = Seq.empty[Blocker]
-  @volatile private var refused = Option.empty[EpochalException]
 
   /** The blocking sessions found by the last check that could not be ended. */
-  def blockers: Seq[Blocker] = found
+  @volatile var blockers: Seq[Blocker] = Nil
 
   /** Why the ledger, as of the last check, would refuse the claim. */
-  def refusal: Option[EpochalException] = refused
+  @volatile var refusal: Option[EpochalException] = None
 
   /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
   def over[A](connection: Connection)(body: => A): A = dialect.sessions match {
@@ -168,7 +166,7 @@ final private[jdbc] class ClaimWatch(
         ledger.row(connection, run.sinkId).foreach { row =>
           val successor = Writer.of(schema, run.sinkId, row.generation)
           val decision = decided(connection, row)
-          refused = decision.flatMap(_.left.toOption)
+          refusal = decision.flatMap(_.left.toOption)
           val (ours, others) = sessions
             .blockers(connection, session, successor)
             .partition(blocker =>
@@ -181,7 +179,7 @@ final private[jdbc] class ClaimWatch(
                 blocker.description)
               sessions.end(connection, blocker)
             }
-            found = others
+            blockers = others
           }
         }
       }

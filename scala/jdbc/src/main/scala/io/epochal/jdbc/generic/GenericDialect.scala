@@ -72,7 +72,7 @@ class GenericDialect extends Dialect {
         case error: SQLException if !begun && isUnknown(error) =>
           inserts.batches(connection, target, table, rows, batchSize)
       }
-    Loaded.Rows(stored, rows.rows)
+    Loaded(stored, rows.rows)
   }
 
   /** A limit that every database accepts. */

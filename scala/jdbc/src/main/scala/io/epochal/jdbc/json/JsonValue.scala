@@ -6,7 +6,7 @@ import java.util.HexFormat
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.BoundColumn
-import io.epochal.jdbc.row.{NulCharacter, StoredText}
+import io.epochal.jdbc.row.{NulCharacter, StoredText, Texts}
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
 
@@ -37,10 +37,7 @@ private[jdbc] object JsonValue {
     case other       => isScalar(other)
   }
 
-  private def isScalar(dataType: DataType): Boolean = dataType match {
-    case _: StringType | _: CharType | _: VarcharType => true
-    case other                                        => JsonScalar.supports(other)
-  }
+  private def isScalar(dataType: DataType): Boolean = Texts.is(dataType) || JsonScalar.supports(dataType)
 
   /** @param column
     *   index in the query's rows, for messages
@@ -57,10 +54,8 @@ private[jdbc] object JsonValue {
   /** A map's key as the name of an object's member. A NUL character in it is always an error: replacing it could make two keys
     * equal.
     */
-  private def name(column: Int, dataType: DataType): JsonValue = dataType match {
-    case _: StringType | _: CharType | _: VarcharType => new Text(column, NulCharacter.Error)
-    case other                                        => JsonScalar.name(other)
-  }
+  private def name(column: Int, dataType: DataType): JsonValue =
+    if (Texts.is(dataType)) new Text(column, NulCharacter.Error) else JsonScalar.name(dataType)
 
   /** Writes characters below 128, one byte each. */
   def ascii(text: String, out: ChunkedBytes): Unit = {

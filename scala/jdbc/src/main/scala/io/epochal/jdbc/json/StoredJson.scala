@@ -36,15 +36,15 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
     if (length > MaxBytes) s"as JSON it is longer than $MaxBytes bytes"
     else if (isPlain) null
     else {
-      val problem = Texts.encoding(at, start, count)
-      if (problem != null) problem else parse(UTF8String.fromAddress(at, start, count).toString)
+      val problem = Texts.encoding(this.base, this.address, this.length)
+      if (problem != null) problem else parse(UTF8String.fromAddress(this.base, this.address, this.length).toString)
     }
   }
 
   /** Whether the scan decides that the text is JSON; its numbers then have few digits, and no character is NUL. */
   private def isPlain: Boolean = {
-    val from = (start - Memory.ARRAY_START).toInt
-    val scan = new JsonScan(at.asInstanceOf[Array[Byte]], from, from + count)
+    val from = (address - Memory.ARRAY_START).toInt
+    val scan = new JsonScan(base.asInstanceOf[Array[Byte]], from, from + length)
     scan.value() && {
       scan.next(): Unit
       scan.at == scan.until

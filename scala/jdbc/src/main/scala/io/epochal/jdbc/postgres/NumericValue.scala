@@ -21,29 +21,22 @@ import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
   *
   * @param scale
   *   fractional digits of the query's type
-  * @param room
+  * @param narrower
   *   precision and scale of a column narrower than the query's type: only exact values are accepted, so that the server never
   *   rounds. None: the column takes every value
   */
-final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room: Option[(Int, Int)])
+final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, narrower: Option[(Int, Int)])
     extends CheckedValue(column) {
+  private val room = narrower.orNull
+
   // Magnitude in base 2^32, the lowest limb first; longs, for unsigned division.
   private val limbs = new Array[Long](4)
   private val groups = new Array[Int](16)
-  private val scratch = new Array[Long](4)
-
-  private val isNarrower = room.isDefined
-  private val (precision, kept) = room.getOrElse((0, 0))
-
-  /** How many trailing digits must be zeros, and how many digits are allowed in all. */
-  private val surplus = scale - kept
-  private val digits = precision + surplus
-  private val limit = if (digits < 39) Limbs.of(BigInt(10).pow(math.max(digits, 0))) else null
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
     val negative = read(base, origin, slot, limbs)
-    if (isNarrower) check()
     val count = split()
+    if (room != null && count > 0) check(count)
     CopyValue.begin(out, 8 + 2 * count).putShort(count)
     out.putShort(count - fractionGroups - 1)
     out.putShort(if (negative) 0x4000 else 0)
@@ -55,21 +48,21 @@ final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room:
     }
   }
 
-  private def check(): Unit = if (!Limbs.isZero(limbs)) {
-    if (limit != null && !Limbs.isLess(limbs, limit)) refuse(s"it is too large for numeric($precision,$kept)")
-    if (surplus > 0 && !endsWithZeros) refuse(s"it has digits beyond those of numeric($precision,$kept)")
-  }
-
-  private def endsWithZeros: Boolean = {
-    System.arraycopy(limbs, 0, scratch, 0, 4)
-    var left = surplus
-    var remainder = 0
-    while (left > 0 && remainder == 0) {
-      val now = math.min(left, 9)
-      remainder = Limbs.divide(scratch, Limbs.PowersOfTen(now))
-      left -= now
+  /** Compares the places of the first and the last digit that is not 0 with those of the column. */
+  private def check(count: Int): Unit = {
+    val (precision, kept) = room
+    val first = groups(count - 1)
+    val digits = if (first >= 1000) 4 else if (first >= 100) 3 else if (first >= 10) 2 else if (first >= 1) 1 else 0
+    if (digits > 0) {
+      if (4 * (count - 1 - fractionGroups) + digits > precision - kept)
+        refuse(s"it is too large for numeric($precision,$kept)")
+      var low = 0
+      while (groups(low) == 0) low += 1
+      val last = groups(low)
+      val zeros = if (last % 1000 == 0) 3 else if (last % 100 == 0) 2 else if (last % 10 == 0) 1 else 0
+      if (4 * (low - fractionGroups) + zeros < -kept)
+        refuse(s"it has digits beyond those of numeric($precision,$kept)")
     }
-    remainder == 0
   }
 
   private val fractionGroups = (scale + 3) / 4
@@ -107,8 +100,6 @@ private object NumericValue {
 /** Unsigned numbers of up to 128 bits. */
 private object Limbs {
 
-  val PowersOfTen: Array[Int] = Array.iterate(1, 10)(_ * 10)
-
   def isZero(limbs: Array[Long]): Boolean = (limbs(0) | limbs(1) | limbs(2) | limbs(3)) == 0
 
   /** Divides the number in place and returns the remainder. */
@@ -130,14 +121,6 @@ private object Limbs {
       }
       remainder.toInt
     }
-
-  def isLess(left: Array[Long], right: Array[Long]): Boolean = {
-    var i = 3
-    while (i > 0 && left(i) == right(i)) i -= 1
-    left(i) < right(i)
-  }
-
-  def of(value: BigInt): Array[Long] = Array.tabulate(4)(i => ((value >> (32 * i)) & 0xffffffffL).toLong)
 }
 
 /** Reads a decimal's unscaled value. */

@@ -153,10 +153,31 @@ private[postgres] object ColumnTypes {
     */
   final case class ColumnType(kind: PostgresType, required: Boolean)
 
-  /** The types by column number. */
+  /** The types by column number. A modifier belongs to the innermost domain that has one, and in an array to its elements. A type
+    * is qualified by its schema unless that is on the session's path.
+    */
   def of(connection: Connection, table: Long): Map[Int, ColumnType] =
-    Sql
-      .query(connection, Levels, table)(rows => rows.getInt("attnum") -> level(rows))
+    sql"""WITH RECURSIVE levels AS (
+          |  SELECT a.attnum, 0 AS depth, a.atttypid AS oid, a.atttypmod AS modifier FROM pg_catalog.pg_attribute a
+          |  WHERE a.attrelid = $table::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped
+          |  UNION ALL
+          |  SELECT l.attnum, l.depth + 1, CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE e.oid END,
+          |    CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE l.modifier END
+          |  FROM levels l JOIN pg_catalog.pg_type t ON t.oid = l.oid
+          |  LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid
+          |  WHERE t.typtype = 'd' OR e.oid IS NOT NULL)
+          |SELECT l.attnum, t.oid::bigint AS oid, l.modifier, t.typnotnull,
+          |  substr(f.spelled, CASE WHEN n.nspname = ANY (${Sql.raw(SearchPath.Schemas)}) AND starts_with(f.spelled, quote_ident(n.nspname) || '.')
+          |    THEN length(quote_ident(n.nspname)) + 2 ELSE 1 END) AS declared,
+          |  CASE WHEN t.typtype = 'd' THEN 'domain' WHEN t.typtype = 'e' THEN 'enum' WHEN e.oid IS NOT NULL THEN 'array' ELSE 'plain' END AS kind,
+          |  CASE WHEN n.nspname = 'pg_catalog' OR t.typname = 'citext' AND t.typtype = 'b' THEN t.typname::text
+          |    ELSE n.nspname || '.' || t.typname END AS name,
+          |  ARRAY(SELECT v.enumlabel::text FROM pg_catalog.pg_enum v WHERE v.enumtypid = t.oid ORDER BY v.enumsortorder) AS labels
+          |FROM levels l JOIN pg_catalog.pg_type t ON t.oid = l.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+          |CROSS JOIN LATERAL (SELECT pg_catalog.format_type(t.oid, l.modifier) AS spelled) AS f
+          |LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid
+          |ORDER BY l.attnum, l.depth"""
+      .query(connection)(rows => rows.getInt("attnum") -> level(rows))
       .groupMap(_._1)(_._2)
       .map { case (column, levels) => column -> resolved(levels.toList) }
 
@@ -181,29 +202,4 @@ private[postgres] object ColumnTypes {
     case last :: _ => ColumnType(last.found, last.isRequired)
     case Nil       => throw new IllegalStateException("a column without a type")
   }
-
-  /** A modifier belongs to the innermost domain that has one, and in an array to its elements. A type is qualified by its schema
-    * unless that is on the session's path.
-    */
-  private val Levels =
-    s"""WITH RECURSIVE levels AS (
-       |  SELECT a.attnum, 0 AS depth, a.atttypid AS oid, a.atttypmod AS modifier FROM pg_catalog.pg_attribute a
-       |  WHERE a.attrelid = ?::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped
-       |  UNION ALL
-       |  SELECT l.attnum, l.depth + 1, CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE e.oid END,
-       |    CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE l.modifier END
-       |  FROM levels l JOIN pg_catalog.pg_type t ON t.oid = l.oid
-       |  LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid
-       |  WHERE t.typtype = 'd' OR e.oid IS NOT NULL)
-       |SELECT l.attnum, t.oid::bigint AS oid, l.modifier, t.typnotnull,
-       |  substr(f.spelled, CASE WHEN n.nspname = ANY (${SearchPath.Schemas}) AND starts_with(f.spelled, quote_ident(n.nspname) || '.')
-       |    THEN length(quote_ident(n.nspname)) + 2 ELSE 1 END) AS declared,
-       |  CASE WHEN t.typtype = 'd' THEN 'domain' WHEN t.typtype = 'e' THEN 'enum' WHEN e.oid IS NOT NULL THEN 'array' ELSE 'plain' END AS kind,
-       |  CASE WHEN n.nspname = 'pg_catalog' OR t.typname = 'citext' AND t.typtype = 'b' THEN t.typname::text
-       |    ELSE n.nspname || '.' || t.typname END AS name,
-       |  ARRAY(SELECT v.enumlabel::text FROM pg_catalog.pg_enum v WHERE v.enumtypid = t.oid ORDER BY v.enumsortorder) AS labels
-       |FROM levels l JOIN pg_catalog.pg_type t ON t.oid = l.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
-       |CROSS JOIN LATERAL (SELECT pg_catalog.format_type(t.oid, l.modifier) AS spelled) AS f
-       |LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid
-       |ORDER BY l.attnum, l.depth""".stripMargin
 }

@@ -18,7 +18,7 @@ private[postgres] object PostgresLoad {
 
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows): Loaded = table.mode match {
     case WriteMode.Append =>
-      Loaded.Rows(append(connection, table, rows), rows.rows)
+      Loaded(append(connection, table, rows), rows.rows)
     case upsert: WriteMode.Upsert =>
       val incoming = PostgresIncoming.temporary(connection, table)
       copy(connection, incoming, table.incoming, rows): Unit

@@ -152,9 +152,19 @@ private[postgres] object SearchPath {
     * operator outside `pg_catalog` (citext's) are cast to its own types, since another operator in its schema could match better.
     */
   def equal(connection: Connection, table: String, keys: Seq[String]): String = {
-    val found = Sql
-      .query(connection, Operators, table)(rows => rows.getString(1) -> (rows.getString(2), rows.getString(3)))
-      .toMap
+    // For columns of unique indexes: the operator, and the type to which its arguments must be cast.
+    val found =
+      sql"""SELECT a.attname, format('OPERATOR(%I.%s)', n.nspname, o.oprname),
+         |  CASE WHEN n.nspname = 'pg_catalog' THEN '' ELSE format('::%I.%I', tn.nspname, t.typname) END
+         |FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[], i.indclass::oid[]) AS k(attnum, class_id)
+         |JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+         |JOIN pg_opclass c ON c.oid = k.class_id
+         |JOIN pg_amop m ON m.amopfamily = c.opcfamily AND m.amoplefttype = c.opcintype
+         |  AND m.amoprighttype = c.opcintype AND m.amopstrategy = 3
+         |JOIN pg_operator o ON o.oid = m.amopopr JOIN pg_namespace n ON n.oid = o.oprnamespace
+         |JOIN pg_type t ON t.oid = c.opcintype JOIN pg_namespace tn ON tn.oid = t.typnamespace
+         |WHERE i.indrelid = to_regclass($table) AND i.indisunique
+         |ORDER BY c.opcdefault""".query(connection)(rows => rows.getString(1) -> (rows.getString(2), rows.getString(3))).toMap
     keys
       .map { key =>
         val column = PostgresDialect.quote(key)
@@ -163,18 +173,4 @@ private[postgres] object SearchPath {
       }
       .mkString(" AND ")
   }
-
-  /** For columns of unique indexes: the operator, and the type to which its arguments must be cast. */
-  private val Operators =
-    """SELECT a.attname, format('OPERATOR(%I.%s)', n.nspname, o.oprname),
-      |  CASE WHEN n.nspname = 'pg_catalog' THEN '' ELSE format('::%I.%I', tn.nspname, t.typname) END
-      |FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[], i.indclass::oid[]) AS k(attnum, class_id)
-      |JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-      |JOIN pg_opclass c ON c.oid = k.class_id
-      |JOIN pg_amop m ON m.amopfamily = c.opcfamily AND m.amoplefttype = c.opcintype
-      |  AND m.amoprighttype = c.opcintype AND m.amopstrategy = 3
-      |JOIN pg_operator o ON o.oid = m.amopopr JOIN pg_namespace n ON n.oid = o.oprnamespace
-      |JOIN pg_type t ON t.oid = c.opcintype JOIN pg_namespace tn ON tn.oid = t.typnamespace
-      |WHERE i.indrelid = to_regclass(?) AND i.indisunique
-      |ORDER BY c.opcdefault""".stripMargin
 }

@@ -99,7 +99,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     }.sum
     val inline = shipment.rows.rows
     val copied = if (inline == 0) 0L else PostgresLoad.append(connection, run.table, shipment.rows)
-    Loaded.Rows(moved + copied, shipment.stored)
+    Loaded(moved + copied, shipment.stored)
   }
 
   /** Merges the rows of all staged tables and messages in one statement. The rows of the tables are counted unless the
@@ -123,10 +123,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
       (inline ++ shipment.elsewhere.map(m => registry.relation(m.place))).map(from => s"SELECT $list FROM $from")
     val loaded =
       PostgresMerge(connection, run.table, upsert, s"(${sources.mkString(" UNION ALL ")})", shipment.stored)
-    loaded match {
-      case Loaded.Rows(stored, _) if stored == shipment.stored => ()
-      case _ => shipment.elsewhere.foreach(complete(connection, registry, _))
-    }
+    if (loaded.stored != shipment.stored) shipment.elsewhere.foreach(complete(connection, registry, _))
     loaded
   }
 

@@ -5,6 +5,7 @@ import org.apache.spark.sql.types._
 import io.epochal.jdbc.database.{ColumnType, TypeRules}
 import io.epochal.jdbc.json.JsonValue
 import io.epochal.jdbc.json.SparkTime
+import io.epochal.jdbc.row
 
 /** A PostgreSQL type.
   *
@@ -145,11 +146,7 @@ object PostgresType extends TypeRules {
   /** Whether the column type has an order that equals Spark's for the query's values. */
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean = columnType match {
     case PostgresType(name, _, _, Plain) =>
-      val isText = dataType match {
-        case _: StringType | _: CharType | _: VarcharType => true
-        case _                                            => false
-      }
-      !Unsorted(name) && !(isText && name == "numeric") &&
+      !Unsorted(name) && !(row.Texts.is(dataType) && name == "numeric") &&
       (name != "interval" || dataType != CalendarIntervalType)
     case _ => false
   }

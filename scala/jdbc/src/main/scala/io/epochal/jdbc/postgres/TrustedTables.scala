@@ -6,6 +6,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.Trust
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
 import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
 
 /** Whether a table that the sink finds by its fixed name (the ledger, staging, prepared transactions, bad rows) cannot have been
   * planted by another role to run code with our rights.
@@ -21,21 +22,8 @@ private[postgres] object TrustedTables {
     *   the user named its schema explicitly, so the schema's owner is trusted, too
     */
   def check(connection: Connection, table: QualifiedName, trust: Trust, named: Boolean): Unit = {
-    val target = trust.target
-    val schema = if (named) table.schema else target.schema
-    Sql
-      .query(
-        connection,
-        Faults,
-        table.schema,
-        table.table,
-        target.schema,
-        schema,
-        target.schema,
-        target.table,
-        array(trust.owners))(fault)
-      .headOption
-      .foreach(throw _)
+    val schema = if (named) table.schema else trust.target.schema
+    faults(table, schema, trust).query(connection)(fault).headOption.foreach(throw _)
   }
 
   private def fault(rows: ResultSet): EpochalException = {
@@ -67,27 +55,23 @@ private[postgres] object TrustedTables {
     "I" -> "an index",
     "c" -> "a type")
 
-  private def array(names: Seq[String]): String =
-    names.map(name => "\"" + name.replace("\\", "\\\\").replace("\"", "\\\"") + "\"").mkString("{", ",", "}")
-
   /** SQL condition: every member of this role has the rights of a trusted role, or can obtain them. */
-  private def trusted(role: String): String =
-    s"""EXISTS (SELECT FROM vouched v WHERE pg_has_role($role, v.oid, CASE
-       |WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'USAGE, SET, MEMBER WITH ADMIN OPTION' END))""".stripMargin
+  private def trusted(role: String): Sql = Sql.raw(
+    text"""EXISTS (SELECT FROM vouched v WHERE pg_has_role($role, v.oid, CASE
+       |WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'USAGE, SET, MEMBER WITH ADMIN OPTION' END))""")
 
   /** Problems of the table, its partitions and its children. A trigger includes everything that it depends on: its function,
     * and what its WHEN refers to; the server records no dependency on its own built-in objects.
     */
-  private val Faults =
-    s"""WITH RECURSIVE tables(oid) AS (
-       |  SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relname = ?
+  private def faults(table: QualifiedName, schema: String, trust: Trust): Sql =
+    sql"""WITH RECURSIVE tables(oid) AS (
+       |  SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ${table.schema} AND c.relname = ${table.table}
        |  UNION SELECT i.inhrelid FROM pg_inherits i JOIN tables t ON i.inhparent = t.oid),
        |vouched(oid) AS (
-       |  SELECT oid FROM pg_roles WHERE rolname = current_user
-       |  UNION SELECT nspowner FROM pg_namespace WHERE nspname IN (?, ?)
+       |  SELECT oid FROM pg_roles WHERE rolname = current_user OR rolname IN ${Sql.list("" +: trust.owners)}
+       |  UNION SELECT nspowner FROM pg_namespace WHERE nspname IN (${trust.target.schema}, $schema)
        |  UNION SELECT c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       |    WHERE n.nspname = ? AND c.relname = ? AND c.relkind IN ('r', 'p')
-       |  UNION SELECT oid FROM pg_roles WHERE rolname = ANY (?::name[])),
+       |    WHERE n.nspname = ${trust.target.schema} AND c.relname = ${trust.target.table} AND c.relkind IN ('r', 'p')),
        |code(tgrelid, tgname, owner) AS (
        |  SELECT g.tgrelid, g.tgname, COALESCE(p.proowner, o.oprowner, y.typowner) FROM pg_trigger g
        |  JOIN pg_depend d ON d.classid = 'pg_trigger'::regclass AND d.objid = g.oid
@@ -102,5 +86,5 @@ private[postgres] object TrustedTables {
        |      AND NOT ${trusted("k.owner")} LIMIT 1) AS trigger
        |  FROM tables t JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace)
        |SELECT current_user AS role, member, kind, owner, trigger FROM faults
-       |WHERE kind NOT IN ('r', 'p') OR owner IS NOT NULL OR trigger IS NOT NULL""".stripMargin
+       |WHERE kind NOT IN ('r', 'p') OR owner IS NOT NULL OR trigger IS NOT NULL"""
 }

@@ -2,12 +2,19 @@ package io.epochal.jdbc.row
 
 import java.nio.charset.StandardCharsets.UTF_8
 
+import org.apache.spark.sql.types.{CharType, DataType, StringType, VarcharType}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.spark.memory.Memory
 
 /** Checks whether a text can be stored unchanged: databases reject or misread the NUL character and broken UTF-8. */
 private[jdbc] object Texts {
+
+  /** Whether values of the type are texts. */
+  def is(dataType: DataType): Boolean = dataType match {
+    case _: StringType | _: CharType | _: VarcharType => true
+    case _                                            => false
+  }
 
   def nulAt(index: Int): String =
     s"it has the NUL character (\\u0000) as byte ${index + 1}, which the database cannot keep in a text; set nulCharacter to strip or replace it"
@@ -44,19 +51,14 @@ private[jdbc] object Texts {
 
 /** Holds a reference to the bytes of the current text. One instance per task. */
 abstract private[jdbc] class TakenText {
-  protected var at: AnyRef = _
-  protected var start = 0L
-  protected var count = 0
-
-  /** The current text. */
-  final def base: AnyRef = at
-  final def address: Long = start
-  final def length: Int = count
+  final var base: AnyRef = _
+  final var address = 0L
+  final var length = 0
 
   final protected def point(base: AnyRef, address: Long, length: Int): Unit = {
-    at = base
-    start = address
-    count = length
+    this.base = base
+    this.address = address
+    this.length = length
   }
 
   final protected def pointTo(text: String): Unit = {
@@ -75,11 +77,11 @@ final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
   }
 
   private def inspect(): String = {
-    val first = Texts.indexOfNul(at, start, count)
+    val first = Texts.indexOfNul(base, address, length)
     if (first >= 0 && nul == NulCharacter.Error) Texts.nulAt(first)
     else {
-      val problem = Texts.encoding(at, start, count)
-      if (problem == null && first >= 0) pointTo(nul(UTF8String.fromAddress(at, start, count).toString))
+      val problem = Texts.encoding(base, address, length)
+      if (problem == null && first >= 0) pointTo(nul(UTF8String.fromAddress(base, address, length).toString))
       problem
     }
   }

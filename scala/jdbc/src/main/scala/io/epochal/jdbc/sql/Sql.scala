@@ -10,15 +10,25 @@ import scala.util.{Try, Using}
   */
 final class Sql private (private val text: String, private val parameters: Seq[Any]) {
 
-  def query[A](connection: Connection)(read: ResultSet => A): Seq[A] = Sql.query(connection, text, parameters: _*)(read)
+  def query[A](connection: Connection)(read: ResultSet => A): Seq[A] =
+    prepared(connection) { statement =>
+      Using.resource(statement.executeQuery()) { rows =>
+        Iterator.continually(rows).takeWhile(_.next()).map(read).toVector
+      }
+    }
 
   /** Returns the number of changed rows. */
-  def update(connection: Connection): Long = Sql.update(connection, text, parameters: _*)
+  def update(connection: Connection): Long = prepared(connection)(Sql.execute)
 
   def run(connection: Connection): Unit = update(connection): Unit
+
+  private def prepared[A](connection: Connection)(body: PreparedStatement => A): A =
+    Using.resource(connection.prepareStatement(text)) { statement =>
+      parameters.zipWithIndex.foreach { case (value, i) => Sql.bind(statement, i + 1, value) }
+      body(statement)
+    }
 }
 
-/** Statements with complete text and separate parameters: `Some`, `None` (NULL), strings and numbers. */
 object Sql {
 
   /** SQL text inserted as it is: quoted names, expressions. */
@@ -27,24 +37,18 @@ object Sql {
   /** A list of parameters for IN. */
   def list(values: Seq[Any]): Sql = new Sql(values.map(_ => "?").mkString("(", ", ", ")"), values)
 
+  /** The pieces with commas between them. */
+  def join(pieces: Seq[Sql]): Sql = new Sql(pieces.map(_.text).mkString(", "), pieces.flatMap(_.parameters))
+
   private[sql] def of(parts: Seq[String], values: Seq[Any]): Sql = new Sql(
     StringContext(parts: _*).s(values.map { case sql: Sql => sql.text; case _ => "?" }: _*),
     values.flatMap { case sql: Sql => sql.parameters; case value => Seq(value) })
 
-  def query[A](connection: Connection, sql: String, parameters: Any*)(read: ResultSet => A): Seq[A] =
-    Using.resource(connection.prepareStatement(sql)) { statement =>
-      bind(statement, parameters)
-      Using.resource(statement.executeQuery()) { rows =>
-        Iterator.continually(rows).takeWhile(_.next()).map(read).toVector
-      }
-    }
+  /** Runs a query without parameters. */
+  def query[A](connection: Connection, text: String)(read: ResultSet => A): Seq[A] = raw(text).query(connection)(read)
 
-  /** Returns the number of changed rows. */
-  def update(connection: Connection, sql: String, parameters: Any*): Long =
-    Using.resource(connection.prepareStatement(sql)) { statement =>
-      bind(statement, parameters)
-      execute(statement)
-    }
+  /** Runs a statement without parameters, and returns the number of changed rows. */
+  def update(connection: Connection, text: String): Long = raw(text).update(connection)
 
   /** Returns the number of changed rows; drivers older than JDBC 4.2 support an Int only. */
   def execute(statement: PreparedStatement): Long =
@@ -65,14 +69,9 @@ object Sql {
     Option.unless(rows.wasNull)(value)
   }
 
-  private def bind(statement: PreparedStatement, parameters: Seq[Any]): Unit =
-    parameters.zipWithIndex.foreach {
-      case (Some(value), i) => set(statement, i + 1, value)
-      case (None, i)        => statement.setObject(i + 1, null)
-      case (value, i)       => set(statement, i + 1, value)
-    }
-
-  private def set(statement: PreparedStatement, index: Int, value: Any): Unit = value match {
+  private def bind(statement: PreparedStatement, index: Int, value: Any): Unit = value match {
+    case Some(given)  => bind(statement, index, given)
+    case None         => statement.setObject(index, null)
     case text: String => statement.setString(index, text)
     case number: Long => statement.setLong(index, number)
     case number: Int  => statement.setInt(index, number)

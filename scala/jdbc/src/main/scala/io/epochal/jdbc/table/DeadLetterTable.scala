@@ -83,19 +83,20 @@ private[jdbc] object DeadLetterTable {
       table: QualifiedName,
       sinkId: Option[String],
       epoch: Option[Long],
-      letters: Seq[DeadLetter]): Long =
+      letters: Seq[DeadLetter]): Long = {
+    val into = Sql.raw(s"${dialect.quote(table)} (${Columns.mkString(", ")})")
+    val now = Sql.raw(dialect.ledger.now)
     letters
       .grouped(PerStatement)
       .map { some =>
-        val row = s"(?, ?, ?, ?, ?, ?, ?, ${dialect.ledger.now})"
-        val values = some.flatMap(letter =>
-          Seq[Any](sinkId, epoch, letter.partition, letter.row, letter.column, letter.reason, letter.json))
-        Sql.update(
-          connection,
-          s"INSERT INTO ${dialect.quote(table)} (${Columns.mkString(", ")}) VALUES ${some.map(_ => row).mkString(", ")}",
-          values: _*)
+        val rows = some.map { letter =>
+          import letter.{column, json, partition, reason, row}
+          sql"($sinkId, $epoch, $partition, $row, $column, $reason, $json, $now)"
+        }
+        sql"INSERT INTO $into VALUES ${Sql.join(rows)}".update(connection)
       }
       .sum
+  }
 
   private val PerStatement = 100
 }

@@ -1,10 +1,11 @@
 package io.epochal.jdbc.table
 
-import org.apache.spark.sql.types.{CharType, DataType, StringType, StructField, StructType, VarcharType}
+import org.apache.spark.sql.types.{StructField, StructType}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{NameList, OptionSpec}
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.row.Texts
 
 /** A column of the query that goes into the table.
   *
@@ -46,7 +47,7 @@ private[jdbc] object QueryColumns {
     val fields = schema.fields.toSeq
     for {
       operation <- all(options.opColumn.toSeq)(find(JdbcOptions.OpColumn, _, fields)(_.name)).map(_.headOption)
-      _ <- all(operation.toSeq)(f => JdbcOptions.ensure(isText(f.dataType))(notText(f)))
+      _ <- all(operation.toSeq)(f => JdbcOptions.ensure(Texts.is(f.dataType))(notText(f)))
       others = fields.filterNot(operation.contains)
       map <- all(options.columnMap) { case (from, to) =>
         find(JdbcOptions.ColumnMap, from, others, mapped(options.columnMap, from))(_.name).map(_ -> to)
@@ -104,11 +105,6 @@ private[jdbc] object QueryColumns {
         Seq(if (from == wrong) right else from, to).map(name => NameList.render(Seq(name))).mkString(":")
       }
       .mkString(",")
-
-  private def isText(dataType: DataType): Boolean = dataType match {
-    case _: StringType | _: CharType | _: VarcharType => true
-    case _                                            => false
-  }
 
   private def notText(field: StructField): EpochalException = JdbcOptions.group
     .invalid(JdbcOptions.OpColumn, s"${field.name} ${field.dataType.sql}", "a column of type STRING")
