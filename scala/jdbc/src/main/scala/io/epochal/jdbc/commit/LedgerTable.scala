@@ -134,24 +134,21 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
 
   /** Writes a claim's decision; the row of a replaced query is retired. */
   def claim(connection: Connection, before: Option[LedgerRow], row: LedgerRow): Unit = {
-    before.filter(_.queryId != row.queryId).foreach(retire(connection, _))
-    val last = row.last
-    val (epoch, trigger, hash) = (last.map(_.epoch), last.map(_.trigger.name), last.flatMap(_.offsetsHash))
-    val (digest, rows) = (last.map(_.digest.hex), last.map(_.digest.rows))
-    val statement =
-      if (before.isEmpty)
-        sql"""INSERT INTO $ledger (v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount,
-           |generation, run_id, server_id, timeline, sink_id, epochs, total_rows, created_at, updated_at)
-           |VALUES ($Version, ${row.queryId}, ${row.target.name}, ${row.target.oid}, $epoch, $trigger, $hash, $digest, $rows,
-           |${row.generation}, ${row.runId}, ${row.server.id}, ${row.server.timeline}, ${row.sinkId},
-           |(SELECT COALESCE(max($number), 0) FROM $history WHERE sink_id = ${row.sinkId}), 0, $now, $now)"""
-      else
-        sql"""UPDATE $ledger SET v = $Version, query_id = ${row.queryId}, target = ${row.target.name},
-           |target_oid = ${row.target.oid}, last_epoch = $epoch, trigger_mode = $trigger,
-           |offsets_hash = $hash, digest = $digest, $rowCount = $rows, generation = ${row.generation}, run_id = ${row.runId},
-           |server_id = ${row.server.id}, timeline = ${row.server.timeline}, updated_at = $now WHERE sink_id = ${row.sinkId}"""
-    statement.run(connection)
+    import row.{generation, queryId, runId, server, sinkId}
+    before.filter(_.queryId != queryId).foreach(retire(connection, _))
+    if (before.isEmpty)
+      sql"""INSERT INTO $ledger (sink_id, v, query_id, target, generation, run_id, server_id, epochs, total_rows, created_at, updated_at)
+         |VALUES ($sinkId, $Version, $queryId, ${row.target.name}, $generation, $runId, ${server.id},
+         |(SELECT COALESCE(max($number), 0) FROM $history WHERE sink_id = $sinkId), 0, $now, $now)""".run(connection)
+    sql"""UPDATE $ledger SET v = $Version, query_id = $queryId, target = ${row.target.name}, target_oid = ${row.target.oid},
+       |${setLast(row.last)}, generation = $generation, run_id = $runId, server_id = ${server.id}, timeline = ${server.timeline},
+       |updated_at = $now WHERE sink_id = $sinkId""".run(connection)
   }
+
+  private def setLast(last: Option[AppliedEpoch]): Sql =
+    sql"""last_epoch = ${last.map(_.epoch)}, trigger_mode = ${last.map(_.trigger.name)},
+       |offsets_hash = ${last.flatMap(_.offsetsHash)}, digest = ${last.map(_.digest.hex)},
+       |$rowCount = ${last.map(_.digest.rows)}"""
 
   /** Assigns the row to another query and target; its former state is retired. */
   def takeOver(connection: Connection, before: LedgerRow, queryId: String, target: Target): Unit = {
@@ -189,9 +186,8 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   def record(connection: Connection, row: LedgerRow, isUnchanged: Sql, added: Option[Long] = None): Boolean = {
     val applied = row.last.get
     val changed =
-      sql"""UPDATE $ledger SET last_epoch = ${applied.epoch}, trigger_mode = ${applied.trigger.name},
-         |offsets_hash = ${applied.offsetsHash}, digest = ${applied.digest.hex}, $rowCount = ${applied.digest.rows},
-         |epochs = epochs + 1, total_rows = total_rows + ${added.getOrElse(applied.digest.rows)}, updated_at = $now
+      sql"""UPDATE $ledger SET ${setLast(row.last)}, epochs = epochs + 1,
+         |total_rows = total_rows + ${added.getOrElse(applied.digest.rows)}, updated_at = $now
          |WHERE sink_id = ${row.sinkId} AND generation = ${row.generation} AND run_id = ${row.runId}
          |AND $isUnchanged""".update(connection)
     if (changed == 1L) {
@@ -216,9 +212,8 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     * is fenced.
     */
   def correct(connection: Connection, sinkId: String, runId: String, applied: AppliedEpoch): Unit =
-    sql"""UPDATE $ledger SET last_epoch = ${applied.epoch}, trigger_mode = ${applied.trigger.name},
-       |offsets_hash = ${applied.offsetsHash}, digest = ${applied.digest.hex}, $rowCount = ${applied.digest.rows},
-       |generation = generation + 1, run_id = $runId, updated_at = $now WHERE sink_id = $sinkId""".run(connection)
+    sql"""UPDATE $ledger SET ${setLast(Some(applied))}, generation = generation + 1, run_id = $runId,
+       |updated_at = $now WHERE sink_id = $sinkId""".run(connection)
 
   /** For repairs: deletes all of the sink's rows except its history. */
   def forget(connection: Connection, sinkId: String): Unit =

@@ -6,7 +6,7 @@ import java.nio.file.{Files, Path}
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 import java.time.Duration
 import java.util.concurrent.atomic.AtomicBoolean
-import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
+import java.util.concurrent.{Executors, TimeUnit}
 import java.util.{Collections, WeakHashMap}
 
 import scala.annotation.tailrec
@@ -77,7 +77,7 @@ final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: 
     */
   def lend(patience: Option[Duration] = None): Lease = {
     val pool = enter(key, dialect)
-    try new Lease(take(pool.source, System.nanoTime(), patience), pool)
+    try new Lease(take(pool.source, patience), pool)
     catch {
       case error: Throwable =>
         leave(pool)
@@ -114,8 +114,6 @@ private[jdbc] object ConnectionPool {
   private val pools = mutable.Map.empty[Key, Pool]
   // The number of open holds.
   private val holds = mutable.Map.empty[Key, Int]
-  // The periodic sweep; None while there is no pool.
-  private var sweeping: Option[ScheduledFuture[_]] = None
 
   private def release(key: Key): Unit = {
     val unused = synchronized {
@@ -133,20 +131,21 @@ private[jdbc] object ConnectionPool {
   private def endConnections(pool: Pool): Unit = pool.source.getHikariPoolMXBean.softEvictConnections()
 
   /** Takes a connection from a pool, and waits while all of them are lent: tasks return theirs when they end. */
-  @tailrec private def take(source: HikariDataSource, since: Long, patience: Option[Duration]): Connection =
-    (try Some(source.getConnection)
-    catch {
-      // With a cause, the database refused a connection; without one, none was returned to the pool in time.
-      case timeout: SQLTransientConnectionException if timeout.getCause == null && isFull(source) =>
-        if (patience.exists(System.nanoTime() - since >= _.toNanos)) throw new AllBusy(source.getMaximumPoolSize)
-        log.warn(
-          "epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one",
-          source.getMaximumPoolSize)
-        None
-    }) match {
-      case Some(connection) => connection
-      case None             => take(source, since, patience)
-    }
+  private def take(source: HikariDataSource, patience: Option[Duration]): Connection = {
+    val since = System.nanoTime()
+    def attempt(): Option[Connection] =
+      try Some(source.getConnection)
+      catch {
+        // With a cause, the database refused a connection; without one, none was returned to the pool in time.
+        case timeout: SQLTransientConnectionException if timeout.getCause == null && isFull(source) =>
+          if (patience.exists(System.nanoTime() - since >= _.toNanos)) throw new AllBusy(source.getMaximumPoolSize)
+          log.warn(
+            "epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one",
+            source.getMaximumPoolSize)
+          None
+      }
+    Iterator.continually(attempt()).flatten.next()
+  }
 
   /** All connections of a pool stayed lent for as long as the caller was willing to wait. */
   final class AllBusy(connections: Int)
@@ -170,9 +169,7 @@ private[jdbc] object ConnectionPool {
   private def enter(key: Key, dialect: Dialect): Pool = synchronized {
     val pool = pools.getOrElseUpdate(key, new Pool(open(key, dialect)))
     pool.users += 1
-    if (sweeping.isEmpty)
-      sweeping =
-        Some(sweeper.scheduleWithFixedDelay(() => sweep(Idle), Idle.toMillis, Idle.toMillis / 2, TimeUnit.MILLISECONDS))
+    sweeping
     pool
   }
 
@@ -188,11 +185,7 @@ private[jdbc] object ConnectionPool {
       val keep = pool.users > 0 || now - pool.idleSince < idle.toNanos
       if (!keep) pool.source.close()
       keep
-    }
-    if (pools.isEmpty) {
-      sweeping.foreach(_.cancel(false))
-      sweeping = None
-    }
+    }: Unit
   }
 
   /** Number of pools with these settings, for tests. */
@@ -220,8 +213,10 @@ private[jdbc] object ConnectionPool {
     new HikariDataSource(config)
   }
 
-  private lazy val sweeper: ScheduledExecutorService =
-    Executors.newSingleThreadScheduledExecutor(new DaemonThreads("epochal-connections"))
+  private lazy val sweeping: Unit =
+    Executors
+      .newSingleThreadScheduledExecutor(new DaemonThreads("epochal-connections"))
+      .scheduleWithFixedDelay(() => sweep(Idle), Idle.toMillis, Idle.toMillis / 2, TimeUnit.MILLISECONDS): Unit
 
   /** In milliseconds: how long Hikari waits before [[take]] logs that all connections are busy. */
   private val ConnectionTimeout = 15000L

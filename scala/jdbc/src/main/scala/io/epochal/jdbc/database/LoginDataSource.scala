@@ -12,8 +12,8 @@ import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
-import io.epochal.jdbc.database.LoginDataSource.{CommonSchemes, JdbcScheme}
-import io.epochal.jdbc.option.ConnectionSettings
+import io.epochal.jdbc.database.LoginDataSource.CommonSchemes
+import io.epochal.jdbc.option.{ConnectionSettings, DriverRisks}
 import io.epochal.kit.access.DriverAccess
 
 /** Logs in with one set of settings. `toString` contains no secrets, and the pool above it never sees any.
@@ -59,9 +59,9 @@ final private[jdbc] class LoginDataSource(
       .getOrElse(throw missing(s"no driver on the class path accepts this URL$suggestion", None))
 
   /** The URL prefix that was probably meant, if no driver accepts the URL. */
-  private def suggestion: String = settings.url.trim match {
-    case JdbcScheme(name) => Nearest.of(name, CommonSchemes).fold("")(near => s"; did you mean jdbc:$near:")
-    case _                => "; it must begin with 'jdbc:'"
+  private def suggestion: String = DriverRisks.scheme(settings.url) match {
+    case ""   => "; it must begin with 'jdbc:'"
+    case name => Nearest.of(name, CommonSchemes).fold("")(near => s"; did you mean jdbc:$near:")
   }
 
   private def missing(reason: String, artifact: Option[String]): EpochalException =
@@ -103,6 +103,5 @@ final private[jdbc] class LoginDataSource(
 }
 
 private object LoginDataSource {
-  private val JdbcScheme = "(?is)jdbc:([a-z0-9+_.-]+):.*".r
   private val CommonSchemes = Seq("postgresql", "mysql", "mariadb", "sqlite", "h2", "oracle", "sqlserver", "db2")
 }

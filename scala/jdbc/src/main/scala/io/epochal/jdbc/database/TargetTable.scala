@@ -40,6 +40,18 @@ final case class TargetColumn(
   */
 final case class TargetKey(columns: Set[String], loose: Map[String, String] = Map.empty)
 
+object TargetKey {
+
+  /** @param columns
+    *   of all unique indexes: the index, the column's name (None: a part or an expression), and why it is loose
+    */
+  def ofIndexes(columns: Seq[(String, Option[String], Option[String])]): Seq[TargetKey] =
+    columns.groupBy(_._1).values.toSeq.filter(_.forall(_._2.isDefined)).map { index =>
+      val named = index.collect { case (_, Some(name), loose) => name -> loose }.toMap
+      TargetKey(named.keySet, named.collect { case (name, Some(loose)) => name -> loose })
+    }
+}
+
 /** A table as found in the database. */
 final case class TargetTable(name: QualifiedName, target: Target, columns: Seq[TargetColumn], keys: Seq[TargetKey]) {
 

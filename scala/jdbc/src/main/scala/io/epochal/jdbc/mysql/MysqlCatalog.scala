@@ -127,15 +127,10 @@ private[mysql] object MysqlCatalog extends Catalog {
 
   /** Unique indexes on whole columns. */
   private def keys(connection: Connection, table: QualifiedName, loose: Map[String, String]): Seq[TargetKey] =
-    sql"""SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics
-          |WHERE table_schema = ${table.schema} AND table_name = ${table.table} AND non_unique = 0"""
-      .query(connection)(rows => (rows.getString(1), Option(rows.getString(2))))
-      .groupMap(_._1)(_._2)
-      .values
-      .toSeq
-      .filter(_.forall(_.isDefined)) // not on a column's prefix or an expression
-      .map(_.flatten.toSet)
-      .map(columns => TargetKey(columns, loose.filter { case (name, _) => columns(name) }))
+    TargetKey.ofIndexes(
+      sql"""SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics
+           |WHERE table_schema = ${table.schema} AND table_name = ${table.table} AND non_unique = 0"""
+        .query(connection)(rows => (rows.getString(1), Option(rows.getString(2)), loose.get(rows.getString(2)))))
 }
 
 /** A mark that distinguishes a table from a recreated one of the same name.

@@ -87,9 +87,10 @@ private[jdbc] object DriverRisks {
       settings.copy(password = Some(Secret.Given("")))
     else settings
 
-  private val Scheme = "(?is)jdbc:([a-z0-9_.-]+):.*".r
+  private val Scheme = "(?is)jdbc:([a-z0-9+_.-]+):.*".r
 
-  private[option] def scheme(url: String): String = url.trim match {
+  /** The name after `jdbc:`, in lower case; empty if the URL is none of JDBC. */
+  def scheme(url: String): String = url.trim match {
     case Scheme(name) => name.toLowerCase(Locale.ROOT)
     case _            => ""
   }

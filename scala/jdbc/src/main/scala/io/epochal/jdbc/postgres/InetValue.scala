@@ -23,8 +23,8 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CheckedVa
     text = base
     start = UnsafeLayout.address(base, origin, slot)
     val length = UnsafeLayout.length(base, slot)
-    val slash = find('/', length)
-    val isV4 = find(':', slash) == slash
+    val slash = find('/', 0, length)
+    val isV4 = find(':', 0, slash) == slash
     val size = if (isV4) 4 else 16
     if (isV4) v4(0, slash, 0) else v6(slash)
     val bits = if (slash == length) size * 8 else number(slash + 1, length, size * 8)
@@ -37,8 +37,8 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CheckedVa
   }
 
   /** Index of the character's first occurrence, or `end`. */
-  private def find(char: Char, end: Int): Int = {
-    var i = 0
+  private def find(char: Char, from: Int, end: Int): Int = {
+    var i = from
     while (i < end && at(i) != char) i += 1
     i
   }
@@ -48,8 +48,7 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CheckedVa
     var i = from
     var part = 0
     while (part < 4) {
-      var stop = i
-      while (stop < end && at(stop) != '.') stop += 1
+      val stop = find('.', i, end)
       if ((part < 3) != (stop < end)) bad()
       bytes(to + part) = number(i, stop, 255).toByte
       i = stop + 1
@@ -59,46 +58,46 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CheckedVa
 
   /** Groups of up to four hexadecimal digits; one `::` stands for the missing zeros. */
   private def v6(end: Int): Unit = {
-    var i = 0
+    val leads = end >= 2 && at(0) == ':' && at(1) == ':'
+    var i = if (leads) 2 else 0
+    var gap = if (leads) 0 else -1
     var count = 0
-    var gap = -1
-    if (end >= 2 && at(0) == ':' && at(1) == ':') {
-      gap = 0
-      i = 2
-    }
     while (i < end) {
-      val from = i
-      var group = 0
-      while (i < end && Character.digit(at(i), 16) >= 0) {
-        group = (group << 4 | Character.digit(at(i), 16)) & 0xfffff
-        i += 1
-      }
-      if (i < end && at(i) == '.') {
-        if (count > 12) bad()
-        v4(from, end, count)
+      val stop = find(':', i, end)
+      if (stop == i) {
+        if (gap >= 0 || i == 0) bad()
+        gap = count
+      } else if (find('.', i, stop) < stop) {
+        if (count > 12 || stop < end) bad()
+        v4(i, stop, count)
         count += 4
-        i = end
       } else {
-        if (i == from || i - from > 4 || count > 14) bad()
-        bytes(count) = (group >> 8).toByte
-        bytes(count + 1) = group.toByte
+        if (count > 14 || stop + 1 == end) bad()
+        group(i, stop, count)
         count += 2
-        if (i < end) {
-          if (at(i) != ':' || i + 1 == end) bad()
-          i += 1
-          if (at(i) == ':') {
-            if (gap >= 0) bad()
-            gap = count
-            i += 1
-          }
-        }
       }
+      i = stop + 1
     }
     if (if (gap < 0) count != 16 else count == 16) bad()
     if (gap >= 0) {
       System.arraycopy(bytes, gap, bytes, 16 - (count - gap), count - gap)
       java.util.Arrays.fill(bytes, gap, 16 - (count - gap), 0.toByte)
     }
+  }
+
+  /** One to four hexadecimal digits, written as two bytes. */
+  private def group(from: Int, end: Int, to: Int): Unit = {
+    if (end - from > 4) bad()
+    var value = 0
+    var i = from
+    while (i < end) {
+      val digit = Character.digit(at(i), 16)
+      if (digit < 0) bad()
+      value = value << 4 | digit
+      i += 1
+    }
+    bytes(to) = (value >> 8).toByte
+    bytes(to + 1) = value.toByte
   }
 
   /** One to three decimal digits without leading zeros. */

@@ -123,7 +123,7 @@ private[postgres] object PostgresCatalog extends Catalog {
   /** Unique indexes that ON CONFLICT can infer: neither partial nor deferrable, on plain columns. */
   private def keys(connection: Connection, oid: Long, columns: Seq[TargetColumn]): Seq[TargetKey] = {
     val byType = columns.flatMap(c => PostgresType.loose(c.columnType).map(c.name -> _)).toMap
-    sql"""SELECT i.indexrelid, a.attname, CASE
+    val indexed = sql"""SELECT i.indexrelid, a.attname, CASE
           |  WHEN NOT c.collisdeterministic THEN concat('collation ', quote_ident(c.collname))
           |  WHEN o.opcnamespace <> 'pg_catalog'::regnamespace THEN concat('operator class ', quote_ident(o.opcname)) END
           |FROM pg_index i
@@ -133,15 +133,10 @@ private[postgres] object PostgresCatalog extends Catalog {
           |LEFT JOIN pg_collation c ON c.oid = k.collation_id LEFT JOIN pg_opclass o ON o.oid = k.class_id
           |WHERE i.indrelid = $oid::bigint::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
           |  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts"""
-      .query(connection)(rows => (rows.getLong(1), rows.getString(2), Option(rows.getString(3))))
-      .groupBy(_._1)
-      .values
-      .map { index =>
-        TargetKey(
-          index.map(_._2).toSet,
-          index.flatMap { case (_, name, byIndex) => byType.get(name).orElse(byIndex).map(name -> _) }.toMap)
-      }
-      .toSeq
+      .query(connection)(rows => (rows.getString(1), rows.getString(2), Option(rows.getString(3))))
+    TargetKey.ofIndexes(indexed.map { case (index, name, loose) =>
+      (index, Some(name), byType.get(name).orElse(loose))
+    })
   }
 }
 

@@ -60,7 +60,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
     ))
   }
 
-  override def claim(connection: Connection, run: BulkRun): Unit = new DecidedTransactions(run).create(connection)
+  override def claim(connection: Connection, run: BulkRun): Unit = new DecidedTransactions(connection, run).create()
 
   override def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
     if (isApplied(connection, run, attempt)) new Repetition(connection, run) else copy(connection, run, attempt, token)
@@ -112,7 +112,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
       override def find(other: Connection, transaction: Option[String]): Option[String] = {
         val found = SearchPath.pinned(other) {
-          val present = new DecidedTransactions(run).prepared(other).find(_ == gid)
+          val present = new DecidedTransactions(other, run).prepared.find(_ == gid)
           // A prepared transaction also counts as in progress.
           if (present.isEmpty) transaction.foreach(PostgresDialect.isCommitted(other, _))
           present
@@ -138,7 +138,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
   /** Checks that every prepared transaction is there to be committed. The tasks have counted the rows that the server stored. */
   override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
-    val prepared = new DecidedTransactions(run).prepared(connection).toSet
+    val prepared = new DecidedTransactions(connection, run).prepared.toSet
     shipment.elsewhere.find(message => !prepared(message.place)).foreach { message =>
       throw Conditions.StagingLost(
         "partition" -> message.attempt.partition,
@@ -151,7 +151,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
   }
 
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =
-    new DecidedTransactions(run).replace(connection, epoch, messages.map(_.place))
+    new DecidedTransactions(connection, run).replace(epoch, messages.map(_.place))
 
   /** Then settles, so that nothing else of the sink stays prepared: the leftovers of attempts that do not count would hold locks and
     * the server's few slots for as long as the query runs.
@@ -168,8 +168,8 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
   override def outlastsItsRun: Boolean = true
 
   override def forget(connection: Connection, run: BulkRun): Unit = {
-    val transactions = new DecidedTransactions(run)
-    if (transactions.prepared(connection).nonEmpty) transactions.forget(connection)
+    val transactions = new DecidedTransactions(connection, run)
+    if (transactions.prepared.nonEmpty) transactions.forget()
   }
 
   /** Reads the table `epochal_prepared` only if something is prepared: with another transport, it may be missing. */
@@ -181,10 +181,9 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
         if (run.isCurrent(ledger(run).find(connection, run.sinkId))) PostgresSessions.endOlder(connection, run.writer)
       }
       if (isPrepared(connection, run)) {
-        val transactions = new DecidedTransactions(run)
         val (decided, undecided) = Transaction.run(connection, database.dialect, database.options.lockTimeout) {
           transaction =>
-            val found = transactions.unsettled(transaction.connection)
+            val found = new DecidedTransactions(connection, run).unsettled
             transaction.commit()
             found
         }
@@ -195,7 +194,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
     }
 
   private def isPrepared(connection: Connection, run: BulkRun): Boolean =
-    SearchPath.pinned(connection)(new DecidedTransactions(run).prepared(connection).nonEmpty)
+    SearchPath.pinned(connection)(new DecidedTransactions(connection, run).prepared.nonEmpty)
 
   private def commit(connection: Connection, gid: String): Unit = {
     Failpoints.reach(Failpoint.BeforeCommitPrepared)
@@ -234,18 +233,19 @@ private object Gid {
 /** One sink's rows of the table `epochal_prepared`, and the server's own list of prepared transactions; see
   * [[PostgresPrepared]]. All methods run in the caller's transaction.
   */
-final private[postgres] class DecidedTransactions(run: BulkRun) extends KeptTables(PostgresDialect, run.table.trust) {
+final private[postgres] class DecidedTransactions(connection: Connection, run: BulkRun)
+    extends KeptTables(PostgresDialect, run.table.trust) {
   private val Name = "epochal_prepared"
   private val decided = quoted(Name)
   private val ledger = PostgresBulk.ledger(run)
 
-  def create(connection: Connection): Unit =
+  def create(): Unit =
     if (!exists(connection, Name))
       sql"CREATE TABLE $decided (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL) WITH (fillfactor = 50)"
         .run(connection)
 
   /** The gids of this sink that the server holds prepared. */
-  def prepared(connection: Connection): Seq[String] =
+  def prepared: Seq[String] =
     sql"""SELECT gid FROM pg_prepared_xacts
        |WHERE database = current_database() AND starts_with(gid, ${Gid.prefix(run)})"""
       .query(connection)(_.getString(1))
@@ -254,26 +254,26 @@ final private[postgres] class DecidedTransactions(run: BulkRun) extends KeptTabl
   /** Decides an epoch. The previous epoch's transactions have been committed, or this one would not be decided; but a replica
     * promoted since may have missed a COMMIT PREPARED. So transactions that are still prepared stay decided.
     */
-  def replace(connection: Connection, epoch: Long, gids: Seq[String]): Unit = {
+  def replace(epoch: Long, gids: Seq[String]): Unit = {
     sql"""DELETE FROM $decided AS d WHERE sink_id = ${run.sinkId} AND NOT EXISTS (
        |SELECT FROM pg_prepared_xacts AS p WHERE p.gid = d.gid AND p.database = current_database())""".run(connection)
     gids.foreach(gid =>
       sql"INSERT INTO $decided (gid, sink_id, epoch) VALUES ($gid, ${run.sinkId}, $epoch)".run(connection))
   }
 
-  def forget(connection: Connection): Unit =
+  def forget(): Unit =
     if (exists(connection, Name)) sql"DELETE FROM $decided WHERE sink_id = ${run.sinkId}".run(connection)
 
   /** The decided and undecided transactions of this run and all others of the sink, including those of a lost ledger with higher
     * generations. Empty for a run that was replaced.
     */
-  def unsettled(connection: Connection): (Seq[String], Seq[String]) =
+  def unsettled: (Seq[String], Seq[String]) =
     if (!run.isCurrent(ledger.lock(connection, run.sinkId))) (Nil, Nil)
     else {
       val known =
         if (exists(connection, Name))
           sql"SELECT gid FROM $decided WHERE sink_id = ${run.sinkId}".query(connection)(_.getString(1)).toSet
         else Set.empty[String]
-      prepared(connection).partition(known)
+      prepared.partition(known)
     }
 }

@@ -42,11 +42,11 @@ private[postgres] object PostgresStaging extends PostgresBulk {
 
   override val name = "staged"
 
-  override def claim(connection: Connection, run: BulkRun): Unit = new StagingRegistry(run).create(connection)
+  override def claim(connection: Connection, run: BulkRun): Unit = new StagingRegistry(connection, run).create()
 
   override def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy = {
-    val registry = new StagingRegistry(run)
-    val table = registry.take(connection).getOrElse(registry.add(connection, token))
+    val registry = new StagingRegistry(connection, run)
+    val table = registry.take().getOrElse(registry.add(token))
     new BulkCopy {
       private val copy = new CopyStream(connection, registry.relation(table), run.table.incoming)
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
@@ -54,7 +54,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
       override def finish(digest: ContentDigest, rows: Long): String = {
         val stored = copy.finish()
         if (stored != rows) throw lost(attempt, table, stored, rows)
-        registry.record(connection, table, attempt, token, digest)
+        registry.record(table, attempt, token, digest)
         PostgresDialect.commit(connection)
         Failpoints.reach(Failpoint.TaskStaged)
         table
@@ -65,9 +65,9 @@ private[postgres] object PostgresStaging extends PostgresBulk {
   }
 
   override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
-    val registry = new StagingRegistry(run)
-    val taken = registry.taken(connection)
-    lazy val filled = registry.filled(connection)
+    val registry = new StagingRegistry(connection, run)
+    val taken = registry.taken
+    lazy val filled = registry.filled
     shipment.elsewhere.find(message => !taken.exists(holds(_, message)) && !filled.exists(holds(_, message))).foreach {
       message => throw lost(message.attempt, message.place, 0L, message.stored)
     }
@@ -76,7 +76,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
       case upsert: WriteMode.Upsert => merge(connection, run, registry, shipment, upsert)
     }
     Failpoints.reach(Failpoint.BeforeCleanup)
-    registry.free(connection, taken)
+    registry.free(taken)
     loaded
   }
 
@@ -136,12 +136,12 @@ private[postgres] object PostgresStaging extends PostgresBulk {
   override def settle(database: Database, run: BulkRun): Unit =
     database.inTransaction("the removal of what is left in staging") { transaction =>
       val connection = transaction.connection
-      val registry = new StagingRegistry(run)
-      if (registry.isCurrent(connection)) {
-        val taken = registry.taken(connection)
+      val registry = new StagingRegistry(connection, run)
+      if (registry.isCurrent) {
+        val taken = registry.taken
         if (taken.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
-        registry.free(connection, taken)
-        registry.dropOthers(connection)
+        registry.free(taken)
+        registry.dropOthers()
       }
       transaction.commit()
     }
@@ -167,7 +167,8 @@ final private[postgres] case class StagedTable(name: String, token: String, dige
 /** The rows of one sink in `epochal_staging`, and the staging tables that they list; see [[PostgresStaging]]. All
   * methods run in the caller's transaction.
   */
-final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(PostgresDialect, run.table.trust) {
+final private[postgres] class StagingRegistry(connection: Connection, run: BulkRun)
+    extends KeptTables(PostgresDialect, run.table.trust) {
   private val Name = "epochal_staging"
   private val registry = quoted(Name)
   private val sinkId = run.sinkId
@@ -178,7 +179,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
   /** SQL for the name of a staging table. */
   def relation(table: String): String = words.table(qualified(table))
 
-  def create(connection: Connection): Unit =
+  def create(): Unit =
     if (!exists(connection, Name))
       sql"""CREATE TABLE $registry (name text PRIMARY KEY, sink_id text NOT NULL, layout text NOT NULL,
          |token text, generation bigint, epoch text, partition integer, attempt bigint, rows bigint, digest text,
@@ -196,12 +197,12 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
        |AND c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules AND NOT c.relhassubclass)"""
 
   /** Finds a free table and locks its row until the transaction ends; None if there is none. */
-  def take(connection: Connection): Option[String] =
+  def take(): Option[String] =
     sql"""SELECT name FROM $registry WHERE sink_id = $sinkId AND layout = $layout AND token IS NULL AND $mine
        |LIMIT 1 FOR UPDATE SKIP LOCKED""".query(connection)(_.getString(1)).headOption
 
   /** Creates a table and its row, which other sessions see once the transaction has committed. */
-  def add(connection: Connection, token: String): String = {
+  def add(token: String): String = {
     val name = s"epochal_staging_${token.replace("-", "").take(24)}"
     Sql.run(
       connection,
@@ -213,12 +214,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
   }
 
   /** Records that an attempt has filled a table. */
-  def record(
-      connection: Connection,
-      table: String,
-      attempt: TaskAttempt,
-      token: String,
-      digest: ContentDigest): Unit = {
+  def record(table: String, attempt: TaskAttempt, token: String, digest: ContentDigest): Unit = {
     val changed =
       sql"""UPDATE $registry SET token = $token, generation = ${run.generation}, epoch = ${attempt.epoch},
          |partition = ${attempt.partition}, attempt = ${attempt.taskId}, rows = ${digest.rows}, digest = ${digest.hex},
@@ -230,12 +226,12 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
     * that other sessions have locked are skipped. These may be rows of filled tables: a task that was looking for a
     * free table while the row was updated holds its lock until the task ends. [[filled]] has them.
     */
-  def taken(connection: Connection): Seq[StagedTable] = staged(connection, sql"FOR UPDATE SKIP LOCKED")
+  def taken: Seq[StagedTable] = staged(sql"FOR UPDATE SKIP LOCKED")
 
   /** The tables of [[taken]], and those whose rows other sessions have locked. Locks nothing. */
-  def filled(connection: Connection): Seq[StagedTable] = staged(connection, sql"")
+  def filled: Seq[StagedTable] = staged(sql"")
 
-  private def staged(connection: Connection, locks: Sql): Seq[StagedTable] = {
+  private def staged(locks: Sql): Seq[StagedTable] = {
     val ofBatch = sql"starts_with(sink_id, ${BatchCommit.IdPrefix})"
     sql"""SELECT name, token, rows, digest, $ofBatch FROM $registry
        |WHERE token IS NOT NULL AND (sink_id = $sinkId OR $ofBatch AND taken_at < now() - interval '1 day')
@@ -250,9 +246,9 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
   /** Empties tables for reuse, and drops those of batch writes. A table that another session reads (a backup) is
     * skipped. It keeps its token, which no later message has, so a later epoch empties it.
     */
-  def free(connection: Connection, tables: Seq[StagedTable]): Unit = {
-    val (gone, kept) = tables.filter(table => tryLock(connection, table.name)).partition(_.once)
-    if (gone.nonEmpty) drop(connection, gone.map(_.name))
+  def free(tables: Seq[StagedTable]): Unit = {
+    val (gone, kept) = tables.filter(table => tryLock(table.name)).partition(_.once)
+    if (gone.nonEmpty) drop(gone.map(_.name))
     if (kept.nonEmpty) {
       Sql.run(connection, s"TRUNCATE ${kept.map(table => relation(table.name)).mkString(", ")}")
       sql"""UPDATE $registry SET token = NULL, generation = NULL, epoch = NULL, partition = NULL, attempt = NULL,
@@ -263,7 +259,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
   /** Locks a table, unless another session holds a lock on it (`lock_not_available`). The savepoint keeps the
     * transaction usable after that error.
     */
-  private def tryLock(connection: Connection, table: String): Boolean = {
+  private def tryLock(table: String): Boolean = {
     val savepoint = connection.setSavepoint()
     try {
       Sql.run(connection, s"LOCK TABLE ${relation(table)} IN ACCESS EXCLUSIVE MODE NOWAIT")
@@ -277,14 +273,14 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
   }
 
   /** Drops the sink's free tables of other layouts. Those that another session reads are left to a later call. */
-  def dropOthers(connection: Connection): Unit = {
+  def dropOthers(): Unit = {
     val others =
       sql"""SELECT name FROM $registry WHERE sink_id = $sinkId AND layout <> $layout AND token IS NULL AND $mine
-         |FOR UPDATE SKIP LOCKED""".query(connection)(_.getString(1)).filter(tryLock(connection, _))
-    if (others.nonEmpty) drop(connection, others)
+         |FOR UPDATE SKIP LOCKED""".query(connection)(_.getString(1)).filter(tryLock)
+    if (others.nonEmpty) drop(others)
   }
 
-  private def drop(connection: Connection, tables: Seq[String]): Unit = {
+  private def drop(tables: Seq[String]): Unit = {
     Sql.run(connection, s"DROP TABLE IF EXISTS ${tables.map(relation).mkString(", ")}")
     sql"DELETE FROM $registry WHERE name IN ${Sql.list(tables)}".run(connection)
   }
@@ -292,6 +288,6 @@ final private[postgres] class StagingRegistry(run: BulkRun) extends KeptTables(P
   /** Whether no newer run has claimed the sink; locks the ledger row. A batch write has no ledger row and is always
     * current.
     */
-  def isCurrent(connection: Connection): Boolean =
+  def isCurrent: Boolean =
     run.once || run.isCurrent(PostgresBulk.ledger(run).lock(connection, run.sinkId))
 }

@@ -102,19 +102,11 @@ private[sqlite] object SqliteCatalog extends Catalog {
 
   /** Unique indexes on columns, not on expressions. */
   private def indexes(connection: Connection, table: String): Seq[TargetKey] =
-    sql"""SELECT l.name, i.name, i.coll
-          |FROM pragma_index_list($table, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS i
-          |WHERE l."unique" AND NOT l.partial AND i.key"""
-      .query(connection)(rows => (rows.getString(1), Option(rows.getString(2)), rows.getString(3)))
-      .groupBy(_._1)
-      .values
-      .toSeq
-      .filter(_.forall(_._2.isDefined)) // not on an expression, which has no name
-      .map { index =>
-        TargetKey(
-          index.flatMap(_._2).toSet,
-          index.collect { case (_, Some(name), coll) if coll != "BINARY" => name -> s"$Collation$coll" }.toMap)
-      }
+    TargetKey.ofIndexes(
+      sql"""SELECT l.name, i.name, nullif(i.coll, 'BINARY')
+           |FROM pragma_index_list($table, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS i
+           |WHERE l."unique" AND NOT l.partial AND i.key""".query(connection)(rows =>
+        (rows.getString(1), Option(rows.getString(2)), Option(rows.getString(3)).map(Collation + _))))
 
   private val Collation = "collation "
 

@@ -10,19 +10,13 @@ import io.epochal.jdbc.json.{JsonColumn, JsonValue}
 import io.epochal.jdbc.row.NulCharacter
 
 /** A column's affinity: how SQLite converts the values stored in it ("Datatypes In SQLite", 3.1). */
-sealed trait Affinity
-
-object Affinity {
-  case object Integer extends Affinity
-  case object Text extends Affinity
-  case object Blob extends Affinity
-  case object Real extends Affinity
-  case object Numeric extends Affinity
+object Affinity extends Enumeration {
+  val Integer, Text, Blob, Real, Numeric = Value
 
   /** @param strict
     *   the table is STRICT: only then ANY is a type that keeps values unchanged
     */
-  def of(declared: String, strict: Boolean = false): Affinity = {
+  def of(declared: String, strict: Boolean = false): Value = {
     val name = declared.toUpperCase(Locale.ROOT)
     def has(words: String*): Boolean = words.exists(name.contains)
     if (has("INT")) Integer
@@ -36,7 +30,7 @@ object Affinity {
 /** @param sortsTexts
   *   the database's encoding is UTF-8, compared by bytes; UTF-16 sorts differently
   */
-final case class SqliteType(declared: String, affinity: Affinity, sortsTexts: Boolean = true) extends ColumnType
+final case class SqliteType(declared: String, affinity: Affinity.Value, sortsTexts: Boolean = true) extends ColumnType
 
 /** Which Spark types each column can store, and in which form. */
 object SqliteType extends TypeRules {
@@ -67,7 +61,7 @@ object SqliteType extends TypeRules {
   }
 
   /** SQLite converts stored values to the column's affinity: these pairs lose nothing. */
-  private def homes(dataType: DataType): Set[Affinity] = dataType match {
+  private def homes(dataType: DataType): Set[Affinity.Value] = dataType match {
     case BooleanType | LongType                        => Set(Integer, Numeric, Blob)
     case ByteType | ShortType | IntegerType            => Set(Integer, Numeric, Blob, Real)
     case FloatType | DoubleType                        => Set(Real, Numeric, Blob)

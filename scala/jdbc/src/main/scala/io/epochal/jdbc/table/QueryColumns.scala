@@ -55,12 +55,7 @@ private[jdbc] object QueryColumns {
       stored = fields.zipWithIndex
         .filterNot { case (field, _) => operation.contains(field) }
         .map { case (field, i) => QueryColumn(field, i, map.find(_._1 == field).fold(field.name)(_._2)) }
-      _ <- stored
-        .groupBy(_.into)
-        .values
-        .find(_.sizeIs > 1)
-        .map(several => collide(several.map(_.field), s"'${several.head.into}'"))
-        .toLeft(())
+      _ <- distinct(stored.map(column => column.into -> column.field))(into => s"'$into'")
       keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
       order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
       updated <- all(options.updateColumns)(listed(JdbcOptions.UpdateColumns, options.updateColumns, _, stored))
@@ -109,8 +104,14 @@ private[jdbc] object QueryColumns {
   private def notText(field: StructField): EpochalException = JdbcOptions.group
     .invalid(JdbcOptions.OpColumn, s"${field.name} ${field.dataType.sql}", "a column of type STRING")
 
-  /** Refusal: several columns of the query map to one of the table's. */
-  def collide(fields: Seq[StructField], into: String): EpochalException = Conditions.OptionConflict(
+  /** Refuses several columns of the query that map to one of the table's. */
+  def distinct(columns: Seq[(String, StructField)])(shown: String => String): Checked[Unit] =
+    columns
+      .groupMap(_._1)(_._2)
+      .collectFirst { case (into, fields) if fields.sizeIs > 1 => collide(fields, shown(into)) }
+      .toLeft(())
+
+  private def collide(fields: Seq[StructField], into: String): EpochalException = Conditions.OptionConflict(
     "format" -> JdbcOptions.Format,
     "options" -> fields.map(field => s"column '${field.name}'").mkString(", "),
     "suggestion" -> s"They all map to the column $into: rename or drop all but one.")

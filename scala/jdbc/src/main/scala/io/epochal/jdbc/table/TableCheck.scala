@@ -12,7 +12,7 @@ import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
 /** Checks whether a query's rows fit a table. Runs before the query starts, and again when a run claims the sink. */
 final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, schema: StructType) {
   import JdbcOptions.noTransport
-  import QueryColumns.{Checked, all, collide, find}
+  import QueryColumns.{Checked, all, distinct, find}
 
   private lazy val queried = QueryColumns.of(schema, options)
 
@@ -50,7 +50,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   private def bind(query: QueryColumns, table: TargetTable): Checked[BoundTable] =
     for {
       columns <- all(query.stored)(column(_, table))
-      _ <- distinct(columns, table)
+      _ <- distinct(columns.map(bound => bound.column.name -> bound.field))(name => s"'$name' of ${table.name}")
       _ <- all(table.columns.filterNot(c => c.nullable || c.filled || columns.exists(_.column == c)))(c =>
         Left[EpochalException, Unit](Conditions.ColumnRequired("table" -> table.name, "column" -> c.name)))
       mode <- mode(query, columns, table)
@@ -147,13 +147,6 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     case None =>
       s"Convert the column in the query to values of type ${column.columnType.declared}, or change the column in the table."
   }
-
-  private def distinct(columns: Seq[BoundColumn], table: TargetTable): Checked[Unit] = columns
-    .groupBy(_.column.name)
-    .collectFirst {
-      case (name, several) if several.size > 1 => collide(several.map(_.field), s"'$name' of ${table.name}")
-    }
-    .toLeft(())
 
   private def mode(query: QueryColumns, columns: Seq[BoundColumn], table: TargetTable): Checked[WriteMode] = {
     def bound(column: QueryColumn): Option[BoundColumn] = columns.find(_.ordinal == column.ordinal)
