@@ -154,7 +154,9 @@ final private[jdbc] class ClaimWatch(
     while (waiting) {
       try check(sessions, session, done)
       catch {
-        case NonFatal(error) => log.warn("epochal-jdbc: cannot see which sessions block the claim: {}", redacted(error))
+        case NonFatal(error) =>
+          val reason = database.options.connection.redact(error.getMessage)
+          log.warn("epochal-jdbc: cannot see which sessions block the claim: {}", reason)
       }
       waiting = wait(Pause)
     }
@@ -195,12 +197,7 @@ final private[jdbc] class ClaimWatch(
         decide(LedgerState(table.target, row.server, Some(row), known, others))
       }
 
-  private def redacted(error: Throwable): String = database.options.connection.redact(String.valueOf(error.getMessage))
-
-  private def grace: Duration = {
-    val third = database.options.lockTimeout.dividedBy(3)
-    if (third.compareTo(LongestGrace) < 0) third else LongestGrace
-  }
+  private def grace: Duration = Seq(database.options.lockTimeout.dividedBy(3), LongestGrace).min
 }
 
 private object ClaimWatch {

@@ -29,6 +29,11 @@ abstract private[jdbc] class KeptTables(dialect: Dialect, protected val trust: T
       true
     }
 
+  protected def trigger(rows: ResultSet): TriggerMode = {
+    val name = rows.getString("trigger_mode")
+    TriggerMode.parse(name).getOrElse(throw new IllegalStateException(s"the ledger has no such trigger: '$name'"))
+  }
+
   protected def make(connection: Connection, table: String, columns: String): Unit =
     if (!exists(connection, table))
       Sql.create(connection, s"CREATE TABLE ${words.table(qualified(table))} ($columns)${words.tableOptions}")(
@@ -253,14 +258,9 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     )
   }
 
-  private def triggerMode(name: String): TriggerMode =
-    TriggerMode
-      .parse(name)
-      .getOrElse(throw new IllegalStateException(s"the ledger in $place has no such trigger: '$name'"))
-
   private def applied(rows: ResultSet, epoch: Long): AppliedEpoch = AppliedEpoch(
     epoch,
-    triggerMode(rows.getString("trigger_mode")),
+    trigger(rows),
     Option(rows.getString("offsets_hash")),
     ContentDigest.parse(rows.getLong("rows"), rows.getString("digest"))
   )

@@ -86,10 +86,7 @@ private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Co
 
   private def end(rows: ResultSet): (Long, TriggerMode, Option[String], (Int, Position)) = (
     rows.getLong("epoch"),
-    TriggerMode
-      .parse(rows.getString("trigger_mode"))
-      .getOrElse(
-        throw new IllegalStateException(s"$BoundaryName has no such trigger: ${rows.getString("trigger_mode")}")),
+    trigger(rows),
     Option(rows.getString("offsets_hash")),
     rows.getInt("task_partition") -> Position.parse(rows.getLong("delivered"), rows.getString("digest")))
 

@@ -43,14 +43,12 @@ final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: 
       catch {
         case error: Throwable =>
           // A suppressed error is that of the rollback.
-          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.errors.outlives) || lostItsFile(error))
+          val lostItsFile = EpochalException.in(error).exists(_.condition == Conditions.DatabaseFileReplaced)
+          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.errors.outlives) || lostItsFile)
             lease.abandon()
           throw error
       }
     }
-
-  private def lostItsFile(error: Throwable): Boolean =
-    EpochalException.in(error).exists(_.condition == Conditions.DatabaseFileReplaced)
 
   /** Registers a query or batch write as a user of the pool until it closes the hold. Closing the last hold closes the
     * pool's connections.
@@ -246,10 +244,8 @@ final private class OpenFiles(settings: ConnectionSettings, files: Seq[Path]) {
   def check(): Unit = synchronized {
     files.foreach { path =>
       val now = OpenFiles.key(path)
-      open.get(path) match {
-        case None         => now.foreach(open(path) = _)
-        case Some(before) => if (!now.contains(before)) throw OpenFiles.changed(settings, path, files.head)
-      }
+      now.foreach(open.getOrElseUpdate(path, _))
+      if (open.get(path) != now) throw OpenFiles.changed(settings, path, files.head)
     }
   }
 }

@@ -13,19 +13,14 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 /** Spark's own row bytes: `int64 length, bytes` for each row; a row never crosses a chunk boundary.
   *
   * The driver binds them to statements ([[InsertBatches]]). Tasks find bad values, where the row is known.
-  *
-  * @param operation
-  *   index of the operation column in the query's rows; of a row that deletes only key and order columns are checked
+ Of a row that deletes only key and order
+  * columns are checked.
   */
-final case class RowBytes(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter, rules: ValueRules)
-    extends RowFormat {
-  override def encoder(out: ChunkedBytes): RowEncoder =
-    new RowBytesEncoder(columns.map(new ColumnCheck(_, nul, rules)).toArray, operation.getOrElse(-1), out)
-}
-
-object RowBytes {
-  def apply(table: BoundTable, rules: ValueRules): RowBytes =
-    RowBytes(table.columns, table.operation.map(_.ordinal), table.nulCharacter, rules)
+final case class RowBytes(table: BoundTable, rules: ValueRules) extends RowFormat {
+  override def encoder(out: ChunkedBytes): RowEncoder = {
+    val checks = table.columns.map(new ColumnCheck(_, table.nulCharacter, rules)).toArray
+    new RowBytesEncoder(checks, table.operation.fold(-1)(_.ordinal), out)
+  }
 }
 
 final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Int, out: ChunkedBytes) extends RowEncoder {

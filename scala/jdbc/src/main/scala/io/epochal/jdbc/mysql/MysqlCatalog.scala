@@ -186,19 +186,14 @@ private[mysql] object TargetMark {
 final private[mysql] case class MysqlVersion(text: String) {
   def isMariadb: Boolean = text.contains("MariaDB")
 
-  /** None: the text is not a comparable version. */
-  private def numbers: Option[(Int, Int)] = text.split("[^0-9]+") match {
-    case Array(major, minor, _*) => for { a <- major.toIntOption; b <- minor.toIntOption } yield (a, b)
-    case _                       => None
-  }
-
   /** Refuses servers that lack what the dialect's statements use: common table expressions, window functions. */
   def check: Either[EpochalException, Unit] = {
-    val (product, oldest) = if (isMariadb) ("MariaDB", (10, 6)) else ("MySQL", (8, 0))
-    JdbcOptions.ensure(numbers.forall(_ >= oldest))(
+    val (product, oldest) = if (isMariadb) ("MariaDB", Seq(10, 6)) else ("MySQL", Seq(8, 0))
+    val numbers = text.split("[^0-9]+").toSeq.take(2).flatMap(_.toIntOption)
+    JdbcOptions.ensure(numbers.size < 2 || numbers >= oldest)(
       JdbcOptions.unsupported(
         s"write to $product $text",
-        s"the oldest $product that it knows is ${oldest._1}.${oldest._2}",
+        s"the oldest $product that it knows is ${oldest.mkString(".")}",
         "Upgrade the server."))
   }
 }

@@ -2,7 +2,7 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{BoundColumn, Operation}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Operation}
 import io.epochal.jdbc.json.SparkTime
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
@@ -16,14 +16,14 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
   *   trailer  int16 -1
   * }}}
   *
-  * @param operation
-  *   index of the operation column in the query's rows. If set, a boolean follows the columns, and a row that deletes contains only
-  *   its key and order columns
+  * If the table has an operation, a boolean follows the columns, and a row that deletes contains only its key and order columns.
   */
-final case class CopyFormat(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter) extends RowFormat {
+final case class CopyFormat(table: BoundTable) extends RowFormat {
 
-  override def encoder(out: ChunkedBytes): RowEncoder =
-    new CopyEncoder(columns.map(new CopyCell(_, nul)).toArray, operation.getOrElse(-1), out)
+  override def encoder(out: ChunkedBytes): RowEncoder = {
+    val cells = table.columns.map(new CopyCell(_, table.nulCharacter)).toArray
+    new CopyEncoder(cells, table.operation.fold(-1)(_.ordinal), out)
+  }
 }
 
 object CopyFormat {

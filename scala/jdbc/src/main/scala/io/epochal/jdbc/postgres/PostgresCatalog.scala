@@ -108,17 +108,17 @@ private[postgres] object PostgresCatalog extends Catalog {
         |  a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL AS filled,
         |  a.attgenerated <> '' OR a.attidentity = 'a' AS generated
         |FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-        |WHERE a.attrelid = $oid::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum""".query(
-      connection)(rows => column(rows, types(rows.getInt("attnum"))))
+        |WHERE a.attrelid = $oid::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+      .query(connection) { rows =>
+        val of = types(rows.getInt("attnum"))
+        TargetColumn(
+          rows.getString("attname"),
+          of.kind,
+          nullable = !(rows.getBoolean("attnotnull") || of.required),
+          filled = rows.getBoolean("filled"),
+          generated = rows.getBoolean("generated"))
+      }
   }
-
-  private def column(rows: ResultSet, of: ColumnTypes.ColumnType): TargetColumn = TargetColumn(
-    rows.getString("attname"),
-    of.kind,
-    nullable = !(rows.getBoolean("attnotnull") || of.required),
-    filled = rows.getBoolean("filled"),
-    generated = rows.getBoolean("generated")
-  )
 
   /** Unique indexes that ON CONFLICT can infer: neither partial nor deferrable, on plain columns. */
   private def keys(connection: Connection, oid: Long, columns: Seq[TargetColumn]): Seq[TargetKey] = {

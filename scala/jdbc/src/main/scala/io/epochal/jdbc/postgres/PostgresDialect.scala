@@ -48,8 +48,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
       "prepareThreshold" -> "0")
       .filterNot { case (key, _) => settings.url.contains(s"$key=") }
 
-  override def rowFormat(table: BoundTable): RowFormat =
-    CopyFormat(table.columns, table.operation.map(_.ordinal), table.nulCharacter)
+  override def rowFormat(table: BoundTable): RowFormat = CopyFormat(table)
 
   /** One round trip. Settings hold until the transaction ends, so that a pooler may reassign the connection. Under an
     * isolation level stricter than READ COMMITTED a transaction would not see the changes it waited for; a stronger

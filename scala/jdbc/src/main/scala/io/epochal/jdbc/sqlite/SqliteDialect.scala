@@ -92,9 +92,9 @@ object SqliteDialect extends SqliteDialect
 
 /** Classifies SQLite's result codes: those for a file locked by another writer are transient. */
 private object SqliteErrors extends DriverErrors {
-  private val Busy = 5
-  private val Locked = 6
-  private val Occupied = Set(Busy, Locked)
+
+  /** SQLITE_BUSY, SQLITE_LOCKED. */
+  private val Occupied = Set(5, 6)
 
   override def verdict(error: SQLException): Verdict =
     if (Occupied(error.getErrorCode & 0xff) || losesConnection(error)) Verdict.Retry else Verdict.GiveUp

@@ -140,14 +140,10 @@ private[jdbc] object Transports {
     * a task that needs more than its share switches to staging.
     */
   def bulk(database: Database, bulk: BulkLoad, run: BulkRun, tasks: Int, limit: Long): BulkTransport = {
-    val share = if (database.isAuto) inlineBytes(run, limit) / math.max(tasks, 1) else 0L
+    // Rows that replace others pass through a separate table in any case, and tasks fill it faster than the driver does.
+    val most = if (run.table.mode == WriteMode.Append) limit else math.min(limit, MaxInlineForMerge)
+    val share = if (database.isAuto) most / math.max(tasks, 1) else 0L
     BulkTransport(database.options.forTasks, share, bulk, run)
-  }
-
-  /** Rows that replace others pass through a separate table in any case, and tasks fill it faster than the driver does. */
-  private def inlineBytes(run: BulkRun, limit: Long): Long = run.table.mode match {
-    case WriteMode.Append    => limit
-    case _: WriteMode.Upsert => math.min(limit, MaxInlineForMerge)
   }
 
   /** Per epoch. Below this size inline is no slower, and it survives a crash of the server. */
