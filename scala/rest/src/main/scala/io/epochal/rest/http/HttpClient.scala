@@ -68,13 +68,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
         if (isPastEnd(response.status, request)) {
           ends += 1
           if (ends < math.min(request.endAfter, settings.retry.maxAttempts))
-            throw HttpFailure.status(
-              endpoint,
-              response.status,
-              Verdict.Retry,
-              throttled = false,
-              PageExists,
-              settings.credentials)
+            throw refused(response.status, Verdict.Retry, throttled = false, PageExists)
         }
         if (settings.byLines && !response.delimited && !buffer.endsLine)
           throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
@@ -254,8 +248,11 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     }
     val authorization =
       Option(request.getFirstHeader("Authorization")).toSeq.flatMap(h => Endpoint.credential(h.getValue))
-    HttpFailure.status(endpoint, code, verdict, throttled, settings.masked(detail, authorization), settings.credentials)
+    refused(code, verdict, throttled, settings.masked(detail, authorization))
   }
+
+  private def refused(status: Int, verdict: Verdict, throttled: Boolean, detail: String): HttpFailure =
+    HttpFailure.status(endpoint, status, verdict, throttled, detail, settings.credentials)
 }
 
 private[epochal] object HttpClient {

@@ -6,11 +6,7 @@ import org.apache.hc.client5.http.auth.AuthScope
 import org.apache.hc.client5.http.config.{ConnectionConfig, RequestConfig}
 import org.apache.hc.client5.http.impl.auth.CredentialsProviderBuilder
 import org.apache.hc.client5.http.impl.classic.{CloseableHttpClient, HttpClients}
-import org.apache.hc.client5.http.impl.io.{
-  ManagedHttpClientConnectionFactory,
-  PoolingHttpClientConnectionManager,
-  PoolingHttpClientConnectionManagerBuilder
-}
+import org.apache.hc.client5.http.impl.io._
 import org.apache.hc.client5.http.ssl.ClientTlsStrategyBuilder
 import org.apache.hc.core5.http.HttpHost
 import org.apache.hc.core5.http.io.SocketConfig

@@ -10,16 +10,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.{
-  HttpBody,
-  HttpBudget,
-  HttpCall,
-  HttpClient,
-  HttpCounters,
-  HttpFailure,
-  HttpStatuses,
-  ResponseHead
-}
+import io.epochal.rest.http._
 
 /** Sends the rows of a request until each is accepted or rejected. Belongs to one task.
   *

@@ -50,6 +50,10 @@ trait ChainedPagination extends Paging {
     */
   private[rest] def before(@unused token: Option[String]): Long = 0L
 
+  /** The value of a placeholder in the body of the request for a page. */
+  private[source] def value(@unused token: Option[String], place: String): String =
+    throw new IllegalArgumentException(s"no value for $place under pagination=$kind")
+
   /** Identifies a page, for loop detection: the same page has the same text. */
   def page(endpoint: Endpoint, token: Option[String]): String
 
@@ -223,6 +227,8 @@ object ChainedPagination {
       case (AsHeader(name), Some(text)) => HttpCall("GET", endpoint.target(""), Seq(name -> text))
       case (InRequestBody, _)           => HttpCall("POST", endpoint.target(""))
     }
+
+    override private[source] def value(token: Option[String], place: String): String = token.orElse(first).getOrElse("")
 
     override private[rest] def next(response: PageResponse): Next = {
       val token = from match {

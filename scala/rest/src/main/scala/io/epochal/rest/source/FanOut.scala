@@ -59,7 +59,7 @@ private[rest] object FanOut extends OptionList {
   def read(raw: Map[String, String]): Option[Either[EpochalException, RestOptions]] =
     raw.collectFirst { case (name, text) if name.equalsIgnoreCase(PartitionParams.name) => text }.map { text =>
       for {
-        table <- ParamsTable.read(text)
+        table <- rows(text)
         names = table.head.keySet
         _ <- placed(raw, names)
         template <- RestOptions.single(filled(raw, names.map(name => name -> s"{$name}").toMap))
@@ -131,11 +131,6 @@ private[rest] object FanOut extends OptionList {
           s"Write $${${names.toSeq.min}} in {option:url}, {option:params.*} or {option:requestBody} where its value is to stand."))
     } yield ()
   }
-}
-
-/** Reads the rows of `partitionParams`. */
-private[rest] object ParamsTable {
-  import FanOut.ensure
 
   private val Name = "[A-Za-z_][A-Za-z0-9_]*"
 
@@ -143,13 +138,13 @@ private[rest] object ParamsTable {
   private val Taken = Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo")
   private val mapper = new ObjectMapper()
 
-  /** One or more distinct rows, all with the same names. */
-  def read(text: String): Either[EpochalException, Seq[Map[String, String]]] =
+  /** The rows of the table: one or more distinct ones, all with the same names. */
+  private def rows(text: String): Either[EpochalException, Seq[Map[String, String]]] =
     for {
-      rows <- Try(mapper.readTree(text)).toOption
+      nodes <- Try(mapper.readTree(text)).toOption
         .collect { case array: ArrayNode if !array.isEmpty => array.elements().asScala.toVector }
         .toRight(invalid(text, "a JSON array of one or more objects"))
-      (wrong, table) = rows.partitionMap(node => row(node).toRight(node))
+      (wrong, table) = nodes.partitionMap(node => row(node).toRight(node))
       _ <- wrong.headOption
         .map(node =>
           invalid(node.toString, "an array of objects whose values are strings without ${, numbers, true or false"))
@@ -173,5 +168,5 @@ private[rest] object ParamsTable {
     value.isNumber || value.isBoolean || value.isTextual && !value.textValue.contains("${")
 
   private def invalid(text: String, expected: String): EpochalException =
-    RestOptions.group.invalid(FanOut.PartitionParams, Redaction.text(text.take(200)), expected)
+    RestOptions.group.invalid(PartitionParams, Redaction.text(text.take(200)), expected)
 }

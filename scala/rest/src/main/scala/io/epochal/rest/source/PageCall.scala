@@ -26,35 +26,20 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
   /** The query that is added to a page's URL. */
   def query(page: PageRequest): String = if (inUrl) page.query else ""
 
-  def of(endpoint: Endpoint, pagination: Pagination, page: PageRequest): HttpCall = body match {
-    case None => HttpCall("GET", endpoint.target(query(page)))
-    case Some(template) =>
-      val bytes = template.fill(PageCall.value(pagination, page, _).toString)
-      HttpCall("POST", endpoint.target(query(page)), Nil, Some(new HttpBody(contentType, bytes)))
+  def of(endpoint: Endpoint, pagination: Pagination, page: PageRequest): HttpCall = {
+    val target = endpoint.target(query(page))
+    body.fold(HttpCall("GET", target))(post(target, _)(PageCall.value(pagination, page, _).toString))
   }
 
-  /** The request for the page after a cursor. */
+  /** The request for the page of a token. */
   def of(endpoint: Endpoint, pagination: ChainedPagination, token: Option[String]): HttpCall =
-    (body, pagination) match {
-      case (Some(template), cursor: ChainedPagination.ByCursor) =>
-        val text = PageCall.encoded(contentType, token.orElse(cursor.first).getOrElse(""))
-        HttpCall("POST", endpoint.target(""), Nil, Some(new HttpBody(contentType, template.fill(_ => text))))
-      case (Some(template), windows: TimeWindow) =>
-        val position = windows.positionAt(token)
-        val bytes = template.fill { name =>
-          val value = windows.place(position.window, name).getOrElse(inWindow(windows.within, position.page, name))
-          PageCall.encoded(contentType, value)
-        }
-        val target = if (inUrl) pagination.call(endpoint, token).target else endpoint.target("")
-        HttpCall("POST", target, Nil, Some(new HttpBody(contentType, bytes)))
-      case _ => pagination.call(endpoint, token)
+    body.fold(pagination.call(endpoint, token)) { template =>
+      val target = if (inUrl) pagination.call(endpoint, token).target else endpoint.target("")
+      post(target, template)(place => PageCall.encoded(contentType, pagination.value(token, place)))
     }
 
-  private def inWindow(within: ChainedPagination, page: Option[String], name: String): String = within match {
-    case counted: CountedPages              => PageCall.value(counted.counted, counted.request(page), name).toString
-    case cursor: ChainedPagination.ByCursor => page.orElse(cursor.first).getOrElse("")
-    case other => throw new IllegalArgumentException(s"no value for $name under windowPagination=${other.kind}")
-  }
+  private def post(target: String, template: BodyTemplate)(value: String => String): HttpCall =
+    HttpCall("POST", target, Nil, Some(new HttpBody(contentType, template.fill(value))))
 }
 
 object PageCall extends OptionList {
@@ -110,7 +95,6 @@ object PageCall extends OptionList {
     case windows: TimeWindow =>
       val (needed, possible) = places(windows.within)
       (Seq("windowFrom", "windowTo") ++ needed, possible)
-    case OnePage                => (Nil, Nil)
     case counted: CountedPages  => places(counted.counted)
     case _: Pagination.ByOffset => (Seq("offset", "limit"), Nil)
     case _: Pagination.ByPage   => (Seq("page"), Seq("pageSize"))
@@ -118,13 +102,14 @@ object PageCall extends OptionList {
     case _                      => (Nil, Nil)
   }
 
-  private def value(pagination: Pagination, page: PageRequest, place: String): Long = (pagination, place) match {
-    case (_, "offset")                   => page.first
-    case (_, "limit")                    => page.size
-    case (by: Pagination.ByPage, "page") => by.firstPage + page.first / by.pageSize
-    case (_, "pageSize")                 => pagination.pageSize
-    case _ => throw new IllegalArgumentException(s"no value for $place under pagination=${pagination.kind}")
-  }
+  private[source] def value(pagination: Pagination, page: PageRequest, place: String): Long =
+    (pagination, place) match {
+      case (_, "offset")                   => page.first
+      case (_, "limit")                    => page.size
+      case (by: Pagination.ByPage, "page") => by.firstPage + page.first / by.pageSize
+      case (_, "pageSize")                 => pagination.pageSize
+      case _ => throw new IllegalArgumentException(s"no value for $place under pagination=${pagination.kind}")
+    }
 
   private def shown(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
 

@@ -76,14 +76,10 @@ private[rest] object PagingOptions extends OptionList {
       _ <- ofKind(values, kind)
       _ <- values.exclusive("Keep the one that the API uses.")(HasMore, LastPage)
       paging <-
-        if (kind != "time-window") of(values, kind)
+        if (kind != "time-window") of[Paging](values, kind)(Predef.identity)
         else
-          of(values, values(WindowOptions.WindowPagination)).flatMap {
-            case counted: Pagination if counted != Pagination.Whole =>
-              WindowOptions.read(values, CountedPages(counted, flag(values)))
-            case chained: ChainedPagination => WindowOptions.read(values, chained)
-            case _                          => WindowOptions.read(values, OnePage)
-          }
+          of[ChainedPagination](values, values(WindowOptions.WindowPagination))(CountedPages(_, flag(values)))
+            .flatMap(WindowOptions.read(values, _))
       _ <- pointersOutside(values, paging)
       _ <- values.consistent(
         !paging.isInstanceOf[ChainedPagination] || !values.isSet(PollOptions.Journal) || values(PollOptions.Journal))(
@@ -92,17 +88,21 @@ private[rest] object PagingOptions extends OptionList {
     } yield paging
   }
 
-  private def of(values: OptionValues, kind: String): Either[EpochalException, Paging] = kind match {
+  /** @param counting
+    *   makes the result of a pagination by counting
+    */
+  private def of[P >: ChainedPagination](values: OptionValues, kind: String)(
+      counting: Pagination => P): Either[EpochalException, P] = kind match {
     case "offset" =>
-      Right(Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong))
+      Right(counting(Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong)))
     case "page" =>
       val (first, size) = (values(FirstPage).toLong, values(PageSize).toLong)
-      Right(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size))
+      Right(counting(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size)))
     case "cursor"   => cursor(values)
     case "keyset"   => keyset(values)
     case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
     case "next-url" => values.required(NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
-    case _          => Right(Pagination.Whole)
+    case _          => Right(counting(Pagination.Whole))
   }
 
   /** Rejects user parameters that select the page. */

@@ -146,7 +146,7 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
 
   private def member(node: JsonNode): (Map[String, String], RestPosition) = {
     val fields = fieldsOf(node, "a member")
-    val params = ParamsTable.row(fields.path("params"))
+    val params = FanOut.row(fields.path("params"))
     require(params.nonEmpty, "\"params\" of a member is not an object of texts")
     params.get -> single(fields, fields.has("segments"), crawled = false)
   }

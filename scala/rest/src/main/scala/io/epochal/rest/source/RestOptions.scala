@@ -6,16 +6,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.{OptionGroup, OptionType, OptionValues, SourceOptions}
 import io.epochal.kit.record.{PageScan, RecordRules}
-import io.epochal.rest.http.{
-  Endpoint,
-  HttpCall,
-  HttpHeaders,
-  HttpOptions,
-  HttpSettings,
-  OptionList,
-  RequestOptions,
-  Validator
-}
+import io.epochal.rest.http._
 
 /** The source's options, checked. Serialized to the executors; prints without secrets.
   *

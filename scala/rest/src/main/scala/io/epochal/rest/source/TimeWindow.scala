@@ -97,11 +97,13 @@ final private[rest] case class TimeWindow(
     s"${within.describe(position.page)} of ${position.window.description}"
   }
 
-  /** A window's value for a placeholder in a request's body. */
-  def place(window: Window, name: String): Option[String] = name match {
-    case "windowFrom" => Some(format.text(window.from))
-    case "windowTo"   => Some(format.text(window.to))
-    case _            => None
+  override private[source] def value(token: Option[String], place: String): String = {
+    val position = positionAt(token)
+    place match {
+      case "windowFrom" => format.text(position.window.from)
+      case "windowTo"   => format.text(position.window.to)
+      case other        => within.value(position.page, other)
+    }
   }
 
   private def endpointOf(endpoint: Endpoint, window: Window): Endpoint =
@@ -111,20 +113,9 @@ final private[rest] case class TimeWindow(
     WindowPosition.parse(token).getOrElse(throw new IllegalArgumentException("a token that is no window's"))
 }
 
-/** `none`: one response has all records of a window. */
-private[rest] case object OnePage extends ChainedPagination {
-  override def kind: String = "none"
-  override def flag: Option[MoreFlag] = None
-  override def call(endpoint: Endpoint, token: Option[String]): HttpCall = HttpCall("GET", endpoint.target(""))
-  override def page(endpoint: Endpoint, token: Option[String]): String = ""
-  override private[rest] def describe(token: Option[String]): String = "all records"
-
-  override private[rest] def next(response: PageResponse): ChainedPagination.Next =
-    WholeList.contradiction(response.head, response.scanned).filterNot(_ => response.absentEnds).toLeft(None)
-}
-
-/** `offset` and `page`: a window's records are counted from 0, and it ends with an empty page or by the flag. A short
-  * page does not end it, because some servers return smaller pages than requested.
+/** `none`, `offset` and `page`: a window's records are counted from 0. With `none` one response has all of them. Otherwise
+  * the window ends with an empty page or by the flag: a short page does not end it, because some servers return smaller
+  * pages than requested.
   *
   * A token is the number of the first record of a page.
   */
@@ -135,6 +126,9 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
 
   /** A page by offset begins where the previous one ended, which may be smaller than requested. */
   def request(token: Option[String]): PageRequest = counted.continueAt(record(token))
+
+  override private[source] def value(token: Option[String], place: String): String =
+    PageCall.value(counted, request(token), place).toString
 
   /** Above 0 if `pageSize` has changed since the token was written. */
   override private[rest] def before(token: Option[String]): Long = record(token) - request(token).first
@@ -147,6 +141,8 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
   override private[rest] def next(response: PageResponse): ChainedPagination.Next = {
     val (page, records) = (request(response.token), response.scanned.records)
     counted match {
+      case Pagination.Whole =>
+        WholeList.contradiction(response.head, response.scanned).filterNot(_ => response.absentEnds).toLeft(None)
       case _ if records > page.size => Left(NoPage.Mismatch("more records than requested"))
       case _ if records == 0        => Right(None)
       case _: Pagination.ByPage     => Right(Some(page.end.toString))

@@ -39,7 +39,10 @@ final private[rest] class WindowChain(
   private val pages = new PageChain(options, windows, client, NextPage(token, 0), (_, _) => ())
   private var at = record
   private var latest = Instant.MIN
-  private val counted = windows.within.isInstanceOf[CountedPages]
+  private val counted = windows.within match {
+    case CountedPages(pages, _) => pages != Pagination.Whole
+    case _                      => false
+  }
   private var before = 0L
 
   override def page: Page = pages.page
