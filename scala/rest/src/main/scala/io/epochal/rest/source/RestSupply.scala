@@ -2,12 +2,14 @@ package io.epochal.rest.source
 
 import java.time.{Clock, Duration, Instant}
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.kit.source.journal.{FeedLog, Feeding, ReadAhead}
 import io.epochal.kit.source.{Extent, PollBudgets, PositionCodec, Supply}
 import io.epochal.kit.store.HadoopFileStore
-import io.epochal.rest.http.HttpCounters
+import io.epochal.rest.http.{HttpBudget, HttpCounters}
 
 /** Creates the supplies of one stream.
   *
@@ -162,4 +164,166 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
   override def release(end: RestPosition): Unit = if (end.journal.isDefined) journal.release(end)
 
   override def close(): Unit = frontier.close()
+}
+
+/** A supply for each row of a table, each with its own position. A member that has left the table is not polled and
+  * keeps its position; logged batches with its records can still be read.
+  *
+  * @param supplyOf
+  *   creates the supply of a member with these options, with a maximum number of partitions
+  * @param tasks
+  *   maximum partitions of a batch
+  */
+final private[rest] class FanOutSupply(
+    fanOut: FanOut,
+    budget: HttpBudget,
+    supplyOf: (RestOptions, () => Int) => Supply[RestPosition],
+    tasks: () => Int
+) extends Supply[RestPosition] {
+
+  final private class Member(val options: RestOptions) {
+    val supply: Supply[RestPosition] = supplyOf(options, () => FanOutPlan.split(reading, tasks()))
+    if (once) supply.freezeEnd()
+
+    /** Under AvailableNow: the member's end. */
+    var target: Option[Long] = None
+  }
+
+  private val members = mutable.LinkedHashMap.empty[Map[String, String], Member]
+  private var waiting = IndexedSeq.empty[Long]
+  private var removedRecords = 0L
+  private var reading = fanOut.table.size
+  private var once = false
+
+  override def available(start: RestPosition, most: Long): Long = {
+    removedRecords = start.members.iterator.collect {
+      case (params, at) if !fanOut.table.contains(params) => at.records
+    }.sum
+    waiting = fanOut.table.map(params => available(member(params), start.of(params), most)).toIndexedSeq
+    waiting.sum
+  }
+
+  override def take(start: RestPosition, records: Long): RestPosition = {
+    val shares = FairShare.of(records, waiting, (start.records % fanOut.table.size).toInt)
+    val taken = fanOut.table.zip(shares).collect {
+      case (params, share) if share > 0 || member(params).supply.paused =>
+        params -> member(params).supply.take(start.of(params), share)
+    }
+    RestPosition(start.records + records, members = start.members ++ taken)
+  }
+
+  /** The extents of the table's members, including the records of removed ones. */
+  override def known: Option[Extent] = {
+    val each = fanOut.table.map(params => members.get(params).flatMap(_.supply.known))
+    Option.when(each.forall(_.nonEmpty)) {
+      val exists = removedRecords + each.flatten.map(_.exists).sum
+      Extent(exists, if (each.flatten.forall(_.exact)) exists else Long.MaxValue)
+    }
+  }
+
+  override def latest: Option[RestPosition] = known.map(extent => RestPosition(extent.exists))
+
+  override def rowsBefore(position: RestPosition): Long = position.records
+
+  override def paused: Boolean = members.values.exists(_.supply.paused)
+
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
+    val moved = end.ordered.filter { case (params, to) => to.records > start.of(params).records }
+    reading = math.max(1, moved.size)
+    val parts = moved.flatMap { case (params, to) =>
+      val member = this.member(params)
+      member.supply.partitions(start.of(params), to).map(MemberPartition(member.options, _))
+    }
+    FanOutPlan.group(parts, budget, tasks())
+  }
+
+  override def release(end: RestPosition): Unit =
+    members.foreach { case (params, member) => member.supply.release(end.of(params)) }
+
+  /** Each member ends where its own next poll finds the end; its later records do not displace another's. */
+  override def freezeEnd(): Unit = {
+    once = true
+    members.values.foreach(_.supply.freezeEnd())
+  }
+
+  override def close(): Unit = members.values.foreach(_.supply.close())
+
+  private def available(member: Member, start: RestPosition, most: Long): Long = {
+    val left = member.target.fold(most)(end => math.min(most, math.max(0L, end - start.records)))
+    val received = member.supply.available(start, left)
+    if (once && member.target.isEmpty)
+      member.target =
+        member.supply.known.filter(_.exact).map(extent => math.max(extent.exists, start.records + received))
+    math.min(member.target.fold(left)(end => math.min(left, math.max(0L, end - start.records))), received)
+  }
+
+  private def member(params: Map[String, String]): Member =
+    members.getOrElseUpdate(params, new Member(fanOut.member(params).fold(throw _, identity)))
+}
+
+/** A partition of one member. */
+final private[rest] case class MemberPartition(options: RestOptions, partition: InputPartition)
+
+/** The partitions that one task reads, in sequence. */
+final private[rest] case class MemberPartitions(parts: Seq[MemberPartition]) extends InputPartition
+
+/** Which task reads which members. */
+private[rest] object FanOutPlan {
+
+  /** Number of partitions per member that keeps all tasks busy. */
+  def split(members: Int, tasks: Int): Int = math.max(1, tasks / math.max(1, members))
+
+  /** At most `tasks` partitions that hold all parts; their shares add up to the budget. */
+  def group(parts: Seq[MemberPartition], budget: HttpBudget, tasks: Int): Array[InputPartition] = {
+    val count = math.min(parts.size, budget.tasks(tasks))
+    budget
+      .shares(count)
+      .zipWithIndex
+      .map { case (share, i) =>
+        val mine = parts.slice(bound(i, parts.size, count), bound(i + 1, parts.size, count))
+        MemberPartitions(mine.map(part =>
+          part.copy(partition = part.partition match {
+            case live: RestPartition => live.copy(share = share)
+            case other               => other
+          })))
+      }
+      .toArray
+  }
+
+  private def bound(i: Int, parts: Int, tasks: Int): Int = (i.toLong * parts / tasks).toInt
+}
+
+/** Distributes a batch's rows over members. */
+private[rest] object FairShare {
+
+  /** Takes equally from each backlog; what a smaller backlog cannot use goes to the others (max-min fairness).
+    *
+    * @param total
+    *   at most the sum of the backlogs
+    * @param first
+    *   index of the first backlog that gets one of the remaining rows
+    */
+  def of(total: Long, backlogs: IndexedSeq[Long], first: Int): IndexedSeq[Long] = {
+    val cap = level(total, backlogs)
+    val shares = backlogs.map(math.min(_, cap)).toArray
+    val rest = total - shares.sum
+    backlogs.indices
+      .map(i => (first + i) % backlogs.size)
+      .filter(backlogs(_) > cap)
+      .take(rest.toInt)
+      .foreach(shares(_) += 1)
+    shares.toIndexedSeq
+  }
+
+  /** The greatest equal share of the backlogs that are at least as large. */
+  private def level(total: Long, backlogs: IndexedSeq[Long]): Long = {
+    var left = total
+    val sorted = backlogs.sorted
+    val larger = sorted.indices.find { i =>
+      val fits = sorted(i) <= left / (sorted.size - i)
+      if (fits) left -= sorted(i)
+      !fits
+    }
+    larger.fold(Long.MaxValue)(i => left / (sorted.size - i))
+  }
 }
