@@ -99,7 +99,9 @@ private[epochal] object Validator {
   *   the result of a response
   */
 final private[epochal] class Revalidation[K, A](enabled: Boolean) {
-  import Revalidation._
+
+  /** Polling repeats only a few requests. */
+  final private val Remembered = 8
 
   private val responses = new LinkedHashMap[K, (Validator, A)]
 
@@ -118,10 +120,4 @@ final private[epochal] class Revalidation[K, A](enabled: Boolean) {
     }
 
   def forget(request: K): Unit = { val _ = responses.remove(request) }
-}
-
-private object Revalidation {
-
-  /** Polling repeats only a few requests. */
-  private val Remembered = 8
 }

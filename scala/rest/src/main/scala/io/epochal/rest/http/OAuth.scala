@@ -102,7 +102,13 @@ final case class OAuthSettings(
 /** Requests access tokens (RFC 6749, sections 4.4 and 6), which it shares with the JVM's other tasks. */
 final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, counters: HttpCounters)
     extends Credential {
-  import OAuthCredential._
+  private val Bearer = "Bearer "
+  private val json = new ObjectMapper
+  final private val MaxSeconds = 1e10
+  final private val ShownCharacters = 200
+
+  /** Many times the size of a token. */
+  final private val MaxResponseBytes = 1L << 20
 
   private val tokens = OAuthTokens.open(oauth)
 
@@ -188,35 +194,22 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
     Conditions.OAuthRefused("url" -> oauth.endpoint, "reason" -> reason)
 }
 
-private object OAuthCredential {
-  private val Bearer = "Bearer "
-  private val json = new ObjectMapper
-  private val MaxSeconds = 1e10
-  private val ShownCharacters = 200
-
-  /** Many times the size of a token. */
-  private val MaxResponseBytes = 1L << 20
-}
-
 /** @param expires
   *   None: the server sent no lifetime
   */
 final private[http] case class AccessToken(text: String, obtained: Instant, expires: Option[Instant]) {
+  private val Margin = Duration.ofMinutes(1)
 
   /** Whether the token need not be renewed yet: that is due one minute before expiry, or after nine tenths of a short
     * lifetime.
     */
   def isFresh(now: Instant): Boolean = expires.forall { end =>
     val tenth = Duration.between(obtained, end).dividedBy(10)
-    val margin = if (tenth.compareTo(AccessToken.Margin) < 0) tenth else AccessToken.Margin
+    val margin = if (tenth.compareTo(Margin) < 0) tenth else Margin
     now.isBefore(end.minus(margin))
   }
 
   override def toString: String = s"AccessToken(${Redaction.Mask})"
-}
-
-private[http] object AccessToken {
-  private val Margin = Duration.ofMinutes(1)
 }
 
 /** @param refreshToken

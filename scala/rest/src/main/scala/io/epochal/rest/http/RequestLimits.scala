@@ -55,16 +55,18 @@ object RequestLimits {
   *   as of `System.nanoTime`
   */
 final private[http] class WatchedRequest(request: Cancellable, limits: RequestLimits, begin: Long) {
+  final private val NoBody = -1L
+
   private val thread = Thread.currentThread()
   private val deadline = begin + limits.deadline.toNanos
 
   // Written by the requesting thread, read by the watch.
-  @volatile private var received = WatchedRequest.NoBody
+  @volatile private var received = NoBody
   @volatile private var reason = Option.empty[String]
 
   // Used only by the watch.
   private var windowBegin = 0L
-  private var windowReceived = WatchedRequest.NoBody
+  private var windowReceived = NoBody
 
   /** The exceeded limit, if that is why the request was cancelled. */
   def exceeded: Option[String] = reason
@@ -109,8 +111,8 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
 
   private def tooSlow(now: Long, minimum: Long): Option[String] = {
     val bytes = received
-    if (bytes == WatchedRequest.NoBody) None
-    else if (windowReceived == WatchedRequest.NoBody) {
+    if (bytes == NoBody) None
+    else if (windowReceived == NoBody) {
       begins(now, bytes)
       None
     } else if (now - windowBegin < RequestLimits.Window.toNanos) None
@@ -126,10 +128,6 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
     windowBegin = now
     windowReceived = bytes
   }
-}
-
-private[http] object WatchedRequest {
-  private val NoBody = -1L
 }
 
 /** Watches all requests of the JVM in one thread, because socket reads notice neither interrupts nor deadlines. */

@@ -177,7 +177,12 @@ final private[rest] class RestSinkRun(
   *   the query's
   */
 final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configuration) {
-  import EpochPartitions._
+  private val Directory = "epochal-rest"
+
+  /** More than the epochs that Spark may replay. */
+  final private val Kept = 100L
+
+  private val Line = """\{"v":1,"requests":"(.*)"\}\n""".r
 
   private lazy val store = new HadoopFileStore(new Path(checkpoint, Directory).toString, hadoop)
   private var last = Option.empty[Long]
@@ -216,13 +221,4 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
         Option(new String(bytes, UTF_8)).filter(Line.matches)
       }
     catch { case _: NoSuchFileException => None }
-}
-
-private object EpochPartitions {
-  private val Directory = "epochal-rest"
-
-  /** More than the epochs that Spark may replay. */
-  private val Kept = 100L
-
-  private val Line = """\{"v":1,"requests":"(.*)"\}\n""".r
 }

@@ -62,7 +62,10 @@ final private[rest] class PageChain(
     start: NextPage,
     lost: (Int, Long) => Unit
 ) extends Chain {
-  import PageChain._
+  private val log = LoggerFactory.getLogger(classOf[PageChain])
+
+  final private val PollsBelieved = 15
+
   import options.endpoint
 
   private val scan = options.scan(pagination.pointers, pagination.key)
@@ -189,12 +192,6 @@ final private[rest] class PageChain(
 
   private def loop(reason: String) =
     Conditions.PaginationLoop("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)
-}
-
-private object PageChain {
-  private val log = LoggerFactory.getLogger(classOf[PageChain])
-
-  private val PollsBelieved = 15
 }
 
 /** Detects pages that lead back to an earlier one, in bounded memory: it remembers the last [[LoopGuard.Remembered]]

@@ -154,7 +154,10 @@ private[rest] object PageUrl {
   * they, and all known secrets, are removed from a response's texts.
   */
 final private[rest] class OwnParameters(settings: HttpSettings) {
-  import OwnParameters._
+
+  /** A parameter of an address within another text. */
+  private val Parameter = "([?&])([^=&?#;\\s<>\"',]+=[^&#;\\s<>\"',]*)".r
+
   import settings.endpoint
 
   private val names = PageUrl.names(endpoint.target("")) ++ endpoint.credential
@@ -176,10 +179,4 @@ final private[rest] class OwnParameters(settings: HttpSettings) {
       })
     Redaction.text(settings.masked(without))
   }
-}
-
-private object OwnParameters {
-
-  /** A parameter of an address within another text. */
-  private val Parameter = "([?&])([^=&?#;\\s<>\"',]+=[^&#;\\s<>\"',]*)".r
 }

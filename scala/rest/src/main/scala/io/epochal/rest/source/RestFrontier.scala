@@ -21,6 +21,11 @@ import io.epochal.rest.http.{HttpClient, HttpCounters, HttpFailure, ResponseHead
   * gone.
   */
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
+  private val log = LoggerFactory.getLogger(classOf[RestFrontier])
+
+  /** Past the end of any counted list, and within 32 bits, for servers with such numbers. */
+  final private val Far = 1L << 30
+
   private val client = new HttpClient(options.http, counters)
   private val buffer = Body.ofPage()
   private val totalPointer = options.values.get(CountingOptions.TotalCount)
@@ -93,7 +98,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private def shifted(record: Long): Unit = {
     val reason = options.shifted(record)
     moved = true
-    RestFrontier.log.warn(
+    log.warn(
       if (options.restarts) s"Reading the list from its first record again. $reason"
       else s"Resuming from here. $reason")
   }
@@ -103,7 +108,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     val next =
       if (options.restarts) "Reading the list from its first record again"
       else s"Resuming when it has more than ${Plural.of(start, "record")} again"
-    if (!warned) RestFrontier.log.warn(s"$next. $reason")
+    if (!warned) log.warn(s"$next. $reason")
     warned = !options.restarts
   }
 
@@ -116,8 +121,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     def at(index: Long) = records(options.pagination.request(index))
     if (last >= step) {
       val before = at(last - step)
-      if (before == at(last) && Try(at(RestFrontier.Far)).toOption.contains(before))
-        throw options.mismatch(alike(last - step, last, RestFrontier.Far), "the same page for every request")
+      if (before == at(last) && Try(at(Far)).toOption.contains(before))
+        throw options.mismatch(alike(last - step, last, Far), "the same page for every request")
     }
     last >= step
   }
@@ -182,13 +187,6 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       .filter(_ >= 0)
       .getOrElse(throw mismatch(s"'${HttpFailure.shown(number.trim)}' at $place, which is no number of records"))
   }
-}
-
-private object RestFrontier {
-  private val log = LoggerFactory.getLogger(classOf[RestFrontier])
-
-  /** Past the end of any counted list, and within 32 bits, for servers with such numbers. */
-  private val Far = 1L << 30
 }
 
 /** Digests of records of a counted list: a delivered record whose digest has changed shows that the list has shifted.
@@ -294,6 +292,11 @@ private[rest] object ListMarks {
 
 /** Computes digests of records, for [[ListMarks]]. */
 final private class RecordDigests(options: RestOptions) {
+  private val mapper = JsonMapper
+    .builder(Json.trees)
+    .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+    .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
+    .build()
 
   /** JSON Pointer within a record to the digested value; empty for the whole record. */
   val of: String = options.values.get(PagingOptions.KeyField).getOrElse("")
@@ -322,17 +325,9 @@ final private class RecordDigests(options: RestOptions) {
 
   /** Equal for records that differ only in white space, escapes and field order. */
   private def canonical(record: Array[Byte]): Array[Byte] = {
-    val whole = RecordDigests.mapper.readTree(record)
+    val whole = mapper.readTree(record)
     val key = whole.at(of)
     val value = if (key.isMissingNode) whole else key
-    RecordDigests.mapper.writeValueAsBytes(RecordDigests.mapper.treeToValue(value, classOf[Object]))
+    mapper.writeValueAsBytes(mapper.treeToValue(value, classOf[Object]))
   }
-}
-
-private object RecordDigests {
-  private val mapper = JsonMapper
-    .builder(Json.trees)
-    .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
-    .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
-    .build()
 }

@@ -17,6 +17,14 @@ import io.epochal.rest.http.HttpClient
 /** Receives the pages of a list into the journal. */
 abstract private[rest] class RestReceiver(list: RestList)
     extends JournalledSupply[RestPosition, RestCursor](list.journal, list.ahead, list.feeding) {
+  private val Transient = Set(
+    Conditions.HttpUnreachable,
+    Conditions.HttpTimeout,
+    Conditions.HttpTooSlow,
+    Conditions.HttpStatus,
+    Conditions.HttpBodyInvalid,
+    Conditions.OAuthRefused)
+
   import list.options
 
   private val pace = list.pace
@@ -46,21 +54,18 @@ abstract private[rest] class RestReceiver(list: RestList)
 
   /** Failures of the server. */
   final override protected def isTransient(error: EpochalException): Boolean =
-    RestReceiver.Transient(error.condition)
-}
-
-private object RestReceiver {
-  private val Transient = Set(
-    Conditions.HttpUnreachable,
-    Conditions.HttpTimeout,
-    Conditions.HttpTooSlow,
-    Conditions.HttpStatus,
-    Conditions.HttpBodyInvalid,
-    Conditions.OAuthRefused)
+    Transient(error.condition)
 }
 
 /** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal. */
 final private[rest] class ChainSupply(list: RestList, pagination: ChainedPagination) extends RestReceiver(list) {
+  private val log = LoggerFactory.getLogger(classOf[ChainSupply])
+
+  /** Consecutive empty pages that end a poll; the next poll resumes there. Some APIs respond to a poll with no records
+    * and a new token, forever.
+    */
+  final private val EmptyPages = 100
+
   import list.{clock, journal, options}
 
   private val client = new HttpClient(options.http, list.counters)
@@ -103,7 +108,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
         finally pages.page.close()
       tail.goOn(tail.cursor.copy(next = Some(pages.next)))
       empty = if (records == 0) empty + 1 else 0
-      broken = !pages.bounded && empty >= ChainSupply.EmptyPages
+      broken = !pages.bounded && empty >= EmptyPages
       // A spent budget does not end a poll without records: `EmptyPages` limits it.
       spent = budget.spent && (pages.bounded || tail.available > 0)
       more = !pages.atEnd && tail.available < most && !broken && !spent
@@ -151,24 +156,19 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
 
   private def lost(from: Long, until: Long): Unit = {
     val loss = options.lost(from, until, "the last page has fewer records than before")
-    if (!warned) ChainSupply.log.warn(s"Resuming when that page has more records again. $loss")
+    if (!warned) log.warn(s"Resuming when that page has more records again. $loss")
     warned = true
   }
-}
-
-private object ChainSupply {
-  private val log = LoggerFactory.getLogger(classOf[ChainSupply])
-
-  /** Consecutive empty pages that end a poll; the next poll resumes there. Some APIs respond to a poll with no records
-    * and a new token, forever.
-    */
-  private val EmptyPages = 100
 }
 
 /** `journal=true` for a [[Pagination]]: the driver fetches pages, several at a time, into
   * the journal.
   */
 final private[rest] class CountedSupply(list: RestList) extends RestReceiver(list) {
+
+  /** Pages requested ahead, per connection. */
+  final private val Ahead = 4
+
   import list.options
 
   private val frontier = new RestFrontier(options, list.counters)
@@ -214,7 +214,7 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
       budget: PollBudget)(each: (RecordBlock, Option[ResponseOrigin]) => Unit): Unit = {
     fetching = true
     val scan = options.scan()
-    val ahead = list.partitions * CountedSupply.Ahead
+    val ahead = list.partitions * Ahead
     Using.resource(new PageFetch(options, range, client, threads, ahead, Some(scan), () => !budget.spent)) { pages =>
       var at = range.from
       def continues = at == range.from || pages.underWay || !budget.spent
@@ -235,12 +235,6 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
       client.close()
     }
   }
-}
-
-private object CountedSupply {
-
-  /** Pages requested ahead, per connection. */
-  private val Ahead = 4
 }
 
 /** Where reading resumes.

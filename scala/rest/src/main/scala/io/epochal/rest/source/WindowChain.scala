@@ -36,6 +36,9 @@ final private[rest] class WindowChain(
     now: () => Instant
 ) extends Chain {
 
+  /** Past the end of any window, and within 32 bits, for servers with such numbers. */
+  private val Far = s"${1L << 30}"
+
   private val pages = new PageChain(options, windows, client, NextPage(token, 0), (_, _) => ())
   private var at = record
   private var latest = Instant.MIN
@@ -94,19 +97,13 @@ final private[rest] class WindowChain(
   private def far(position: WindowPosition): Option[Long] = {
     val scan = options.scan()
     val call =
-      options.pageCall.of(options.endpoint, windows, Some(position.copy(page = Some(WindowChain.Far), seen = Nil).text))
+      options.pageCall.of(options.endpoint, windows, Some(position.copy(page = Some(Far), seen = Nil).text))
     Using.resource(Body.ofPage()) { body =>
       Try(client.call(call, body)(_ => scan.read(body))).toOption
         .filter(_.records > 0)
         .map(scanned => PageDigest.of(scan.blocks(scanned, body)))
     }
   }
-}
-
-private object WindowChain {
-
-  /** Past the end of any window, and within 32 bits, for servers with such numbers. */
-  private val Far = s"${1L << 30}"
 }
 
 /** The keys of windows' records, for as long as later windows may return the same records. Not thread-safe.
