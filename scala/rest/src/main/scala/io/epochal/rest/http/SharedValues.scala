@@ -25,10 +25,13 @@ final private[http] class SharedValues[V](
     keep: V => Duration,
     discard: V => Unit = (_: V) => (),
     nanos: () => Long = () => System.nanoTime()) {
-  import SharedValues._
+  final private class Slot(val value: V) {
+    var users = 0
+    var idleSince = 0L
+  }
 
   /** Least recently opened first. */
-  private val slots = mutable.LinkedHashMap.empty[Fingerprint, Slot[V]]
+  private val slots = mutable.LinkedHashMap.empty[Fingerprint, Slot]
 
   /** The value of that identity, for use until the lease is closed.
     *
@@ -52,7 +55,7 @@ final private[http] class SharedValues[V](
   /** Number of values in use. */
   def inUse: Int = synchronized(slots.valuesIterator.count(_.users > 0))
 
-  private def leave(slot: Slot[V]): Unit = evicting {
+  private def leave(slot: Slot): Unit = evicting {
     slot.users -= 1
     slot.idleSince = nanos()
   }
@@ -73,14 +76,6 @@ final private[http] class SharedValues[V](
     }
     gone.foreach(slot => discard(slot.value))
     result
-  }
-}
-
-private[http] object SharedValues {
-
-  final private class Slot[V](val value: V) {
-    var users = 0
-    var idleSince = 0L
   }
 }
 

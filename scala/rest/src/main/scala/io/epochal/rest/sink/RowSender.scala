@@ -29,8 +29,6 @@ final private[rest] class RowSender(
     share: HttpBudget,
     reached: Boolean
 ) extends AutoCloseable {
-  import RowSender._
-
   private val client = new HttpClient(settings.http, counters, share)
   private val responses = new Body
   private val results = settings.results.map(new ResultReader(_, settings.http.retried, settings.place))
@@ -89,6 +87,10 @@ final private[rest] class RowSender(
 
   override def close(): Unit = client.close()
 
+  /** The status of an unsuccessful response. */
+  private def status(error: EpochalException): Option[Int] =
+    Option.when(error.condition == Conditions.HttpStatus)(error.values("status").toInt)
+
   private def isBusy(error: EpochalException): Boolean = status(error).contains(409)
 
   private def repeated(event: RetryEvent): Unit = counters.retried(
@@ -101,13 +103,6 @@ final private[rest] class RowSender(
       case other                   => other.getMessage
     }
   )
-}
-
-private[rest] object RowSender {
-
-  /** The status of an unsuccessful response. */
-  private def status(error: EpochalException): Option[Int] =
-    Option.when(error.condition == Conditions.HttpStatus)(error.values("status").toInt)
 }
 
 /** Rows that the server has not accepted yet.

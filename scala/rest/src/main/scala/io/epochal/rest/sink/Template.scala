@@ -4,7 +4,10 @@ import java.net.URLDecoder
 import java.nio.charset.StandardCharsets.UTF_8
 
 import com.fasterxml.jackson.core.io.JsonStringEncoder
+import org.apache.spark.sql.types._
 
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.{NameList, OptionSpec}
 import io.epochal.rest.http.Endpoint
 import io.epochal.rest.sink.RestSinkOptions.ensure
 
@@ -172,5 +175,119 @@ object UrlTemplate {
     UrlTemplate(
       starts.zip(ends).map { case (from, until) => target.substring(from, until) },
       found.map(m => URLDecoder.decode(m.group(1), UTF_8)))
+  }
+}
+
+/** A column of the query that an option refers to.
+  *
+  * @param ordinal
+  *   position in the query's rows
+  */
+final private[rest] case class NamedColumn(field: StructField, ordinal: Int)
+
+/** A part of a row as sent. */
+sealed private[rest] trait RowPiece
+
+private[rest] object RowPiece {
+  final case class Literal(text: String) extends RowPiece
+
+  /** @param quoted
+    *   within a JSON string
+    */
+  final case class Column(column: NamedColumn, quoted: Boolean) extends RowPiece
+  case object WholeRow extends RowPiece
+}
+
+/** The options, resolved against the query's columns. */
+final private[rest] case class RequestShape(
+    schema: StructType,
+    url: Seq[NamedColumn],
+    row: Seq[RowPiece],
+    keys: Seq[NamedColumn]
+) {
+
+  /** Whether exactly the whole row is sent. */
+  def sendsWholeRows: Boolean = row == Seq(RowPiece.WholeRow)
+}
+
+private[rest] object RequestShape {
+  val RowName = "_row"
+  val WholeRow: String = "${" + RowName + "}"
+
+  private type Checked[A] = Either[EpochalException, A]
+
+  def of(schema: StructType, settings: RestSinkSettings): Checked[RequestShape] =
+    for {
+      _ <- RestSinkOptions.ensure(schema.nonEmpty)(
+        RestSinkOptions.group.invalid(RestSinkOptions.RowTemplate, "", "a row of one column or more"))
+      url <- all(settings.url.columns)(scalar(RestSinkOptions.Url, _, schema, inUrl))
+      row <- all(settings.rowTemplate)(piece(_, schema))
+      keys <- all(settings.keyColumns)(key(_, settings.keyColumns, schema))
+    } yield RequestShape(schema, url, row, keys.distinct)
+
+  private def piece(piece: TemplatePiece, schema: StructType): Checked[RowPiece] = piece match {
+    case TemplatePiece.Literal(text)               => Right(RowPiece.Literal(text))
+    case TemplatePiece.Placeholder(RowName, false) => Right(RowPiece.WholeRow)
+    case TemplatePiece.Placeholder(name, quoted) =>
+      val column =
+        if (quoted) scalar(RestSinkOptions.RowTemplate, name, schema, inTemplate)
+        else find(RestSinkOptions.RowTemplate, name, schema, inTemplate)
+      column.map(RowPiece.Column(_, quoted))
+  }
+
+  private def inUrl(column: String): String = s"…{$column}…"
+  private def inTemplate(column: String): String = s"…$${$column}…"
+
+  /** A key column must be scalar: sortable, comparable, with a single text. */
+  private def key(name: String, names: Seq[String], schema: StructType): Checked[NamedColumn] =
+    scalar(
+      RestSinkOptions.KeyColumns,
+      name,
+      schema,
+      right => NameList.render(names.map(one => if (one == name) right else one)))
+
+  private def scalar(
+      option: OptionSpec[_],
+      name: String,
+      schema: StructType,
+      whole: String => String): Checked[NamedColumn] =
+    find(option, name, schema, whole).flatMap { column =>
+      column.field.dataType match {
+        case _: StructType | _: ArrayType | _: MapType | BinaryType | VariantType | CalendarIntervalType | NullType =>
+          Left(
+            RestSinkOptions.group.invalid(
+              option,
+              s"${column.field.name} ${column.field.dataType.sql}",
+              "a column with a single value: a text, a number, a boolean, a date or a time"))
+        case _ => Right(column)
+      }
+    }
+
+  /** By exact name, else by the only one that differs in case. */
+  private def find(
+      option: OptionSpec[_],
+      name: String,
+      schema: StructType,
+      whole: String => String): Checked[NamedColumn] = {
+    val exact = schema.fieldNames.indexOf(name)
+    val similar = schema.fieldNames.indices.filter(schema.fieldNames(_).equalsIgnoreCase(name))
+    Option
+      .when(exact >= 0)(exact)
+      .orElse(Option.when(similar.sizeIs == 1)(similar.head))
+      .map(i => NamedColumn(schema(i), i))
+      .toRight {
+        val names = schema.fieldNames.toSeq
+        RestSinkOptions.group.invalid(
+          option,
+          name,
+          s"one of the query's columns ${NameList.shown(names)}",
+          names,
+          whole)
+      }
+  }
+
+  private def all[A, B](values: Seq[A])(check: A => Checked[B]): Checked[Seq[B]] = {
+    val (wrong, right) = values.partitionMap(check)
+    wrong.headOption.toLeft(right)
   }
 }

@@ -5,8 +5,18 @@ import java.util.Locale
 import java.util.concurrent.TimeUnit.{NANOSECONDS, SECONDS}
 import java.util.zip.CRC32C
 
-import io.epochal.kit.record.{Body, RecordBlock}
-import io.epochal.rest.http.ResponseHead
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.spark.sql.connector.read.InputPartition
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.journal.{FileStore, Slice}
+import io.epochal.kit.json.Json
+import io.epochal.kit.record.{Body, RecordBlock, RecordOrigin, ScannedPages}
+import io.epochal.kit.source.journal.JournalFrames
+import io.epochal.rest.http.{HttpClient, ResponseHead}
 
 /** A response in a reusable buffer. */
 final private[rest] class Page extends AutoCloseable {
@@ -80,5 +90,132 @@ private[rest] object PageDigest {
     val digest = new PageDigest
     body.foreachBlock(digest.add)
     digest.value
+  }
+}
+
+/** All records of a [[ChainedPagination]], for a batch read: one task follows all pages.
+  *
+  * @param until
+  *   the end of the last time window; unused by other kinds
+  */
+final private[rest] case class ChainPartition(until: Instant) extends InputPartition
+
+final private[rest] class ChainPages(
+    options: RestOptions,
+    pagination: ChainedPagination,
+    client: HttpClient,
+    until: Instant
+) extends ScannedPages {
+
+  private val chain: Chain = pagination match {
+    case windows: TimeWindow =>
+      val all = windows.endingAt(until)
+      new WindowChain(options, all, client, None, 0, new WindowKeys(Nil, options.mismatch(_, _)), () => until)
+    case _ => new PageChain(options, pagination, client, NextPage.First, (_, _) => ())
+  }
+  private var more = chain.beginPoll()
+  private var before = 0L
+
+  override def origin: Option[RecordOrigin] = chain.page.origin
+
+  @scala.annotation.tailrec
+  override protected def nextPage(): Boolean =
+    if (!more) false
+    else {
+      val records = chain.nextPage(_ => ())
+      more = !chain.atEnd
+      if (records == 0) nextPage()
+      else {
+        open(options.rules.format.open(chain.page.body, options.place), before, 0, records)
+        before += records
+        true
+      }
+    }
+
+  override def close(): Unit = {
+    client.close()
+    chain.page.close()
+  }
+}
+
+/** A task's records from the journal, in which each frame is a page. */
+final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Slice], store: FileStore)
+    extends ScannedPages {
+
+  private val format = options.rules.format
+  private val body = new Body
+  private val frames = new JournalFrames(slices, store, options.source, options.lost(_, _, _))
+  private var from = Option.empty[RecordOrigin]
+
+  override def origin: Option[RecordOrigin] = from
+
+  override protected def nextPage(): Boolean = {
+    val slice = frames.next(body.reserve)
+    slice.foreach { part =>
+      val front = PageFront.take(body)
+      if (front.lines != format.lines) throw changed(front)
+      from = front.origin
+      open(format.ofBlocks.read(body.piece, options.place), part.first, part.skip, part.take)
+    }
+    slice.nonEmpty
+  }
+
+  override def close(): Unit = frames.close()
+
+  private def changed(front: PageFront): EpochalException = {
+    def optionOf(lines: Option[String]) = s"{option:bodyFormat=${lines.getOrElse("json")}}"
+    RestOptions.group.conflict(
+      s"${optionOf(format.lines)}, pages that were journalled with ${optionOf(front.lines)}",
+      "Set {option:bodyFormat} back until those pages are delivered, or use a new checkpoint.")
+  }
+}
+
+/** The header of a page in a journal: a JSON object.
+  *
+  * @param lines
+  *   the line-based format of the page; None for a JSON array
+  * @param origin
+  *   the response's origin, if a column needed it
+  */
+final private[rest] case class PageFront(lines: Option[String], origin: Option[ResponseOrigin]) {
+
+  /** Empty if both fields are absent. */
+  def bytes: Array[Byte] =
+    if (lines.isEmpty && origin.isEmpty) Array.emptyByteArray
+    else {
+      val front = PageFront.mapper.createObjectNode()
+      lines.foreach(front.put("lines", _))
+      origin.foreach { from =>
+        front.put("url", from.url).put("status", from.status).put("fetchedAt", from.fetchedAt)
+        from.headers.foreach { headers =>
+          val texts = front.putObject("headers")
+          headers.foreach { case (name, value) => texts.put(name, value) }
+        }
+      }
+      PageFront.mapper.writeValueAsBytes(front)
+    }
+}
+
+private[rest] object PageFront {
+  private val Nothing = PageFront(None, None)
+  private val mapper = new ObjectMapper(Json.factory)
+
+  /** Reads the header and blanks it out in the page. */
+  def take(page: Body): PageFront =
+    if (page.bytes(0) != '{') Nothing
+    else
+      Using.resource(Json.factory.createParser(page.bytes, 0, page.length)) { json =>
+        val front = read(mapper.readTree[JsonNode](json))
+        page.blank(json.currentLocation.getByteOffset.toInt)
+        front
+      }
+
+  private def read(front: JsonNode): PageFront = {
+    def text(name: String) = Option(front.get(name)).map(_.asText)
+    val headers =
+      Option(front.get("headers")).map(_.properties.asScala.map(one => one.getKey -> one.getValue.asText).toMap)
+    PageFront(
+      text("lines"),
+      text("url").map(ResponseOrigin(_, front.path("status").asInt, front.path("fetchedAt").asLong, headers)))
   }
 }

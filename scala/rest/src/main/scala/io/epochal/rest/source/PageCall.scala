@@ -126,7 +126,7 @@ object PageCall extends OptionList {
   *   the placeholders, in their order
   */
 final class BodyTemplate(text: String) extends Serializable {
-  import BodyTemplate._
+  private val Place = """\$\{([A-Za-z]+)}""".r
 
   val names: Seq[String] = Place.findAllMatchIn(text).map(_.group(1)).toSeq.distinct
 
@@ -135,8 +135,4 @@ final class BodyTemplate(text: String) extends Serializable {
     Place.replaceAllIn(text, place => java.util.regex.Matcher.quoteReplacement(value(place.group(1)))).getBytes(UTF_8)
 
   override def toString: String = s"BodyTemplate(${names.mkString(", ")})"
-}
-
-object BodyTemplate {
-  private val Place = """\$\{([A-Za-z]+)}""".r
 }
