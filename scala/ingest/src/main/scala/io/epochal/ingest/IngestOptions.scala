@@ -5,9 +5,11 @@ import java.time.{Clock, Duration}
 
 import scala.util.Try
 
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
+
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
+import io.epochal.kit.source.ReadLimits
 import io.epochal.ingest.http.{HttpListener, IngestHttpOptions}
 import io.epochal.ingest.intake.{IntakeSettings, JournalIntake, Listener}
 import io.epochal.ingest.tcp.{TcpListener, TcpReceiver, TcpSettings}
@@ -32,7 +34,7 @@ final case class IngestOptions(
     replacesInvalid: Boolean,
     intake: IntakeSettings,
     numPartitions: Option[Int],
-    limit: ReadLimit,
+    @transient limit: ReadLimit,
     failOnDataLoss: Boolean,
     source: String,
     eventTimeColumn: Option[String]
@@ -119,7 +121,7 @@ object IngestOptions {
       values(InvalidUtf8) == "replace",
       IntakeSettings(values(MaxJournalBytes), values(DedupWindow)),
       values.get(NumPartitions),
-      ReadLimit.all(SourceOptions.limit(values) +: values.get(MaxBytes).map(ReadLimit.MaxBytes(_)).toSeq),
+      ReadLimits.of(values, values.get(MaxBytes).map(ReadLimit.maxBytes(_))),
       values(SourceOptions.FailOnDataLoss),
       values.get(SourceOptions.SourceId).getOrElse(identity(values)),
       values.get(SourceOptions.EventTimeColumn)

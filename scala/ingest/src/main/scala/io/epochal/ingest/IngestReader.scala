@@ -3,7 +3,6 @@ package io.epochal.ingest
 import scala.util.Using
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -12,7 +11,7 @@ import io.epochal.core.journal.{FileStore, Slice}
 import io.epochal.ingest.intake.{ArrivalFormat, StoredArrival}
 import io.epochal.kit.json.Json
 import io.epochal.kit.record._
-import io.epochal.kit.source.journal.{FeedRows, FeedView, JournalFrames, JournalPartition, JournalRows}
+import io.epochal.kit.source.journal.{FeedRows, FeedView, JournalFrames, JournalRows}
 import io.epochal.kit.spark.{ArrayRow, TextMap}
 import io.epochal.kit.store.HadoopFileStore
 
@@ -26,11 +25,7 @@ final private class IngestReaderFactory(
     rules: Option[RecordRules],
     reading: RecordReading,
     val store: HadoopFileStore
-) extends PartitionReaderFactory
-    with FeedRows {
-
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
-    rows(partition.asInstanceOf[JournalPartition].slices.iterator)
+) extends FeedRows {
 
   override protected def remoteView(): FeedView = throw Conditions.ModeUnsupported(
     "format" -> IngestOptions.Format,
@@ -51,10 +46,7 @@ final private class IngestReaderFactory(
 }
 
 /** Rows of one task: a partition of a micro-batch, or an endless partition. */
-sealed abstract private class IngestReader(arrivals: ArrivalReader)
-    extends PartitionReader[InternalRow]
-    with JournalRows {
-  final override def get(): InternalRow = row
+sealed abstract private class IngestReader(arrivals: ArrivalReader) extends JournalRows {
   final override def number: Long = arrivals.number
   final override def close(): Unit = arrivals.close()
 }
@@ -66,7 +58,9 @@ final private class TextReader(arrivals: ArrivalReader, schema: StructType, repl
   private val text = schema.fieldNames.indexOf("value")
   private var from: ArrivalOrigin = _
 
-  override val row: InternalRow = ArrayRow(values)
+  private val row = ArrayRow(values)
+
+  override def get(): InternalRow = row
 
   override def next(): Boolean = {
     val more = arrivals.next()
@@ -97,24 +91,20 @@ final private class TextReader(arrivals: ArrivalReader, schema: StructType, repl
 /** Rows with the columns of a schema. */
 final private class ParsedReader(arrivals: ArrivalReader, reading: RecordReading, rules: RecordRules)
     extends IngestReader(arrivals) {
-  private val record = new LoneRecord(rules.format.asInstanceOf[RecordFormat.OfLines], IngestOptions.Format)
-  private val pages = new Pages {
-    override def records: Records = record
+  private val pages = new LoneRecords(rules.format, IngestOptions.Format) {
     override def origin: Option[RecordOrigin] = Option(arrivals.origin)
     override def index: Long = arrivals.number
-    override def count: Long = 0L
     override def next(): Boolean = {
       val more = arrivals.next()
-      if (more) record.set(arrivals.payload, arrivals.begin, arrivals.end)
+      if (more) set(arrivals.payload, arrivals.begin, arrivals.end)
       more
     }
-    override def close(): Unit = ()
   }
   private val rows = new RecordRows(new RecordColumns(reading, rules), rules, pages, IngestOptions.Format)
 
   override def next(): Boolean = rows.next()
 
-  override def row: InternalRow = rows.row
+  override def get(): InternalRow = rows.row
 }
 
 /** Iterates over the records of a task's journal slices. Not thread-safe. */

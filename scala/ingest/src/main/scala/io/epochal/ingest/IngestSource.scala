@@ -5,13 +5,13 @@ import java.io.IOException
 import scala.util.Try
 import scala.util.control.NonFatal
 
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.JournalDamage
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
-import io.epochal.core.limit.ReadLimit
 import io.epochal.ingest.intake.{JournalIntake, Listener}
 import io.epochal.kit.record.{RecordReading, RecordRules}
 import io.epochal.kit.source.journal.{FedSource, FeedPlan, FeedRows, FeedView, JournalPartition, LiveFeeds}

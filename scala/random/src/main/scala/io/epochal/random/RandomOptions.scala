@@ -3,8 +3,10 @@ package io.epochal.random
 import java.time.{Duration, Instant}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.limit.ReadLimit
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
+
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
+import io.epochal.kit.source.ReadLimits
 
 /** Validated options of a query.
   *
@@ -31,7 +33,7 @@ final case class RandomOptions(
     strings: RandomStrings,
     maxRows: Option[Long],
     startTimestamp: Option[Instant],
-    limit: ReadLimit,
+    @transient limit: ReadLimit,
     source: String,
     firstSource: String,
     eventTimeColumn: Option[String] = None) {
@@ -107,7 +109,7 @@ object RandomOptions {
       RandomStrings(values(Seed), values(MinLength), values(MaxLength), values(Alphabet)),
       values.get(MaxRows),
       values.get(StartTimestamp),
-      ReadLimit.all(SourceOptions.limit(values) +: values.get(RowsPerBatch).map(ReadLimit.MaxRows(_)).toSeq),
+      ReadLimits.of(values, values.get(RowsPerBatch).map(ReadLimit.maxRows(_))),
       values.get(SourceOptions.SourceId).getOrElse(identity(values, DefaultStart)),
       values.get(SourceOptions.SourceId).getOrElse(identity(values, Instant.EPOCH)),
       values.get(SourceOptions.EventTimeColumn)

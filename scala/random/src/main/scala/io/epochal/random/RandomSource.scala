@@ -3,11 +3,10 @@ package io.epochal.random
 import java.time.Clock
 import java.util.Locale
 
-import org.apache.spark.sql.connector.read.streaming.PartitionOffset
+import org.apache.spark.sql.connector.read.streaming.{PartitionOffset, ReadLimit}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.limit.ReadLimit
 import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
 
 /** Driver side of the source in every mode, called by [[io.epochal.kit.source.SourceStream]].

@@ -1,16 +1,14 @@
 package io.epochal.core.journal
 
-import scala.util.control.NonFatal
+import scala.util.Try
 
 /** Writes a segment, in one thread: frames are appended, then the segment is sealed or discarded. */
 final class SegmentWriter private[journal] (store: FileStore, val name: String, source: String, val from: Long) {
-  import SegmentWriter._
-
   private val header = SegmentFormat.header(source, from)
   private val frames = Vector.newBuilder[Frame]
   private var position = 0L
   private var row = from
-  private var state: State = Open
+  private var isOpen = true
   private val file = store.create(name)
   write(header, 0, header.length)
 
@@ -30,7 +28,7 @@ final class SegmentWriter private[journal] (store: FileStore, val name: String, 
     *   if the store fails; the segment is then discarded
     */
   def append(rows: Int, bytes: Array[Byte], offset: Int, length: Int): Unit = {
-    require(state == Open, s"the segment $name is $state")
+    require(isOpen, s"the segment $name has ended")
     require(rows > 0, "a frame without rows")
     val crc = SegmentFormat.frameCrc(rows, bytes, offset, length)
     write(SegmentFormat.frameHead(length, crc, rows), 0, SegmentFormat.FrameHead)
@@ -47,7 +45,7 @@ final class SegmentWriter private[journal] (store: FileStore, val name: String, 
     *   if the store fails; the segment is then discarded
     */
   def seal(): (Segment, IndexedSeq[Frame]) = {
-    require(state == Open && row > from, s"the segment $name is $state, with ${row - from} rows")
+    require(isOpen && row > from, s"the segment $name has ended, or has no rows")
     val all = frames.result()
     val at = position
     val index = SegmentFormat.index(header, all)
@@ -56,15 +54,15 @@ final class SegmentWriter private[journal] (store: FileStore, val name: String, 
       file.sync()
       file.close()
     }
-    state = Sealed
+    isOpen = false
     (Segment(name, from, row, at, position, SegmentFormat.crcIn(index)), all)
   }
 
-  /** Discards an unsealed segment. A sealed one stays. */
-  def giveUp(): Unit = if (state == Open) {
-    state = GivenUp
-    quietly(file.close())
-    quietly(store.delete(name))
+  /** Discards an unsealed segment. A sealed one stays. A file that cannot be removed is garbage, which no offset names (J2). */
+  def giveUp(): Unit = if (isOpen) {
+    isOpen = false
+    Try(file.close()): Unit
+    Try(store.delete(name)): Unit
   }
 
   private def write(bytes: Array[Byte], offset: Int, length: Int): Unit = {
@@ -79,18 +77,4 @@ final class SegmentWriter private[journal] (store: FileStore, val name: String, 
         giveUp()
         throw e
     }
-}
-
-private object SegmentWriter {
-
-  /** Open → Sealed, or Open → GivenUp; both are final. */
-  sealed trait State
-  case object Open extends State
-  case object Sealed extends State
-  case object GivenUp extends State
-
-  /** Cleans up a segment that no offset will name: a file that cannot be removed is garbage (J2). */
-  private def quietly(body: => Unit): Unit =
-    try body
-    catch { case NonFatal(_) => () }
 }

@@ -2,8 +2,6 @@ package io.epochal.core.option
 
 import java.time.Duration
 
-import io.epochal.core.limit.ReadLimit
-
 /** The options that every source has. */
 object SourceOptions {
 
@@ -42,10 +40,4 @@ object SourceOptions {
 
   val all: Seq[OptionSpec[_]] =
     Seq(MaxRowsPerBatch, MinRowsPerBatch, MaxBatchDelay, FailOnDataLoss, SourceId, EventTimeColumn)
-
-  /** The read limit from the options. */
-  def limit(values: OptionValues): ReadLimit = ReadLimit.all(
-    values.get(MaxRowsPerBatch).map(ReadLimit.MaxRows).toSeq ++
-      values.get(MinRowsPerBatch).map(ReadLimit.MinRows(_, values(MaxBatchDelay)))
-  )
 }

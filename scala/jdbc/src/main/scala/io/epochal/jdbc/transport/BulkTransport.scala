@@ -37,7 +37,7 @@ final private[jdbc] case class BulkTransport(
 }
 
 final private class BulkOutput(transport: BulkTransport, format: RowFormat, attempt: TaskAttempt)
-    extends BufferedOutput(format) {
+    extends TaskOutput(format) {
   // Most tasks have few rows, which travel in the message: they need no database.
   private lazy val token = UUID.randomUUID().toString
   private lazy val database = {

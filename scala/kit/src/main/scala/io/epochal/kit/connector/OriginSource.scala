@@ -7,21 +7,15 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
-import org.apache.spark.sql.types.StructType
 
 import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
 
 /** A batch read: the rows that the origin has when the batch is planned. */
-final private[connector] class OriginBatch[P](
-    connector: SourceConnector[P],
-    settings: Settings,
-    schema: StructType,
-    parts: Int)
-    extends Batch {
+final private[connector] class OriginBatch[P](connector: SourceConnector[P], read: ConnectorRead) extends Batch {
 
   override def planInputPartitions(): Array[InputPartition] =
-    Using.resource(OriginCalls.open(connector, settings, schema)) { calls =>
-      val supply = new OriginSupply(calls, connector.positions, parts)
+    Using.resource(OriginCalls.open(connector, read.settings, read.schema)) { calls =>
+      val supply = new OriginSupply(calls, connector.positions, read.parts)
       val first = supply.first
       var end = first
       var atEnd = false
@@ -33,43 +27,33 @@ final private[connector] class OriginBatch[P](
       supply.partitions(first, end)
     }
 
-  override def createReaderFactory(): PartitionReaderFactory = OriginReaderFactory(
-    ConnectorInTask(connector, settings, schema))
+  override def createReaderFactory(): PartitionReaderFactory = OriginReaderFactory(read.inTask(connector))
 }
 
 /** The driver's part of a [[SourceConnector]]. */
-private[connector] class OriginSource[P](
-    connector: SourceConnector[P],
-    settings: Settings,
-    schema: StructType,
-    parts: Int)
-    extends ConnectorSource[P](connector, settings) {
+private[connector] class OriginSource[P](connector: SourceConnector[P], read: ConnectorRead)
+    extends ConnectorSource[P](connector, read.settings) {
 
-  final protected val calls: OriginCalls[P] = OriginCalls.open(connector, settings, schema)
-  override val supply: OriginSupply[P] = new OriginSupply(calls, connector.positions, parts)
+  final protected val calls: OriginCalls[P] = OriginCalls.open(connector, read.settings, read.schema)
+  override val supply: OriginSupply[P] = new OriginSupply(calls, connector.positions, read.parts)
   override def first: ConnectorPosition[P] = supply.first
-  override def readerFactory: PartitionReaderFactory = OriginReaderFactory(task)
+  override def readerFactory: PartitionReaderFactory = OriginReaderFactory(read.inTask(connector))
   override def metrics(rowsBehind: Option[Long]): Map[String, String] = calls.metrics
-  final protected def task: ConnectorInTask[SourceConnector[P]] = ConnectorInTask(connector, settings, schema)
 }
 
 /** A connector's source for continuous and real-time queries. */
-final private[connector] class TailSource[P](
-    connector: SourceConnector[P],
-    settings: Settings,
-    schema: StructType,
-    parts: Int)
-    extends OriginSource[P](connector, settings, schema, parts)
+final private[connector] class TailSource[P](connector: SourceConnector[P], read: ConnectorRead)
+    extends OriginSource[P](connector, read)
     with ContinuousSource[ConnectorPosition[P]] {
 
   private val positions = connector.positions
 
   override def endlessPartitions(start: ConnectorPosition[P]): Array[InputPartition] =
-    calls("planned its tasks")(_ => calls.tail.tails(start.position, parts)).asScala.zipWithIndex.map {
+    calls("planned its tasks")(_ => calls.tail.tails(start.position, read.parts)).asScala.zipWithIndex.map {
       case (at, index) => TailPartition(index, start.rows, positions.toText(at)): InputPartition
     }.toArray
 
-  override def endlessReaders: EndlessReaderFactory = TailReaders(task)
+  override def endlessReaders: EndlessReaderFactory = TailReaders(read.inTask(connector))
 
   override def needsReconfiguration: Boolean =
     quietly("said whether its tasks are as they were")(_.tailsChanged()).getOrElse(false)

@@ -3,10 +3,9 @@ package io.epochal.kit.connector
 import java.nio.ByteBuffer
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
 import io.epochal.core.journal.Slice
-import io.epochal.kit.source.journal.{FeedRows, JournalFrames, JournalPartition, JournalRows}
+import io.epochal.kit.source.journal.{FeedRows, JournalFrames, JournalRows}
 import io.epochal.kit.spark.ValueRows
 import io.epochal.kit.store.HadoopFileStore
 
@@ -14,13 +13,7 @@ final private[connector] case class ReceivedReaderFactory[C](
     task: ConnectorInTask[ReceivingConnector[C]],
     source: String,
     store: HadoopFileStore)
-    extends PartitionReaderFactory
-    with FeedRows {
-
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case JournalPartition(slices) => rows(slices.iterator)
-    case other                    => throw new IllegalArgumentException(s"not a partition of a connector: $other")
-  }
+    extends FeedRows {
 
   override def rows(slices: Iterator[Slice]): ReceivedReader = {
     val connector = task.connector
@@ -40,8 +33,7 @@ final private[connector] class ReceivedReader(
     values: ValueRows,
     decoder: RecordDecoder,
     calls: AuthorCalls)
-    extends PartitionReader[InternalRow]
-    with JournalRows {
+    extends JournalRows {
 
   private var frame = ByteBuffer.allocate(0)
   private var left = 0
@@ -61,7 +53,6 @@ final private[connector] class ReceivedReader(
 
   override def get(): InternalRow = current
 
-  override def row: InternalRow = current
 
   override def number: Long = read - 1
 

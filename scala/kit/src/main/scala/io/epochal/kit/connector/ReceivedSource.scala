@@ -7,8 +7,6 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import org.apache.spark.sql.types.StructType
-
 import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.Segment
 import io.epochal.kit.source.journal._
@@ -17,20 +15,18 @@ import io.epochal.kit.source.{Extent, InitialOffset, PollBounds, PollBudget, Pol
 /** The driver's part of a receiving connector. */
 final private[connector] class ReceivedSource[C](
     connector: ReceivingConnector[C],
-    settings: Settings,
-    schema: StructType,
-    checkpoint: InitialOffset,
-    parts: Int)
-    extends ConnectorSource[C](connector, settings)
+    read: ConnectorRead,
+    checkpoint: InitialOffset)
+    extends ConnectorSource[C](connector, read.settings)
     with JournalledSource[ConnectorPosition[C]] {
 
   /** The delay between two calls in a continuous or real-time query, after an empty one. */
   private val Pause = Duration.ofMillis(50)
-  private val calls = connector.calls(settings)
-  private val receiver = calls("opened its origin")(connector.open(settings, schema))
+  private val calls = connector.calls(read.settings)
+  private val receiver = calls("opened its origin")(connector.open(read.settings, read.schema))
   private val store = checkpoint.beside("journal")
   private val journal =
-    new SourceJournal(store, identity, new ReceivedPositions[C], settings.lostRows(_, _, _), parts)
+    new SourceJournal(store, identity, new ReceivedPositions[C], read.settings.lostRows(_, _, _), read.parts)
 
   override val polls: PollBudgets = new PollBudgets(PollBounds(Duration.ofSeconds(30), 64L << 20))
   private val feeding = Feeding(new FeedLog(store, identity), this, Pause)
@@ -42,7 +38,7 @@ final private[connector] class ReceivedSource[C](
     ConnectorPosition(0L, calls("read its first position")(receiver.first()))
 
   override def readerFactory: ReceivedReaderFactory[C] =
-    ReceivedReaderFactory(ConnectorInTask(connector, settings, schema), identity, store)
+    ReceivedReaderFactory(read.inTask(connector), identity, store)
 
   override protected def feedRows: FeedRows = readerFactory
 

@@ -30,7 +30,7 @@ abstract class ReceivingConnector[C](format: String, description: String, specs:
 
   final override private[connector] def isContinuous: Boolean = true
 
-  final override private[connector] def batch(settings: Settings, schema: StructType, parts: Int): Batch =
+  final override private[connector] def batch(read: ConnectorRead): Batch =
     throw Conditions.ModeUnsupported(
       "format" -> format,
       "mode" -> "be read by a batch",
@@ -38,8 +38,6 @@ abstract class ReceivingConnector[C](format: String, description: String, specs:
       "suggestion" -> "Use readStream with {trigger:availableNow}.")
 
   final override private[connector] def source(
-      settings: Settings,
-      schema: StructType,
-      checkpoint: InitialOffset,
-      parts: Int): Source[ConnectorPosition[C]] = new ReceivedSource(this, settings, schema, checkpoint, parts)
+      read: ConnectorRead,
+      checkpoint: InitialOffset): Source[ConnectorPosition[C]] = new ReceivedSource(this, read, checkpoint)
 }

@@ -64,7 +64,20 @@ object RecordParser {
     val found = rules(settings).fold(throw _, identity)
     val place = settings.values.group.format
     val columns = new RecordColumns(RecordReading(schema, settings.values(TimeZone)), found)
-    val parsed = new RecordRows(columns, found, new LonePages(found.format, place, records), place)
+    val supply = records
+    val lone = new LoneRecords(found.format, place) {
+      private var passed = 0L
+      override def index: Long = passed - 1
+      override def next(): Boolean = {
+        val bytes = supply.call()
+        if (bytes != null) {
+          set(bytes, 0, bytes.length)
+          passed += 1
+        }
+        bytes != null
+      }
+    }
+    val parsed = new RecordRows(columns, found, lone, place)
     new RowReader {
       override def next(): Boolean = parsed.next()
       override def get(): InternalRow = parsed.row
@@ -74,31 +87,4 @@ object RecordParser {
 
   private def rules(settings: Settings): Either[EpochalException, RecordRules] =
     LoneRecordOptions.read(settings.values, settings.values(Kind))
-}
-
-/** Pages of one record each, from a callback. */
-final private class LonePages(format: RecordFormat, place: String, supply: Callable[Array[Byte]]) extends Pages {
-  private val record = new LoneRecord(
-    format match {
-      case lines: RecordFormat.OfLines => lines
-      case other                       => throw new IllegalArgumentException(s"records do not stand alone in $other")
-    },
-    place)
-  private var passed = 0L
-
-  override def records: Records = record
-  override def origin: Option[RecordOrigin] = None
-  override def index: Long = passed - 1
-  override def count: Long = 0L
-
-  override def next(): Boolean = {
-    val bytes = supply.call()
-    if (bytes != null) {
-      record.set(bytes, 0, bytes.length)
-      passed += 1
-    }
-    bytes != null
-  }
-
-  override def close(): Unit = ()
 }

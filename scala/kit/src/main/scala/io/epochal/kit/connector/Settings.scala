@@ -73,25 +73,14 @@ final class Settings private[connector] (
     * @param reason
     *   completes "…: <reason>."
     */
-  def lost(from: Any, until: Any, reason: String): Unit = {
-    val error = loss(from, until, reason)
-    if (values(SourceOptions.FailOnDataLoss)) throw error
-    SettingsReader.log.warn(error.problem)
-  }
+  def lost(from: Any, until: Any, reason: String): Unit = SettingsReader.log.warn(lostRows(from, until, reason))
 
-  /** The warning about rows that are missing from the journal; throws DATA_LOSS with failOnDataLoss=true. */
-  private[connector] def lostRows(from: Long, until: Long, reason: String): String = {
-    val error = loss(from, until, reason)
+  /** The warning about lost rows; throws DATA_LOSS with failOnDataLoss=true. */
+  private[connector] def lostRows(from: Any, until: Any, reason: String): String = {
+    val error = Conditions.DataLoss("source" -> values.group.format, "from" -> from, "until" -> until, "reason" -> reason)
     if (values(SourceOptions.FailOnDataLoss)) throw error
     error.problem
   }
-
-  private def loss(from: Any, until: Any, reason: String): EpochalException =
-    Conditions.DataLoss(
-      "source" -> values.group.format,
-      "from" -> String.valueOf(from),
-      "until" -> String.valueOf(until),
-      "reason" -> reason)
 
   private[connector] def retry: RetrySettings = RetryOptions.settings(values)
 

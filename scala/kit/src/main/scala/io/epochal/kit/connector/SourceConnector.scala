@@ -30,13 +30,10 @@ abstract class SourceConnector[P](format: String, description: String, specs: ut
 
   final override private[connector] def isContinuous: Boolean = tails
 
-  final override private[connector] def batch(settings: Settings, schema: StructType, parts: Int): Batch =
-    new OriginBatch(this, settings, schema, parts)
+  final override private[connector] def batch(read: ConnectorRead): Batch = new OriginBatch(this, read)
 
   final override private[connector] def source(
-      settings: Settings,
-      schema: StructType,
-      checkpoint: InitialOffset,
-      parts: Int): Source[ConnectorPosition[P]] =
-    if (tails) new TailSource(this, settings, schema, parts) else new OriginSource(this, settings, schema, parts)
+      read: ConnectorRead,
+      checkpoint: InitialOffset): Source[ConnectorPosition[P]] =
+    if (tails) new TailSource(this, read) else new OriginSource(this, read)
 }

@@ -6,13 +6,13 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.Batch
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.annotation.Stable
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, RetryOptions, SourceOptions}
-import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
+import io.epochal.kit.source.{InitialOffset, ReadLimits, Source, SourceProvider, SourceScan, SourceTable}
 
 /** Declares a source connector: name, options, columns and identity. A [[SourceConnector]] reads its rows and can read them
   * again; a [[ReceivingConnector]] receives them once.
@@ -62,13 +62,9 @@ abstract class SourceDefinition[P] private[connector] (
 
   private[connector] def isContinuous: Boolean
 
-  private[connector] def batch(settings: Settings, schema: StructType, parts: Int): Batch
+  private[connector] def batch(read: ConnectorRead): Batch
 
-  private[connector] def source(
-      settings: Settings,
-      schema: StructType,
-      checkpoint: InitialOffset,
-      parts: Int): Source[ConnectorPosition[P]]
+  private[connector] def source(read: ConnectorRead, checkpoint: InitialOffset): Source[ConnectorPosition[P]]
 
   final override protected[connector] def options(raw: Map[String, String]): Either[EpochalException, Settings] =
     SettingsReader.read(group, raw).map { settings =>
@@ -102,10 +98,23 @@ abstract class SourceDefinition[P] private[connector] (
 final private class ConnectorScan[P](connector: SourceDefinition[P], settings: Settings, schema: StructType)
     extends SourceScan[ConnectorPosition[P]](connector.nameOf(settings), schema) {
 
-  override protected def batch: Batch = connector.batch(settings, schema, spark.defaultParallelism)
+  private def read = ConnectorRead(settings, schema, spark.defaultParallelism)
+
+  override protected def batch: Batch = connector.batch(read)
 
   override protected def source(checkpoint: InitialOffset): Source[ConnectorPosition[P]] =
-    connector.source(settings, schema, checkpoint, spark.defaultParallelism)
+    connector.source(read, checkpoint)
+}
+
+/** What a query reads.
+  *
+  * @param parts
+  *   the number of tasks among which rows are divided
+  */
+final private[connector] case class ConnectorRead(settings: Settings, schema: StructType, parts: Int) {
+
+  def inTask[C <: SourceDefinition[_]](connector: C): ConnectorInTask[C] =
+    ConnectorInTask(connector.getClass.asInstanceOf[Class[C]], settings.raw, schema)
 }
 
 /** The driver's part of a connector, as the kit's stream uses it. */
@@ -116,7 +125,7 @@ abstract private[connector] class ConnectorSource[P](connector: SourceDefinition
   private val offsets = new ConnectorOffset(connector.shortName(), connector.positions)
 
   override val name: String = connector.nameOf(settings)
-  override val limit: ReadLimit = SourceOptions.limit(settings.values)
+  override val limit: ReadLimit = ReadLimits.of(settings.values)
   override def eventTimeColumn: Option[String] = settings.values.get(SourceOptions.EventTimeColumn)
   override def toJson(position: ConnectorPosition[P]): String = offsets.toJson(identity, position)
 
@@ -133,10 +142,4 @@ final private[connector] case class ConnectorInTask[C <: SourceDefinition[_]](
   def connector: C = kind.getDeclaredConstructor().newInstance()
 
   override def toString: String = kind.getName
-}
-
-private[connector] object ConnectorInTask {
-
-  def apply[C <: SourceDefinition[_]](connector: C, settings: Settings, schema: StructType): ConnectorInTask[C] =
-    new ConnectorInTask(connector.getClass.asInstanceOf[Class[C]], settings.raw, schema)
 }

@@ -78,19 +78,10 @@ final private[connector] class StoreSink(connector: SinkConnector, options: Sett
   private[connector] def transaction[A](step: String, schema: StructType)(body: StoreTransaction => A): A =
     author(step) {
       val open = connector.begin(options, schema)
-      val done =
-        try body(open)
-        catch {
-          case error: Throwable =>
-            try open.close()
-            catch { case NonFatal(second) => error.addSuppressed(second) }
-            throw error
-        }
-      try open.close()
-      catch {
-        case NonFatal(error) => log.warn("{}: a transaction that had ended could not be closed: {}", format, error: Any)
-      }
-      done
+      try body(open)
+      finally
+        try open.close()
+        catch { case NonFatal(error) => log.warn("{}: a transaction could not be closed: {}", format, error: Any) }
     }
 
   private[connector] def invalid(member: String, reason: String): EpochalException = author.invalid(member, reason)

@@ -52,8 +52,6 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
   /** If `next()` has failed, the line that failed. */
   override def start: Int = begin
 
-  override def pass(): Unit = ()
-
   override def row(columns: RecordColumns): InternalRow = columns.csv.row(this, layoutOf(columns))
 
   override def examine(columns: RecordColumns): Examined = columns.csv.examine(this, layoutOf(columns))
@@ -61,8 +59,6 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
   override def bytes: Array[Byte] = Arrays.copyOfRange(piece.bytes, begin, finished)
 
   override def size: Int = finished - begin
-
-  override def finish(): Unit = ()
 
   override def count: Int = fields
 

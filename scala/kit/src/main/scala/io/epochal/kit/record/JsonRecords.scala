@@ -7,7 +7,6 @@ import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 import org.apache.spark.sql.catalyst.InternalRow
 
 import io.epochal.kit.json.JsonScan
-import io.epochal.kit.spark.Examined
 
 /** Iterates over the records of an array in memory, by its bytes. Jackson reads from the first record that is in doubt.
   *
@@ -56,8 +55,6 @@ final private[epochal] class JsonRecords(
     val row = if (doubted) null else plainRow(columns)
     if (row == null) tokens.row(columns) else row
   }
-
-  override def examine(columns: RecordColumns): Examined = columns.json.examine(bytes)
 
   override def bytes: Array[Byte] = if (measured()) Arrays.copyOfRange(piece.bytes, from, until) else tokens.bytes
 

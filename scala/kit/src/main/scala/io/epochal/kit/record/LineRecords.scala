@@ -51,13 +51,7 @@ final private[record] class NdjsonRecords(piece: Piece, tolerant: Boolean) exten
     if (row != null) row else JsonLine.parsed(line, columns)
   }
 
-  override def examine(columns: RecordColumns): Examined = columns.json.examine(line)
-
   override def bytes: Array[Byte] = line
-
-  override def size: Int = line.length
-
-  override def finish(): Unit = ()
 
   private def isBlank(byte: Byte): Boolean = byte >= 0 && byte <= ' '
 
@@ -104,25 +98,29 @@ private[record] object JsonLine {
     if (parser.nextToken() != null) throw new JsonParseException(parser, "a line holds more than one value")
 }
 
-/** A record that was received on its own, as a line or a message. The caller passes its bytes to `set` instead of calling
-  * `next`.
+/** Records that were received one by one, as lines or messages: `next` passes the bytes of each to `set`.
+  *
+  * @param format
+  *   of lines
   */
-final private[epochal] class LoneRecord(format: RecordFormat.OfLines, place: String) extends Records {
+abstract private[epochal] class LoneRecords(format: RecordFormat, place: String) extends Records with Pages {
   private var array = Array.emptyByteArray
   private var from = 0
   private var until = 0
   private var copied = Option.empty[Array[Byte]]
 
-  def set(bytes: Array[Byte], begin: Int, end: Int): Unit = {
+  final protected def set(bytes: Array[Byte], begin: Int, end: Int): Unit = {
     array = bytes
     from = begin
     until = end
     copied = None
   }
 
-  override def next(): Boolean = false
+  override def records: Records = this
 
-  override def pass(): Unit = ()
+  override def origin: Option[RecordOrigin] = None
+
+  override def count: Long = 0L
 
   override def row(columns: RecordColumns): InternalRow = format match {
     case _: RecordFormat.Ndjson =>
@@ -132,7 +130,7 @@ final private[epochal] class LoneRecord(format: RecordFormat.OfLines, place: Str
   }
 
   override def examine(columns: RecordColumns): Examined = format match {
-    case _: RecordFormat.Ndjson => columns.json.examine(bytes)
+    case _: RecordFormat.Ndjson => super.examine(columns)
     case _                      => line.fold(Examined(columns.empty, None))(_.examine(columns))
   }
 
@@ -144,11 +142,11 @@ final private[epochal] class LoneRecord(format: RecordFormat.OfLines, place: Str
 
   override def size: Int = until - from
 
-  override def finish(): Unit = ()
-
   /** The record as the only line of a piece; None: it is blank. */
   private def line: Option[Records] = {
-    val records = format.read(new Piece(bytes, size), place)
-    Option.when(records.next())(records)
+    val lines = format.read(new Piece(bytes, size), place)
+    Option.when(lines.next())(lines)
   }
+
+  override def close(): Unit = ()
 }

@@ -19,7 +19,7 @@ private[epochal] trait Records {
   def next(): Boolean
 
   /** Skips the record. */
-  def pass(): Unit
+  def pass(): Unit = ()
 
   /** The record as a row.
     *
@@ -29,16 +29,16 @@ private[epochal] trait Records {
   def row(columns: RecordColumns): InternalRow
 
   /** The values of the record that fit, and a description of those that do not. */
-  def examine(columns: RecordColumns): Examined
+  def examine(columns: RecordColumns): Examined = columns.json.examine(bytes)
 
   /** The record's bytes, after it was taken. */
   def bytes: Array[Byte]
 
   /** The number of the record's bytes. */
-  def size: Int
+  def size: Int = bytes.length
 
   /** Reads to the end of the body, as a check. */
-  def finish(): Unit
+  def finish(): Unit = ()
 
   /** Skips at most `n` records.
     *
@@ -58,12 +58,8 @@ private[epochal] trait Records {
 /** The records of an absent body: none. */
 private[epochal] object NoRecords extends Records {
   override def next(): Boolean = false
-  override def pass(): Unit = ()
-  override def finish(): Unit = ()
   override def row(columns: RecordColumns): InternalRow = throw new NoSuchElementException
-  override def examine(columns: RecordColumns): Examined = throw new NoSuchElementException
   override def bytes: Array[Byte] = Array.emptyByteArray
-  override def size: Int = 0
 }
 
 /** The records of a body that is read piece by piece.
@@ -240,8 +236,6 @@ final private[epochal] class TokenRecords(
 
   override def row(columns: RecordColumns): InternalRow =
     if (parser.currentToken == JsonToken.START_OBJECT) columns.json.row(parser) else throw new NoObjectException
-
-  override def examine(columns: RecordColumns): Examined = columns.json.examine(bytes)
 
   override def bytes: Array[Byte] = body.slice(first, recordEnd())
 

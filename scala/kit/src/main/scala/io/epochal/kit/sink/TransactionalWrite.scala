@@ -155,7 +155,7 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
     }
 
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = {
-    val shipment = transport.receive(Messages.of[TaskMessage](messages), epoch.toString).fold(throw _, identity)
+    val shipment = transport.receive(Messages.of[TaskMessage](messages), epoch.toString)
     val attempt = write.attempt(epoch, CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop), shipment.digest)
     val endsProgress = claimed.hasProgress.contains(true)
     val outcome = new EpochCommit(claimed.target, sinkId, sink.settings, whole, endsProgress).commit(attempt, shipment)
@@ -220,7 +220,7 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
   override def useCommitCoordinator(): Boolean = false
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
-    val shipment = transport.receive(Messages.of[TaskMessage](messages), BatchCommit.Epoch).fold(throw _, identity)
+    val shipment = transport.receive(Messages.of[TaskMessage](messages), BatchCommit.Epoch)
     new BatchCommit(target, sink.settings, whole).commit(shipment)
     if (shipment.files.nonEmpty) rowFiles.foreach(_.removeAll())
     sink.ended()

@@ -3,11 +3,10 @@ package io.epochal.kit.source
 import java.time.Duration
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.streaming.PartitionOffset
+import org.apache.spark.sql.connector.read.streaming.{PartitionOffset, ReadLimit}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.limit.ReadLimit
 
 /** A connector's source on the driver, as a [[SourceStream]] uses it: its identity, the format of its positions, and its
   * [[Supply]]. The stream does the rest.

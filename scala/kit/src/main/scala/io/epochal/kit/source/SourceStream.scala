@@ -8,11 +8,10 @@ import java.util.concurrent.{Future, ScheduledThreadPoolExecutor, TimeUnit}
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
-import org.apache.spark.sql.connector.read.streaming.{ReadLimit => SparkReadLimit, _}
+import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.limit.{Admission, Backlog, ReadLimit}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.spark.{LogPace, QueryMetrics, QueryStop, RunningQuery}
 
@@ -209,29 +208,28 @@ class SourceStream[P](
     supply.freezeEnd()
   }
 
-  override def getDefaultReadLimit: SparkReadLimit = ReadLimits.toSpark(source.limit)
+  override def getDefaultReadLimit: ReadLimit = source.limit
 
   /** Offsets that Spark logs from here on are planned. */
   private lazy val planning: Unit = initial.realTimeRuns.end()
 
-  override def latestOffset(start: Offset, sparkLimit: SparkReadLimit): Offset = QueryStop.guard {
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset = QueryStop.guard {
     planning
     begin(position(start))
     report.begin()
-    try endOfBatch(start, sparkLimit)
+    try endOfBatch(start, limit)
     finally report.end()
   }
 
-  private def endOfBatch(start: Offset, sparkLimit: SparkReadLimit): Offset = {
+  private def endOfBatch(start: Offset, limit: ReadLimit): Offset = {
     val from = reached(start)
-    val limit = ReadLimits.fromSpark(sparkLimit)
     source.polls.poll.begin()
-    val waiting = available(from, Admission.ceiling(limit))
+    val waiting = available(from, ReadLimits.ceiling(limit))
     val now = clock.instant()
     lag.polled(from, now)
     // Under AvailableNow a minimum would block the last rows for ever.
     val since = if (availableNow) Instant.EPOCH else lastBatch
-    val rows = Admission.admit(limit, Backlog(waiting, supply.rowsWithin(from, _)), since, now)
+    val rows = ReadLimits.admit(limit, waiting, supply.rowsWithin(from, _), Duration.between(since, now))
     if (rows > 0) {
       lastBatch = now
       offset(supply.take(from, rows))
@@ -289,28 +287,6 @@ class SourceStream[P](
 
 private object SourceStream {
   private val log = LoggerFactory.getLogger(classOf[SourceStream[_]])
-}
-
-/** Converts Spark's read limits. */
-private object ReadLimits {
-
-  def toSpark(limit: ReadLimit): SparkReadLimit = limit match {
-    case ReadLimit.Unlimited            => SparkReadLimit.allAvailable()
-    case ReadLimit.MaxRows(rows)        => SparkReadLimit.maxRows(rows)
-    case ReadLimit.MinRows(rows, delay) => SparkReadLimit.minRows(rows, delay.toMillis)
-    case ReadLimit.MaxBytes(bytes)      => SparkReadLimit.maxBytes(bytes)
-    case ReadLimit.Composite(limits)    => SparkReadLimit.compositeLimit(limits.map(toSpark).toArray)
-  }
-
-  /** A limit that counts something else (files) admits everything. */
-  def fromSpark(limit: SparkReadLimit): ReadLimit = limit match {
-    case _: ReadAllAvailable           => ReadLimit.Unlimited
-    case max: ReadMaxRows              => ReadLimit.MaxRows(max.maxRows)
-    case min: ReadMinRows              => ReadLimit.MinRows(min.minRows, Duration.ofMillis(min.maxTriggerDelayMs))
-    case max: ReadMaxBytes             => ReadLimit.MaxBytes(max.maxBytes)
-    case composite: CompositeReadLimit => ReadLimit.all(composite.getReadLimits.toSeq.map(fromSpark))
-    case _                             => ReadLimit.Unlimited
-  }
 }
 
 /** Reports what a running poll has received: every second in the message of the query's `status`, every half minute in the log.

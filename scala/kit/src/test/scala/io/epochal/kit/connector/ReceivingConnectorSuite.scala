@@ -37,7 +37,7 @@ final class ReceivingConnectorSuite extends SourceChecks {
     val connector = new Tickets
     val settings = connector.settings(Map("machine" -> machine))
     val initial = new InitialOffset(checkpoint.toString, new Configuration())
-    val source = new ReceivedSource(connector, settings, columns, initial, partitions)
+    val source = new ReceivedSource(connector, ConnectorRead(settings, columns, partitions), initial)
     new SourceStream(source, initial, Clock.systemUTC())
   }
 

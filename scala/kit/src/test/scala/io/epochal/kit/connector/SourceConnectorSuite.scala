@@ -36,7 +36,7 @@ final class SourceConnectorSuite extends SourceChecks {
     val connector = new Numbers
     val settings = connector.settings(Map("feed" -> feed, "retry.initialDelay" -> "1ms"))
     val initial = new InitialOffset(checkpoint.toString, new Configuration())
-    val source = new TailSource(connector, settings, connector.schema(settings), partitions)
+    val source = new TailSource(connector, ConnectorRead(settings, connector.schema(settings), partitions))
     new SourceStream(source, initial, Clock.systemUTC())
   }
 
@@ -108,7 +108,7 @@ final class SourceConnectorSuite extends SourceChecks {
     Numbers.feed(feed).size.set(3)
     val connector = new Numbers
     val settings = connector.settings(Map("feed" -> feed))
-    val source = new TailSource(connector, settings, connector.schema(settings), 2)
+    val source = new TailSource(connector, ConnectorRead(settings, connector.schema(settings), 2))
     val partitions = source.endlessPartitions(ConnectorPosition(5L, Long.box(1L))).map(Serialization.copy(_))
     assert(partitions.length == 1)
     val reader = Serialization.copy(source.endlessReaders).createReader(partitions.head)

@@ -69,7 +69,7 @@ final class TailQuerySuite extends QuerySuite {
     Numbers.feed(feed).size.set(4)
     val connector = new Lanes
     val settings = connector.settings(Map("feed" -> feed))
-    val source = new TailSource(connector, settings, connector.schema(settings), 2)
+    val source = new TailSource(connector, ConnectorRead(settings, connector.schema(settings), 2))
     assert(!source.needsReconfiguration && source.endlessPartitions(source.first).length == 1)
     Numbers.feed(feed).parts = 2
     assert(source.needsReconfiguration)

@@ -8,14 +8,13 @@ import scala.jdk.OptionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset, ReadLimit => SparkReadLimit}
+import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset, ReadLimit}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
-import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, SourceOptions}
 
 /** Event times of rows and offsets, without a session. */
@@ -32,7 +31,7 @@ final class EventTimeSuite extends AnyFunSuite {
   /** Rows are event times; positions count delivered rows. */
   final private class Times(val times: collection.mutable.Buffer[Option[Long]]) extends Source[Long] {
     override def name: String = "times"
-    override def limit: ReadLimit = ReadLimit.Unlimited
+    override def limit: ReadLimit = ReadLimit.allAvailable()
     override def first: Long = 0
     override def toJson(position: Long): String = s"""{"v":1,"rows":$position}"""
     override def fromJson(json: String): Either[EpochalException, Long] =
@@ -76,7 +75,7 @@ final class EventTimeSuite extends AnyFunSuite {
     }
 
   private def next(stream: SourceStream[_], start: Offset): Offset =
-    stream.latestOffset(start, SparkReadLimit.allAvailable())
+    stream.latestOffset(start, ReadLimit.allAvailable())
 
   private def metrics(stream: SourceStream[_], end: Offset): Map[String, String] =
     stream.metrics(Option(end).toJava).asScala.toMap

@@ -74,8 +74,7 @@ final private[rest] class RestReader(
     pages: Pages,
     counts: HttpCounters,
     counters: HttpCounters
-) extends PartitionReader[InternalRow]
-    with JournalRows {
+) extends JournalRows {
 
   private val ofTask =
     if (options.params.isEmpty) Map.empty[String, Any] else Map(OriginColumns.Params.name -> TextMap(options.params))
@@ -86,8 +85,6 @@ final private[rest] class RestReader(
   override def next(): Boolean = rows.next()
 
   override def get(): InternalRow = rows.row
-
-  override def row: InternalRow = rows.row
 
   override def number: Long = pages.index
 

@@ -8,14 +8,14 @@ import org.apache.spark.SparkContext
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
-import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.SourceOptions
 import io.epochal.kit.record.{RecordReading, SchemaInference}
 import io.epochal.kit.source.journal.{FeedRows, JournalledSource}
-import io.epochal.kit.source.{InitialOffset, PollBounds, PollBudgets, Source, SourceScan, Supply}
+import io.epochal.kit.source.{InitialOffset, PollBounds, PollBudgets, ReadLimits, Source, SourceScan, Supply}
 import io.epochal.kit.spark.QueryStop
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.HttpCounters
@@ -44,7 +44,7 @@ private[rest] class RestSource(
 
   override def name: String = s"${RestOptions.Format}[${options.source}]"
 
-  override val limit: ReadLimit = SourceOptions.limit(options.values)
+  override val limit: ReadLimit = ReadLimits.of(options.values)
 
   override val eventTimeColumn: Option[String] = options.values.get(SourceOptions.EventTimeColumn)
 

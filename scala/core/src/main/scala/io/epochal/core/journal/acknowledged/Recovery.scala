@@ -7,7 +7,7 @@ import java.util.Locale
 
 import scala.util.Using
 
-import io.epochal.core.journal.{FileInput, FileStore, Frame, JournalDamage, SegmentFormat}
+import io.epochal.core.journal.{FileInput, FileStore, Frame, Journal, JournalDamage, Slice}
 
 /** Recovers the rows that earlier runs acknowledged: reads all segments forward, and checks every frame. */
 private[acknowledged] object Recovery {
@@ -85,9 +85,9 @@ private[acknowledged] object Recovery {
     private def isWhole(frame: Frame): Boolean = {
       if (payload.length < frame.length) payload = new Array[Byte](frame.length)
       try {
-        file.read(frame.position, payload, 0, frame.length)
-        SegmentFormat.frameCrc(frame.rows, payload, 0, frame.length) == frame.crc
-      } catch { case _: EOFException => false }
+        Journal.read(file, Slice(name, frame, 0, frame.rows))(_ => payload)
+        true
+      } catch { case _: JournalDamage => false }
     }
 
     /** The next intact frame from a position on; -1 if there is none. */

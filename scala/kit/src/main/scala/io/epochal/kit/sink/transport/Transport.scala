@@ -13,8 +13,7 @@ trait Transport extends Serializable {
   def open(format: RowFormat, attempt: TaskAttempt): TaskOutput
 
   /** In the driver: the rows of the attempts named in the messages, checked as far as possible without the system. */
-  def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] =
-    Shipment.of(messages, epoch)
+  def receive(messages: Seq[TaskMessage], epoch: String): Shipment = Shipment.of(messages, epoch)
 }
 
 /** One attempt of one task.
@@ -26,24 +25,52 @@ trait Transport extends Serializable {
   */
 final case class TaskAttempt(epoch: String, partition: Int, taskId: Long)
 
-/** The output of a task's rows. Closed when the task ends, finished or not. */
-trait TaskOutput extends AutoCloseable {
-  def encoder: RowEncoder
+/** The output of a task's rows. Holds encoded rows until they are sent, or the task's message takes them. Closed when the task
+  * ends, finished or not.
+  *
+  * @param maxBytes
+  *   `onLimit` is called if it would hold more
+  */
+abstract private[epochal] class TaskOutput(
+    format: RowFormat,
+    maxBytes: Long = Long.MaxValue,
+    onLimit: () => Nothing = () => throw new IllegalStateException("no limit"))
+    extends AutoCloseable {
+
+  private val out = new ChunkedBytes(maxBytes, onLimit)
+  private var before = 0L
+
+  final val encoder: RowEncoder = format.encoder(out)
 
   /** Bytes encoded so far. */
-  def bytes: Long
+  final def bytes: Long = before + out.size
 
   /** Begins a row. */
-  def mark(): Unit
+  final def mark(): Unit = out.mark()
 
-  /** Discards the bytes of the current row. */
-  def reset(): Unit
+  /** Discards the bytes of the current row. Held bytes begin with a whole row, so no part of it has been sent. */
+  final def reset(): Unit = out.reset()
 
   /** Ends a row, complete or discarded: the output may send its bytes. */
   def rowEnded(): Unit
 
   /** Ends the task's rows. */
   def finish(report: TaskReport): TaskMessage
+
+  /** The number of bytes held. */
+  final protected def holds: Long = out.size
+
+  /** Passes on the held bytes. */
+  final protected def send(write: (Array[Byte], Int) => Unit): Unit = {
+    before += out.size
+    out.drain(write)
+  }
+
+  /** A message with the held bytes. */
+  final protected def held(report: TaskReport): TaskMessage = {
+    val (chunks, lengths) = out.result()
+    new InlineMessage(report, lengths.map(_.toLong).sum, ChunkedBytes.checksum(chunks, lengths), chunks, lengths)
+  }
 }
 
 /** The rows of an epoch on the driver.
@@ -92,31 +119,26 @@ object Shipment {
       messages: Seq[TaskMessage],
       epoch: String,
       read: FileMessage => RowFileChunks = message => throw new IllegalStateException(s"no files: $message")
-  ): Either[EpochalException, Shipment] = {
+  ): Shipment = {
     val ordered = messages.sortBy(_.attempt.partition)
-    ordered.collectFirst { case message: InlineMessage if !message.isWhole => message } match {
-      case Some(bad) =>
-        Left(
-          Conditions.CommitMessageCorrupted(
-            "epoch" -> epoch,
-            "partition" -> bad.attempt.partition,
-            "found" -> "other bytes",
-            "sent" -> s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
-      case None =>
-        val here = ordered.collect {
-          case message: InlineMessage => (message, message.chunks.toSeq.zip(message.lengths))
-          case message: FileMessage   => (message, read(message))
-        }
-        val chunks = here.map(_._2: Iterable[(Array[Byte], Int)])
-        Right(
-          Shipment(
-            messages.foldLeft(ContentDigest.empty)(_ + _.digest),
-            EncodedRows(here.map(_._1.stored).sum, here.map(_._1.bytes).sum, new Chained(chunks)),
-            ordered.collect { case message: BulkMessage => message },
-            ordered.flatMap(_.deadLetters),
-            messages.map(_.report.encodeNanos).sum,
-            chunks.collect { case file: RowFileChunks => file }))
+    val here = ordered.collect {
+      case message: InlineMessage if !message.isWhole =>
+        throw Conditions.CommitMessageCorrupted(
+          "epoch" -> epoch,
+          "partition" -> message.attempt.partition,
+          "found" -> "other bytes",
+          "sent" -> s"${message.bytes} bytes with CRC32C ${message.crc}")
+      case message: InlineMessage => (message, message.chunks.toSeq.zip(message.lengths))
+      case message: FileMessage   => (message, read(message))
     }
+    val chunks = here.map(_._2: Iterable[(Array[Byte], Int)])
+    Shipment(
+      messages.foldLeft(ContentDigest.empty)(_ + _.digest),
+      EncodedRows(here.map(_._1.stored).sum, here.map(_._1.bytes).sum, new Chained(chunks)),
+      ordered.collect { case message: BulkMessage => message },
+      ordered.flatMap(_.deadLetters),
+      messages.map(_.report.encodeNanos).sum,
+      chunks.collect { case file: RowFileChunks => file })
   }
 
   /** Concatenated parts, each read in turn. */
@@ -205,9 +227,12 @@ final private[epochal] case class DriverTransport(maxBytes: Long, files: Option[
 
   override def open(format: RowFormat, attempt: TaskAttempt): TaskOutput = new DriverOutput(this, format, attempt)
 
-  override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] = files match {
+  override def receive(messages: Seq[TaskMessage], epoch: String): Shipment = files match {
     case Some(place) => Shipment.of(messages, epoch, place.chunks)
-    case None        => Shipment.of(messages, epoch).filterOrElse(_.bytes <= maxBytes, tooLarge(epoch))
+    case None =>
+      val all = Shipment.of(messages, epoch)
+      if (all.bytes > maxBytes) throw tooLarge(epoch)
+      all
   }
 
   private[transport] def tooLarge(epoch: String): EpochalException =
@@ -222,7 +247,7 @@ private[epochal] object DriverTransport {
 }
 
 final private class DriverOutput(transport: DriverTransport, format: RowFormat, attempt: TaskAttempt)
-    extends BufferedOutput(
+    extends TaskOutput(
       format,
       if (transport.files.isEmpty) transport.maxBytes else Long.MaxValue,
       () => throw transport.tooLarge(attempt.epoch)) {
@@ -252,41 +277,4 @@ final private class DriverOutput(transport: DriverTransport, format: RowFormat, 
     }
 
   override def close(): Unit = if (file != null) file.cancel()
-}
-
-/** Holds encoded rows until they are sent, or the task's message takes them.
-  *
-  * @param maxBytes
-  *   `onLimit` is called if it would hold more
-  */
-abstract private[epochal] class BufferedOutput(
-    format: RowFormat,
-    maxBytes: Long = Long.MaxValue,
-    onLimit: () => Nothing = () => throw new IllegalStateException("no limit"))
-    extends TaskOutput {
-
-  private val out = new ChunkedBytes(maxBytes, onLimit)
-  private var before = 0L
-
-  final override val encoder: RowEncoder = format.encoder(out)
-  final override def bytes: Long = before + out.size
-  final override def mark(): Unit = out.mark()
-
-  // Held bytes begin with a whole row, so no part of a discarded row has been sent.
-  final override def reset(): Unit = out.reset()
-
-  /** The number of bytes held. */
-  final protected def holds: Long = out.size
-
-  /** Passes on the held bytes. */
-  final protected def send(write: (Array[Byte], Int) => Unit): Unit = {
-    before += out.size
-    out.drain(write)
-  }
-
-  /** A message with the held bytes. */
-  final protected def held(report: TaskReport): TaskMessage = {
-    val (chunks, lengths) = out.result()
-    new InlineMessage(report, lengths.map(_.toLong).sum, ChunkedBytes.checksum(chunks, lengths), chunks, lengths)
-  }
 }

@@ -9,7 +9,7 @@ import scala.collection.mutable
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.InputPartition
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.slf4j.LoggerFactory
 
@@ -52,18 +52,19 @@ trait FedSource[P] extends ContinuousSource[P] {
 }
 
 /** The rows of journal slices, in order. After the end, reading continues if more slices have been added. */
-trait JournalRows extends AutoCloseable {
-  def next(): Boolean
+trait JournalRows extends PartitionReader[InternalRow] {
 
-  /** Valid until `next` is called again. */
-  def row: InternalRow
-
-  /** The journal's number of the record behind `row`. */
+  /** The journal's number of the record behind the row. */
   def number: Long
 }
 
-/** Creates rows from what a feed has received. Serialized to the executors. */
-trait FeedRows extends Serializable {
+/** Creates rows from what a feed has received. */
+trait FeedRows extends PartitionReaderFactory {
+
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
+    case JournalPartition(slices) => rows(slices.iterator)
+    case other                    => throw new IllegalArgumentException(s"not a partition of $source: $other")
+  }
 
   /** The feed that an endless reader follows, on an executor. */
   final def view(): FeedView = LiveFeeds.of(store).getOrElse(remoteView())
@@ -172,7 +173,7 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
     found
   }
 
-  override def get(): InternalRow = rows.row
+  override def get(): InternalRow = rows.get()
 
   override def offset: PartitionOffset = FeedOffset(after)
 

@@ -34,8 +34,8 @@ final class RealTimeSourceStream[P] private[source] (
   }
 
   /** A real-time batch has no end yet. If this returned null, Spark would read nothing for the length of that batch. */
-  override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset =
-    if (realTime) start else super.latestOffset(start, sparkLimit)
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset =
+    if (realTime) start else super.latestOffset(start, limit)
 
   override def planInputPartitions(start: Offset): Array[InputPartition] = QueryStop.guard {
     begin(position(start))

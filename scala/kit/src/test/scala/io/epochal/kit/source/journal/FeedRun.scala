@@ -71,7 +71,7 @@ final private class FeedRun(feed: Feed, checkpoint: Path) {
     supply.partitions(start, end).toSeq.flatMap {
       case JournalPartition(slices) =>
         val numbers = source.feedRows.rows(slices.iterator)
-        Iterator.continually(numbers.next()).takeWhile(identity).map(_ => numbers.row.getLong(0)).toSeq
+        Iterator.continually(numbers.next()).takeWhile(identity).map(_ => numbers.get().getLong(0)).toSeq
       case other => throw new IllegalArgumentException(s"$other")
     }
 

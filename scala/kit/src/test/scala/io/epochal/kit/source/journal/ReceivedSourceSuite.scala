@@ -7,13 +7,12 @@ import java.time.{Clock, Duration}
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit}
+import org.apache.spark.sql.connector.read.PartitionReaderFactory
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.{FileStore, Segment, Slice}
-import io.epochal.core.limit.ReadLimit
 import io.epochal.core.offset.OffsetFormat
 import io.epochal.kit.source.{Extent, InitialOffset, PollBudget, PollBudgets, SourceOffset, SourceStream}
 import io.epochal.kit.store.HadoopFileStore
@@ -124,7 +123,7 @@ final private class FeedSource(source: String, feed: Feed, initial: InitialOffse
   private val ahead = new ReadAhead(PollBudgets.Unbounded)
 
   override def name: String = Feed.Format
-  override def limit: ReadLimit = ReadLimit.Unlimited
+  override def limit: ReadLimit = ReadLimit.allAvailable()
   override def first: FeedPosition = FeedPosition(0, None, 0)
   override def toJson(position: FeedPosition): String = NumberOffset.toJson(source, position)
   override def fromJson(json: String): Either[EpochalException, FeedPosition] = NumberOffset.fromJson(source, json)
@@ -136,19 +135,13 @@ final private class FeedSource(source: String, feed: Feed, initial: InitialOffse
 }
 
 final private class NumberReaderFactory(override val source: String, override val store: HadoopFileStore)
-    extends PartitionReaderFactory
-    with FeedRows {
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case JournalPartition(slices) => rows(slices.iterator)
-    case other                    => throw new IllegalArgumentException(s"not a partition of a feed: $other")
-  }
+    extends FeedRows {
   override def rows(slices: Iterator[Slice]): NumberReader = new NumberReader(slices, store, source)
   override def lost(from: Long, until: Long, reason: String): String = Feed.lost(from, until, reason)
 }
 
 final private class NumberReader(slices: Iterator[Slice], store: FileStore, source: String)
-    extends PartitionReader[InternalRow]
-    with JournalRows {
+    extends JournalRows {
   private val frames = new JournalFrames(slices, store, source, Feed.lost(_, _, _))
   private val bytes = new Array[Byte](4)
   private var at = -1L
@@ -158,8 +151,7 @@ final private class NumberReader(slices: Iterator[Slice], store: FileStore, sour
     found.foreach(slice => at = slice.first)
     found.nonEmpty
   }
-  override def get(): InternalRow = row
-  override def row: InternalRow = InternalRow(ByteBuffer.wrap(bytes).getInt.toLong)
+  override def get(): InternalRow = InternalRow(ByteBuffer.wrap(bytes).getInt.toLong)
   override def number: Long = at
   override def close(): Unit = frames.close()
 }

@@ -1,12 +1,12 @@
 package io.epochal.rest.source.paging
 
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.limit.ReadLimit
-import io.epochal.core.option.SourceOptions
 import io.epochal.kit.record.RecordSchema
+import io.epochal.kit.source.ReadLimits
 import io.epochal.rest.source._
 
 /** Checks of the options when the DataFrame is built. */
@@ -145,8 +145,8 @@ final class RestOptionsSuite extends AnyFunSuite {
   }
 
   test("the read limits are those of every source") {
-    assert(SourceOptions.limit(read(url, "maxRowsPerBatch" -> "10").values) == ReadLimit.MaxRows(10))
-    assert(SourceOptions.limit(read(url).values) == ReadLimit.Unlimited)
+    assert(ReadLimits.of(read(url, "maxRowsPerBatch" -> "10").values) == ReadLimit.maxRows(10))
+    assert(ReadLimits.of(read(url).values) == ReadLimit.allAvailable())
   }
 
   test("a schema that JSON cannot fill is refused, naming the column") {

@@ -1,27 +1,28 @@
-package io.epochal.core.limit
+package io.epochal.kit.source
 
-import java.time.{Duration, Instant}
+import java.time.Duration
 
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalacheck.{Arbitrary, Gen}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-final class AdmissionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+final class ReadLimitsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import ReadLimit._
 
-  private val start = Instant.parse("2026-01-01T00:00:00Z")
-
   private def admit(limit: ReadLimit, rows: Long, after: Duration = Duration.ZERO, rowBytes: Long = 1): Long =
-    Admission.admit(limit, Backlog(rows, bytes => bytes / rowBytes), start, start.plus(after))
+    ReadLimits.admit(limit, rows, bytes => bytes / rowBytes, after)
+
+  private def all(limits: Seq[ReadLimit]): ReadLimit = compositeLimit(limits.toArray)
 
   private val simple: Gen[ReadLimit] = Gen.oneOf(
-    Gen.const(Unlimited),
-    Gen.choose(1L, 100L).map(MaxRows),
-    Gen.choose(1L, 1000L).map(MaxBytes),
-    Gen.choose(1L, 100L).flatMap(n => Gen.choose(0L, 100L).map(s => MinRows(n, Duration.ofSeconds(s))))
+    Gen.const(allAvailable()),
+    Gen.choose(1L, 100L).map(maxRows(_)),
+    Gen.choose(1L, 1000L).map(maxBytes(_)),
+    Gen.choose(1L, 100L).flatMap(n => Gen.choose(0L, 100L).map(s => minRows(n, s * 1000)))
   )
   implicit private val limits: Arbitrary[ReadLimit] =
-    Arbitrary(Gen.oneOf(simple, Gen.listOf(simple).map(ReadLimit.all)))
+    Arbitrary(Gen.oneOf(simple, Gen.listOf(simple).map(all)))
   private val backlogs = Gen.choose(0L, 200L)
 
   test("no limit admits more than the backlog, or a negative number") {
@@ -40,22 +41,22 @@ final class AdmissionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a composite admits what its strictest member admits") {
     forAll(Gen.nonEmptyListOf(simple), backlogs, Gen.choose(0L, 200L)) { (members, rows, seconds) =>
       val wait = Duration.ofSeconds(seconds)
-      assert(admit(Composite(members), rows, wait) == members.map(admit(_, rows, wait)).min)
+      assert(admit(all(members), rows, wait) == members.map(admit(_, rows, wait)).min)
     }
   }
 
   test("nothing is admitted above the ceiling") {
     forAll(limits.arbitrary, backlogs) { (limit, rows) =>
-      assert(admit(limit, rows, Duration.ofDays(1)) <= Admission.ceiling(limit))
+      assert(admit(limit, rows, Duration.ofDays(1)) <= ReadLimits.ceiling(limit))
     }
   }
 
   test("a maximum caps the batch") {
-    assert(admit(MaxRows(10), 25) == 10 && admit(MaxRows(10), 3) == 3)
+    assert(admit(maxRows(10), 25) == 10 && admit(maxRows(10), 3) == 3)
   }
 
   test("a minimum waits until it is reached or its delay has passed") {
-    val limit = MinRows(10, Duration.ofSeconds(60))
+    val limit = minRows(10, 60000)
     assert(admit(limit, 9) == 0)
     assert(admit(limit, 10) == 10)
     assert(admit(limit, 9, Duration.ofSeconds(59)) == 0)
@@ -64,12 +65,12 @@ final class AdmissionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a limit in bytes admits whole rows, and one row that is larger than the limit") {
-    assert(admit(MaxBytes(100), 50, rowBytes = 30) == 3)
-    assert(admit(MaxBytes(10), 50, rowBytes = 30) == 1)
+    assert(admit(maxBytes(100), 50, rowBytes = 30) == 3)
+    assert(admit(maxBytes(10), 50, rowBytes = 30) == 1)
   }
 
   test("a minimum with a maximum takes at most the maximum once the minimum is met") {
-    val limit = ReadLimit.all(Seq(MinRows(10, Duration.ofSeconds(60)), MaxRows(15)))
+    val limit = all(Seq(minRows(10, 60000), maxRows(15)))
     assert(admit(limit, 9) == 0 && admit(limit, 20) == 15)
   }
 }
