@@ -9,12 +9,12 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
-import io.epochal.kit.source.ReadLimits
 import io.epochal.ingest.http.{HttpListener, IngestHttpOptions}
 import io.epochal.ingest.intake.{IntakeSettings, JournalIntake, Listener}
 import io.epochal.ingest.tcp.{TcpListener, TcpReceiver, TcpSettings}
 import io.epochal.kit.access.SecretOption
 import io.epochal.kit.record.{LoneRecordOptions, RecordRules}
+import io.epochal.kit.source.ReadLimits
 
 /** Validated options of a query.
   *
@@ -100,7 +100,7 @@ object IngestOptions {
     Format,
     "Records that clients send over TCP or HTTP, acknowledged once they are in a durable journal. Micro-batch, continuous and real-time reads.",
     Seq(Protocol, Mode, Host, Port) ++ ofTcp ++ Seq(IdleTimeout, MaxConnections, MaxJournalBytes) ++ ofHttp ++
-      Seq(Kind) ++ LoneRecordOptions.options ++ Seq(InvalidUtf8, MaxBytes, NumPartitions) ++ SourceOptions.all
+      Seq(Kind) ++ LoneRecordOptions.all ++ Seq(InvalidUtf8, MaxBytes, NumPartitions) ++ SourceOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, IngestOptions] =

@@ -2,9 +2,9 @@ package io.epochal.random
 
 import java.time.{Duration, Instant}
 
-import io.epochal.core.error.EpochalException
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 import io.epochal.kit.source.ReadLimits
 

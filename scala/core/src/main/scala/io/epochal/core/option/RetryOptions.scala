@@ -5,22 +5,14 @@ import java.time.Duration
 import io.epochal.core.retry.RetrySettings
 
 /** The retry options of every format that connects to a server. */
-object RetryOptions {
+object RetryOptions extends OptionList {
 
-  val MaxAttempts: OptionSpec[Int] =
-    OptionSpec("retry.maxAttempts", OptionType.int(1), "Maximum attempts, the first included.", Some(8))
-  val InitialDelay: OptionSpec[Duration] = OptionSpec(
-    "retry.initialDelay",
-    OptionType.duration,
-    "Upper bound of the first delay, which doubles each time; delays are random below it.",
-    Some(Duration.ofMillis(200))
-  )
-  val MaxDelay: OptionSpec[Duration] =
-    OptionSpec("retry.maxDelay", OptionType.duration, "Maximum delay.", Some(Duration.ofSeconds(20)))
-  val Deadline: OptionSpec[Duration] =
-    OptionSpec("retry.deadline", OptionType.duration, "Maximum duration of all attempts.", Some(Duration.ofMinutes(2)))
-
-  val all: Seq[OptionSpec[_]] = Seq(MaxAttempts, InitialDelay, MaxDelay, Deadline)
+  val MaxAttempts = option("retry.maxAttempts", OptionType.int(1), Some(8))("Maximum attempts, the first included.")
+  val InitialDelay = option("retry.initialDelay", OptionType.duration, Some(Duration.ofMillis(200)))(
+    "Upper bound of the first delay, which doubles each time; delays are random below it.")
+  val MaxDelay = option("retry.maxDelay", OptionType.duration, Some(Duration.ofSeconds(20)))("Maximum delay.")
+  val Deadline =
+    option("retry.deadline", OptionType.duration, Some(Duration.ofMinutes(2)))("Maximum duration of all attempts.")
 
   def settings(values: OptionValues): RetrySettings =
     RetrySettings(values(MaxAttempts), values(InitialDelay), values(MaxDelay), values(Deadline))

@@ -3,7 +3,7 @@ package io.epochal.jdbc.option
 import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
+import io.epochal.core.option.{OptionGroup, OptionList, OptionType, OptionValues, RetryOptions}
 import io.epochal.core.retry.RetrySettings
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.access.{DriverAccess, Secret}
@@ -69,7 +69,7 @@ final class JdbcOptions private (
     else new JdbcOptions(values, connection.resolved, upsert)
 }
 
-object JdbcOptions {
+object JdbcOptions extends OptionList {
   val Format = "epochal-jdbc"
 
   private val tableName: OptionType[TableName] =
@@ -77,192 +77,71 @@ object JdbcOptions {
       TableName.parse,
       _.toString)
 
-  val Url: OptionSpec[String] = OptionSpec(
-    "url",
-    OptionType.string,
-    "JDBC URL: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or another driver's on the class path.",
-    required = true,
-    sample = Some("jdbc:sqlite:comments.db"))
-  val DbTable: OptionSpec[TableName] = OptionSpec(
-    "dbtable",
-    tableName,
-    "Table to write. Double-quoted parts match exactly; others are tried as written, then in the database's case.",
-    required = true,
-    sample = Some("comments")
-  )
-  val User: OptionSpec[String] = OptionSpec("user", OptionType.string, "Database user.", sample = Some("epochal"))
-  val PasswordText: OptionSpec[String] =
-    OptionSpec("password", OptionType.string, "Password of user.", secret = true)
-  val PasswordFile: OptionSpec[String] = OptionSpec(
-    "passwordFile",
-    OptionType.string,
-    "File with the password, read on the driver for every connection; a line break at its end does not count.",
-    sample = Some("/run/secrets/database"))
-  val PasswordEnv: OptionSpec[String] = OptionSpec(
-    "passwordEnv",
-    OptionType.string,
-    "Name of an environment variable of the driver that holds the password.",
-    sample = Some("DATABASE_PASSWORD"))
-  val Driver: OptionSpec[String] = OptionSpec(
-    "driver",
-    OptionType.string,
-    "JDBC driver class. Unset: the usual one for the URL.",
-    sample = Some("org.postgresql.Driver"))
-  val Connection: OptionSpec[String] = OptionSpec(
-    "connection.*",
-    OptionType.string,
-    "Driver properties, as connection.sslmode=verify-full.",
-    secret = true,
-    sample = Some("verify-full"))
-  val MaxConnections: OptionSpec[Int] = OptionSpec(
-    "maxConnections",
-    OptionType.int(2, 1000),
-    "Maximum connections per JVM (driver, executor) and login; tasks wait for a free one. Unset: 16 on PostgreSQL, 2 on SQLite, else 8.",
-    sample = Some("4")
-  )
-  val Mode: OptionSpec[String] = OptionSpec(
-    "mode",
-    OptionType.oneOf("append", "upsert", "changes"),
-    "append adds rows; upsert replaces those with the same keyColumns; changes also deletes, by opColumn. Unset: changes with opColumn, upsert with keyColumns, else append."
-  )
-  val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
-    "keyColumns",
-    OptionType.names,
-    "Columns that identify a row; the table needs a primary key or unique index on exactly these.",
-    sample = Some("id"))
-  val OrderColumn: OptionSpec[String] = OptionSpec(
-    "orderColumn",
-    OptionType.string,
-    "Of rows with the same key in one epoch, the one with the greatest value is kept. Unset: an error.",
-    sample = Some("updatedAt"))
-  val Comparison: OptionSpec[String] = OptionSpec(
-    "keyComparison",
-    OptionType.oneOf("exact", "database"),
-    "For key columns that equate texts which differ in Spark (by case, accents, trailing spaces, or a type such as citext): exact refuses them, database accepts them as one key.",
-    Some("exact")
-  )
-  val UpdateColumns: OptionSpec[Seq[String]] = OptionSpec(
-    "updateColumns",
-    OptionType.names,
-    "Columns to replace in existing rows. Unset: all but the keys.",
-    sample = Some("body,updatedAt"))
-  val OpColumn: OptionSpec[String] = OptionSpec(
-    "opColumn",
-    OptionType.string,
-    "Query column, not stored, with each row's operation: insert (i, c, r), update (u) or delete (d), in any case (mode=changes).",
-    sample = Some("op")
-  )
-  val ColumnMap: OptionSpec[Seq[(String, String)]] = OptionSpec(
-    "columnMap",
-    OptionType.pairs,
-    "Columns whose names differ, as query:table pairs.",
-    sample = Some("id:comment_id,body:text"))
-  val AddColumns: OptionSpec[Boolean] = OptionSpec(
-    "addColumns",
-    OptionType.boolean,
-    "Whether to add columns that the table lacks, nullable, in the transaction of the first epoch with them.",
-    Some(false))
-  val DeadLetterTable: OptionSpec[TableName] = OptionSpec(
-    "deadLetterTable",
-    tableName,
-    "Table for rows that cannot be stored, written in their epoch's transaction; created if missing. Unset: such a row fails its epoch.",
-    sample = Some("comments_bad"))
-  val MaxBadRows: OptionSpec[Int] = OptionSpec(
-    "maxBadRows",
-    OptionType.int(0, 1000000),
-    "Maximum rows per epoch in deadLetterTable; more fail the epoch.",
-    Some(1000))
-  val CreateTable: OptionSpec[Boolean] = OptionSpec(
-    "createTable",
-    OptionType.boolean,
-    "Whether to create a missing table from the query's columns.",
-    Some(false))
-  val NulText: OptionSpec[NulCharacter] = OptionSpec(
-    "nulCharacter",
-    OptionType.choice(NulCharacter.all)(_.name),
-    "Handling of U+0000 in texts and JSON: a bad row (error), removal (strip), or U+FFFD (replace).",
-    Some(NulCharacter.Error)
-  )
-  val TrustedOwners: OptionSpec[Seq[String]] = OptionSpec(
-    "trustedOwners",
-    OptionType.names,
-    "PostgreSQL: further roles that may own the sink's ledger, staging and table of bad rows. Always trusted are its own role, the owners of the target and its schema, superusers, and roles that can act as these.",
-    sample = Some("warehouse_admin")
-  )
-  val TransportName: OptionSpec[TransportChoice] = OptionSpec(
-    "transport",
-    OptionType.choice(TransportChoice.all)(_.name),
-    "inline: rows travel in commit messages, through the driver. staged: tasks load staging tables, from which the committing transaction moves rows. prepared (append only): tasks prepare transactions, which the driver commits one by one. auto: inline; for tasks beyond their share of inlineMaxBytes staged or, without staging, files beside the checkpoint.",
-    Some(TransportChoice.Auto))
-  val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
-    "inlineMaxBytes",
-    OptionType.bytes,
-    "Maximum encoded bytes of an epoch in commit messages. Beyond it transport=inline fails; with auto, tasks over their share use staging, or files without it.",
-    Some(64L << 20))
-  val SpillDirectory: OptionSpec[String] = OptionSpec(
-    "spillDirectory",
-    OptionType.string,
-    "Directory, reachable by driver and executors, for rows beyond inlineMaxBytes without staging (all but PostgreSQL). Unset: the checkpoint; for a batch a temporary directory in local mode, none on a cluster.",
-    sample = Some("s3a://bucket/spill")
-  )
-  val BatchSize: OptionSpec[Int] = OptionSpec(
-    "batchSize",
-    OptionType.int(1, 100000),
-    "Rows per INSERT where the database has no bulk load (all but PostgreSQL), within its parameter limit.",
-    Some(200))
-  val LockTimeout: OptionSpec[Duration] = OptionSpec(
-    "lockTimeout",
-    OptionType.duration,
-    "Maximum wait of one attempt for a database lock.",
-    Some(Duration.ofSeconds(30)))
-  val FlushInterval: OptionSpec[Duration] = OptionSpec(
-    "flushInterval",
-    OptionType.duration,
-    "Continuous and real-time triggers: minimum time between the starts of a task's transactions; rows gather in the meantime.",
-    Some(Duration.ofMillis(10)))
-  val FlushRows: OptionSpec[Int] = OptionSpec(
-    "flushRows",
-    OptionType.int(1, 1000000),
-    "Continuous and real-time triggers: gathered rows that are stored before flushInterval ends.",
-    Some(10000))
+  val Url = option("url", OptionType.string, sample = Some("jdbc:sqlite:comments.db"), required = true)(
+    "JDBC URL: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or another driver's on the class path.")
+  val DbTable = option("dbtable", tableName, sample = Some("comments"), required = true)(
+    "Table to write. Double-quoted parts match exactly; others are tried as written, then in the database's case.")
+  val User = option("user", OptionType.string, sample = Some("epochal"))("Database user.")
+  val PasswordText = option("password", OptionType.string, secret = true)("Password of user.")
+  val PasswordFile = option("passwordFile", OptionType.string, sample = Some("/run/secrets/database"))(
+    "File with the password, read on the driver for every connection; a line break at its end does not count.")
+  val PasswordEnv = option("passwordEnv", OptionType.string, sample = Some("DATABASE_PASSWORD"))(
+    "Name of an environment variable of the driver that holds the password.")
+  val Driver = option("driver", OptionType.string, sample = Some("org.postgresql.Driver"))(
+    "JDBC driver class. Unset: the usual one for the URL.")
+  val Connection = option("connection.*", OptionType.string, sample = Some("verify-full"), secret = true)(
+    "Driver properties, as connection.sslmode=verify-full.")
+  val MaxConnections = option("maxConnections", OptionType.int(2, 1000), sample = Some("4"))(
+    "Maximum connections per JVM (driver, executor) and login; tasks wait for a free one. Unset: 16 on PostgreSQL, 2 on SQLite, else 8.")
+  also(IdentityOptions.SinkId): Unit
+  val Mode = option("mode", OptionType.oneOf("append", "upsert", "changes"))(
+    "append adds rows; upsert replaces those with the same keyColumns; changes also deletes, by opColumn. Unset: changes with opColumn, upsert with keyColumns, else append.")
+  val KeyColumns = option("keyColumns", OptionType.names, sample = Some("id"))(
+    "Columns that identify a row; the table needs a primary key or unique index on exactly these.")
+  val OrderColumn = option("orderColumn", OptionType.string, sample = Some("updatedAt"))(
+    "Of rows with the same key in one epoch, the one with the greatest value is kept. Unset: an error.")
+  val Comparison = option("keyComparison", OptionType.oneOf("exact", "database"), Some("exact"))(
+    "For key columns that equate texts which differ in Spark (by case, accents, trailing spaces, or a type such as citext): exact refuses them, database accepts them as one key.")
+  val UpdateColumns = option("updateColumns", OptionType.names, sample = Some("body,updatedAt"))(
+    "Columns to replace in existing rows. Unset: all but the keys.")
+  val OpColumn = option("opColumn", OptionType.string, sample = Some("op"))(
+    "Query column, not stored, with each row's operation: insert (i, c, r), update (u) or delete (d), in any case (mode=changes).")
+  val ColumnMap = option("columnMap", OptionType.pairs, sample = Some("id:comment_id,body:text"))(
+    "Columns whose names differ, as query:table pairs.")
+  val AddColumns = option("addColumns", OptionType.boolean, Some(false))(
+    "Whether to add columns that the table lacks, nullable, in the transaction of the first epoch with them.")
+  val DeadLetterTable = option("deadLetterTable", tableName, sample = Some("comments_bad"))(
+    "Table for rows that cannot be stored, written in their epoch's transaction; created if missing. Unset: such a row fails its epoch.")
+  val MaxBadRows = option("maxBadRows", OptionType.int(0, 1000000), Some(1000))(
+    "Maximum rows per epoch in deadLetterTable; more fail the epoch.")
+  val CreateTable = option("createTable", OptionType.boolean, Some(false))(
+    "Whether to create a missing table from the query's columns.")
+  val NulText = option("nulCharacter", OptionType.choice(NulCharacter.all)(_.name), Some(NulCharacter.Error))(
+    "Handling of U+0000 in texts and JSON: a bad row (error), removal (strip), or U+FFFD (replace).")
+  also(IdentityOptions.NewQuery): Unit
+  also(IdentityOptions.LedgerEmpty): Unit
+  also(IdentityOptions.EpochMismatch): Unit
+  val TrustedOwners = option("trustedOwners", OptionType.names, sample = Some("warehouse_admin"))(
+    "PostgreSQL: further roles that may own the sink's ledger, staging and table of bad rows. Always trusted are its own role, the owners of the target and its schema, superusers, and roles that can act as these.")
+  val TransportName = option("transport", OptionType.choice(TransportChoice.all)(_.name), Some(TransportChoice.Auto))(
+    "inline: rows travel in commit messages, through the driver. staged: tasks load staging tables, from which the committing transaction moves rows. prepared (append only): tasks prepare transactions, which the driver commits one by one. auto: inline; for tasks beyond their share of inlineMaxBytes staged or, without staging, files beside the checkpoint.")
+  val InlineMaxBytes = option("inlineMaxBytes", OptionType.bytes, Some(64L << 20))(
+    "Maximum encoded bytes of an epoch in commit messages. Beyond it transport=inline fails; with auto, tasks over their share use staging, or files without it.")
+  val SpillDirectory = option("spillDirectory", OptionType.string, sample = Some("s3a://bucket/spill"))(
+    "Directory, reachable by driver and executors, for rows beyond inlineMaxBytes without staging (all but PostgreSQL). Unset: the checkpoint; for a batch a temporary directory in local mode, none on a cluster.")
+  val BatchSize = option("batchSize", OptionType.int(1, 100000), Some(200))(
+    "Rows per INSERT where the database has no bulk load (all but PostgreSQL), within its parameter limit.")
+  val LockTimeout = option("lockTimeout", OptionType.duration, Some(Duration.ofSeconds(30)))(
+    "Maximum wait of one attempt for a database lock.")
+  val FlushInterval = option("flushInterval", OptionType.duration, Some(Duration.ofMillis(10)))(
+    "Continuous and real-time triggers: minimum time between the starts of a task's transactions; rows gather in the meantime.")
+  val FlushRows = option("flushRows", OptionType.int(1, 1000000), Some(10000))(
+    "Continuous and real-time triggers: gathered rows that are stored before flushInterval ends.")
 
   val group: OptionGroup = OptionGroup(
     Format,
     "Writes to a database table: streaming writes exactly once by a ledger in the same database, batch writes in one transaction.",
-    Seq(
-      Url,
-      DbTable,
-      User,
-      PasswordText,
-      PasswordFile,
-      PasswordEnv,
-      Driver,
-      Connection,
-      MaxConnections,
-      IdentityOptions.SinkId,
-      Mode,
-      KeyColumns,
-      OrderColumn,
-      Comparison,
-      UpdateColumns,
-      OpColumn,
-      ColumnMap,
-      AddColumns,
-      DeadLetterTable,
-      MaxBadRows,
-      CreateTable,
-      NulText,
-      IdentityOptions.NewQuery,
-      IdentityOptions.LedgerEmpty,
-      IdentityOptions.EpochMismatch,
-      TrustedOwners,
-      TransportName,
-      InlineMaxBytes,
-      SpillDirectory,
-      BatchSize,
-      LockTimeout,
-      FlushInterval,
-      FlushRows) ++ RetryOptions.all
+    all ++ RetryOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, JdbcOptions] =

@@ -53,7 +53,6 @@ final private[connector] class ReceivedReader(
 
   override def get(): InternalRow = current
 
-
   override def number: Long = read - 1
 
   override def close(): Unit = frames.close()

@@ -28,7 +28,7 @@ object RecordParser {
     OptionSpec("timeZone", OptionType.string, "Where a time is that names no zone.", Some("UTC"))
 
   /** `format`, `schema`, `parseMode`, `columnNameOfCorruptRecord`, `rescuedDataColumn`, `sep`, `timeZone`. */
-  val options: util.List[OptionSpec[_]] = (Seq(Kind, TimeZone) ++ LoneRecordOptions.options).asJava
+  val options: util.List[OptionSpec[_]] = (Seq(Kind, TimeZone) ++ LoneRecordOptions.all).asJava
 
   /** The columns: those of the option `schema`, and after them the ones that `parseMode` and `rescuedDataColumn` add.
     *

@@ -77,7 +77,8 @@ final class Settings private[connector] (
 
   /** The warning about lost rows; throws DATA_LOSS with failOnDataLoss=true. */
   private[connector] def lostRows(from: Any, until: Any, reason: String): String = {
-    val error = Conditions.DataLoss("source" -> values.group.format, "from" -> from, "until" -> until, "reason" -> reason)
+    val error =
+      Conditions.DataLoss("source" -> values.group.format, "from" -> from, "until" -> until, "reason" -> reason)
     if (values(SourceOptions.FailOnDataLoss)) throw error
     error.problem
   }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.annotation.Stable
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
+import io.epochal.core.option.{OptionGroup, OptionList, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkProvider, SinkSettings}
 import io.epochal.kit.spark.SinkEngine
@@ -102,27 +102,14 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
 }
 
 /** The options of every sink connector. */
-private[connector] object SinkOptions {
+private[connector] object SinkOptions extends OptionList {
 
-  val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
-    "inlineMaxBytes",
-    OptionType.bytes,
-    "Bytes of an epoch that may travel in commit messages; tasks whose share has more write files.",
-    Some(64L << 20))
-  val SpillDirectory: OptionSpec[String] = OptionSpec(
-    "spillDirectory",
-    OptionType.string,
-    "Directory, on a file system that driver and executors reach, for those files. Unset: the checkpoint; for a batch in local mode a temporary directory, and on a cluster none.",
-    sample = Some("s3a://bucket/spill")
-  )
+  val InlineMaxBytes = option("inlineMaxBytes", OptionType.bytes, Some(64L << 20))(
+    "Bytes of an epoch that may travel in commit messages; tasks whose share has more write files.")
+  val SpillDirectory = option("spillDirectory", OptionType.string, sample = Some("s3a://bucket/spill"))(
+    "Directory, on a file system that driver and executors reach, for those files. Unset: the checkpoint; for a batch in local mode a temporary directory, and on a cluster none.")
 
-  val all: Seq[OptionSpec[_]] = Seq(
-    IdentityOptions.SinkId,
-    IdentityOptions.NewQuery,
-    IdentityOptions.LedgerEmpty,
-    IdentityOptions.EpochMismatch,
-    InlineMaxBytes,
-    SpillDirectory) ++ RetryOptions.all
+  override def all: Seq[OptionSpec[_]] = IdentityOptions.all ++ super.all ++ RetryOptions.all
 
   def settings(values: OptionValues): SinkSettings = SinkSettings(
     values.get(IdentityOptions.SinkId),

@@ -1,7 +1,7 @@
 package io.epochal.kit.record
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.core.option.{OptionList, OptionSpec, OptionType, OptionValues}
 
 /** The record options that formats share: the mode for records that do not fit the schema, and the field separator of CSV.
   *
@@ -12,27 +12,15 @@ import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
   * @param csv
   *   the option, with its value, that selects CSV
   */
-final private[epochal] class SharedRecordOptions(modeName: String, standard: String, csv: String) {
+final private[epochal] class SharedRecordOptions(modeName: String, standard: String, csv: String) extends OptionList {
 
-  val Mode: OptionSpec[String] = OptionSpec(
-    modeName,
-    OptionType.oneOf("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
-    "A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own (PERMISSIVE), or is dropped (DROPMALFORMED).",
-    Some(standard)
-  )
-  val CorruptColumn: OptionSpec[String] = OptionSpec(
-    "columnNameOfCorruptRecord",
-    OptionType.string,
-    s"STRING column for unparsable records ($modeName=PERMISSIVE); added if the schema lacks it.",
-    Some("_corrupt_record")
-  )
-  val RescuedColumn: OptionSpec[String] = OptionSpec(
-    "rescuedDataColumn",
-    OptionType.string,
-    "STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they are ignored.",
-    sample = Some("_rescued_data"))
-  val Separator: OptionSpec[String] =
-    OptionSpec("sep", OptionType.string, s"Field separator of CSV ($csv).", Some(","))
+  val Mode = option(modeName, OptionType.oneOf("FAILFAST", "PERMISSIVE", "DROPMALFORMED"), Some(standard))(
+    "A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own (PERMISSIVE), or is dropped (DROPMALFORMED).")
+  val CorruptColumn = option("columnNameOfCorruptRecord", OptionType.string, Some("_corrupt_record"))(
+    s"STRING column for unparsable records ($modeName=PERMISSIVE); added if the schema lacks it.")
+  val RescuedColumn = option("rescuedDataColumn", OptionType.string, sample = Some("_rescued_data"))(
+    "STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they are ignored.")
+  val Separator = option("sep", OptionType.string, Some(","))(s"Field separator of CSV ($csv).")
 
   def mode(values: OptionValues): RecordMode = values(Mode) match {
     case "PERMISSIVE"    => RecordMode.Permissive(values(CorruptColumn))
@@ -48,18 +36,15 @@ final private[epochal] class SharedRecordOptions(modeName: String, standard: Str
 }
 
 /** The options of standalone records, such as lines and messages, in JSON or CSV. */
-private[epochal] object LoneRecordOptions {
+private[epochal] object LoneRecordOptions extends OptionList {
 
-  val Schema: OptionSpec[String] = OptionSpec(
-    "schema",
-    OptionType.string,
-    "The records' schema as DDL, unless given by .schema(…) (format=json or csv).",
-    sample = Some("id INT, name STRING"))
+  val Schema = option("schema", OptionType.string, sample = Some("id INT, name STRING"))(
+    "The records' schema as DDL, unless given by .schema(…) (format=json or csv).")
   private val shared =
     new SharedRecordOptions("parseMode", standard = "PERMISSIVE", csv = "format=csv")
   import shared.Separator
 
-  val options: Seq[OptionSpec[_]] = Seq(Schema, shared.Mode, shared.CorruptColumn, shared.RescuedColumn, Separator)
+  override def all: Seq[OptionSpec[_]] = super.all ++ shared.all
 
   /** Parses the rules.
     *
@@ -78,7 +63,7 @@ private[epochal] object LoneRecordOptions {
 
   /** Rejects all of them for text records. */
   def unset(values: OptionValues): Either[EpochalException, Unit] = {
-    val parsed = options.filterNot(_ == Separator)
+    val parsed = all.filterNot(_ == Separator)
     for {
       _ <- values.only(parsed.find(values.isSet(_)).getOrElse(Schema))(
         holds = false,

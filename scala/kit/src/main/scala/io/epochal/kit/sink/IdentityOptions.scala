@@ -3,13 +3,13 @@ package io.epochal.kit.sink
 import java.util.Locale
 
 import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
-import io.epochal.core.option.{NameList, OptionSpec, OptionType}
+import io.epochal.core.option.{NameList, OptionList, OptionType}
 
 /** A sink's name in the ledger, and exceptions to what the ledger rejects. Each option names the accepted ids or epoch, so if
   * it stays in a job it accepts nothing else later. The exception is `replace`, which declares that the job sends all rows
   * whenever it begins.
   */
-private[epochal] object IdentityOptions {
+private[epochal] object IdentityOptions extends OptionList {
 
   private val Fail = "fail"
   private val Replace = "replace"
@@ -56,28 +56,15 @@ private[epochal] object IdentityOptions {
     }
   )
 
-  val SinkId: OptionSpec[String] = OptionSpec(
-    "sinkId",
-    sinkId,
-    "Sink name in the ledger, which keeps its identity if the checkpoint is lost. Unset: the query's id. Streaming only.",
-    sample = Some("comments"))
-  val NewQuery: OptionSpec[OnNewQuery] = OptionSpec(
-    "onNewQuery",
-    onNewQuery,
-    "If the ledger knows another query, sink or table: fail; append:<id>,… adds this query's rows, for the ids that the error names and no others; replace empties the table in the first epoch's transaction of every new query, also after a lost checkpoint.",
-    Some(OnNewQuery.Fail)
-  )
-  val LedgerEmpty: OptionSpec[OnLedgerEmpty] = OptionSpec(
-    "onLedgerEmpty",
-    onLedgerEmpty,
-    "If the ledger has no epoch of a query beyond its first: fail; write:<epoch> writes that epoch; skip:<epoch> skips it, because its rows are in the table. Applies to that epoch only.",
-    Some(OnLedgerEmpty.Fail)
-  )
-  val EpochMismatch: OptionSpec[OnEpochMismatch] = OptionSpec(
-    "onEpochMismatch",
-    OptionType.choice(OnEpochMismatch.all)(_.name),
-    "For a replay with other rows whose offsets cannot be read: fail, or keep the stored rows.",
-    Some(OnEpochMismatch.Fail))
+  val SinkId = option("sinkId", sinkId, sample = Some("comments"))(
+    "Sink name in the ledger, which keeps its identity if the checkpoint is lost. Unset: the query's id. Streaming only.")
+  val NewQuery = option("onNewQuery", onNewQuery, Some(OnNewQuery.Fail))(
+    "If the ledger knows another query, sink or table: fail; append:<id>,… adds this query's rows, for the ids that the error names and no others; replace empties the table in the first epoch's transaction of every new query, also after a lost checkpoint.")
+  val LedgerEmpty = option("onLedgerEmpty", onLedgerEmpty, Some(OnLedgerEmpty.Fail))(
+    "If the ledger has no epoch of a query beyond its first: fail; write:<epoch> writes that epoch; skip:<epoch> skips it, because its rows are in the table. Applies to that epoch only.")
+  val EpochMismatch =
+    option("onEpochMismatch", OptionType.choice(OnEpochMismatch.all)(_.name), Some(OnEpochMismatch.Fail))(
+      "For a replay with other rows whose offsets cannot be read: fail, or keep the stored rows.")
 
   /** `word` or `word:value`, the word in lower case. */
   private def parts(text: String): (String, Option[String]) = {

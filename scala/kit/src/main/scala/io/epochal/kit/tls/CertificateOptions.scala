@@ -1,7 +1,7 @@
 package io.epochal.kit.tls
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.core.option.{OptionList, OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{DriverFile, SecretOption}
 
 /** The options for a certificate with its key, in PEM, with which one end of TLS connections identifies itself. Files are read
@@ -12,21 +12,15 @@ import io.epochal.kit.access.{DriverFile, SecretOption}
   * @param file
   *   the file name in examples
   */
-final private[epochal] class CertificateOptions(owner: String, file: String) {
+final private[epochal] class CertificateOptions(owner: String, file: String) extends OptionList {
 
-  val CertFile: OptionSpec[String] = OptionSpec(
-    "tls.certFile",
-    OptionType.string,
-    s"PEM file on the driver: the $owner's certificate and its chain.",
-    sample = Some(s"/run/secrets/$file.pem"))
-  val KeyFile: OptionSpec[String] = OptionSpec(
-    "tls.keyFile",
-    OptionType.string,
-    s"PEM file on the driver: the $owner's private key (PKCS#8). Unset: in tls.certFile.",
-    sample = Some(s"/run/secrets/$file-key.pem"))
+  val CertFile = option("tls.certFile", OptionType.string, sample = Some(s"/run/secrets/$file.pem"))(
+    s"PEM file on the driver: the $owner's certificate and its chain.")
+  val KeyFile = option("tls.keyFile", OptionType.string, sample = Some(s"/run/secrets/$file-key.pem"))(
+    s"PEM file on the driver: the $owner's private key (PKCS#8). Unset: in tls.certFile.")
   val KeyPassword: SecretOption = SecretOption("tls.keyPassword", "Password of the private key")
 
-  val all: Seq[OptionSpec[_]] = Seq(CertFile, KeyFile) ++ KeyPassword.all
+  override def all: Seq[OptionSpec[_]] = super.all ++ KeyPassword.all
 
   /** The texts of certificate and key, not yet parsed; None without a certificate.
     *

@@ -7,8 +7,8 @@ import java.time.{Clock, Duration}
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit}
 import org.apache.spark.sql.connector.read.PartitionReaderFactory
+import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.EpochalException
@@ -140,8 +140,7 @@ final private class NumberReaderFactory(override val source: String, override va
   override def lost(from: Long, until: Long, reason: String): String = Feed.lost(from, until, reason)
 }
 
-final private class NumberReader(slices: Iterator[Slice], store: FileStore, source: String)
-    extends JournalRows {
+final private class NumberReader(slices: Iterator[Slice], store: FileStore, source: String) extends JournalRows {
   private val frames = new JournalFrames(slices, store, source, Feed.lost(_, _, _))
   private val bytes = new Array[Byte](4)
   private var at = -1L
