@@ -15,12 +15,12 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2230),
-    "kit": (77, 7970),
+    "core": (34, 2170),
+    "kit": (77, 7850),
     "random": (7, 400),
     "rest": (55, 6405),
-    "ingest": (23, 2600),
-    "jdbc": (57, 6734),
+    "ingest": (23, 2560),
+    "jdbc": (57, 6575),
     "inspect": (6, 480),
     "app": (3, 110),
     "testkit": (24, 1980),

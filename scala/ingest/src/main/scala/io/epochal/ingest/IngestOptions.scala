@@ -12,7 +12,7 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues
 import io.epochal.ingest.http.{HttpListener, IngestHttpOptions}
 import io.epochal.ingest.intake.{IntakeSettings, JournalIntake, Listener}
 import io.epochal.ingest.tcp.{TcpListener, TcpReceiver, TcpSettings}
-import io.epochal.kit.access.SecretOption
+import io.epochal.kit.access.SecretOptionList
 import io.epochal.kit.record.{LoneRecordOptions, RecordRules}
 import io.epochal.kit.source.ReadLimits
 
@@ -52,46 +52,40 @@ final case class IngestOptions(
   }
 }
 
-object IngestOptions {
+object IngestOptions extends SecretOptionList {
   val Format: String = Listener.Format
 
-  val Protocol =
-    OptionSpec("protocol", OptionType.oneOf("tcp", "http"), "Lines over TCP, or POST requests.", Some("tcp"))
-  val Mode = Listener.option("mode", OptionType.oneOf("listen", "connect"), "listen")(
+  val Protocol = option("protocol", OptionType.oneOf("tcp", "http"), Some("tcp"))("Lines over TCP, or POST requests.")
+  val Mode = option("mode", OptionType.oneOf("listen", "connect"), Some("listen"))(
     "Accept any number of clients, or read from one server as Spark's socket source does (protocol=tcp).")
-  val Host = Listener.option("host", OptionType.string, "127.0.0.1")(
+  val Host = option("host", OptionType.string, Some("127.0.0.1"))(
     "The driver's address to listen on, or the server to read from. Any address but loopback needs a token or, with protocol=http, a credential or TLS.")
-  val Port = OptionSpec(
-    "port",
-    OptionType.int(0, 65535),
-    "Port to listen on (0: any free one, reported in the query's progress), or of the server.",
-    required = true,
-    sample = Some("9999"))
+  val Port = option("port", OptionType.int(0, 65535), sample = Some("9999"), required = true)(
+    "Port to listen on (0: any free one, reported in the query's progress), or of the server.")
   val Token =
-    SecretOption("token", "Token required in each connection's first line: TOKEN, a space, the token (protocol=tcp)")
-  val Ack = Listener.option("ack", OptionType.boolean, false)(
+    secret("token", "Token required in each connection's first line: TOKEN, a space, the token (protocol=tcp)")
+  val Ack = option("ack", OptionType.boolean, Some(false))(
     "Whether clients receive OK and the number of their connection's lines that are stored and synced (protocol=tcp, mode=listen).")
-  val MaxLineBytes = Listener.option("maxLineBytes", OptionType.bytes, 1L << 20)(
+  val MaxLineBytes = option("maxLineBytes", OptionType.bytes, Some(1L << 20))(
     "Maximum line size; a longer line closes its connection with an error (protocol=tcp).")
-  val IdleTimeout = Listener.option("idleTimeout", OptionType.duration, Duration.ofHours(1))(
+  val IdleTimeout = option("idleTimeout", OptionType.duration, Some(Duration.ofHours(1)))(
     "Silence after which a connection is closed; 0s: never. Default with protocol=http: 1m.")
-  val MaxConnections = Listener.option("maxConnections", OptionType.int(1, 100000), 1000)(
+  val MaxConnections = option("maxConnections", OptionType.int(1, 100000), Some(1000))(
     "Maximum connections; further ones are closed or, with protocol=http, wait.")
-  val MaxJournalBytes = Listener.option("maxJournalBytes", OptionType.bytes, 1L << 30)(
+  val MaxJournalBytes = option("maxJournalBytes", OptionType.bytes, Some(1L << 30))(
     "Maximum undelivered bytes. Beyond it TCP clients wait, HTTP clients get status 429.")
-  val DedupWindow = Listener.option("dedupWindow", OptionType.duration, Duration.ofMinutes(10))(
+  val DedupWindow = option("dedupWindow", OptionType.duration, Some(Duration.ofMinutes(10)))(
     "How long idempotency keys are remembered: repeated ones are acknowledged but not stored again (protocol=http).")
-  val Kind = Listener.option("format", OptionType.oneOf("text", "json", "csv"), "text")(
+  IngestHttpOptions.all.foreach(also(_))
+  val Kind = option("format", OptionType.oneOf("text", "json", "csv"), Some("text"))(
     "Records as text in the column value, or parsed into the schema's columns.")
-  val MaxBytes = OptionSpec(
-    "maxBytesPerBatch",
-    OptionType.bytes,
-    "Maximum record bytes in a micro-batch. Unset: all available ones.",
-    sample = Some("64m"))
-  val NumPartitions =
-    OptionSpec("numPartitions", OptionType.int(1), "Partitions per batch. Unset: Spark's default parallelism.")
-  val InvalidUtf8 = Listener.option("invalidUtf8", OptionType.oneOf("replace", "keep"), "replace")(
+  LoneRecordOptions.all.foreach(also(_))
+  val InvalidUtf8 = option("invalidUtf8", OptionType.oneOf("replace", "keep"), Some("replace"))(
     "Whether invalid UTF-8 in the column value becomes U+FFFD or is kept (format=text).")
+  val MaxBytes = option("maxBytesPerBatch", OptionType.bytes, sample = Some("64m"))(
+    "Maximum record bytes in a micro-batch. Unset: all available ones.")
+  val NumPartitions =
+    option("numPartitions", OptionType.int(1))("Partitions per batch. Unset: Spark's default parallelism.")
 
   private val ofTcp: Seq[OptionSpec[_]] = Token.all ++ Seq(Ack, MaxLineBytes)
   private val ofHttp: Seq[OptionSpec[_]] = DedupWindow +: IngestHttpOptions.all
@@ -99,8 +93,7 @@ object IngestOptions {
   val group: OptionGroup = OptionGroup(
     Format,
     "Records that clients send over TCP or HTTP, acknowledged once they are in a durable journal. Micro-batch, continuous and real-time reads.",
-    Seq(Protocol, Mode, Host, Port) ++ ofTcp ++ Seq(IdleTimeout, MaxConnections, MaxJournalBytes) ++ ofHttp ++
-      Seq(Kind) ++ LoneRecordOptions.all ++ Seq(InvalidUtf8, MaxBytes, NumPartitions) ++ SourceOptions.all
+    all ++ SourceOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, IngestOptions] =

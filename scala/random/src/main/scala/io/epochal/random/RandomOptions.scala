@@ -5,7 +5,7 @@ import java.time.{Duration, Instant}
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
+import io.epochal.core.option.{OptionGroup, OptionList, OptionType, OptionValues, SourceOptions}
 import io.epochal.kit.source.ReadLimits
 
 /** Validated options of a query.
@@ -60,37 +60,29 @@ final case class RandomOptions(
   def microsPerRow: Double = 1e6 / rowsPerSecond
 }
 
-object RandomOptions {
+object RandomOptions extends OptionList {
   val Format = "epochal-random"
 
   /** After Spark's first watermark, 1970-01-01: a row with exactly that time would be late. */
   private val DefaultStart = Instant.parse("2000-01-01T00:00:00Z")
 
-  val RowsPerSecond =
-    OptionSpec("rowsPerSecond", OptionType.long(1), "Rows that become available per second.", Some(10L))
-  val RowsPerBatch =
-    OptionSpec("rowsPerBatch", OptionType.long(1), "Rows in each micro-batch, instead of rowsPerSecond.")
+  val RowsPerSecond = option("rowsPerSecond", OptionType.long(1), Some(10L))("Rows that become available per second.")
+  val RowsPerBatch = option("rowsPerBatch", OptionType.long(1))("Rows in each micro-batch, instead of rowsPerSecond.")
   val NumPartitions =
-    OptionSpec("numPartitions", OptionType.int(1), "Partitions per batch. Unset: Spark's default parallelism.")
-  val Seed = OptionSpec("seed", OptionType.long(), "Seed of the strings.", Some(0L))
-  val MinLength = OptionSpec("minLength", OptionType.int(0, 1 << 20), "Minimum length of a string.", Some(0))
-  val MaxLength = OptionSpec("maxLength", OptionType.int(0, 1 << 20), "Maximum length of a string.", Some(5))
-  val Alphabet = OptionSpec(
-    "alphabet",
-    OptionType.string,
-    "Characters to draw from; a repeated one is drawn more often.",
-    Some("abcdefghijklmnopqrstuvwxyz"))
-  val MaxRows = OptionSpec("maxRows", OptionType.long(0), "Total rows; the stream then idles. Unset: endless.")
-  val StartTimestamp = OptionSpec(
-    "startTimestamp",
-    OptionType.instant,
+    option("numPartitions", OptionType.int(1))("Partitions per batch. Unset: Spark's default parallelism.")
+  val Seed = option("seed", OptionType.long(), Some(0L))("Seed of the strings.")
+  val MinLength = option("minLength", OptionType.int(0, 1 << 20), Some(0))("Minimum length of a string.")
+  val MaxLength = option("maxLength", OptionType.int(0, 1 << 20), Some(5))("Maximum length of a string.")
+  val Alphabet = option("alphabet", OptionType.string, Some("abcdefghijklmnopqrstuvwxyz"))(
+    "Characters to draw from; a repeated one is drawn more often.")
+  val MaxRows = option("maxRows", OptionType.long(0))("Total rows; the stream then idles. Unset: endless.")
+  val StartTimestamp = option("startTimestamp", OptionType.instant)(
     s"Timestamp of row 0; the others follow at the rate. Unset: $DefaultStart, or the query's first one.")
 
   val group: OptionGroup = OptionGroup(
     Format,
     "Random strings with a stable replay. Batch, micro-batch, continuous and real-time reads.",
-    Seq(RowsPerSecond, RowsPerBatch, NumPartitions, Seed, MinLength, MaxLength, Alphabet, MaxRows, StartTimestamp)
-      ++ SourceOptions.all)
+    all ++ SourceOptions.all)
 
   def read(raw: Map[String, String]): Either[EpochalException, RandomOptions] =
     for {

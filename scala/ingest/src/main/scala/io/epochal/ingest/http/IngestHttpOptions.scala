@@ -5,10 +5,9 @@ import java.util.Locale
 import javax.net.ssl.SSLContext
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.core.option.{OptionList, OptionSpec, OptionType, OptionValues}
 import io.epochal.ingest.http.auth.{AdmissionOptions, AdmissionSettings}
 import io.epochal.ingest.http.body.RecordLimits
-import io.epochal.ingest.intake.Listener
 
 /** Settings of an HTTP listener. `toString` contains no secrets.
   *
@@ -59,43 +58,35 @@ final private[ingest] class HttpSettings(
 }
 
 /** Options of `protocol=http`. */
-private[ingest] object IngestHttpOptions {
+private[ingest] object IngestHttpOptions extends OptionList {
 
-  val MaxRequestBytes = Listener.option("maxRequestBytes", OptionType.bytes, 8L << 20)(
+  val MaxRequestBytes = option("maxRequestBytes", OptionType.bytes, Some(8L << 20))(
     "Maximum request body, compressed and decompressed; up to 1g.")
-  val MaxRecordBytes = OptionSpec("maxRecordBytes", OptionType.bytes, "Maximum record size.", Some(1L << 20))
+  val MaxRecordBytes = option("maxRecordBytes", OptionType.bytes, Some(1L << 20))("Maximum record size.")
   val MaxRecordsPerRequest =
-    OptionSpec("maxRecordsPerRequest", OptionType.int(1), "Maximum records per request.", Some(100000))
-  val MaxBufferedBytes = Listener.option("maxBufferedBytes", OptionType.bytes, 64L << 20)(
+    option("maxRecordsPerRequest", OptionType.int(1), Some(100000))("Maximum records per request.")
+  val MaxBufferedBytes = option("maxBufferedBytes", OptionType.bytes, Some(64L << 20))(
     "Memory for the bodies of concurrent requests; beyond it requests get status 503.")
-  val MaxHeaderBytes = Listener.option("maxHeaderBytes", OptionType.bytes, 16L << 10)(
-    "Maximum size of request line and headers; up to 1m.")
-  val HeadTimeout = Listener.option("headTimeout", OptionType.duration, Duration.ofSeconds(15))(
+  val MaxHeaderBytes =
+    option("maxHeaderBytes", OptionType.bytes, Some(16L << 10))("Maximum size of request line and headers; up to 1m.")
+  val HeadTimeout = option("headTimeout", OptionType.duration, Some(Duration.ofSeconds(15)))(
     "Time to send a request's line and headers, before the connection is closed.")
-  val MinBytesPerSecond = Listener.option("minBytesPerSecond", OptionType.bytes, 1L << 10)(
+  val MinBytesPerSecond = option("minBytesPerSecond", OptionType.bytes, Some(1L << 10))(
     "Minimum average rate of a body after its first 10 seconds; slower clients are disconnected.")
-  val Malformed = Listener.option("malformed", OptionType.oneOf("refuse", "keep"), "refuse")(
+  val Malformed = option("malformed", OptionType.oneOf("refuse", "keep"), Some("refuse"))(
     "For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as one record (of NDJSON, the faulty lines).")
-  val Headers = OptionSpec(
-    "headers",
-    OptionType.names,
-    "Request headers to keep in the column headers; ones with credentials or signatures are refused.",
-    sample = Some("User-Agent,X-GitHub-Event"))
-  val TrustForwarded = Listener.option("trustForwarded", OptionType.boolean, false)(
+  val Headers = option("headers", OptionType.names, sample = Some("User-Agent,X-GitHub-Event"))(
+    "Request headers to keep in the column headers; ones with credentials or signatures are refused.")
+  val TrustForwarded = option("trustForwarded", OptionType.boolean, Some(false))(
     "Whether the last X-Forwarded-For address is the client's. Only behind a proxy: any client can set the header.")
-  val OpenStatus = Listener.option("openStatus", OptionType.boolean, false)(
+  val OpenStatus = option("openStatus", OptionType.boolean, Some(false))(
     "Whether GET /health and GET /metrics need no credentials, as on loopback.")
 
   /** The options that protect a listener. */
   val Protection: String =
     "{option:bearerToken}, {option:user} and {option:password}, or {option:signature} (with {option:tls.certFile} alone, everybody who reaches it may write)"
 
-  private val limits: Seq[OptionSpec[_]] =
-    Seq(MaxRequestBytes, MaxRecordBytes, MaxRecordsPerRequest, MaxBufferedBytes, MaxHeaderBytes) ++
-      Seq(HeadTimeout, MinBytesPerSecond)
-
-  val all: Seq[OptionSpec[_]] =
-    limits ++ Seq(Malformed, Headers, TrustForwarded, OpenStatus) ++ AdmissionOptions.all ++ ListenerTlsOptions.all
+  override def all: Seq[OptionSpec[_]] = super.all ++ AdmissionOptions.all ++ ListenerTlsOptions.all
 
   /** Reads the settings, given the options common to all listeners. */
   def read(values: OptionValues, maxConnections: Int, idleTimeout: Duration): Either[EpochalException, HttpSettings] =

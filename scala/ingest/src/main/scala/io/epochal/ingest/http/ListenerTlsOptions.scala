@@ -8,23 +8,19 @@ import scala.jdk.CollectionConverters._
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.kit.access.{DriverFile, SecretOption}
+import io.epochal.kit.access.{DriverFile, SecretOptionList}
 import io.epochal.kit.tls.CertificateOptions.{file, invalid}
 import io.epochal.kit.tls.{CertificateOptions, CertifiedKey, PemException}
 
 /** Options for a listener's certificate, in PEM or PKCS#12. Files are read on the driver when the query starts. */
-private[http] object ListenerTlsOptions {
+private[http] object ListenerTlsOptions extends SecretOptionList {
 
   private val own = new CertificateOptions("listener", "server")
-  val StoreFile = OptionSpec(
-    "tls.keyStoreFile",
-    OptionType.string,
-    "PKCS#12 file on the driver with the listener's key and certificates, instead of tls.certFile.",
-    sample = Some("/run/secrets/server.p12"))
-  val StorePassword = SecretOption("tls.keyStorePassword", "Password of tls.keyStoreFile and its key")
+  val StoreFile = option("tls.keyStoreFile", OptionType.string, sample = Some("/run/secrets/server.p12"))(
+    "PKCS#12 file on the driver with the listener's key and certificates, instead of tls.certFile.")
+  val StorePassword = secret("tls.keyStorePassword", "Password of tls.keyStoreFile and its key")
 
-  val all: Seq[OptionSpec[_]] =
-    own.all ++ Seq(StoreFile) ++ StorePassword.all
+  override def all: Seq[OptionSpec[_]] = own.all ++ super.all
 
   /** @return
     *   None: no TLS

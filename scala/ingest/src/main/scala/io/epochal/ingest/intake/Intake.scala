@@ -4,7 +4,6 @@ import java.net.{InetSocketAddress, SocketAddress}
 import java.util.concurrent.CompletableFuture
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{OptionSpec, OptionType}
 
 /** Receives records from clients on the driver and passes them to an [[Intake]]. Listens from construction to `close`, which returns
   * when all threads of the listener have ended and the port is free.
@@ -25,10 +24,6 @@ private[ingest] object Listener {
 
   /** The name of the format, for errors and logs. */
   val Format = "epochal-ingest"
-
-  /** Declares an option of a listener with a default. */
-  def option[A](name: String, kind: OptionType[A], default: A)(doc: String): OptionSpec[A] =
-    OptionSpec(name, kind, doc, Some(default))
 
   /** The error for an address that cannot be bound. */
   def unavailable(address: String, error: Throwable): EpochalException = {

@@ -8,7 +8,7 @@ import java.nio.file.{Files, InvalidPathException, NoSuchFileException}
 import scala.util.Using
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.core.option.{OptionList, OptionSpec, OptionType, OptionValues}
 
 /** A password, token or key, and its origin. It is read on the driver each time it is needed, so a rotated secret takes effect.
   * Prints without it, and is serialized to the executors with the value at that moment.
@@ -115,6 +115,17 @@ final case class SecretOption(name: String, what: String) {
   def read(values: OptionValues): Either[EpochalException, Option[String]] = of(values).flatMap {
     case Some(secret) => secret.readable.map(Some(_))
     case None         => Right(None)
+  }
+}
+
+/** Options, with secrets among them. */
+abstract private[epochal] class SecretOptionList extends OptionList {
+
+  /** Declares a secret, which has three options. */
+  final protected def secret(name: String, doc: String): SecretOption = {
+    val secret = SecretOption(name, doc)
+    secret.all.foreach(also(_))
+    secret
   }
 }
 

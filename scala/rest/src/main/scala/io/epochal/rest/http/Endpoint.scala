@@ -4,13 +4,12 @@ import java.net.{URI, URISyntaxException, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Base64, Locale}
 
-import scala.collection.mutable
 import scala.util.Try
 
 import io.epochal.core.error.{EpochalException, Redaction}
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
+import io.epochal.core.option.{OptionGroup, OptionType}
 import io.epochal.core.version.Version
-import io.epochal.kit.access.SecretOption
+import io.epochal.kit.access.SecretOptionList
 
 /** The target of a query's requests, with their common headers and parameters. Prints as the URL without user info and
   * query.
@@ -104,34 +103,7 @@ object Endpoint {
 }
 
 /** Options, in the order of declaration. */
-abstract private[rest] class OptionList {
-  private val declared = mutable.ArrayBuffer.empty[OptionSpec[_]]
-
-  /** The options in the order of declaration. */
-  def all: Seq[OptionSpec[_]] = declared.toSeq
-
-  /** Declares an option: the arguments are those of [[OptionSpec]]. */
-  protected def option[A](
-      name: String,
-      kind: OptionType[A],
-      default: Option[A] = None,
-      sample: Option[String] = None,
-      required: Boolean = false,
-      secret: Boolean = false)(doc: String): OptionSpec[A] =
-    also(OptionSpec(name, kind, doc, default, required, secret, sample))
-
-  /** Declares a secret, which has three options. */
-  protected def secret(name: String, doc: String): SecretOption = {
-    val secret = SecretOption(name, doc)
-    declared ++= secret.all
-    secret
-  }
-
-  /** Adds an option that another object declares. */
-  protected def also[A](spec: OptionSpec[A]): OptionSpec[A] = {
-    declared += spec
-    spec
-  }
+abstract private[rest] class OptionList extends SecretOptionList {
 
   /** An error unless a condition holds. */
   final private[rest] def ensure[E](holds: Boolean)(error: => E): Either[E, Unit] = Either.cond(holds, (), error)

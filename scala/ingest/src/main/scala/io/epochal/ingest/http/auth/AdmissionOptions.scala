@@ -6,50 +6,38 @@ import java.util.Base64
 
 import io.epochal.core.error.{EpochalException, Redaction, Reference}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.ingest.intake.Listener
-import io.epochal.kit.access.{Secret, SecretOption}
+import io.epochal.kit.access.{Secret, SecretOption, SecretOptionList}
 
 /** Options for authentication: exactly one of bearer token, user with password, or webhook signature. */
-private[ingest] object AdmissionOptions {
+private[ingest] object AdmissionOptions extends SecretOptionList {
 
-  val Token = SecretOption("bearerToken", "Bearer token required of requests")
-  val PreviousToken = SecretOption("previousBearerToken", "Older bearer token that is still accepted")
-  val User = OptionSpec("user", OptionType.string, "User name required of requests, with password.", secret = true)
-  val Password = SecretOption("password", "Password of user, in basic authentication")
-  val PreviousPassword = SecretOption("previousPassword", "Older password that is still accepted")
-  val Signature = OptionSpec(
-    "signature",
-    OptionType.oneOf("github", "stripe", "slack", "header"),
+  val Token = secret("bearerToken", "Bearer token required of requests")
+  val PreviousToken = secret("previousBearerToken", "Older bearer token that is still accepted")
+  val User = option("user", OptionType.string, secret = true)("User name required of requests, with password.")
+  val Password = secret("password", "Password of user, in basic authentication")
+  val PreviousPassword = secret("previousPassword", "Older password that is still accepted")
+  val Signature = option("signature", OptionType.oneOf("github", "stripe", "slack", "header"))(
     "Signature scheme of the webhooks; header is any HMAC of the body in a header.")
-  val SignatureSecret = SecretOption("signatureSecret", "Secret that signs the webhooks")
-  val PreviousSignatureSecret = SecretOption("previousSignatureSecret", "Older signature secret that is still accepted")
-  val SignatureTolerance = Listener.option("signatureTolerance", OptionType.duration, Duration.ofMinutes(5))(
+  val SignatureSecret = secret("signatureSecret", "Secret that signs the webhooks")
+  val PreviousSignatureSecret = secret("previousSignatureSecret", "Older signature secret that is still accepted")
+  val SignatureTolerance = option("signatureTolerance", OptionType.duration, Some(Duration.ofMinutes(5)))(
     "Maximum distance of the time that stripe and slack sign from the driver's clock.")
-  val SignatureHeader = OptionSpec(
-    "signatureHeader",
-    OptionType.string,
-    "With signature=header: name of the header.",
-    sample = Some("X-Signature"))
-  val SignaturePrefix = OptionSpec(
-    "signaturePrefix",
-    OptionType.string,
-    "With signature=header: text before the signature.",
-    sample = Some("sha256="))
+  val SignatureHeader = option("signatureHeader", OptionType.string, sample = Some("X-Signature"))(
+    "With signature=header: name of the header.")
+  val SignaturePrefix = option("signaturePrefix", OptionType.string, sample = Some("sha256="))(
+    "With signature=header: text before the signature.")
   val SignatureAlgorithm =
-    Listener.option("signatureAlgorithm", OptionType.oneOf("HmacSHA256", "HmacSHA512", "HmacSHA1"), "HmacSHA256")(
+    option("signatureAlgorithm", OptionType.oneOf("HmacSHA256", "HmacSHA512", "HmacSHA1"), Some("HmacSHA256"))(
       "With signature=header: the HMAC algorithm.")
-  val SignatureEncoding = Listener.option(
+  val SignatureEncoding = option(
     "signatureEncoding",
     OptionType.oneOf(WebhookSignature.Hex, WebhookSignature.InBase64),
-    WebhookSignature.Hex)("With signature=header: the signature's encoding.")
+    Some(WebhookSignature.Hex))("With signature=header: the signature's encoding.")
 
   /** Signature kinds that sign a timestamp. */
   private val Timed = Set("stripe", "slack")
 
   private val ofHeader = Seq(SignatureHeader, SignaturePrefix, SignatureAlgorithm, SignatureEncoding)
-
-  val all: Seq[OptionSpec[_]] = Token.all ++ PreviousToken.all ++ Seq(User) ++ Password.all ++ PreviousPassword.all ++
-    Seq(Signature) ++ SignatureSecret.all ++ PreviousSignatureSecret.all ++ Seq(SignatureTolerance) ++ ofHeader
 
   def read(values: OptionValues): Either[EpochalException, Option[AdmissionSettings]] =
     for {
