@@ -106,7 +106,7 @@ final private class ConnectorScan[P](connector: SourceDefinition[P], settings: S
     connector.source(read, checkpoint)
 }
 
-/** What a query reads.
+/** A read of a query: its settings, columns and parallelism.
   *
   * @param parts
   *   the number of tasks among which rows are divided
