@@ -182,7 +182,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       val sinkId = Option.unless(run.once)(run.sinkId)
       val stored = dialect.writing(connection)(
         DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters))
-      Loaded(stored, letters.size.toLong).check(epoch, table)
+      Loaded.Rows(stored, letters.size.toLong).check(epoch, table)
     }
   }
 

@@ -146,7 +146,8 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
          |VALUES ($sinkId, $Version, $queryId, ${row.target.name}, $generation, $runId, ${server.id},
          |(SELECT COALESCE(max($number), 0) FROM $history WHERE sink_id = $sinkId), 0, $now, $now)""".run(connection)
     sql"""UPDATE $ledger SET v = $Version, query_id = $queryId, target = ${row.target.name}, target_oid = ${row.target.oid},
-       |${setLast(row.last)}, generation = $generation, run_id = $runId, server_id = ${server.id}, timeline = ${server.timeline},
+       |${setLast(
+        row.last)}, generation = $generation, run_id = $runId, server_id = ${server.id}, timeline = ${server.timeline},
        |updated_at = $now WHERE sink_id = $sinkId""".run(connection)
   }
 

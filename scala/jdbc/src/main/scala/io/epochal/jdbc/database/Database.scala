@@ -87,7 +87,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   def lend(): ConnectionPool.Lease = pool.lend()
 
   /** Runs `body`, and repeats it after a transient failure. */
-  def retrying[A](step: String)(body: => A): A =
+  def retrying[A](step: String, verdict: Throwable => Verdict = verdict)(body: => A): A =
     explaining(step)(new Retrier(retry, verdict, logRetry(step)).run(_ => body))
 
   /** Runs `body` once; a failure becomes one of our errors, without secrets. */
@@ -99,11 +99,10 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     * host or password fails at once.
     */
   def inspect[A](body: Connection => A): A = {
-    val step = "the checks before the start"
     def opensLater(error: Throwable): Verdict =
       if (ConnectionPool.sqlErrors(error).exists(dialect.errors.opensLater)) Verdict.Retry else Verdict.GiveUp
-    explaining(step)(new Retrier(retry, opensLater, logRetry(step)).run(_ =>
-      pool.unpooled(connection => dialect.inspecting(connection)(body(connection)))))
+    retrying("the checks before the start", opensLater)(
+      pool.unpooled(connection => dialect.inspecting(connection)(body(connection))))
   }
 
   private def verdict(error: Throwable): Verdict =

@@ -279,32 +279,42 @@ abstract class LedgerDialect(
   def serializeClaims(@unused connection: Connection): Boolean = false
 }
 
-/** The result of a load.
-  *
-  * @param stored
-  *   number of rows that the database reports as stored
-  * @param expected
-  *   number of rows that should be stored: all rows sent, less those of the same key that lost by the order column
-  * @param duplicates
-  *   number of rows that share their key with another, if no order column decides between them; nothing is stored then
-  */
-final case class Loaded(stored: Long, expected: Long, duplicates: Long = 0L) {
+/** The result of a load. */
+sealed trait Loaded {
+
+  /** Number of rows that the database reports as stored. */
+  def stored: Long
 
   /** @param keys
     *   the key columns, as the user named them
     * @throws EpochalException
     *   DUPLICATE_KEYS; ROWS_DROPPED: the database stored fewer rows than it was sent, or more
     */
-  def check(epoch: String, table: QualifiedName, keys: Seq[String] = Nil): Unit =
-    if (duplicates > 0)
-      throw Conditions.DuplicateKeys("epoch" -> epoch, "rows" -> duplicates, "columns" -> keys.mkString(", "))
-    else if (stored != expected)
-      throw Conditions.RowsDropped(
-        "stored" -> stored,
-        "sent" -> expected,
-        "epoch" -> epoch,
-        "table" -> table,
-        "found" -> s"the database stored $stored of the ${Plural.of(expected, "row")}")
+  def check(epoch: String, table: QualifiedName, keys: Seq[String] = Nil): Unit
+}
+
+object Loaded {
+
+  /** @param expected
+    *   number of rows that should be stored: all rows sent, less those of the same key that lost by the order column
+    */
+  final case class Rows(stored: Long, expected: Long) extends Loaded {
+    override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
+      if (stored != expected)
+        throw Conditions.RowsDropped(
+          "stored" -> stored,
+          "sent" -> expected,
+          "epoch" -> epoch,
+          "table" -> table,
+          "found" -> s"the database stored $stored of the ${Plural.of(expected, "row")}")
+  }
+
+  /** Rows share a key, and no order column decides between them. */
+  final case class DuplicateKeys(rows: Long) extends Loaded {
+    override def stored: Long = 0L
+    override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
+      throw Conditions.DuplicateKeys("epoch" -> epoch, "rows" -> rows, "columns" -> keys.mkString(", "))
+  }
 }
 
 /** The JDBC driver of a database.

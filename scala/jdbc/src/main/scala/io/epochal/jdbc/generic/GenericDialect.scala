@@ -11,6 +11,7 @@ import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.insert.{InsertBatches, RowBytes}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
+import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
@@ -72,7 +73,7 @@ class GenericDialect extends Dialect {
         case error: SQLException if !begun && isUnknown(error) =>
           inserts.batches(connection, target, table, rows, batchSize)
       }
-    Loaded(stored, rows.rows)
+    Loaded.Rows(stored, rows.rows)
   }
 
   /** A limit that every database accepts. */
@@ -93,15 +94,14 @@ class GenericErrors extends DriverErrors {
     * transient exception classes.
     */
   override def verdict(error: SQLException): Verdict = {
-    val state = Option(error.getSQLState).getOrElse("")
     val transient = error.isInstanceOf[SQLTransientException] || losesConnection(error) ||
-      Seq("40", "53", "57P", "HYT").exists(state.startsWith) || state == "55P03"
-    if (transient && state != "08004") Verdict.Retry else Verdict.GiveUp
+      Seq("40", "53", "57P", "HYT").exists(Sql.state(error).startsWith) || Sql.state(error) == "55P03"
+    if (transient && Sql.state(error) != "08004") Verdict.Retry else Verdict.GiveUp
   }
 
   override def losesConnection(error: SQLException): Boolean =
     error.isInstanceOf[SQLRecoverableException] || error.isInstanceOf[SQLNonTransientConnectionException] ||
-      Option(error.getSQLState).exists(_.startsWith("08"))
+      Sql.state(error).startsWith("08")
 }
 
 object GenericErrors extends GenericErrors

@@ -13,7 +13,7 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 /** Spark's own row bytes: `int64 length, bytes` for each row; a row never crosses a chunk boundary.
   *
   * The driver binds them to statements ([[InsertBatches]]). Tasks find bad values, where the row is known.
- Of a row that deletes only key and order
+  * Of a row that deletes only key and order
   * columns are checked.
   */
 final case class RowBytes(table: BoundTable, rules: ValueRules) extends RowFormat {

@@ -75,7 +75,7 @@ abstract class TemporaryMerge(
     fill: Unit
     val different = distinct
     val loaded =
-      if (different < rows && upsert.order.isEmpty) Loaded(0, 0, duplicates) else merge(rows, different)
+      if (different < rows && upsert.order.isEmpty) Loaded.DuplicateKeys(duplicates) else merge(rows, different)
     drop()
     loaded
   }

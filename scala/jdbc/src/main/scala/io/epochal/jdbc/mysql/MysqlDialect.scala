@@ -116,7 +116,7 @@ private[mysql] object MysqlErrors extends DriverErrors {
 
   override def losesConnection(error: SQLException): Boolean =
     !Wrong(error.getErrorCode) && !packetTooLarge(error) &&
-      (Lost(error.getErrorCode) || state(error).startsWith("08") || state(error) == LostInTransaction)
+      (Lost(error.getErrorCode) || Sql.state(error).startsWith("08") || Sql.state(error) == LostInTransaction)
 
   val PacketTooLarge = 1153
 
@@ -138,12 +138,10 @@ private[mysql] object MysqlErrors extends DriverErrors {
 
   override def verdict(error: SQLException): Verdict = {
     val passes = losesConnection(error) || readOnly(error) || Busy(error.getErrorCode) ||
-      state(error).startsWith("40") || state(error) == "55P03"
+      Sql.state(error).startsWith("40") || Sql.state(error) == "55P03"
     if (passes && !packetTooLarge(error)) Verdict.Retry else Verdict.GiveUp
   }
 
   override def outlives(error: SQLException): Boolean = losesConnection(error) || readOnly(error)
   override def opensLater(error: SQLException): Boolean = tooManyConnections(error).isDefined
-
-  private def state(error: SQLException): String = Option(error.getSQLState).getOrElse("")
 }

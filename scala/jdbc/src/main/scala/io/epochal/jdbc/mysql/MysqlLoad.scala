@@ -50,7 +50,7 @@ private[mysql] object MysqlLoad {
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     table.mode match {
       case WriteMode.Append =>
-        Loaded(insert(connection, MysqlDialect.quote(table.table.name), table, rows, batchSize), rows.rows)
+        Loaded.Rows(insert(connection, MysqlDialect.quote(table.table.name), table, rows, batchSize), rows.rows)
       case upsert: WriteMode.Upsert =>
         val incoming = temporary(table, "epochal_incoming")
         new MysqlMerge(connection, table, upsert, incoming)(rows.rows)(
@@ -94,7 +94,7 @@ private[mysql] object MysqlLoad {
       val added = Sql.update(
         connection,
         s"INSERT INTO $target ($names) SELECT $names FROM $source WHERE $found = 0 ORDER BY $keys")
-      Loaded(changed + added, distinct)
+      Loaded.Rows(changed + added, distinct)
     }
 
     /** Also after a rolled-back transaction: temporary tables stay with the session. */

@@ -147,21 +147,19 @@ private object PostgresErrors extends DriverErrors {
 
   /** Transient SQLSTATEs: connection, serialization and deadlock, resources, shutdown and startup, lock timeout. */
   override def verdict(error: SQLException): Verdict = {
-    val state = Option(error.getSQLState).getOrElse("")
-    val transient = state.startsWith("08") || state.startsWith("53") || Transient(state)
-    if (transient && !Wrong(state)) Verdict.Retry else Verdict.GiveUp
+    val transient =
+      Sql.state(error).startsWith("08") || Sql.state(error).startsWith("53") || Transient(Sql.state(error))
+    if (transient && !Wrong(Sql.state(error))) Verdict.Retry else Verdict.GiveUp
   }
 
   override def opensLater(error: SQLException): Boolean =
-    Option(error.getSQLState).exists(state => state == "57P03" || state.startsWith("53"))
+    Sql.state(error) == "57P03" || Sql.state(error).startsWith("53")
 
   override def tooManyConnections(error: SQLException): Option[String] =
     Option.when(error.getSQLState == "53300")("max_connections, or the CONNECTION LIMIT of the role or database")
 
-  override def losesConnection(error: SQLException): Boolean = {
-    val state = Option(error.getSQLState).getOrElse("")
-    state.startsWith("08") || state.startsWith("57P0") || state == IdleInTransaction
-  }
+  override def losesConnection(error: SQLException): Boolean =
+    Sql.state(error).startsWith("08") || Sql.state(error).startsWith("57P0") || Sql.state(error) == IdleInTransaction
 
   private val IdleInTransaction = "25P03"
   private val Transient = Set("40001", "40P01", "55P03", "57P01", "57P02", "57P03", IdleInTransaction)

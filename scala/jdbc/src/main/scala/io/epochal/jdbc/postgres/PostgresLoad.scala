@@ -11,6 +11,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.hash.Sha256
 import io.epochal.jdbc.commit.LedgerTable
 import io.epochal.jdbc.database.{BoundTable, BulkLoad, BulkRun, Loaded, WriteMode}
+import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.sink.row.EncodedRows
 
 /** Loads encoded rows into a table by one binary COPY: directly, or, if they replace others, through a temporary table. */
@@ -18,11 +19,9 @@ private[postgres] object PostgresLoad {
 
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows): Loaded = table.mode match {
     case WriteMode.Append =>
-      Loaded(append(connection, table, rows), rows.rows)
+      Loaded.Rows(append(connection, table, rows), rows.rows)
     case upsert: WriteMode.Upsert =>
-      val incoming = PostgresIncoming.temporary(connection, table)
-      copy(connection, incoming, table.incoming, rows): Unit
-      PostgresMerge(connection, table, upsert, incoming, rows.rows)
+      PostgresMerge(connection, table, upsert, PostgresIncoming.copy(connection, table, rows), rows.rows)
   }
 
   /** COPY directly into the table. */
@@ -46,12 +45,13 @@ private[postgres] object PostgresLoad {
   */
 private[postgres] object PostgresIncoming {
 
-  /** SQL of the relation, which is empty; created in this transaction if missing. */
-  def temporary(connection: Connection, table: BoundTable): String = {
+  /** Fills the table, which is created in this transaction if missing. Returns SQL of the relation. */
+  def copy(connection: Connection, table: BoundTable, rows: EncodedRows): String = {
     val name = s"epochal_incoming_${hash(table)}"
-    Using.resource(connection.createStatement())(
-      _.execute(
-        s"CREATE TEMPORARY TABLE IF NOT EXISTS $name ON COMMIT DELETE ROWS AS ${like(table)} WITH NO DATA")): Unit
+    Sql.run(
+      connection,
+      s"CREATE TEMPORARY TABLE IF NOT EXISTS $name ON COMMIT DELETE ROWS AS ${like(table)} WITH NO DATA")
+    PostgresLoad.copy(connection, s"pg_temp.$name", table.incoming, rows): Unit
     s"pg_temp.$name"
   }
 

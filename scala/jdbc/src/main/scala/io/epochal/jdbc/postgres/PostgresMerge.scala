@@ -60,18 +60,18 @@ final private class PostgresMerge(
   private def store(rows: Long): Loaded =
     if (upsert.order.isDefined) {
       val stored = insert(winners)
-      Loaded(stored, if (stored == rows) rows else distinct)
+      Loaded.Rows(stored, if (stored == rows) rows else distinct)
     } else storeDistinct(rows)
 
   /** Skips the search for duplicate keys: the server itself refuses to update a row twice. */
   private def storeDistinct(rows: Long): Loaded = {
     val before = connection.setSavepoint()
-    try Loaded(insert(source), rows)
+    try Loaded.Rows(insert(source), rows)
     catch {
       case error: SQLException if error.getSQLState == CardinalityViolation =>
         connection.rollback(before)
         val equal = duplicates
-        if (equal == 0) throw error else Loaded(0, 0, equal)
+        if (equal == 0) throw error else Loaded.DuplicateKeys(equal)
     }
   }
 
@@ -79,14 +79,14 @@ final private class PostgresMerge(
   private def change(operation: OperationColumn, rows: Long): Loaded = {
     val deletes = quote(operation.name)
     val different = distinct
-    if (different < rows && upsert.order.isEmpty) Loaded(0, 0, duplicates)
+    if (different < rows && upsert.order.isEmpty) Loaded.DuplicateKeys(duplicates)
     else {
       val from = if (different < rows) winners else source
       val removing = count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes")
       val (found, deleted) = if (removing == 0) (0L, 0L) else delete(from, deletes)
       val stored = insert(s"(SELECT * FROM $from AS w WHERE NOT w.$deletes)")
       // Between the two statements another transaction may have committed a row with a key to delete.
-      Loaded(stored + deleted, different - removing + math.max(found, deleted))
+      Loaded.Rows(stored + deleted, different - removing + math.max(found, deleted))
     }
   }
 

@@ -94,7 +94,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
       override def finish(digest: ContentDigest, rows: Long): String = {
         val stored = copy.finish()
         SearchPath.pin(connection)
-        Loaded(stored, rows).check(attempt.epoch, run.table.table.name)
+        Loaded.Rows(stored, rows).check(attempt.epoch, run.table.table.name)
         checkStillMine(connection, run)
         SearchPath.restore(connection)
         doubtful = true
@@ -147,7 +147,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
         "sent" -> message.stored,
         "place" -> s"the prepared transaction ${message.place}")
     }
-    Loaded(shipment.stored, shipment.stored)
+    Loaded.Rows(shipment.stored, shipment.stored)
   }
 
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =

@@ -164,7 +164,9 @@ private[postgres] object SearchPath {
          |JOIN pg_operator o ON o.oid = m.amopopr JOIN pg_namespace n ON n.oid = o.oprnamespace
          |JOIN pg_type t ON t.oid = c.opcintype JOIN pg_namespace tn ON tn.oid = t.typnamespace
          |WHERE i.indrelid = to_regclass($table) AND i.indisunique
-         |ORDER BY c.opcdefault""".query(connection)(rows => rows.getString(1) -> (rows.getString(2), rows.getString(3))).toMap
+         |ORDER BY c.opcdefault"""
+        .query(connection)(rows => rows.getString(1) -> (rows.getString(2), rows.getString(3)))
+        .toMap
     keys
       .map { key =>
         val column = PostgresDialect.quote(key)

@@ -99,7 +99,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     }.sum
     val inline = shipment.rows.rows
     val copied = if (inline == 0) 0L else PostgresLoad.append(connection, run.table, shipment.rows)
-    Loaded(moved + copied, shipment.stored)
+    Loaded.Rows(moved + copied, shipment.stored)
   }
 
   /** Merges the rows of all staged tables and messages in one statement. The rows of the tables are counted unless the
@@ -113,11 +113,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
       upsert: WriteMode.Upsert
   ): Loaded = {
     val columns = run.table.incoming
-    val inline = Option.when(shipment.rows.rows > 0) {
-      val incoming = PostgresIncoming.temporary(connection, run.table)
-      PostgresLoad.copy(connection, incoming, columns, shipment.rows): Unit
-      incoming
-    }
+    val inline = Option.when(shipment.rows.rows > 0)(PostgresIncoming.copy(connection, run.table, shipment.rows))
     val list = columns.map(PostgresDialect.quote).mkString(", ")
     val sources =
       (inline ++ shipment.elsewhere.map(m => registry.relation(m.place))).map(from => s"SELECT $list FROM $from")

@@ -64,6 +64,9 @@ object Sql {
     try run(connection, sql)
     catch { case error: SQLException => if (!Try(exists).getOrElse(false)) throw error }
 
+  /** The SQLSTATE of an error; empty if the driver sets none. */
+  def state(error: SQLException): String = Option(error.getSQLState).getOrElse("")
+
   def long(rows: ResultSet, column: String): Option[Long] = {
     val value = rows.getLong(column)
     Option.unless(rows.wasNull)(value)

@@ -102,11 +102,10 @@ private[sqlite] object SqliteCatalog extends Catalog {
 
   /** Unique indexes on columns, not on expressions. */
   private def indexes(connection: Connection, table: String): Seq[TargetKey] =
-    TargetKey.ofIndexes(
-      sql"""SELECT l.name, i.name, nullif(i.coll, 'BINARY')
+    TargetKey.ofIndexes(sql"""SELECT l.name, i.name, nullif(i.coll, 'BINARY')
            |FROM pragma_index_list($table, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS i
            |WHERE l."unique" AND NOT l.partial AND i.key""".query(connection)(rows =>
-        (rows.getString(1), Option(rows.getString(2)), Option(rows.getString(3)).map(Collation + _))))
+      (rows.getString(1), Option(rows.getString(2)), Option(rows.getString(3)).map(Collation + _))))
 
   private val Collation = "collation "
 

@@ -99,5 +99,5 @@ private object SqliteErrors extends DriverErrors {
   override def verdict(error: SQLException): Verdict =
     if (Occupied(error.getErrorCode & 0xff) || losesConnection(error)) Verdict.Retry else Verdict.GiveUp
 
-  override def losesConnection(error: SQLException): Boolean = Option(error.getSQLState).exists(_.startsWith("08"))
+  override def losesConnection(error: SQLException): Boolean = Sql.state(error).startsWith("08")
 }

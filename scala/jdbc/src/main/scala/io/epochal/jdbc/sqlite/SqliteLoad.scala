@@ -21,7 +21,7 @@ private[sqlite] object SqliteLoad {
     table.mode match {
       case WriteMode.Append =>
         val target = SqliteDialect.quote(table.table.name)
-        Loaded(inserts.multiRow(connection, target, table, rows, batchSize), rows.rows)
+        Loaded.Rows(inserts.multiRow(connection, target, table, rows, batchSize), rows.rows)
       case upsert: WriteMode.Upsert =>
         new SqliteMerge(connection, table, upsert)(rows.rows)(
           inserts.multiRow(connection, Incoming, table, rows, batchSize))
@@ -57,7 +57,7 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("excluded")}""")
       .update(connection)
     run(s"DROP TABLE $Winners")
-    Loaded(deleted + stored, found + kept)
+    Loaded.Rows(deleted + stored, found + kept)
   }
 
   /** Rows that were deleted, rows that should have been, and rows to store. */
