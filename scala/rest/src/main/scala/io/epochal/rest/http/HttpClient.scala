@@ -29,8 +29,20 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     extends AutoCloseable {
   def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.budget)
 
-  import HttpClient._
   import settings.endpoint
+
+  /** Attempts for an unreachable server on a stream's first request. */
+  final private val FirstContactAttempts = 3
+
+  private val UnfinishedLine =
+    "its last line has no line break, and nothing but the end of the connection says where it ends: it may be cut"
+
+  private val PageExists = "an earlier request found the page, so it is requested once more"
+
+  /** Statuses that servers send for a page past the last one. */
+  private val PastEnd = Set(400, 404, 416)
+
+  final private val ErrorBytes = 4096L
 
   private val open = new AtomicBoolean(true)
   private val credentials = settings.auth.map(_.open(settings, counters))
@@ -46,7 +58,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     *   receives the body
     * @param first
     *   whether this stream has had no response yet: an unreachable server is then given up after
-    *   [[FirstContactAttempts]] attempts
+    *   three attempts
     * @param read
     *   reads the response as a part of the attempt: if the body is invalid JSON and may be truncated, the request is
     *   retried
@@ -253,25 +265,9 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 
   private def refused(status: Int, verdict: Verdict, throttled: Boolean, detail: String): HttpFailure =
     HttpFailure.status(endpoint, status, verdict, throttled, detail, settings.credentials)
-}
-
-private[epochal] object HttpClient {
-
-  /** Attempts for an unreachable server on a stream's first request. */
-  val FirstContactAttempts = 3
 
   private def target(plain: String, parameters: Seq[(String, String)]): String =
     parameters.foldLeft(plain) { case (before, (name, value)) =>
       s"$before${if (before.contains('?')) "&" else "?"}${Endpoint.encode(name)}=${Endpoint.encode(value)}"
     }
-
-  private val UnfinishedLine =
-    "its last line has no line break, and nothing but the end of the connection says where it ends: it may be cut"
-
-  private val PageExists = "an earlier request found the page, so it is requested once more"
-
-  /** Statuses that servers send for a page past the last one. */
-  private val PastEnd = Set(400, 404, 416)
-
-  private val ErrorBytes = 4096L
 }

@@ -52,7 +52,7 @@ object HttpBudget {
   */
 final private[http] class HttpGate(
     budget: HttpBudget,
-    clock: HttpGate.Clock = HttpGate.SystemClock,
+    clock: HttpGate.Clock = new HttpGate.Clock,
     jitter: () => Double = () => ThreadLocalRandom.current().nextDouble()
 ) {
   private val shares = mutable.Buffer.empty[HttpBudget]
@@ -140,15 +140,10 @@ final private[http] class HttpGate(
 private[http] object HttpGate {
 
   /** A monotonic clock in nanoseconds, above 0. */
-  trait Clock {
-    def nanos(): Long
-    def sleep(nanos: Long): Unit
-  }
-
-  object SystemClock extends Clock {
+  class Clock {
     private val origin = System.nanoTime() - 1
-    override def nanos(): Long = System.nanoTime() - origin
-    override def sleep(nanos: Long): Unit = NANOSECONDS.sleep(nanos)
+    def nanos(): Long = System.nanoTime() - origin
+    def sleep(nanos: Long): Unit = NANOSECONDS.sleep(nanos)
   }
 
   /** How long an unused gate is kept, so that rate and pauses carry over from batch to batch. */

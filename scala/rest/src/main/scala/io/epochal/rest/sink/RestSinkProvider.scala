@@ -36,30 +36,23 @@ final class RestSinkProvider extends SinkProvider[RestSinkSettings](RestSinkOpti
 
   override protected def table(schema: StructType, settings: RestSinkSettings): RestSinkTable = {
     val shape = RequestShape.of(schema, settings).fold(throw _, identity)
-    val table = new RestSinkTable(settings, shape, SinkEngine.OfActiveSession, ActivePlan)
+    val table = new RestSinkTable(settings, shape, SinkEngine.OfActiveSession, new QueryPlan)
     table.check()
     table
   }
 }
 
-/** The plan of a sink's query. */
-private[rest] trait QueryPlan {
+/** The plan of the sink's query, which runs in the active session. */
+private[rest] class QueryPlan {
 
   /** Why the order of the query's rows is not repeatable; None if no reason is known. */
-  def hindrance(queryId: String): Either[EpochalException, Option[String]]
+  def hindrance(queryId: String): Either[EpochalException, Option[String]] = RowOrder.hindrance(queryId)
 
   /** The epoch of the calling thread. */
-  def currentEpoch: Option[Long]
+  def currentEpoch: Option[Long] = RunningQuery.currentEpoch
 
   /** Number of tasks that can run at a time. */
-  def parallelism: Int
-}
-
-/** The plan of the query that runs in the active session. */
-private object ActivePlan extends QueryPlan {
-  override def hindrance(queryId: String): Either[EpochalException, Option[String]] = RowOrder.hindrance(queryId)
-  override def currentEpoch: Option[Long] = RunningQuery.currentEpoch
-  override def parallelism: Int = SparkSession.active.sparkContext.defaultParallelism
+  def parallelism: Int = SparkSession.active.sparkContext.defaultParallelism
 }
 
 /** The target of one query, from its start to its end. */

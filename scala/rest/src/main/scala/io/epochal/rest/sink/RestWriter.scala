@@ -55,7 +55,7 @@ final private[rest] class RestWriterFactory(
       epoch,
       shares(partition % shares.length),
       reached,
-      settings.flushInterval.map(new ClockTimer(_)))
+      settings.flushInterval.map(new FlushTimer(_)))
 }
 
 private[rest] object RestWriterFactory {
@@ -154,28 +154,20 @@ final private[rest] class RestWriter(
       batch.keyByPlace(IdempotencyKey.byPlace(scope.sink, epoch, partition, batch.place(0), batch.rows, urlValues))
 }
 
-/** Runs one task after an interval. */
-private[rest] trait FlushTimer extends AutoCloseable {
-
-  /** Schedules `flush` after the interval, in place of a pending one. */
-  def start(flush: Runnable): Unit
-
-  /** Cancels the pending task. */
-  def stop(): Unit
-}
-
-/** A timer with its own thread, which begins with the first `start`. */
-final private[rest] class ClockTimer(interval: Duration) extends FlushTimer {
+/** Runs one task after an interval, in its own thread, which begins with the first `start`. */
+private[rest] class FlushTimer(interval: Duration) extends AutoCloseable {
   private val executor = new ScheduledThreadPoolExecutor(1, new DaemonThreads("epochal-rest-flush"))
   executor.setRemoveOnCancelPolicy(true)
   private var next = Option.empty[Future[_]]
 
-  override def start(flush: Runnable): Unit = {
+  /** Schedules `flush` after the interval, in place of a pending one. */
+  def start(flush: Runnable): Unit = {
     stop()
     next = Some(executor.schedule(flush, interval.toNanos, TimeUnit.NANOSECONDS))
   }
 
-  override def stop(): Unit = {
+  /** Cancels the pending task. */
+  def stop(): Unit = {
     next.foreach(_.cancel(false))
     next = None
   }

@@ -16,7 +16,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
   private val often = PatienceConfiguration.Interval(Span(5, Millis))
 
   /** A timer that rings when the test says so. */
-  final private class TestTimer extends FlushTimer {
+  final private class TestTimer extends FlushTimer(java.time.Duration.ofDays(1)) {
     private var next = Option.empty[Runnable]
     var closed = false
 
@@ -54,7 +54,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
 
   test("a waiting request is sent without a next row") {
     RestSinkFixture.using() { on =>
-      writing(on, new ClockTimer(java.time.Duration.ofMillis(1))) { writer =>
+      writing(on, new FlushTimer(java.time.Duration.ofMillis(1))) { writer =>
         writer.write(on.row(0))
         eventually(waiting, often)(assert(on.api.applied == Seq(0L)))
         writer.write(on.row(1))
@@ -154,7 +154,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
         None
       }
       try
-        writing(on, new ClockTimer(java.time.Duration.ofMillis(1))) { writer =>
+        writing(on, new FlushTimer(java.time.Duration.ofMillis(1))) { writer =>
           writer.write(on.row(0))
           arrived.await()
           Thread.currentThread().interrupt()

@@ -31,7 +31,8 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
   test("tasks are at most maxConcurrency, and the driver grants each its part of the budget") {
     val options = read(paged ++ Seq("maxConcurrency" -> "5", "requestsPerSecond" -> "8", "numPartitions" -> "16"): _*)
     val shares = RestPlan.partitions(options, 0, 1000, 1).collect { case RestPartition(_, share) => share }
-    assert(shares.length == 5 && shares.flatMap(_.maxConcurrency).sum == 5 && shares.flatMap(_.requestsPerSecond).sum == 8)
+    assert(
+      shares.length == 5 && shares.flatMap(_.maxConcurrency).sum == 5 && shares.flatMap(_.requestsPerSecond).sum == 8)
     val two = RestPlan.partitions(options.copy(numPartitions = Some(2)), 0, 1000, 1)
     assert(two.collect { case RestPartition(_, share) => share.maxConcurrency }.toSeq == Seq(Some(3), Some(2)))
   }
