@@ -41,8 +41,8 @@ final class Endpoint private (
 
   /** A copy with more parameters in every request. */
   def withQuery(parameters: Seq[(String, String)]): Endpoint = {
-    val query = parameters.map { case (name, value) => s"${Endpoint.encode(name)}=${Endpoint.encode(value)}" }
-    new Endpoint(base, target(query.mkString("&")), headers, hasUserInfo, secrets, credential)
+    val extended = target(parameters.map(Endpoint.parameter).mkString("&"))
+    new Endpoint(base, extended, headers, hasUserInfo, secrets, credential)
   }
 
   /** Whether every request has a parameter of that name. */
@@ -75,9 +75,7 @@ object Endpoint {
     } yield {
       val base = new URI(uri.getScheme.toLowerCase(Locale.ROOT), null, uri.getHost, uri.getPort, null, null, null)
       val path = if (uri.getRawPath.isEmpty) "/" else uri.getRawPath
-      val query = Option(uri.getRawQuery).toSeq ++ params.map { case (name, value) =>
-        s"${encode(name)}=${encode(value)}"
-      }
+      val query = Option(uri.getRawQuery).toSeq ++ params.map(parameter)
       val full = if (query.isEmpty) path else s"$path?${query.mkString("&")}"
       val hidden = headers.filterNot(HttpHeaders.isDefault).flatMap(h => credential(h._2)) ++ params.map(_._2) ++
         Option(uri.getUserInfo).toSeq.flatMap(_.split(":", 2)) ++
@@ -90,6 +88,9 @@ object Endpoint {
     Try(new URI(url.trim)).toOption.flatMap(uri => Option(uri.getRawQuery)).fold(Set.empty[String]) {
       _.split('&').map(_.takeWhile(_ != '=')).toSet
     }
+
+  /** A parameter of a query, from its name and value. */
+  def parameter(pair: (String, String)): String = s"${encode(pair._1)}=${encode(pair._2)}"
 
   /** Percent-encoding of a query's name or value (RFC 3986). */
   def encode(text: String): String = URLEncoder.encode(text, UTF_8).replace("+", "%20")

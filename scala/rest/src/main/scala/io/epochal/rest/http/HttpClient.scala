@@ -164,8 +164,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 
   /** Whether a response with this status counts as one without records. */
   private def isAbsent(status: Int, call: HttpCall): Boolean =
-    settings.ignored.contains(status) ||
-      isPastEnd(status, call)
+    settings.ignored.contains(status) || isPastEnd(status, call)
 
   private def isPastEnd(status: Int, call: HttpCall): Boolean =
     call.endAfter > 0 && PastEnd(status) && !settings.retried.contains(status)
@@ -267,7 +266,6 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     HttpFailure.status(endpoint, status, verdict, throttled, detail, settings.credentials)
 
   private def target(plain: String, parameters: Seq[(String, String)]): String =
-    parameters.foldLeft(plain) { case (before, (name, value)) =>
-      s"$before${if (before.contains('?')) "&" else "?"}${Endpoint.encode(name)}=${Endpoint.encode(value)}"
-    }
+    parameters.foldLeft(plain)((before, one) =>
+      s"$before${if (before.contains('?')) "&" else "?"}${Endpoint.parameter(one)}")
 }

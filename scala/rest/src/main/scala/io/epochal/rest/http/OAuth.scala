@@ -156,9 +156,7 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
     val authorization = secret
       .filter(_ => !oauth.inBody)
       .map(text => "Authorization" -> BasicLogin.header(Endpoint.encode(oauth.clientId), Endpoint.encode(text)))
-    val form = (grant ++ client ++ oauth.scope.map("scope" -> _) ++ oauth.params).map { case (name, value) =>
-      s"${Endpoint.encode(name)}=${Endpoint.encode(value)}"
-    }
+    val form = (grant ++ client ++ oauth.scope.map("scope" -> _) ++ oauth.params).map(Endpoint.parameter)
     HttpCall(
       "POST",
       oauth.endpoint.target(""),

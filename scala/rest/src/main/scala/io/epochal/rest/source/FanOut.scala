@@ -77,10 +77,8 @@ private[rest] object FanOut extends OptionList {
     params.toSeq.sorted.map { case (name, value) => s"$name=$value" }.mkString("[", ", ", "]")
 
   /** The directory of a member's journal. */
-  def directory(params: Map[String, String]): String = {
-    val text = params.toSeq.sorted.map { case (name, value) => s"${Endpoint.encode(name)}=${Endpoint.encode(value)}" }
-    Sha256.hex(text.mkString("&"), 16)
-  }
+  def directory(params: Map[String, String]): String =
+    Sha256.hex(params.toSeq.sorted.map(Endpoint.parameter).mkString("&"), 16)
 
   /** A placeholder before the path. */
   private val Server = """^(?:[^/?#]*//)?[^/?#]*\$\{""".r

@@ -78,16 +78,12 @@ final private[rest] class PageFetch(
   }
 
   /** Requests the page again until the whole response is in its format. */
-  def reload(): Unit = {
-    fetch(current)(prove())
-    current.proven = true
-  }
+  def reload(): Unit = fetch(current)(prove())
 
   /** Whether the whole page is in its format. */
   def isWhole: Boolean =
     try {
       prove()
-      current.proven = true
       true
     } catch { case _: JsonProcessingException => false }
 
@@ -98,7 +94,8 @@ final private[rest] class PageFetch(
   }
 
   private def prove(): Unit = {
-    val _ = options.rules.format.count(page.body, options.place)
+    options.rules.format.count(page.body, options.place): Unit
+    current.proven = true
   }
 
   /** Whether the page that should continue the previous one is that page again, in its current form: longer, shorter or

@@ -82,18 +82,13 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   def marks(end: Long, before: Seq[Mark]): Seq[Mark] = listMarks.at(end, before)
 
   /** Requests the page of a record, so that an unresponsive server is detected before tasks start. */
-  def contact(record: Long): Unit =
-    if (!contacted) {
-      val _ = count(options.pagination.request(record))
-    }
+  def contact(record: Long): Unit = if (!contacted) count(options.pagination.request(record)): Unit
 
   override def close(): Unit = client.close()
 
   /** After a poll without new records: compares records that no requested page has contained, once per run. */
   private def compareOld(known: Seq[Mark]): Unit =
-    listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach { request =>
-      val _ = count(request)
-    }
+    listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach(count(_): Unit)
 
   private def shifted(record: Long): Unit = {
     val reason = options.shifted(record)

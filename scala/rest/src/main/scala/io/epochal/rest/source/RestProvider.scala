@@ -37,7 +37,7 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
   override protected def schema(options: RestOptions): StructType = options.values.get(RestOptions.Schema) match {
     case Some(ddl) => columns.parse(ddl).fold(throw _, identity)
     case None if options.values(RestOptions.InferSchema) =>
-      inferred = Some(RestProvider.inferred(options.fanOut.fold(options)(_.first)))
+      inferred = Some(infer(options.fanOut.fold(options)(_.first)))
       inferred.get
     case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
   }
@@ -53,16 +53,13 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
       () => new RestScanBuilder(options, all),
       options.followed)
   }
-}
-
-private object RestProvider {
 
   /** Requests the first page in the calling thread and lets Spark infer the schema of its records.
     *
     * @throws EpochalException
     *   SCHEMA_INFERENCE_FAILED, or one of the conditions of a request
     */
-  def inferred(options: RestOptions): StructType = {
+  private def infer(options: RestOptions): StructType = {
     import options.rules.format
     val call = options.paging match {
       case chained: ChainedPagination => options.pageCall.of(options.endpoint, chained, None)

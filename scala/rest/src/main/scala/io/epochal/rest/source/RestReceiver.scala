@@ -47,7 +47,7 @@ abstract private[rest] class RestReceiver(list: RestList)
   final protected def add(tail: RestJournal.Tail, budget: PollBudget)(
       block: RecordBlock,
       origin: Option[ResponseOrigin]): Unit = {
-    val frame = RestJournal.frame(options, block, origin)
+    val frame = block.behind(PageFront(options.rules.format.lines, origin).bytes)
     tail.add(frame.records, frame.bytes, frame.from, frame.length)
     budget.spend(block.length.toLong)
   }
@@ -289,10 +289,6 @@ private[rest] object RestJournal {
       new RestPositions(options),
       options.lost(_, _, _),
       options.numPartitions.getOrElse(parts))
-
-  /** A page as a frame of the journal. */
-  def frame(options: RestOptions, block: RecordBlock, origin: Option[ResponseOrigin]): RecordBlock =
-    block.behind(PageFront(options.rules.format.lines, origin).bytes)
 
   /** Reads pages of delivered records: passes the bytes, their number, and how many records to skip and to take.
     *

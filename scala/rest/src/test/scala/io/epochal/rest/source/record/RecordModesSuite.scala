@@ -114,7 +114,7 @@ final class RecordModesSuite extends QuerySuite {
   }
 
   test("an unpaired surrogate does not fit: it does not become a question mark") {
-    val text = """"a\\udc00""""
+    val text = "\"a\\udc00\""
     isBad("ARRAY<STRING>", s"[$text]")
     isBad("MAP<STRING, STRING>", s"""{"key":$text}""")
     isBad("STRUCT<y: STRING>", s"""{"y":$text}""")
