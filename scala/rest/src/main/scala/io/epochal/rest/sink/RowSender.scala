@@ -1,22 +1,25 @@
 package io.epochal.rest.sink
 
+import java.io.IOException
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.{Locale, UUID}
+
+import scala.collection.mutable
+import scala.util.Using
+
 import com.fasterxml.jackson.core.JsonPointer
-import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.node.MissingNode
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.spark.sql.connector.write.WriterCommitMessage
+
 import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.Body
 import io.epochal.rest.http._
 import io.epochal.rest.sink.Template.quoted
-import java.io.IOException
-import java.nio.charset.StandardCharsets.UTF_8
-import java.util.{Locale, UUID}
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, Path}
-import org.apache.spark.sql.connector.write.WriterCommitMessage
-import scala.collection.mutable
-import scala.util.Using
 
 /** Sends the rows of a request until each is accepted or rejected. Belongs to one task.
   *
