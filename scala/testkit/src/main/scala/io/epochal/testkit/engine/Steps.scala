@@ -117,7 +117,7 @@ private[testkit] object SteppedSink {
 
   /** Dynamic proxy with all interfaces of `real` that forwards every call. Wraps the results that build a write, too. */
   private def stepped[A <: AnyRef](real: A, scene: String): A = {
-    val handler: InvocationHandler = (_, method, arguments) => {
+    val handler: InvocationHandler = (proxy, method, arguments) => {
       if (real.isInstanceOf[StreamingWrite] && method.getName == "commit") {
         Steps.at(scene, Step.BeforeSinkCommit, arguments(0).asInstanceOf[Long])
         Steps.at(scene, Step.InSinkCommit, arguments(0).asInstanceOf[Long])
@@ -126,8 +126,9 @@ private[testkit] object SteppedSink {
         try method.invoke(real, arguments: _*)
         catch { case e: InvocationTargetException => throw e.getCause }
       result match {
-        case built @ (_: WriteBuilder | _: Write | _: StreamingWrite) if built ne real => stepped(built, scene)
-        case other                                                                     => other
+        case same if same eq real                                     => proxy
+        case built @ (_: WriteBuilder | _: Write | _: StreamingWrite) => stepped(built, scene)
+        case other                                                    => other
       }
     }
     val interfaces =
