@@ -95,7 +95,8 @@ class TestBeforeTheJvmStarts:
         monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.sql.extensions=org.x.Submitted pyspark-shell")
         assert extensions(epochal.configure(SparkSession.builder)) == ["org.x.Submitted", OURS]
 
-    def test_a_connect_client_is_unchanged(self) -> None:
+    def test_a_connect_client_is_unchanged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delattr("pyspark.SparkContext")  # The package pyspark-client has none.
         builder = epochal.configure(SparkSession.builder.remote("sc://localhost"))
         assert builder._options == {"spark.remote": "sc://localhost"}
 

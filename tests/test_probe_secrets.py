@@ -91,6 +91,16 @@ def test_secrets_are_read_from_files_and_variables(tmp_path: Path, monkeypatch: 
         probed(api.url, auth=rest.Bearer(Secret.file(tmp_path / "none")))
 
 
+def test_a_secret_of_several_lines_is_refused_without_showing_it(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(f"{HIDDEN}\n\n", "utf-8")
+    with lists.serving(guarded) as api:
+        with pytest.raises(OptionError, match="SECRET_UNREADABLE.*more than one line"):
+            probed(api.url, auth=rest.Bearer(Secret.file(tmp_path / "key")))
+        with pytest.raises(epochal.HttpError, match="a character that is not allowed") as caught:
+            probed(api.url, auth=rest.Bearer(f"{HIDDEN}\n"))
+    assert HIDDEN not in str(caught.value)
+
+
 def test_an_error_that_repeats_a_secret_does_not_show_it() -> None:
     echo: Callable[[Lists, Request], Answer] = lambda api, request: json_of(request.headers, status=403)  # noqa: E731
     with lists.serving(echo) as api, pytest.raises(epochal.HttpError) as caught:

@@ -136,6 +136,13 @@ def test_a_value_sets_its_options_and_no_others(given: dict[str, Any], expected:
     assert options(**given) == expected
 
 
+def test_a_subclass_sets_the_options_of_its_value() -> None:
+    class Comments(rest.Offset):
+        pass
+
+    assert options(pages=Comments(size=10)) == options(pages=rest.Offset(size=10))
+
+
 def test_values_of_the_sinks_set_their_options() -> None:
     assert REST_SINK.options(
         {

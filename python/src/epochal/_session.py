@@ -84,13 +84,13 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         VersionMismatchError: the configured jar is of another release than this package, or pyspark is older than 4.0.
         ConfigurationError: this package's jar is missing.
     """
-    from pyspark import SparkContext
-
     _check_spark()
     _hooks.install()
     options: dict[str, Any] = getattr(builder, "_options", {})
     if _is_remote(options):
         return builder
+    from pyspark import SparkContext  # A Connect client has none.
+
     if (jvm := _running_jvm()) is not None:
         _check_jvm(jvm)
         if SparkContext._active_spark_context is not None:

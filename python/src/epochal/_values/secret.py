@@ -71,6 +71,8 @@ class Secret:
             reason = "there is no such variable"
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not a text in UTF-8"
+        if self._suffix == "File" and ("\n" in found or "\r" in found):
+            found, reason = "", "it has more than one line"
         if not found:
             raise OptionError(
                 "SECRET_UNREADABLE",

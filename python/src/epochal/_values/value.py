@@ -85,7 +85,7 @@ class Value:
     _fixed: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls, **fixed: str) -> None:
-        cls._fixed = fixed
+        cls._fixed = {**cls._fixed, **fixed}
         dataclass(frozen=True, kw_only=True, repr=False)(cls)
 
     def __post_init__(self) -> None:
@@ -157,7 +157,7 @@ class Value:
 
 def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
     """The options that a field or an argument sets."""
-    if declared.kind is SECRET and isinstance(given, str):
+    if declared.kind is SECRET and isinstance(given, str) and given:
         given = Secret(given)
     if declared.kind is FAMILY:
         yield from (Setting(f"{declared.name}.{key}", member, place, declared.secret) for key, member in given.items())

@@ -156,6 +156,8 @@ class Client:
         elif isinstance(error, ssl.SSLError):
             reason = f"TLS failed, {getattr(error, 'verify_message', '') or error.reason or error}"
             hint = "Set your own certificate authority with http=Http(tls=Tls(ca_file=…)) or --ca-file."
+        elif isinstance(error, ValueError):  # Its message quotes a header, which may be a credential.
+            reason = "a header of the request has a character that is not allowed"
         else:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return HttpError("HTTP_UNREACHABLE", f"{shown} could not be reached: {one_line(reason)}.", hint)

@@ -23,7 +23,10 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
   private def text(value: String): UTF8String = UTF8String.fromString(value)
 
   /** Whether a task accepts the text for a column of the type. */
-  private def taken(kind: String): String => Boolean = {
+  private def taken(kind: String): String => Boolean = problem(kind).andThen(_.isEmpty)
+
+  /** Why a task refuses the text. */
+  private def problem(kind: String): String => Option[String] = {
     val schema = new StructType().add("v", StringType)
     val column =
       TargetColumn("v", PostgresType(kind, -1, kind), nullable = true, filled = false, generated = false)
@@ -35,8 +38,8 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
     value =>
       try {
         encoder.encode(row(InternalRow(text(value))))
-        true
-      } catch { case _: BadValue => false }
+        None
+      } catch { case bad: BadValue => Some(bad.reason) }
   }
 
   private val judge =
@@ -159,6 +162,16 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
     assert(take("[" * 1000 + "]" * 1000) && !take("[" * 1001 + "]" * 1001))
     assert(!take("1e99999999999") && !take("") && !take(" ") && take(" 1 "))
     assert(take("0e200000") && take("-0.00E+99999") && !take("0.01e200000"))
+  }
+
+  test("the reason of a bad row does not quote the text") {
+    for {
+      kind <- Seq("json", "jsonb", "uuid", "inet", "numeric", "date", "time", "timestamp", "interval", "bytea")
+      value <- Seq("hunter2", "{\"a\":hunter2}", "[hunter2", "\"hunter2", "1hunter2")
+      reason <- problem(kind)(value)
+    } assert(!reason.contains("hunter2") && !reason.contains("Source"), s"$kind: $reason")
+    assert(problem("jsonb")("{\"a\":nope}").contains("it is not JSON: character 10 is unexpected"))
+    assert(problem("jsonb")("[1,").contains("it is not JSON: it ends too early"))
   }
 
   /** Texts that fit a column of the type, and texts that are bad rows. */

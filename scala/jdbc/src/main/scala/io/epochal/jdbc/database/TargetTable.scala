@@ -47,8 +47,8 @@ object TargetKey {
     */
   def ofIndexes(columns: Seq[(String, Option[String], Option[String])]): Seq[TargetKey] =
     columns.groupBy(_._1).values.toSeq.filter(_.forall(_._2.isDefined)).map { index =>
-      val named = index.collect { case (_, Some(name), loose) => name -> loose }.toMap
-      TargetKey(named.keySet, named.collect { case (name, Some(loose)) => name -> loose })
+      val loose = index.collect { case (_, Some(name), Some(reason)) => name -> reason }
+      TargetKey(index.flatMap(_._2).toSet, loose.toMap)
     }
 }
 

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.Using
 
 import com.fasterxml.jackson.core.JsonToken._
+import com.fasterxml.jackson.core.io.JsonEOFException
 import com.fasterxml.jackson.core.{io => _, _}
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -63,9 +64,9 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
         if (problem == null) pointTo(text.replaceAll(EscapedNul, "$1" + nul("\u0000")))
         if (problem == null && !isComplete) notJson("it ends too early") else problem
       }
-    catch {
-      case error: JsonProcessingException =>
-        notJson(s"${error.getOriginalMessage}, at character ${error.getLocation.getCharOffset + 1}")
+    catch { // Its message quotes the text, which is not for logs.
+      case _: JsonEOFException            => notJson("it ends too early")
+      case error: JsonProcessingException => notJson(s"character ${error.getLocation.getCharOffset + 1} is unexpected")
     }
 
   private def check(json: JsonParser): String = json.currentToken match {

@@ -204,7 +204,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
       throw Conditions.EpochPartitioningChanged("epoch" -> epoch, "known" -> previous, "found" -> requests)
     }
     if (known.isEmpty) {
-      if (last.isEmpty) store.delete(file) // A partial line.
+      store.delete(file) // A partial line, or that of an epoch before the checkpoint was rewound.
       val bytes = line.getBytes(UTF_8)
       Using.resource(store.create(file))(_.write(bytes, 0, bytes.length))
       if (epoch >= Kept) { Try(store.delete((epoch - Kept).toString)): Unit } // A failure only leaves a file behind.

@@ -101,14 +101,16 @@ final private class ColumnJson(column: NamedColumn) {
     if (from.isNullAt(column.ordinal))
       throw new UnsendableRow(s"'${column.field.name}' is NULL, and rowTemplate has it within a string")
     write(from)
-    out.put(scratch, head + quotes, scratch.length - 1 - quotes)
+    val quoted = quotes
+    out.put(scratch, head + quoted, scratch.length - 1 - quoted)
   }
 
   def text(from: BinaryRow): String =
     if (isText) from.getUTF8String(column.ordinal).toString
     else {
       write(from)
-      scratch.text(head + quotes, scratch.length - 1 - quotes)
+      val quoted = quotes
+      scratch.text(head + quoted, scratch.length - 1 - quoted)
     }
 
   /** The number of quotes before the value, and after it. */

@@ -209,9 +209,15 @@ private[rest] object LinkHeader {
       if (isNext) at.updatePos(at.getPos + 1)
       isNext
     }
+    // A quote within a value does not begin a quoted one.
+    def value(): String = {
+      Tokenizer.INSTANCE.skipWhiteSpace(header, at)
+      if (header.startsWith("\"", at.getPos)) Tokenizer.INSTANCE.parseValue(header, at, ValueEnds)
+      else Tokenizer.INSTANCE.parseToken(header, at, ValueEnds)
+    }
     def parameter(): (String, String) = {
       val name = Tokenizer.INSTANCE.parseToken(header, at, NameEnds)
-      name.toLowerCase(Locale.ROOT) -> (if (skip('=')) Tokenizer.INSTANCE.parseValue(header, at, ValueEnds) else "")
+      name.toLowerCase(Locale.ROOT) -> (if (skip('=')) value() else "")
     }
     Iterator
       .continually(header.indexOf('<', at.getPos))

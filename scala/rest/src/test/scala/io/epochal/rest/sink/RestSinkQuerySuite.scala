@@ -186,6 +186,21 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
+  test("a checkpoint that was rewound by several epochs is run again") {
+    using() { (api, checkpoint) =>
+      run(source(40), api, checkpoint)
+      Seq("offsets" -> 2, "commits" -> 1).foreach { case (log, from) =>
+        (from to 3).foreach { epoch =>
+          val directory = checkpoint.toPath.resolve(log)
+          Files.delete(directory.resolve(epoch.toString))
+          Files.deleteIfExists(directory.resolve(s".$epoch.crc"))
+        }
+      }
+      run(source(40), api, checkpoint)
+      assert(api.applied == (0L until 40L))
+    }
+  }
+
   test("a batch is sent once; a second one under the same sinkId and key columns has the same keys") {
     using() { (api, _) =>
       def batch(rows: Long, more: (String, String)*): Unit =

@@ -16,9 +16,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /** Finds connectors by the name of their format, as Spark does. */
 private[testkit] object Formats {
 
-  def provider(format: String): TableProvider = DataSource
-    .lookupDataSourceV2(format, SQLConf.get)
-    .getOrElse(throw new IllegalArgumentException(s"$format is no TableProvider"))
+  def provider(format: String): TableProvider =
+    DataSource.lookupDataSource(format, SQLConf.get).getDeclaredConstructor().newInstance() match {
+      case provider: TableProvider => provider
+      case _                       => throw new IllegalArgumentException(s"$format is no TableProvider")
+    }
 }
 
 /** Format that exposes a fixture's streams to queries in this process. Option `id`: the fixture's id. */

@@ -40,6 +40,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       "<u>; rel=prev; rel=next" -> None,
       "<u>; rel=next; anchor=\"/other\"" -> None,
       "<u>" -> None,
+      "<u>; title=12\" vinyl; rel=\"next\"" -> Some("u"),
       "<u>; rel" -> None,
       "<u; rel=next" -> None,
       "" -> None
