@@ -94,7 +94,7 @@ def test_secrets_are_read_from_files_and_variables(tmp_path: Path, monkeypatch: 
 def test_a_secret_of_several_lines_is_refused_without_showing_it(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(f"{HIDDEN}\n\n", "utf-8")
     with lists.serving(guarded) as api:
-        with pytest.raises(OptionError, match="SECRET_UNREADABLE.*more than one line"):
+        with pytest.raises(OptionError, match=r"SECRET_UNREADABLE.*more than one line"):
             probed(api.url, auth=rest.Bearer(Secret.file(tmp_path / "key")))
         with pytest.raises(epochal.HttpError, match="a character that is not allowed") as caught:
             probed(api.url, auth=rest.Bearer(f"{HIDDEN}\n"))
