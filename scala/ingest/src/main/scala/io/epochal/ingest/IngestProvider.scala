@@ -5,7 +5,7 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.{Batch, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
 import org.apache.spark.sql.types._
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.kit.record.{LoneRecordOptions, RecordReading, RecordRules, RecordSchema}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
@@ -43,13 +43,10 @@ final class IngestProvider extends SourceProvider[IngestOptions](IngestOptions.g
       records.copy(origin = origin)
     }
     val all = rules match {
-      case Some(given)                           => columns.of(schema, options.schema, given).fold(throw _, identity)
-      case None if schema == IngestProvider.text => schema
+      case Some(given) => columns.of(schema, options.schema, given).fold(throw _, identity)
       case None =>
-        throw Conditions.SchemaUnsupported(
-          "format" -> IngestOptions.Format,
-          "columns" -> IngestProvider.text.toDDL,
-          "schema" -> schema.toDDL)
+        requireSchema(IngestProvider.text, schema)
+        schema
     }
     new SourceTable(IngestOptions.Format, all, () => new IngestScanBuilder(options, all, rules), continuous = true)
   }
@@ -83,12 +80,8 @@ final private class IngestScanBuilder(options: IngestOptions, schema: StructType
 final private class IngestScan(options: IngestOptions, rules: Option[RecordRules], reading: RecordReading)
     extends SourceScan[IngestPosition](s"${IngestOptions.Format}[${options.source}]", reading.schema) {
 
-  override protected def batch: Batch = throw Conditions.ModeUnsupported(
-    "format" -> IngestOptions.Format,
-    "mode" -> "be read as a batch",
-    "reason" -> "records come for as long as the query runs",
-    "suggestion" -> "Use spark.readStream."
-  )
+  override protected def batch: Batch = throw IngestOptions.group
+    .unsupported("be read as a batch", "records come for as long as the query runs", "Use spark.readStream.")
 
   override protected def source(checkpoint: InitialOffset): Source[IngestPosition] =
     IngestSource.start(options, rules, reading, checkpoint, spark.defaultParallelism)

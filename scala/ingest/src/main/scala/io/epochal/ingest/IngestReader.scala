@@ -6,8 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.journal.{FileStore, Slice}
+import io.epochal.core.journal.Slice
 import io.epochal.ingest.intake.{ArrivalFormat, StoredArrival}
 import io.epochal.kit.json.Json
 import io.epochal.kit.record._
@@ -27,17 +26,15 @@ final private class IngestReaderFactory(
     val store: HadoopFileStore
 ) extends FeedRows {
 
-  override protected def remoteView(): FeedView = throw Conditions.ModeUnsupported(
-    "format" -> IngestOptions.Format,
-    "mode" -> "be read by a continuous or real-time query on a cluster",
-    "reason" -> "its end is known in the driver's process alone, and this task runs in another",
-    "suggestion" -> "Use a micro-batch trigger, or local mode."
-  )
+  override protected def remoteView(): FeedView = throw IngestOptions.group.unsupported(
+    "be read by a continuous or real-time query on a cluster",
+    "its end is known in the driver's process alone, and this task runs in another",
+    "Use a micro-batch trigger, or local mode.")
 
   override def source: String = options.source
 
   override def rows(slices: Iterator[Slice]): IngestReader = {
-    val arrivals = new ArrivalReader(slices, store, options.source, options.lost)
+    val arrivals = new ArrivalReader(frames(slices))
     rules.fold[IngestReader](new TextReader(arrivals, reading.schema, options.replacesInvalid))(
       new ParsedReader(arrivals, reading, _))
   }
@@ -108,13 +105,7 @@ final private class ParsedReader(arrivals: ArrivalReader, reading: RecordReading
 }
 
 /** Iterates over the records of a task's journal slices. Not thread-safe. */
-final private class ArrivalReader(
-    slices: Iterator[Slice],
-    store: FileStore,
-    source: String,
-    lost: (Long, Long, String) => String
-) extends AutoCloseable {
-  private val frames = new JournalFrames(slices, store, source, lost)
+final private class ArrivalReader(frames: JournalFrames) extends AutoCloseable {
   private var buffer = new Array[Byte](64 << 10)
   private var length = 0
   private var left = 0

@@ -10,11 +10,11 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.journal.JournalDamage
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
+import io.epochal.core.journal.{JournalDamage, JournalPlan}
 import io.epochal.ingest.intake.{JournalIntake, Listener}
 import io.epochal.kit.record.{RecordReading, RecordRules}
-import io.epochal.kit.source.journal.{FedSource, FeedPlan, FeedRows, FeedView, JournalPartition, LiveFeeds}
+import io.epochal.kit.source.journal.{FedSource, FeedRows, FeedView, JournalPartition, LiveFeeds}
 import io.epochal.kit.source.{Extent, InitialOffset, Supply}
 import io.epochal.kit.store.HadoopFileStore
 
@@ -123,13 +123,11 @@ final private[ingest] class IngestSource(
   override protected def followedTo(row: Long): IngestPosition = IngestPosition(row)
 
   /** Synced rows for an endless task. */
-  override def await(row: Long, millis: Long): Option[FeedPlan] = {
+  override def await(row: Long, millis: Long): Option[JournalPlan] = {
     if (journal.isFenced) throw Conditions.JournalFenced("source" -> options.source, "path" -> factory.store)
     ended.foreach(throw _)
-    Option.when(journal.await(row, math.min(millis, EndedCheck))) {
-      val until = math.min(journal.until, row + PlannedRows)
-      FeedPlan(journal.plan(row, until), until)
-    }
+    Option.when(journal.await(row, math.min(millis, EndedCheck)))(
+      journal.plan(row, math.min(journal.until, row + PlannedRows)))
   }
 
   override def lookAhead(end: IngestPosition): Unit = Try(available(end, 0)): Unit

@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.read.{LocalScan, ScanBuilder}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.source.SourceProvider
@@ -31,13 +31,10 @@ final class CheckpointProvider extends SourceProvider[String](CheckpointOptions.
 
   override protected def schema(path: String): StructType = CheckpointRows.schema
 
-  override protected def table(schema: StructType, path: String): Table =
-    if (schema == CheckpointRows.schema) new CheckpointTable(path)
-    else
-      throw Conditions.SchemaUnsupported(
-        "format" -> CheckpointOptions.Format,
-        "columns" -> CheckpointRows.schema.toDDL,
-        "schema" -> schema.toDDL)
+  override protected def table(schema: StructType, path: String): Table = {
+    requireSchema(CheckpointRows.schema, schema)
+    new CheckpointTable(path)
+  }
 }
 
 /** Options of `epochal-checkpoint`. */

@@ -9,7 +9,6 @@ import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
-import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.streaming.StreamingQueryListener
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.types.StructType
@@ -80,9 +79,7 @@ object DisplaySettings {
   * Not guaranteed: a display is a view and not a store. Rows of a failed attempt are never shown, but a restart begins with an empty
   * view, and the epoch that it replays may have been shown before.
   */
-final class DisplayProvider extends SinkProvider[DisplaySettings](DisplaySettings.group) with DataSourceRegister {
-
-  override def shortName(): String = DisplaySettings.Format
+final class DisplayProvider extends SinkProvider[DisplaySettings](DisplaySettings.group) {
 
   /** Called for readers only: the display must exist. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = {

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -20,9 +19,7 @@ import io.epochal.kit.spark.SinkEngine
   * Below them, [[commit.LedgerClaim]] and [[commit.JdbcTarget]] over [[commit.LedgerTable]] are claim and COMMIT in SQL, and a
   * [[Dialect]] holds everything specific to one database.
   */
-final class JdbcProvider extends SinkProvider[JdbcOptions](JdbcOptions.group) with DataSourceRegister {
-
-  override def shortName(): String = JdbcOptions.Format
+final class JdbcProvider extends SinkProvider[JdbcOptions](JdbcOptions.group) {
 
   /** Spark calls this only for reads. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = throw JdbcProvider.cannotRead(

@@ -6,7 +6,8 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.OptionGroup
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
 /** `format("epochal-random")`: random strings at a given rate. The teaching connector.
@@ -33,13 +34,10 @@ final class RandomProvider extends SourceProvider[RandomOptions](RandomOptions.g
 
   override protected def schema(options: RandomOptions): StructType = RandomProvider.schema
 
-  override protected def table(schema: StructType, options: RandomOptions): Table =
-    if (schema == RandomProvider.schema) RandomProvider.table(options, Clock.systemUTC())
-    else
-      throw Conditions.SchemaUnsupported(
-        "format" -> RandomOptions.Format,
-        "columns" -> RandomProvider.schema.toDDL,
-        "schema" -> schema.toDDL)
+  override protected def table(schema: StructType, options: RandomOptions): Table = {
+    requireSchema(RandomProvider.schema, schema)
+    RandomProvider.table(options, Clock.systemUTC())
+  }
 }
 
 object RandomProvider {
@@ -69,11 +67,7 @@ final private class RandomBatch(options: RandomOptions, defaultPartitions: => In
 
   override def planInputPartitions(): Array[InputPartition] = {
     val rows = options.maxRows.getOrElse(
-      throw Conditions.OptionRequired(
-        "format" -> RandomOptions.Format,
-        "option" -> RandomOptions.MaxRows.name,
-        "doc" -> "a batch read must end",
-        "example" -> RandomOptions.MaxRows.example))
+      throw OptionGroup.missing(RandomOptions.Format, RandomOptions.MaxRows, "a batch read must end"))
     val begin = options.begin(0)
     RandomPlan.slices(begin, begin.at(rows), options.numPartitions.getOrElse(defaultPartitions)).toArray
   }

@@ -6,7 +6,7 @@ import java.util.Locale
 import org.apache.spark.sql.connector.read.streaming.{PartitionOffset, ReadLimit}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
 
 /** Driver side of the source in every mode, called by [[io.epochal.kit.source.SourceStream]].
@@ -49,11 +49,10 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
 
   override def endlessPartitions(start: RandomPosition): Array[InputPartition] = {
     if (options.rowsPerBatch.nonEmpty)
-      throw Conditions.ModeUnsupported(
-        "format" -> RandomOptions.Format,
-        "mode" -> "use {option:rowsPerBatch} in a continuous or real-time query",
-        "reason" -> "the time ends an epoch there, not a number of rows",
-        "suggestion" -> "Use {option:rowsPerSecond}.")
+      throw RandomOptions.group.unsupported(
+        "use {option:rowsPerBatch} in a continuous or real-time query",
+        "the time ends an epoch there, not a number of rows",
+        "Use {option:rowsPerSecond}.")
     val counts = if (start.partitions.isEmpty) Vector.fill(numPartitions)(0L) else start.partitions
     levelling = counts.size != numPartitions
     level = false

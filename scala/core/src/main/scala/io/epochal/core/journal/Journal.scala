@@ -79,7 +79,7 @@ final class Journal(
       case (at, next) if at < next => Gap(at, math.min(next, until), "no segment of the checkpoint has them")
     }
     val parts = (ends zip reach).map { case (at, segment) => slices(segment, at, until) }
-    JournalPlan(parts.flatMap(_.getOrElse(Nil)), (holes ++ parts.flatMap(_.left.toOption)).sortBy(_.from))
+    JournalPlan(parts.flatMap(_.getOrElse(Nil)), (holes ++ parts.flatMap(_.left.toOption)).sortBy(_.from), until)
   }
 
   /** Commits an epoch, and removes segments that no replay can need any more (J8). Idempotent.
@@ -187,8 +187,8 @@ object Journal {
   }
 }
 
-/** The slices to read for the rows of a batch, in order, and the gaps for missing rows. */
-final case class JournalPlan(slices: Seq[Slice], gaps: Seq[Gap]) {
+/** The slices to read for the rows up to `until`, in order, and the gaps for missing rows. */
+final case class JournalPlan(slices: Seq[Slice], gaps: Seq[Gap], until: Long) {
 
   /** At most `parts` groups of consecutive slices with about equal numbers of rows. Stable in the number of groups: if it
     * returned n groups, any `parts` of at least n gives the same groups.

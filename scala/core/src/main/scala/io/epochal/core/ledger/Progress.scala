@@ -134,18 +134,14 @@ final case class ProgressStart(
   private[ledger] def before: Long = epoch - 1
 }
 
-/** The positions from which the task partitions start. */
-sealed trait StartDecision {
-  def boundary: Boundary
-}
+/** The positions from which the task partitions start: the end of the epoch before. Rows stored beyond it are skipped.
+  *
+  * @param anew
+  *   none are stored beyond it: counts begin here, and earlier progress is dropped
+  */
+final case class StartDecision(boundary: Boundary, anew: Boolean)
 
 object StartDecision {
-
-  /** They resume from the end of the epoch before. Rows stored beyond it are skipped. */
-  final case class Resume(boundary: Boundary) extends StartDecision
-
-  /** No rows are stored beyond the epoch before: counts begin here, and earlier progress is dropped. */
-  final case class Anchor(boundary: Boundary) extends StartDecision
 
   /** Decides the start of a job.
     *
@@ -201,15 +197,13 @@ object StartDecision {
       _ <- EpochDecision.sameOffsets(row.sinkId, start.before, boundary.offsetsHash, start.offsetsHash)
       _ <- progress.contradiction(boundary).map(lost(start, row, _)).toLeft(())
       _ <- Either.cond(same || owed == 0, (), owes(row, boundary, owed, change))
-    } yield if (same) Resume(boundary) else anchor(start)
+    } yield if (same) StartDecision(boundary, anew = false) else anchor(start)
   }
 
-  private def anchor(start: ProgressStart): StartDecision = Anchor(
-    Boundary(
-      start.before,
-      start.trigger,
-      start.offsetsHash,
-      (0 until start.partitions).map(_ -> Position.newCount()).toMap))
+  private def anchor(start: ProgressStart): StartDecision = {
+    val ends = (0 until start.partitions).map(_ -> Position.newCount()).toMap
+    StartDecision(Boundary(start.before, start.trigger, start.offsetsHash, ends), anew = true)
+  }
 
   private def owes(row: LedgerRow, boundary: Boundary, rows: Long, change: String): EpochalException =
     Conditions.RowsOwed(

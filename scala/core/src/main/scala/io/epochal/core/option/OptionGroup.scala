@@ -68,12 +68,10 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
   }
 
   /** Spark creates a table in its catalog, without passing its options. */
-  private def withoutOptions: EpochalException = Conditions.ModeUnsupported(
-    "format" -> format,
-    "mode" -> "make a table of Spark's catalog without its options",
-    "reason" -> "toTable and saveAsTable do not hand them on",
-    "suggestion" ->
-      s"Use start() in place of toTable(…), save() in place of saveAsTable(…); or first CREATE TABLE name (columns) USING `$format` OPTIONS (…)."
+  private def withoutOptions: EpochalException = unsupported(
+    "make a table of Spark's catalog without its options",
+    "toTable and saveAsTable do not hand them on",
+    s"Use start() in place of toTable(…), save() in place of saveAsTable(…); or first CREATE TABLE name (columns) USING `$format` OPTIONS (…)."
   )
 
   /** The error for an option's value, as [[OptionGroup.invalid]]. */
@@ -89,12 +87,12 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
   def conflict(options: String, suggestion: String): EpochalException =
     Conditions.OptionConflict("format" -> format, "options" -> options, "suggestion" -> suggestion)
 
+  /** The error for a use that the format does not support, as [[OptionGroup.unsupported]]. */
+  def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
+    OptionGroup.unsupported(format, mode, reason, suggestion)
+
   private[option] def missing(spec: OptionSpec[_]): EpochalException =
-    Conditions.OptionRequired(
-      "format" -> format,
-      "option" -> spec.name,
-      "doc" -> spec.doc.stripSuffix("."),
-      "example" -> spec.example)
+    OptionGroup.missing(format, spec, spec.doc.stripSuffix("."))
 }
 
 object OptionGroup {
@@ -135,6 +133,22 @@ object OptionGroup {
       "example" -> meant.fold(example)(right => s"$option=${whole(right)}")
     )
   }
+
+  /** The error for a use that a format does not support.
+    *
+    * @param mode
+    *   completes "… cannot"
+    */
+  def unsupported(format: String, mode: String, reason: String, suggestion: String): EpochalException =
+    Conditions.ModeUnsupported("format" -> format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
+
+  /** The error for an option that must be set.
+    *
+    * @param doc
+    *   what the option says, or why it is needed
+    */
+  def missing(format: String, spec: OptionSpec[_], doc: String): EpochalException =
+    Conditions.OptionRequired("format" -> format, "option" -> spec.name, "doc" -> doc, "example" -> spec.example)
 
   /** Whether the key is a property of a catalog's table, which also repeats its options as `option.<name>`. */
   private def isCatalogs(name: String, raw: Map[String, String]): Boolean = {

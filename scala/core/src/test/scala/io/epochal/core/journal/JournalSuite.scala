@@ -144,7 +144,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val log = journal(store)
     val segments = Seq(write(log, 0, 3, 1, 7, 2), write(log, 13, 20), write(log, 33, 1, 1, 1, 9))
     val bounds = Gen.choose(0L, 45L)
-    assert(log.plan(segments, 16, 16) == JournalPlan(Nil, Nil), "no rows, within a frame")
+    assert(log.plan(segments, 16, 16) == JournalPlan(Nil, Nil, 16), "no rows, within a frame")
     forAll(bounds, bounds, Gen.choose(1, 12)) { (a, b, parts) =>
       val (from, until) = (math.min(a, b), math.max(a, b))
       Seq(log, journal(store)).foreach { reader =>

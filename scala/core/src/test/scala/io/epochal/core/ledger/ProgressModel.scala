@@ -34,10 +34,7 @@ final class ProgressModel(partitions: Int, trigger: TriggerMode, hash: (Int, Lon
     val logged = Option.when(epoch > 0)(hashed)
     val start = ProgressStart("query", epoch, trigger, partitions, row.generation, row.runId, logged)
     val decision = StartDecision.decide(start, row, progress, OnLedgerEmpty.Fail).fold(throw _, identity)
-    decision match {
-      case StartDecision.Anchor(boundary) => progress = Progress(Seq(boundary), boundary.ends)
-      case StartDecision.Resume(_)        => ()
-    }
+    if (decision.anew) progress = Progress(Seq(decision.boundary), decision.boundary.ends)
     new ModelRun(decision.boundary.ends)
   }
 

@@ -28,10 +28,7 @@ private[http] object ListenerTlsOptions extends SecretOptionList {
   def read(values: OptionValues): Either[EpochalException, Option[SSLContext]] =
     for {
       _ <- values.exclusive("A listener has one certificate: keep one of them.")(own.CertFile, StoreFile)
-      _ <- values.together(
-        StorePassword.isSet(values) && !values.isSet(StoreFile),
-        StorePassword.setName(values),
-        StoreFile.name)
+      _ <- StorePassword.requires(values, StoreFile)
       found <- own.read(values)
       pem <- checked(values, own.keySpec(values))(found.map(one =>
         CertifiedKey.fromPem(one.chain, one.key, one.password)))

@@ -94,7 +94,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   override def abandoned(): Unit = Leftovers.settle(database, run)
 
   private def addColumns(connection: Connection): Unit =
-    AddedColumns.add(connection, dialect, database.options.table, bound)
+    new AddedColumns(connection, dialect).add(database.options.table, bound)
 
   final private class Committing(transaction: Transaction) extends SinkTransaction {
     private val connection = transaction.connection

@@ -22,6 +22,7 @@ final private[jdbc] class LedgerClaim(
     schema: StructType,
     run: Run,
     decide: LedgerState => Either[EpochalException, LedgerRow]) {
+  import LedgerClaim._
 
   private val dialect = database.dialect
 
@@ -35,7 +36,7 @@ final private[jdbc] class LedgerClaim(
           val existing = dialect.catalog.find(connection, database.options.table)
           val name = existing.fold(dialect.catalog.newName(connection, database.options.table))(_.name)
           val ledger = new LedgerTable(dialect, Trust(name, database.options.trustedOwners), database.place)
-          val watching = new ClaimWatch(database, ledger, name.schema, run, decide)
+          val watching = new ClaimWatch(ledger, name.schema)
           watch = Some(watching)
           val claimed = watching.over(connection)(claim(connection, ledger, made = existing.isEmpty))
           transaction.commit()
@@ -110,98 +111,90 @@ final private[jdbc] class LedgerClaim(
       ledger.createLock(transaction.connection)
       transaction.commit()
     }
-}
 
-/** Finds the sessions that block a claim.
-  *
-  * A driver that died or froze during a long statement leaves a session that holds the sink's row. Such a session is ended if
-  * it provably belongs to this sink and to a generation older than the claim's: its transaction is rolled back, and its run,
-  * should it wake, is fenced. No other session is ever ended; the error names it instead. A claim that the ledger will refuse
-  * ends no session: the run that blocks it is the rightful one.
-  *
-  * A claim that succeeds within `grace` costs no check: a healthy predecessor has that long to finish its transaction.
-  */
-final private[jdbc] class ClaimWatch(
-    database: Database,
-    ledger: LedgerTable,
-    schema: String,
-    run: Run,
-    decide: LedgerState => Either[EpochalException, LedgerRow]) {
-  import ClaimWatch._
+  /** Finds the sessions that block a claim.
+    *
+    * A driver that died or froze during a long statement leaves a session that holds the sink's row. Such a session is ended if
+    * it provably belongs to this sink and to a generation older than the claim's: its transaction is rolled back, and its run,
+    * should it wake, is fenced. No other session is ever ended; the error names it instead. A claim that the ledger will refuse
+    * ends no session: the run that blocks it is the rightful one.
+    *
+    * A claim that succeeds within `grace` costs no check: a healthy predecessor has that long to finish its transaction.
+    */
+  final private class ClaimWatch(ledger: LedgerTable, schema: String) {
 
-  private val dialect = database.dialect
+    /** The blocking sessions found by the last check that could not be ended. */
+    @volatile var blockers: Seq[Blocker] = Nil
 
-  /** The blocking sessions found by the last check that could not be ended. */
-  @volatile var blockers: Seq[Blocker] = Nil
+    /** Why the ledger, as of the last check, would refuse the claim. */
+    @volatile var refusal: Option[EpochalException] = None
 
-  /** Why the ledger, as of the last check, would refuse the claim. */
-  @volatile var refusal: Option[EpochalException] = None
-
-  /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
-  def over[A](connection: Connection)(body: => A): A = dialect.sessions match {
-    case None => body
-    case Some(sessions) =>
-      val session = sessions.current(connection)
-      val done = new CountDownLatch(1)
-      new DaemonThreads("epochal-claim").newThread(() => watch(sessions, session, done)).start()
-      try body
-      finally done.countDown()
-  }
-
-  private def watch(sessions: Sessions, session: Long, done: CountDownLatch): Unit = {
-    def wait(time: Duration): Boolean = !done.await(time.toMillis, TimeUnit.MILLISECONDS)
-    var waiting = wait(grace)
-    while (waiting) {
-      try check(sessions, session, done)
-      catch {
-        case NonFatal(error) =>
-          val reason = database.options.connection.redact(error.getMessage)
-          log.warn("epochal-jdbc: cannot see which sessions block the claim: {}", reason)
-      }
-      waiting = wait(Pause)
+    /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
+    def over[A](connection: Connection)(body: => A): A = dialect.sessions match {
+      case None => body
+      case Some(sessions) =>
+        val session = sessions.current(connection)
+        val done = new CountDownLatch(1)
+        new DaemonThreads("epochal-claim").newThread(() => watch(sessions, session, done)).start()
+        try body
+        finally done.countDown()
     }
-  }
 
-  private def check(sessions: Sessions, session: Long, done: CountDownLatch): Unit =
-    database.pool.use() { connection =>
-      Transaction.run(connection, dialect, Pause) { _ =>
-        ledger.row(connection, run.sinkId).foreach { row =>
-          val successor = Writer.of(schema, run.sinkId, row.generation)
-          val decision = decided(connection, row)
-          refusal = decision.flatMap(_.left.toOption)
-          val (ours, others) = sessions
-            .blockers(connection, session, successor)
-            .partition(blocker =>
-              decision.exists(_.isRight) && blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
-          if (done.getCount > 0) {
-            ours.foreach { blocker =>
-              log.warn(
-                "epochal-jdbc: ended a session of an older run of sink '{}' that the claim waited for: {}",
-                run.sinkId: Any,
-                blocker.description)
-              sessions.end(connection, blocker)
+    private def watch(sessions: Sessions, session: Long, done: CountDownLatch): Unit = {
+      def wait(time: Duration): Boolean = !done.await(time.toMillis, TimeUnit.MILLISECONDS)
+      var waiting = wait(grace)
+      while (waiting) {
+        try check(sessions, session, done)
+        catch {
+          case NonFatal(error) =>
+            val reason = database.options.connection.redact(error.getMessage)
+            log.warn("epochal-jdbc: cannot see which sessions block the claim: {}", reason)
+        }
+        waiting = wait(Pause)
+      }
+    }
+
+    private def check(sessions: Sessions, session: Long, done: CountDownLatch): Unit =
+      database.pool.use() { connection =>
+        Transaction.run(connection, dialect, Pause) { _ =>
+          ledger.row(connection, run.sinkId).foreach { row =>
+            val successor = Writer.of(schema, run.sinkId, row.generation)
+            val decision = decided(connection, row)
+            refusal = decision.flatMap(_.left.toOption)
+            val (ours, others) = sessions
+              .blockers(connection, session, successor)
+              .partition(blocker =>
+                decision.exists(_.isRight) && blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
+            if (done.getCount > 0) {
+              ours.foreach { blocker =>
+                log.warn(
+                  "epochal-jdbc: ended a session of an older run of sink '{}' that the claim waited for: {}",
+                  run.sinkId: Any,
+                  blocker.description)
+                sessions.end(connection, blocker)
+              }
+              blockers = others
             }
-            blockers = others
           }
         }
       }
-    }
 
-  /** The ledger's current decision on the claim; None while the ledger's table is missing. */
-  private def decided(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
-    dialect.catalog
-      .find(connection, database.options.table)
-      .map { table =>
-        val known = ledger.earlier(connection, run.sinkId, run.queryId)
-        val others = ledger.others(connection, run.sinkId, table.target)
-        decide(LedgerState(table.target, row.server, Some(row), known, others))
-      }
+    /** The ledger's current decision on the claim; None while the ledger's table is missing. */
+    private def decided(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
+      dialect.catalog
+        .find(connection, database.options.table)
+        .map { table =>
+          val known = ledger.earlier(connection, run.sinkId, run.queryId)
+          val others = ledger.others(connection, run.sinkId, table.target)
+          decide(LedgerState(table.target, row.server, Some(row), known, others))
+        }
 
-  private def grace: Duration = Seq(database.options.lockTimeout.dividedBy(3), LongestGrace).min
+    private def grace: Duration = Seq(database.options.lockTimeout.dividedBy(3), LongestGrace).min
+  }
 }
 
-private object ClaimWatch {
-  private val log = LoggerFactory.getLogger(classOf[ClaimWatch])
+private object LedgerClaim {
+  private val log = LoggerFactory.getLogger(classOf[LedgerClaim])
   private val LongestGrace = Duration.ofSeconds(10)
   private val Pause = Duration.ofSeconds(1)
 }

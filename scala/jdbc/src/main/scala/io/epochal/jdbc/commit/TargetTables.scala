@@ -34,7 +34,7 @@ private[jdbc] object TargetTables {
     def bind(table: TargetTable): BoundTable = {
       val identified = if (make) dialect.catalog.identify(connection, table) else table
       val added = check.added(identified).fold(throw _, identity)
-      AddedColumns.preview(connection, dialect, identified.name, added) {
+      new AddedColumns(connection, dialect).preview(identified.name, added) {
         val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
         val bound = check.bind(complete).fold(throw _, identity)
         bound.copy(added = added, shape = dialect.catalog.shape(connection, bound))
@@ -61,15 +61,14 @@ private[jdbc] object TargetTables {
   * encoded earlier, for the types that the columns will have. The claim therefore adds the columns, reads their types and rolls
   * the change back. An epoch that finds other types than the claim is refused, as for any column (`TARGET_CHANGED`).
   */
-private[jdbc] object AddedColumns {
+final private[jdbc] class AddedColumns(connection: Connection, dialect: Dialect) {
 
   /** Runs `body` as if the table already had the columns. */
-  def preview[A](connection: Connection, dialect: Dialect, table: QualifiedName, columns: Seq[(String, String)])(
-      body: => A): A =
+  def preview[A](table: QualifiedName, columns: Seq[(String, String)])(body: => A): A =
     if (columns.isEmpty) body
     else {
       Sql.run(connection, s"SAVEPOINT $Savepoint")
-      alter(connection, dialect, table, columns)
+      alter(table, columns)
       val result = body
       Sql.run(connection, s"ROLLBACK TO SAVEPOINT $Savepoint")
       Sql.run(connection, s"RELEASE SAVEPOINT $Savepoint")
@@ -77,23 +76,18 @@ private[jdbc] object AddedColumns {
     }
 
   /** Adds the columns that are still missing. */
-  def add(connection: Connection, dialect: Dialect, name: TableName, bound: BoundTable): Unit =
+  def add(name: TableName, bound: BoundTable): Unit =
     if (bound.added.nonEmpty) {
       val found = dialect.catalog.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase(Locale.ROOT))
       alter(
-        connection,
-        dialect,
         bound.table.name,
         bound.added.filterNot { case (column, _) => found.contains(column.toLowerCase(Locale.ROOT)) })
     }
 
-  private def alter(
-      connection: Connection,
-      dialect: Dialect,
-      table: QualifiedName,
-      columns: Seq[(String, String)]): Unit = columns.foreach { case (column, kind) =>
-    Sql.run(connection, s"ALTER TABLE ${dialect.quote(table)} ADD COLUMN ${dialect.quote(column)} $kind")
-  }
+  private def alter(table: QualifiedName, columns: Seq[(String, String)]): Unit =
+    columns.foreach { case (column, kind) =>
+      Sql.run(connection, s"ALTER TABLE ${dialect.quote(table)} ADD COLUMN ${dialect.quote(column)} $kind")
+    }
 
   private val Savepoint = "epochal_columns"
 }

@@ -178,6 +178,10 @@ trait Catalog {
   /** SQL for a text that changes whenever the types of the bound columns change; never NULL. */
   def shapeSql(table: BoundTable): String
 
+  /** Refuses a table, or a database. */
+  final protected def refuse(target: Any, reason: String, suggestion: String): Nothing =
+    throw JdbcOptions.unsupported(s"write to $target", reason, suggestion)
+
   final def identity(connection: Connection, table: QualifiedName): Option[Long] =
     Sql.query(connection, s"SELECT ${identitySql(table)} AS oid")(Sql.long(_, "oid")).head
 

@@ -7,7 +7,7 @@ import scala.util.Using
 
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetTable}
-import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
+import io.epochal.jdbc.option.{NamePart, QualifiedName, TableName}
 
 /** Tables as JDBC's metadata shows them. In databases without schemas, the catalog takes the schema's place. */
 private[generic] object GenericCatalog extends Catalog {
@@ -20,10 +20,7 @@ private[generic] object GenericCatalog extends Catalog {
       (found, kind) <- tables(connection, schema, table) if found.table == table && found.schema == schema
     } yield (found, kind)).headOption.map { case (found, kind) =>
       if (!kind.endsWith("TABLE") || kind.contains("TEMPORARY"))
-        throw JdbcOptions.unsupported(
-          s"write to $found",
-          s"it is a ${kind.toLowerCase(Locale.ROOT)}",
-          "Name an ordinary table.")
+        refuse(found, s"it is a ${kind.toLowerCase(Locale.ROOT)}", "Name an ordinary table.")
       TargetTable(found, Target(found.toString, None), columns(connection, found), Nil)
     }
   }
@@ -52,17 +49,9 @@ private[generic] object GenericCatalog extends Catalog {
     val product = metadata.getDatabaseProductName
     val quote = String.valueOf(metadata.getIdentifierQuoteString).trim
     if (!metadata.supportsTransactions)
-      throw JdbcOptions.unsupported(
-        s"write to $product",
-        "it has no transactions",
-        "Write to a database that has them.")
-    if (quote != "\"")
-      throw JdbcOptions.unsupported(
-        s"write to $product",
-        s"it does not quote names by SQL's rule, but with '$quote'",
-        Own)
-    if (product.startsWith("Oracle"))
-      throw JdbcOptions.unsupported(s"write to $product", "it keeps an empty text as NULL", Own)
+      refuse(product, "it has no transactions", "Write to a database that has them.")
+    if (quote != "\"") refuse(product, s"it does not quote names by SQL's rule, but with '$quote'", Own)
+    if (product.startsWith("Oracle")) refuse(product, "it keeps an empty text as NULL", Own)
   }
 
   private def current(connection: Connection): String =

@@ -77,9 +77,6 @@ private[mysql] object MysqlCatalog extends Catalog {
       }
       .headOption
 
-  private def refuse(name: QualifiedName, reason: String, suggestion: String): Nothing =
-    throw JdbcOptions.unsupported(s"write to $name", reason, suggestion)
-
   /** The collation of new text columns in keys. */
   def exactCollation(connection: Connection): String = {
     val available =

@@ -52,16 +52,11 @@ final class JdbcOptions private (
   val retry: RetrySettings = RetryOptions.settings(values)
 
   /** Options common to all transactional sinks. */
-  val sink: SinkSettings = SinkSettings(
-    values.get(IdentityOptions.SinkId),
-    values(IdentityOptions.NewQuery),
-    values(IdentityOptions.LedgerEmpty),
-    values(IdentityOptions.EpochMismatch),
-    values(InlineMaxBytes),
-    values.get(SpillDirectory),
-    deadLetterTable.map(_ => values(MaxBadRows)),
-    FlushSettings(values(FlushInterval), values(FlushRows))
-  )
+  val sink: SinkSettings = IdentityOptions
+    .settings(values, InlineMaxBytes, SpillDirectory)
+    .copy(
+      badRowLimit = deadLetterTable.map(_ => values(MaxBadRows)),
+      flush = FlushSettings(values(FlushInterval), values(FlushRows)))
 
   /** A copy for tasks, which cannot read a password from its file: it is read now. */
   def forTasks: JdbcOptions =
@@ -163,11 +158,7 @@ object JdbcOptions extends OptionList {
         s"{option:opColumn}, {option:mode=${mode.getOrElse("")}}",
         "{option:opColumn} says of each row what it does: set {option:mode=changes}, or leave {option:opColumn} out.")
       _ <- ensure(changes || !mode.contains("changes"))(
-        Conditions.OptionRequired(
-          "option" -> OpColumn.name,
-          "format" -> Format,
-          "doc" -> "with {option:mode=changes} the column that says what a row does",
-          "example" -> OpColumn.example))
+        OptionGroup.missing(Format, OpColumn, "with {option:mode=changes} the column that says what a row does"))
       _ <- values.consistent(!values.isSet(MaxBadRows) || values.isSet(DeadLetterTable))(
         "{option:maxBadRows}, no {option:deadLetterTable}",
         "Without {option:deadLetterTable} the first bad row fails its epoch: set it, or leave {option:maxBadRows} out.")
@@ -196,7 +187,7 @@ object JdbcOptions extends OptionList {
 
   /** Refusal: what the sink or a database cannot do, why, and what to do instead. */
   private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
-    Conditions.ModeUnsupported("format" -> Format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
+    group.unsupported(mode, reason, suggestion)
 
   private[jdbc] val noTransport = "Leave {option:transport} out."
 

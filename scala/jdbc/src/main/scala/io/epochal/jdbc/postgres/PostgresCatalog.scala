@@ -5,7 +5,7 @@ import java.util.Locale
 
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
-import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
+import io.epochal.jdbc.option.{NamePart, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
@@ -84,18 +84,18 @@ private[postgres] object PostgresCatalog extends Catalog {
       .query(connection) { rows =>
         val name = QualifiedName(rows.getString("nspname"), rows.getString("relname"))
         if (!Set("r", "p")(rows.getString("relkind")))
-          throw JdbcOptions.unsupported(
-            s"write to $name",
+          refuse(
+            name,
             "it is a view or a foreign table, whose rows are not under this database's transactions",
             "Name the table itself.")
         if (rows.getBoolean("fleeting"))
-          throw JdbcOptions.unsupported(
-            s"write to $name",
+          refuse(
+            name,
             "it, or a partition of it, is unlogged or temporary: a crash of the server empties it, and Spark never sends the rows again",
             s"ALTER TABLE $name SET LOGGED.")
         Option(rows.getString("foreign_member")).foreach(member =>
-          throw JdbcOptions.unsupported(
-            s"write to $name",
+          refuse(
+            name,
             s"its partition or child $member is a foreign table, which commits on its own server",
             s"Detach $member, or write to a table without foreign members."))
         (rows.getLong("oid"), name)

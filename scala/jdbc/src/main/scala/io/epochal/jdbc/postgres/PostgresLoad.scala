@@ -7,12 +7,13 @@ import scala.util.control.NonFatal
 
 import org.postgresql.PGConnection
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
 import io.epochal.jdbc.commit.LedgerTable
 import io.epochal.jdbc.database.{BoundTable, BulkLoad, BulkRun, Loaded, WriteMode}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.sink.row.EncodedRows
+import io.epochal.kit.sink.transport.TaskAttempt
 
 /** Loads encoded rows into a table by one binary COPY: directly, or, if they replace others, through a temporary table. */
 private[postgres] object PostgresLoad {
@@ -109,6 +110,15 @@ private[postgres] trait PostgresBulk extends BulkLoad {
   /** A batch write has neither a ledger row nor a successor, so it is never fenced. */
   final override def fenced(connection: Connection, run: BulkRun): Option[EpochalException] =
     if (run.once) None else SearchPath.pinned(connection)(PostgresBulk.ledger(run).fenced(connection, run))
+
+  /** The error if fewer rows of an attempt are found than it sent. */
+  final protected def lost(attempt: TaskAttempt, place: String, found: Long, sent: Long): EpochalException =
+    Conditions.StagingLost(
+      "partition" -> attempt.partition,
+      "epoch" -> attempt.epoch,
+      "found" -> found,
+      "sent" -> sent,
+      "place" -> place)
 }
 
 private[postgres] object PostgresBulk {

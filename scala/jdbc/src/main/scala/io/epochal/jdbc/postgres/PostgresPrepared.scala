@@ -4,7 +4,7 @@ import java.sql.{Connection, SQLException}
 
 import org.apache.spark.TaskContext
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.jdbc.commit.KeptTables
@@ -140,12 +140,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
   override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
     val prepared = new DecidedTransactions(connection, run).prepared.toSet
     shipment.elsewhere.find(message => !prepared(message.place)).foreach { message =>
-      throw Conditions.StagingLost(
-        "partition" -> message.attempt.partition,
-        "epoch" -> epoch,
-        "found" -> 0L,
-        "sent" -> message.stored,
-        "place" -> s"the prepared transaction ${message.place}")
+      throw lost(message.attempt, s"the prepared transaction ${message.place}", 0L, message.stored)
     }
     Loaded.Rows(shipment.stored, shipment.stored)
   }

@@ -2,7 +2,6 @@ package io.epochal.jdbc.postgres
 
 import java.sql.{Connection, SQLException}
 
-import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.ledger.ContentDigest
@@ -141,14 +140,6 @@ private[postgres] object PostgresStaging extends PostgresBulk {
       }
       transaction.commit()
     }
-
-  private def lost(attempt: TaskAttempt, place: String, found: Long, sent: Long): EpochalException =
-    Conditions.StagingLost(
-      "partition" -> attempt.partition,
-      "epoch" -> attempt.epoch,
-      "found" -> found,
-      "sent" -> sent,
-      "place" -> place)
 }
 
 /** A staging table filled by an attempt.

@@ -7,7 +7,7 @@ import scala.util.Random
 
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.option.{QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
@@ -30,10 +30,7 @@ private[sqlite] object SqliteCatalog extends Catalog {
         .headOption
         .map { case (table, kind, sql) =>
           if (kind == "view" || sql.toUpperCase(Locale.ROOT).startsWith("CREATE VIRTUAL"))
-            throw JdbcOptions.unsupported(
-              s"write to $table",
-              s"it is a ${if (kind == "view") "view" else "virtual table"}",
-              "Name an ordinary table.")
+            refuse(table, s"it is a ${if (kind == "view") "view" else "virtual table"}", "Name an ordinary table.")
           describe(connection, table)
         }
 

@@ -51,10 +51,9 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
       made
     }
 
-  private def isTarget: EpochalException = Conditions.OptionConflict(
-    "format" -> JdbcOptions.Format,
-    "options" -> s"{option:dbtable} and {option:deadLetterTable}, which are both $name",
-    "suggestion" -> "Name another table for the rows that cannot be stored.")
+  private def isTarget: EpochalException = JdbcOptions.group.conflict(
+    s"{option:dbtable} and {option:deadLetterTable}, which are both $name",
+    "Name another table for the rows that cannot be stored.")
 }
 
 private[jdbc] object DeadLetterTable {

@@ -2,7 +2,7 @@ package io.epochal.jdbc.table
 
 import org.apache.spark.sql.types.{StructField, StructType}
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionSpec}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.row.Texts
@@ -111,13 +111,11 @@ private[jdbc] object QueryColumns {
       .collectFirst { case (into, fields) if fields.sizeIs > 1 => collide(fields, shown(into)) }
       .toLeft(())
 
-  private def collide(fields: Seq[StructField], into: String): EpochalException = Conditions.OptionConflict(
-    "format" -> JdbcOptions.Format,
-    "options" -> fields.map(field => s"column '${field.name}'").mkString(", "),
-    "suggestion" -> s"They all map to the column $into: rename or drop all but one.")
+  private def collide(fields: Seq[StructField], into: String): EpochalException = JdbcOptions.group.conflict(
+    fields.map(field => s"column '${field.name}'").mkString(", "),
+    s"They all map to the column $into: rename or drop all but one.")
 
-  private def keysAreUpdated(keys: Seq[QueryColumn]): EpochalException = Conditions.OptionConflict(
-    "format" -> JdbcOptions.Format,
-    "options" -> s"{option:keyColumns} and {option:updateColumns} with ${keys.map(_.field.name).mkString(", ")}",
-    "suggestion" -> "A row is found by its keys, which stay as they are: leave them out of {option:updateColumns}.")
+  private def keysAreUpdated(keys: Seq[QueryColumn]): EpochalException = JdbcOptions.group.conflict(
+    s"{option:keyColumns} and {option:updateColumns} with ${keys.map(_.field.name).mkString(", ")}",
+    "A row is found by its keys, which stay as they are: leave them out of {option:updateColumns}.")
 }

@@ -102,6 +102,10 @@ final case class SecretOption(name: String, what: String) {
   /** The option that is set, as the user wrote its name. */
   def setName(values: OptionValues): String = all.find(values.isSet(_)).fold(name)(_.name)
 
+  /** An error if it is set without the option that it belongs to. */
+  def requires(values: OptionValues, needed: OptionSpec[_]): Either[EpochalException, Unit] =
+    values.together(isSet(values) && !values.isSet(needed), setName(values), needed.name)
+
   def of(values: OptionValues): Either[EpochalException, Option[Secret]] =
     values.exclusive("The secret comes from one place: keep one of them.")(all: _*).map { _ =>
       values

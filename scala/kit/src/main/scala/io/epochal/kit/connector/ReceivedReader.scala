@@ -19,8 +19,7 @@ final private[connector] case class ReceivedReaderFactory[C](
     val connector = task.connector
     val settings = connector.settings(task.raw)
     val decoder = connector.decoder(settings, task.schema)
-    val frames = new JournalFrames(slices, store, source, settings.lostRows(_, _, _))
-    new ReceivedReader(frames, new ValueRows(task.schema), decoder, connector.calls(settings))
+    new ReceivedReader(frames(slices), new ValueRows(task.schema), decoder, connector.calls(settings))
   }
 
   override def lost(from: Long, until: Long, reason: String): String =

@@ -6,7 +6,6 @@ import org.apache.spark.sql.connector.read.Batch
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.annotation.Experimental
-import io.epochal.core.error.Conditions
 import io.epochal.core.option.OptionSpec
 import io.epochal.kit.source.{InitialOffset, Source}
 
@@ -31,11 +30,10 @@ abstract class ReceivingConnector[C](format: String, description: String, specs:
   final override private[connector] def isContinuous: Boolean = true
 
   final override private[connector] def batch(read: ConnectorRead): Batch =
-    throw Conditions.ModeUnsupported(
-      "format" -> format,
-      "mode" -> "be read by a batch",
-      "reason" -> "what it receives is kept in the checkpoint of a stream",
-      "suggestion" -> "Use readStream with {trigger:availableNow}.")
+    throw group.unsupported(
+      "be read by a batch",
+      "what it receives is kept in the checkpoint of a stream",
+      "Use readStream with {trigger:availableNow}.")
 
   final override private[connector] def source(
       read: ConnectorRead,

@@ -7,12 +7,11 @@ import scala.annotation.unused
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.connector.catalog.Table
-import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.annotation.Stable
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionList, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkProvider, SinkSettings}
@@ -39,8 +38,7 @@ import io.epochal.kit.spark.SinkEngine
   */
 @Stable
 abstract class SinkConnector(format: String, description: String, specs: util.List[OptionSpec[_]])
-    extends SinkProvider[Settings](OptionGroup(format, description, specs.asScala.toSeq ++ SinkOptions.all))
-    with DataSourceRegister {
+    extends SinkProvider[Settings](OptionGroup(format, description, specs.asScala.toSeq ++ SinkOptions.all)) {
 
   /** The system, for messages: an address without secrets. Two addresses that share a ledger must return the same text. */
   def place(settings: Settings): String
@@ -66,11 +64,9 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
   /** Whether a `commit` that failed with this error may have taken effect. The default: network failures. */
   def losesConnection(error: Exception): Boolean = AuthorCalls.isOfNetwork(error)
 
-  final override def shortName(): String = format
-
   /** Called only by a read, which a sink rejects. */
   final override def inferSchema(options: CaseInsensitiveStringMap): StructType =
-    throw unsupported("read", "it is a sink", "Read with a format that is a source.")
+    throw group.unsupported("read", "it is a sink", "Read with a format that is a source.")
 
   final override protected def unpartitioned: (String, String) =
     "the target is one" -> "Leave partitionBy out."
@@ -78,13 +74,8 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
   final override protected def options(raw: Map[String, String]): Either[EpochalException, Settings] =
     for {
       settings <- SettingsReader.read(group, raw)
-      _ <- Either.cond(
-        !AsynchronousProgress.isEnabled(raw),
-        (),
-        unsupported(
-          "run with asynchronous progress tracking",
-          "an epoch's offsets must be logged before its rows are committed",
-          "Leave asyncProgressTrackingEnabled out."))
+      _ <- AsynchronousProgress
+        .refused(group, raw, "an epoch's offsets must be logged before its rows are committed")
       _ <- DriverAccess.checked { access =>
         settings.values
           .get(SinkOptions.SpillDirectory)
@@ -96,9 +87,6 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
     check(settings, schema)
     new StoreTable(this, settings, schema, SinkEngine.OfActiveSession)
   }
-
-  private def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
-    Conditions.ModeUnsupported("format" -> format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
 }
 
 /** The options of every sink connector. */
@@ -111,13 +99,5 @@ private[connector] object SinkOptions extends OptionList {
 
   override def all: Seq[OptionSpec[_]] = IdentityOptions.all ++ super.all ++ RetryOptions.all
 
-  def settings(values: OptionValues): SinkSettings = SinkSettings(
-    values.get(IdentityOptions.SinkId),
-    values(IdentityOptions.NewQuery),
-    values(IdentityOptions.LedgerEmpty),
-    values(IdentityOptions.EpochMismatch),
-    values(InlineMaxBytes),
-    values.get(SpillDirectory),
-    badRowLimit = None
-  )
+  def settings(values: OptionValues): SinkSettings = IdentityOptions.settings(values, InlineMaxBytes, SpillDirectory)
 }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.annotation.Stable
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionSpec, RetryOptions, SourceOptions}
 import io.epochal.kit.source.{InitialOffset, ReadLimits, Source, SourceProvider, SourceScan, SourceTable}
 
@@ -75,11 +75,7 @@ abstract class SourceDefinition[P] private[connector] (
   final override protected def table(schema: StructType, settings: Settings): Table =
     if (accepts(schema, settings))
       new SourceTable(format, schema, () => () => new ConnectorScan(this, settings, schema), isContinuous)
-    else
-      throw Conditions.SchemaUnsupported(
-        "format" -> format,
-        "columns" -> this.schema(settings).toDDL,
-        "schema" -> schema.toDDL)
+    else throw schemaUnsupported(this.schema(settings), schema)
 
   final private[connector] def sourceId(settings: Settings): String =
     settings.values.get(SourceOptions.SourceId).getOrElse(identity(settings))

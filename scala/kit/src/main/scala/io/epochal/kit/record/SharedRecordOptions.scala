@@ -1,7 +1,7 @@
 package io.epochal.kit.record
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{OptionList, OptionSpec, OptionType, OptionValues}
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.{OptionGroup, OptionList, OptionSpec, OptionType, OptionValues}
 
 /** The record options that formats share: the mode for records that do not fit the schema, and the field separator of CSV.
   *
@@ -73,9 +73,6 @@ private[epochal] object LoneRecordOptions extends OptionList {
   }
 
   /** OPTION_REQUIRED: no columns are given. */
-  def lacksSchema(format: String): EpochalException = Conditions.OptionRequired(
-    "format" -> format,
-    "option" -> Schema.name,
-    "doc" -> Schema.doc.stripSuffix("."),
-    "example" -> Schema.example)
+  def lacksSchema(format: String): EpochalException =
+    OptionGroup.missing(format, Schema, Schema.doc.stripSuffix("."))
 }

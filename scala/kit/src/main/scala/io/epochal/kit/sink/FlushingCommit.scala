@@ -10,6 +10,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger._
+import io.epochal.core.option.OptionGroup
 import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.spark.{EndlessQuery, QueryStop}
@@ -115,11 +116,11 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     }
   }
 
-  private def uncounted(reason: String): EpochalException = Conditions.ModeUnsupported(
-    "format" -> sink.format,
-    "mode" -> s"write this query under the ${query.trigger.name} trigger",
-    "reason" -> s"rows that are stored before their epoch ends are recognised by their place in one source's partition, and $reason",
-    "suggestion" -> "Keep to one source, columns computed from its own, and filters; or use {trigger:processingTime=1 second}."
+  private def uncounted(reason: String): EpochalException = OptionGroup.unsupported(
+    sink.format,
+    s"write this query under the ${query.trigger.name} trigger",
+    s"rows that are stored before their epoch ends are recognised by their place in one source's partition, and $reason",
+    "Keep to one source, columns computed from its own, and filters; or use {trigger:processingTime=1 second}."
   )
 
   /** Does nothing: stored rows stay, and the ledger has their positions. */
@@ -155,16 +156,11 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
       val known = progress.read(start.queryId)
       val decision = StartDecision.decide(start, row, known, settings.onLedgerEmpty).fold(throw _, identity)
       progress.prepare()
-      val owed = decision match {
-        case StartDecision.Resume(boundary) =>
-          if (boundary.offsetsHash.isEmpty) start.offsetsHash.foreach(progress.note(start.queryId, boundary.epoch, _))
-          known.owed(boundary)
-        case StartDecision.Anchor(boundary) =>
-          progress.anchor(start.queryId, boundary)
-          0L
-      }
+      import decision.boundary
+      if (decision.anew) progress.anchor(start.queryId, boundary)
+      else if (boundary.offsetsHash.isEmpty) start.offsetsHash.foreach(progress.note(start.queryId, boundary.epoch, _))
       transaction.commit()
-      Begin(decision.boundary, owed)
+      Begin(boundary, if (decision.anew) 0L else known.owed(boundary))
     }
 
   /** Records the end of an epoch. If the response to COMMIT is lost, the ledger shows whether it was committed.

@@ -3,7 +3,7 @@ package io.epochal.kit.sink
 import java.util.Locale
 
 import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
-import io.epochal.core.option.{NameList, OptionList, OptionType}
+import io.epochal.core.option.{NameList, OptionList, OptionSpec, OptionType, OptionValues}
 
 /** A sink's name in the ledger, and exceptions to what the ledger rejects. Each option names the accepted ids or epoch, so if
   * it stays in a job it accepts nothing else later. The exception is `replace`, which declares that the job sends all rows
@@ -65,6 +65,19 @@ private[epochal] object IdentityOptions extends OptionList {
   val EpochMismatch =
     option("onEpochMismatch", OptionType.choice(OnEpochMismatch.all)(_.name), Some(OnEpochMismatch.Fail))(
       "For a replay with other rows whose offsets cannot be read: fail, or keep the stored rows.")
+
+  /** The settings of a sink that stores every row, with the sink's own options for the rows' transport. */
+  def settings(
+      values: OptionValues,
+      inlineMaxBytes: OptionSpec[Long],
+      spillDirectory: OptionSpec[String]): SinkSettings = SinkSettings(
+    values.get(SinkId),
+    values(NewQuery),
+    values(LedgerEmpty),
+    values(EpochMismatch),
+    values(inlineMaxBytes),
+    values.get(spillDirectory),
+    badRowLimit = None)
 
   /** `word` or `word:value`, the word in lower case. */
   private def parts(text: String): (String, Option[String]) = {

@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, Tab
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder, WriterCommitMessage}
+import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
@@ -31,7 +32,7 @@ import io.epochal.kit.spark.SinkEngine
   * @tparam O
   *   the options, checked
   */
-abstract class SinkProvider[O](val group: OptionGroup) extends TableProvider {
+abstract class SinkProvider[O](val group: OptionGroup) extends TableProvider with DataSourceRegister {
 
   protected def options(raw: Map[String, String]): Either[EpochalException, O]
 
@@ -40,6 +41,8 @@ abstract class SinkProvider[O](val group: OptionGroup) extends TableProvider {
 
   /** Why rows cannot be partitioned, and the alternative. */
   protected def unpartitioned: (String, String)
+
+  final override def shortName(): String = group.format
 
   /** Makes Spark pass the query's columns to `getTable`. */
   final override def supportsExternalMetadata(): Boolean = true
@@ -51,11 +54,7 @@ abstract class SinkProvider[O](val group: OptionGroup) extends TableProvider {
       properties: util.Map[String, String]
   ): Table = {
     if (partitioning.nonEmpty)
-      throw Conditions.ModeUnsupported(
-        "format" -> group.format,
-        "mode" -> "partition the rows (partitionBy)",
-        "reason" -> unpartitioned._1,
-        "suggestion" -> unpartitioned._2)
+      throw group.unsupported("partition the rows (partitionBy)", unpartitioned._1, unpartitioned._2)
     val raw = properties.asScala.toMap
     val checked = options(raw).fold(throw _, identity)
     PlanRedaction.hide(group, properties)

@@ -9,6 +9,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger._
+import io.epochal.core.option.OptionGroup
 import io.epochal.kit.sink.flush.{FlushSettings, RowFlush}
 import io.epochal.kit.sink.row.RowFormat
 import io.epochal.kit.sink.transport.{DriverTransport, RowFiles, Shipment, Transport}
@@ -282,6 +283,17 @@ object AsynchronousProgress {
   /** Whether Spark is to skip its check that the sink supports it; in real time Spark 4.3 uses it unless it is disabled. */
   def isForced(options: Map[String, String]): Boolean =
     isTrue(options, "_asyncProgressTrackingOverrideSinkSupportCheck")
+
+  /** Rejects it.
+    *
+    * @param reason
+    *   what it would break
+    */
+  def refused(group: OptionGroup, options: Map[String, String], reason: String): Either[EpochalException, Unit] =
+    Either.cond(
+      !isEnabled(options),
+      (),
+      group.unsupported("run with asynchronous progress tracking", reason, "Leave asyncProgressTrackingEnabled out."))
 
   private def isTrue(options: Map[String, String], name: String): Boolean =
     options.exists { case (option, value) => option.equalsIgnoreCase(name) && value.trim.equalsIgnoreCase("true") }

@@ -15,9 +15,10 @@ import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactor
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.hash.Sha256
 import io.epochal.core.ledger.{ContentDigest, EpochAttempt, TriggerMode}
+import io.epochal.core.option.OptionGroup
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.sink.transport.{RowFiles, TaskMessage, Transport}
 import io.epochal.kit.spark.{EveryOutputMode, QueryStop, RunningQuery, SinkEngine}
@@ -214,8 +215,8 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
         "Leave {option:onNewQuery} out, and write with .mode(\"overwrite\").")
     else None
 
-  private def unsupported(mode: String, reason: String, suggestion: String): Option[EpochalException] = Some(
-    Conditions.ModeUnsupported("format" -> sink.format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion))
+  private def unsupported(mode: String, reason: String, suggestion: String): Option[EpochalException] =
+    Some(OptionGroup.unsupported(sink.format, mode, reason, suggestion))
 
   override def useCommitCoordinator(): Boolean = false
 

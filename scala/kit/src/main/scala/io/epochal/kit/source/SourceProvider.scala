@@ -11,7 +11,7 @@ import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
 
@@ -30,6 +30,14 @@ abstract class SourceProvider[O](val group: OptionGroup) extends TableProvider w
 
   /** The table with these columns, which the reader or `schema` has set. */
   protected def table(schema: StructType, options: O): Table
+
+  /** Rejects a schema that differs from the format's only one. */
+  final protected def requireSchema(only: StructType, schema: StructType): Unit =
+    if (schema != only) throw schemaUnsupported(only, schema)
+
+  /** The error for a reader's schema that the format does not take in place of its own. */
+  final protected def schemaUnsupported(own: StructType, schema: StructType): EpochalException =
+    Conditions.SchemaUnsupported("format" -> shortName(), "columns" -> own.toDDL, "schema" -> schema.toDDL)
 
   final override def shortName(): String = group.format
 

@@ -14,6 +14,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
+import io.epochal.core.option.OptionGroup
 
 /** A streaming query, from its engine.
   *
@@ -160,11 +161,11 @@ final private class ContinuousQuery(execution: AnyRef) extends PlannedQuery(exec
     log.getClass.getMethod("purgeAfter", java.lang.Long.TYPE).invoke(log, Long.box(firstEpoch - 1))
     cache(log).foreach(_.keySet.removeIf(epoch => epoch.asInstanceOf[Long] >= firstEpoch))
     latest(log).filter(_ >= firstEpoch).foreach { left =>
-      throw Conditions.ModeUnsupported(
-        "format" -> "The sink",
-        "mode" -> "start under the continuous trigger",
-        "reason" -> s"the checkpoint has offsets of epoch $left, which was not committed, and they could not be deleted",
-        "suggestion" -> "Stop the query, delete the files above the last one of commits from the checkpoint's directory offsets, and start it again."
+      throw OptionGroup.unsupported(
+        "The sink",
+        "start under the continuous trigger",
+        s"the checkpoint has offsets of epoch $left, which was not committed, and they could not be deleted",
+        "Stop the query, delete the files above the last one of commits from the checkpoint's directory offsets, and start it again."
       )
     }
   }

@@ -30,10 +30,7 @@ final private[epochal] class CertificateOptions(owner: String, file: String) ext
   def read(values: OptionValues): Either[EpochalException, Option[PemCertificate]] =
     for {
       _ <- values.together(values.isSet(KeyFile) && !values.isSet(CertFile), KeyFile.name, CertFile.name)
-      _ <- values.together(
-        KeyPassword.isSet(values) && !values.isSet(CertFile),
-        KeyPassword.setName(values),
-        CertFile.name)
+      _ <- KeyPassword.requires(values, CertFile)
       chain <- CertificateOptions.file(values, CertFile)(DriverFile.read)
       key <- CertificateOptions.file(values, KeyFile)(DriverFile.read)
       password <- KeyPassword.read(values)

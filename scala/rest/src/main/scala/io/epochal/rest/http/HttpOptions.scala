@@ -78,10 +78,7 @@ private[rest] object TransportOptions extends OptionList {
   def read(values: OptionValues): Either[EpochalException, HttpTransport] =
     for {
       _ <- values.together(values.isSet(ProxyUser) && !values.isSet(ProxyUrl), ProxyUser.name, ProxyUrl.name)
-      _ <- values.together(
-        ProxyPassword.isSet(values) && !values.isSet(ProxyUser),
-        ProxyPassword.setName(values),
-        ProxyUser.name)
+      _ <- ProxyPassword.requires(values, ProxyUser)
       tls <- tls(values)
       proxy <- proxy(values)
     } yield HttpTransport(values(HttpOptions.Timeout), tls, proxy)

@@ -9,7 +9,7 @@ import scala.util.{Try, Using}
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction, Reference}
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.Secret
 import io.epochal.kit.record.Body
 
@@ -61,11 +61,8 @@ object OAuth extends AuthScheme {
       values.family(Params).toSeq.sortBy(_._1),
       values(ClientAuth) == "body")
 
-  private def needs(values: OptionValues, spec: OptionSpec[_]): EpochalException = Conditions.OptionRequired(
-    "format" -> s"${values.group.format} with {option:oauth.tokenUrl}",
-    "option" -> spec.name,
-    "doc" -> spec.doc,
-    "example" -> spec.example)
+  private def needs(values: OptionValues, spec: OptionSpec[_]): EpochalException =
+    OptionGroup.missing(s"${values.group.format} with {option:oauth.tokenUrl}", spec, spec.doc)
 }
 
 /** How access tokens are requested. Prints without secrets.

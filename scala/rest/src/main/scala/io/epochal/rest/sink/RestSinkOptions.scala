@@ -2,7 +2,7 @@ package io.epochal.rest.sink
 
 import java.time.Duration
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.AsynchronousProgress
@@ -116,13 +116,10 @@ object RestSinkSettings {
     * could reuse its number for other rows.
     */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =
-    ensure(!AsynchronousProgress.isEnabled(raw))(
-      Conditions.ModeUnsupported(
-        "format" -> Format,
-        "mode" -> "run with asynchronous progress tracking",
-        "reason" -> "an epoch's offsets must be logged before its rows are sent, or a restart sends other rows under their keys",
-        "suggestion" -> "Leave asyncProgressTrackingEnabled out."
-      ))
+    AsynchronousProgress.refused(
+      group,
+      raw,
+      "an epoch's offsets must be logged before its rows are sent, or a restart sends other rows under their keys")
 }
 
 /** The options of `epochal-rest` as a sink, declared once. [[RestSinkSettings]] is the result. */

@@ -22,11 +22,10 @@ import io.epochal.kit.store.HadoopFileStore
 /** Spark creates one for every micro-batch, so one-time work does not belong here. */
 final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutputMode {
 
-  override def truncate(): WriteBuilder = throw Conditions.ModeUnsupported(
-    "format" -> RestSinkOptions.Format,
-    "mode" -> "replace what the API holds",
-    "reason" -> "output mode complete, and a batch in overwrite mode, send all rows that there are to be, and an API cannot be emptied",
-    "suggestion" -> "Use output mode append or update, or a batch in append mode."
+  override def truncate(): WriteBuilder = throw RestSinkOptions.group.unsupported(
+    "replace what the API holds",
+    "output mode complete, and a batch in overwrite mode, send all rows that there are to be, and an API cannot be emptied",
+    "Use output mode append or update, or a batch in append mode."
   )
 
   override def build(): Write = if (run.sortsByKeys) new SortedRestWrite(run) else new RestWrite(run)
@@ -61,12 +60,10 @@ private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
     if (settings.sinkId.isDefined && run.shape.keys.isEmpty)
-      throw Conditions.ModeUnsupported(
-        "format" -> RestSinkOptions.Format,
-        "mode" -> "write a batch under a {option:sinkId} without {option:keyColumns}",
-        "reason" -> "the rows of two batches would have the same positions, and so the same keys",
-        "suggestion" -> "Set {option:keyColumns}, or leave {option:sinkId} out."
-      )
+      throw RestSinkOptions.group.unsupported(
+        "write a batch under a {option:sinkId} without {option:keyColumns}",
+        "the rows of two batches would have the same positions, and so the same keys",
+        "Set {option:keyColumns}, or leave {option:sinkId} out.")
     run.factory(everyEpoch = false, info.numPartitions)
   }
 

@@ -193,7 +193,7 @@ final class AcknowledgedJournal private (
         val missing = gone.find(segment => segment.until > at && segment.from < next)
         Gap(at, next, missing.fold("they are damaged, or were removed")(one => s"the segment ${one.name} is not there"))
     }
-    JournalPlan(slices, gaps)
+    JournalPlan(slices, gaps, until)
   }
 
   /** The number of rows from `from` on that fit into so many bytes, estimated from the average size of a frame's rows.

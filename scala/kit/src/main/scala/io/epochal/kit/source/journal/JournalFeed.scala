@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.core.journal.Segment
+import io.epochal.core.journal.{JournalPlan, Segment}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.source.{PollBounds, PollBudget, PositionCodec}
 
@@ -75,7 +75,7 @@ final private[journal] class JournalFeed[P, C](
     thread.start()
   }
 
-  override def await(row: Long, millis: Long): Option[FeedPlan] =
+  override def await(row: Long, millis: Long): Option[JournalPlan] =
     FeedView.plan(journal.store, journal.source, received(row, millis), row)
 
   /** Waits at most `millis` until there is a row at `row`.

@@ -80,6 +80,10 @@ trait FeedRows extends PartitionReaderFactory {
 
   def rows(slices: Iterator[Slice]): JournalRows
 
+  /** The frames of slices of the feed's journal. */
+  final protected def frames(slices: Iterator[Slice]): JournalFrames =
+    new JournalFrames(slices, store, source, lost(_, _, _))
+
   /** As in [[SourceJournal]]. */
   def lost(from: Long, until: Long, reason: String): String
 }
@@ -89,18 +93,11 @@ final private[journal] case class FeedPartition(row: Long) extends InputPartitio
 
 final private[journal] case class FeedOffset(row: Long) extends PartitionOffset
 
-/** The slices that a reader reads next.
-  *
-  * @param until
-  *   the row after them
-  */
-final case class FeedPlan(plan: JournalPlan, until: Long)
-
 /** A reader's view of a feed. */
 trait FeedView {
 
   /** The slices to read from a row on; waits at most `millis` for them. None: there are none yet. */
-  def await(row: Long, millis: Long): Option[FeedPlan]
+  def await(row: Long, millis: Long): Option[JournalPlan]
 }
 
 private object FeedView {
@@ -108,10 +105,8 @@ private object FeedView {
   /** Plans the rows of segments after a row, with a separate journal: a journal remembers the frames of all segments that it
     * has planned.
     */
-  def plan(store: FileStore, source: String, segments: Seq[Segment], row: Long): Option[FeedPlan] =
-    segments.lastOption.map { last =>
-      FeedPlan(new Journal(store, source).plan(segments, row, last.until), last.until)
-    }
+  def plan(store: FileStore, source: String, segments: Seq[Segment], row: Long): Option[JournalPlan] =
+    segments.lastOption.map(last => new Journal(store, source).plan(segments, row, last.until))
 }
 
 /** The feeds of this JVM, by the directories of their journals: wakes readers in the same JVM when there is more. */
@@ -129,7 +124,7 @@ private[epochal] object LiveFeeds {
 final private class LoggedFeed(rows: FeedRows) extends FeedView {
   final private val PauseMillis = 100L
 
-  override def await(row: Long, millis: Long): Option[FeedPlan] = {
+  override def await(row: Long, millis: Long): Option[JournalPlan] = {
     val newest = FeedLog.newest(rows.store, rows.source)
     val found = newest.map { case (_, received) => received.segments.filter(_.until > row) }.filter(_.nonEmpty)
     // Checked after the file was read.
@@ -186,9 +181,9 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
     found
   }
 
-  private def plan(more: FeedPlan): Unit = {
-    more.plan.gaps.foreach(gap => LoggerFactory.getLogger(getClass).warn(feed.lost(gap.from, gap.until, gap.reason)))
-    slices ++= more.plan.slices
+  private def plan(more: JournalPlan): Unit = {
+    more.gaps.foreach(gap => LoggerFactory.getLogger(getClass).warn(feed.lost(gap.from, gap.until, gap.reason)))
+    slices ++= more.slices
     planned = more.until
   }
 }
