@@ -26,12 +26,10 @@ private[testkit] object SourceKillChecks {
   )
 
   def of(stage: Stage[SourceFixture, SourceScene]): Seq[Check] = KillRound.checks(steps.map(_._1)) {
-    KillRound.run(steps.map { case (promise, step) =>
-      promise -> stage.make(promise) { scene =>
-        if (scene.fixture.isInstanceOf[FormatSource]) new KilledSource(promise, step, scene)
-        else throw new NotChecked("another process needs a format: the fixture is no FormatSource")
-      }
-    })
+    KillRound.run(stage, steps) { (promise, step, scene) =>
+      if (scene.fixture.isInstanceOf[FormatSource]) new KilledSource(promise, step, scene)
+      else throw new NotChecked("another process needs a format: the fixture is no FormatSource")
+    }
   }
 }
 
@@ -89,21 +87,17 @@ private[testkit] object SinkKillChecks {
   }
 
   private def round(stage: Stage, wanted: Seq[(Promise, Step)]): Seq[(Promise, Try[Unit])] =
-    KillRound.run(wanted.map { case (promise, step) =>
-      promise -> stage.make(promise)(new KilledSink(promise, step, _))
-    })
+    KillRound.run(stage, wanted)(new KilledSink(_, _, _))
 
   /** Checks of queries with endless tasks. If the sink supports the mode, the query is killed in the middle of its rows; if not, the
     * sink must refuse it. The first check kills the process; the other reports its part of the result.
     */
   private def endless(stage: Stage): Seq[Check] = {
     lazy val found = KillRound
-      .run(modes.map { case (promise, mode) =>
-        promise -> stage.make(promise) { scene =>
-          if (scene.supports(mode)) new EndlessVictim(promise, mode, scene)
-          else throw new NotChecked(s"the sink does not support ${mode.name} mode")
-        }
-      })
+      .run(stage, modes) { (promise, mode, scene) =>
+        if (scene.supports(mode)) new EndlessVictim(promise, mode, scene)
+        else throw new NotChecked(s"the sink does not support ${mode.name} mode")
+      }
       .toMap
     modes.map { case (promise, mode) =>
       stage.check(promise) { scene =>
@@ -218,9 +212,15 @@ private[testkit] object KillRound {
     promises.map(promise => new Check(promise, () => found(promise).get))
   }
 
-  /** Kills the victims and returns the result of each. Victims that could not be created, as for an exempt promise, are skipped.
+  /** Creates victims, kills them and returns the result of each. Those that could not be created, as for an exempt promise, are
+    * skipped.
+    *
+    * @param kills
+    *   the step or mode of each
     */
-  def run(made: Seq[(Promise, Try[Victim])]): Seq[(Promise, Try[Unit])] = {
+  def run[S <: AutoCloseable, A](stage: Stage[_ <: Fixture, S], kills: Seq[(Promise, A)])(
+      victim: (Promise, A, S) => Victim): Seq[(Promise, Try[Unit])] = {
+    val made = kills.map { case (promise, at) => promise -> stage.make(promise)(victim(promise, at, _)) }
     val victims = made.flatMap(_._2.toOption)
     made.collect { case (promise, Failure(why)) => promise -> Failure(why) } ++
       (if (victims.isEmpty) Nil else killed(victims))

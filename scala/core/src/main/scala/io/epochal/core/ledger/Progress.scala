@@ -136,10 +136,10 @@ final case class ProgressStart(
 
 /** The positions from which the task partitions start: the end of the epoch before. Rows stored beyond it are skipped.
   *
-  * @param anew
+  * @param newCounts
   *   none are stored beyond it: counts begin here, and earlier progress is dropped
   */
-final case class StartDecision(boundary: Boundary, anew: Boolean)
+final case class StartDecision(boundary: Boundary, newCounts: Boolean)
 
 object StartDecision {
 
@@ -197,12 +197,12 @@ object StartDecision {
       _ <- EpochDecision.sameOffsets(row.sinkId, start.before, boundary.offsetsHash, start.offsetsHash)
       _ <- progress.contradiction(boundary).map(lost(start, row, _)).toLeft(())
       _ <- Either.cond(same || owed == 0, (), owes(row, boundary, owed, change))
-    } yield if (same) StartDecision(boundary, anew = false) else anchor(start)
+    } yield if (same) StartDecision(boundary, newCounts = false) else anchor(start)
   }
 
   private def anchor(start: ProgressStart): StartDecision = {
     val ends = (0 until start.partitions).map(_ -> Position.newCount()).toMap
-    StartDecision(Boundary(start.before, start.trigger, start.offsetsHash, ends), anew = true)
+    StartDecision(Boundary(start.before, start.trigger, start.offsetsHash, ends), newCounts = true)
   }
 
   private def owes(row: LedgerRow, boundary: Boundary, rows: Long, change: String): EpochalException =

@@ -34,7 +34,7 @@ final class ProgressModel(partitions: Int, trigger: TriggerMode, hash: (Int, Lon
     val logged = Option.when(epoch > 0)(hashed)
     val start = ProgressStart("query", epoch, trigger, partitions, row.generation, row.runId, logged)
     val decision = StartDecision.decide(start, row, progress, OnLedgerEmpty.Fail).fold(throw _, identity)
-    if (decision.anew) progress = Progress(Seq(decision.boundary), decision.boundary.ends)
+    if (decision.newCounts) progress = Progress(Seq(decision.boundary), decision.boundary.ends)
     new ModelRun(decision.boundary.ends)
   }
 

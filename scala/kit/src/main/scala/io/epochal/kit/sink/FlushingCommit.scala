@@ -157,10 +157,10 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
       val decision = StartDecision.decide(start, row, known, settings.onLedgerEmpty).fold(throw _, identity)
       progress.prepare()
       import decision.boundary
-      if (decision.anew) progress.anchor(start.queryId, boundary)
+      if (decision.newCounts) progress.anchor(start.queryId, boundary)
       else if (boundary.offsetsHash.isEmpty) start.offsetsHash.foreach(progress.note(start.queryId, boundary.epoch, _))
       transaction.commit()
-      Begin(boundary, if (decision.anew) 0L else known.owed(boundary))
+      Begin(boundary, if (decision.newCounts) 0L else known.owed(boundary))
     }
 
   /** Records the end of an epoch. If the response to COMMIT is lost, the ledger shows whether it was committed.
