@@ -15,15 +15,15 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2170),
-    "kit": (77, 7850),
-    "random": (7, 400),
-    "rest": (41, 6140),
-    "ingest": (23, 2560),
-    "jdbc": (57, 6462),
-    "inspect": (6, 480),
-    "app": (3, 110),
-    "testkit": (24, 1980),
+    "core": (34, 2168),
+    "kit": (77, 7832),
+    "random": (7, 382),
+    "rest": (41, 6108),
+    "ingest": (23, 2534),
+    "jdbc": (57, 6418),
+    "inspect": (6, 471),
+    "app": (3, 84),
+    "testkit": (24, 1978),
 }
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
 

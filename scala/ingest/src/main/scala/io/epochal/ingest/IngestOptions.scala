@@ -45,11 +45,8 @@ final case class IngestOptions(
     * @throws io.epochal.core.error.EpochalException
     *   DATA_LOSS, unless `failOnDataLoss` is false
     */
-  def lost(from: Long, until: Long, reason: String): String = {
-    val error = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
-    if (failOnDataLoss) throw error
-    s"${error.problem} They are skipped (failOnDataLoss=false)."
-  }
+  def lost(from: Long, until: Long, reason: String): String =
+    s"${SourceOptions.lost(source, failOnDataLoss)(from, until, reason)} They are skipped (failOnDataLoss=false)."
 }
 
 object IngestOptions extends SecretOptionList {

@@ -2,6 +2,8 @@ package io.epochal.core.option
 
 import java.time.Duration
 
+import io.epochal.core.error.Conditions
+
 /** The options that every source has. */
 object SourceOptions extends OptionList {
 
@@ -17,4 +19,16 @@ object SourceOptions extends OptionList {
     "The source's identity in the checkpoint, which is refused if it differs. Unset: derived from the options that select rows.")
   val EventTimeColumn = option("eventTimeColumn", OptionType.string, sample = Some("timestamp"))(
     "Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets and whose lag is reported.")
+
+  /** The problem of rows that a source has lost, for a warning.
+    *
+    * @param fails
+    *   whether they fail the query ([[FailOnDataLoss]])
+    * @throws io.epochal.core.error.EpochalException
+    *   DATA_LOSS, if so
+    */
+  def lost(source: String, fails: Boolean)(from: Any, until: Any, reason: String): String = {
+    val loss = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
+    if (fails) throw loss else loss.problem
+  }
 }

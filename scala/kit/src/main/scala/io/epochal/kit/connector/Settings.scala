@@ -9,7 +9,7 @@ import scala.jdk.OptionConverters._
 import org.slf4j.{Logger, LoggerFactory}
 
 import io.epochal.core.annotation.Stable
-import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionValues, RetryOptions, SourceOptions}
 import io.epochal.core.retry.RetrySettings
 
@@ -76,12 +76,8 @@ final class Settings private[connector] (
   def lost(from: Any, until: Any, reason: String): Unit = SettingsReader.log.warn(lostRows(from, until, reason))
 
   /** The warning about lost rows; throws DATA_LOSS with failOnDataLoss=true. */
-  private[connector] def lostRows(from: Any, until: Any, reason: String): String = {
-    val error =
-      Conditions.DataLoss("source" -> values.group.format, "from" -> from, "until" -> until, "reason" -> reason)
-    if (values(SourceOptions.FailOnDataLoss)) throw error
-    error.problem
-  }
+  private[connector] def lostRows(from: Any, until: Any, reason: String): String =
+    SourceOptions.lost(values.group.format, values(SourceOptions.FailOnDataLoss))(from, until, reason)
 
   private[connector] def retry: RetrySettings = RetryOptions.settings(values)
 

@@ -109,10 +109,8 @@ final case class RestOptions(
     * @throws EpochalException
     *   DATA_LOSS otherwise
     */
-  def lost(from: Long, until: Long, reason: String, fails: Boolean = failOnDataLoss): String = {
-    val loss = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
-    if (fails) throw loss else loss.problem
-  }
+  def lost(from: Long, until: Long, reason: String, fails: Boolean = failOnDataLoss): String =
+    SourceOptions.lost(source, fails)(from, until, reason)
 
   /** The warning about a list with fewer records than delivered, if that is no failure.
     *
