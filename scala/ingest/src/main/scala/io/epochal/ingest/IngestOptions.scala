@@ -121,7 +121,7 @@ object IngestOptions extends SecretOptionList {
 
   private def http(values: OptionValues): Either[EpochalException, Start] =
     for {
-      _ <- noneOf(values, ofTcp, "{option:protocol=tcp}")
+      _ <- values.only(ofTcp: _*)(holds = false, "{option:protocol=tcp}")
       _ <- values.consistent(values(Mode) == "listen")(
         "{option:mode=connect}, {option:protocol=http}",
         "Leave {option:mode} out: an API is read by the format epochal-rest.")
@@ -146,7 +146,7 @@ object IngestOptions extends SecretOptionList {
         values(IdleTimeout),
         values(MaxConnections),
         blanks)
-      _ <- noneOf(values, ofHttp, "{option:protocol=http}")
+      _ <- values.only(ofHttp: _*)(holds = false, "{option:protocol=http}")
       start <- if (values(Mode) == "listen") listen(values, settings) else connect(values, settings)
     } yield start
 
@@ -156,13 +156,9 @@ object IngestOptions extends SecretOptionList {
 
   private def connect(values: OptionValues, settings: TcpSettings): Either[EpochalException, Start] =
     for {
-      _ <- noneOf(values, Seq(Ack, MaxConnections, IdleTimeout), "{option:mode=listen}")
+      _ <- values.only(Ack, MaxConnections, IdleTimeout)(holds = false, "{option:mode=listen}")
       _ <- Either.cond(settings.port > 0, (), values.group.invalid(Port, "0", "the port of a server"))
     } yield new TcpReceiver(settings, _)
-
-  /** Refuses options that have an effect only with another one. */
-  private def noneOf(values: OptionValues, specs: Seq[OptionSpec[_]], only: String): Either[EpochalException, Unit] =
-    values.only(specs.find(values.isSet(_)).getOrElse(specs.head))(holds = false, only)
 
   /** Refuses a listener that is reachable from other machines without protection. */
   private def exposed(values: OptionValues, protection: String, isProtected: Boolean): Either[EpochalException, Unit] =

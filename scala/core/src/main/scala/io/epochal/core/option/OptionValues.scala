@@ -40,17 +40,19 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
       s"{option:$option} without {option:$needed}",
       s"Set {option:$needed} too, or leave {option:$option} out.")
 
-  /** An error if an option is set that has no effect without another.
+  /** An error if one of the options is set, which have no effect without another.
     *
     * @param holds
     *   whether the other one is set
     * @param other
     *   a reference to it, with its value
     */
-  def only(spec: OptionSpec[_])(holds: Boolean, other: String): Either[EpochalException, Unit] =
-    consistent(holds || !isSet(spec))(
-      s"${spec.reference} without $other",
-      s"Set $other, or leave ${spec.reference} out.")
+  def only(specs: OptionSpec[_]*)(holds: Boolean, other: String): Either[EpochalException, Unit] =
+    specs
+      .find(spec => !holds && isSet(spec))
+      .map(_.reference)
+      .map(set => conflict(s"$set without $other", s"Set $other, or leave $set out."))
+      .toLeft(())
 
   /** An error unless `holds`, which states whether options may be combined. */
   def consistent(holds: Boolean)(options: => String, suggestion: => String): Either[EpochalException, Unit] =

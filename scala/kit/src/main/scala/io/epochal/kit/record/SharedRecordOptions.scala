@@ -62,15 +62,10 @@ private[epochal] object LoneRecordOptions extends OptionList {
     }
 
   /** Rejects all of them for text records. */
-  def unset(values: OptionValues): Either[EpochalException, Unit] = {
-    val parsed = all.filterNot(_ == Separator)
-    for {
-      _ <- values.only(parsed.find(values.isSet(_)).getOrElse(Schema))(
-        holds = false,
-        "{option:format=json} or {option:format=csv}")
-      _ <- values.only(Separator)(holds = false, "{option:format=csv}")
-    } yield ()
-  }
+  def unset(values: OptionValues): Either[EpochalException, Unit] =
+    values
+      .only(all.filterNot(_ == Separator): _*)(holds = false, "{option:format=json} or {option:format=csv}")
+      .flatMap(_ => values.only(Separator)(holds = false, "{option:format=csv}"))
 
   /** OPTION_REQUIRED: no columns are given. */
   def lacksSchema(format: String): EpochalException =

@@ -85,11 +85,8 @@ private[rest] object RecordOptions extends OptionList {
   private def format(values: OptionValues): Either[EpochalException, RecordFormat] = {
     val kind = values(Format)
     for {
-      _ <- values.only(Records)(kind == "json", "{option:bodyFormat=json}")
-      _ <- values.only(MissingRecords)(kind == "json", "{option:bodyFormat=json}")
-      _ <- values.only(Separator)(kind == "csv", "{option:bodyFormat=csv}")
-      _ <- values.only(Header)(kind == "csv", "{option:bodyFormat=csv}")
-      _ <- values.only(NullValue)(kind == "csv", "{option:bodyFormat=csv}")
+      _ <- values.only(Records, MissingRecords)(kind == "json", "{option:bodyFormat=json}")
+      _ <- values.only(Separator, Header, NullValue)(kind == "csv", "{option:bodyFormat=csv}")
       separator <- shared.separator(values)
     } yield kind match {
       case "ndjson" => RecordFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")

@@ -47,7 +47,7 @@ private[ingest] object AdmissionOptions extends SecretOptionList {
       _ <- together(values, User, Password)
       _ <- together(values, Signature, SignatureSecret)
       isHeader = values.get(Signature).contains("header")
-      _ <- values.only(ofHeader.find(values.isSet(_)).getOrElse(SignatureHeader))(isHeader, "{option:signature=header}")
+      _ <- values.only(ofHeader: _*)(isHeader, "{option:signature=header}")
       _ <- if (isHeader) values.required(SignatureHeader) else Right("")
       _ <- values.only(SignatureTolerance)(values.get(Signature).exists(Timed), "{option:signature=stripe or slack}")
       chosen = Seq(Token.name -> tokens, User.name -> passwords, Signature.name -> keys).collect {
