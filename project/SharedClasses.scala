@@ -1,9 +1,9 @@
 import java.security.MessageDigest
 
+import scala.sys.process.Process
+
 import sbt.Keys._
 import sbt._
-
-import scala.sys.process.Process
 
 /** A class data sharing archive of the libraries' classes, for the test JVMs: loading and verifying Spark's classes would take a
   * third of their CPU time. A JVM that cannot use the archive silently ignores it.
@@ -34,8 +34,15 @@ object SharedClasses {
         IO.createDirectory(to.getParentFile)
         val partial = to.getParentFile / "partial.jsa"
         val command = "java" +: (SparkJvm.options ++ SparkJvm.brief ++
-          Seq(s"-XX:ArchiveClassesAtExit=$partial", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-cp", classPath, program.getPath))
-        if (Process(command, to.getParentFile).!(scala.sys.process.ProcessLogger(log.debug(_))) == 0) IO.move(partial, to)
+          Seq(
+            s"-XX:ArchiveClassesAtExit=$partial",
+            "-Xlog:cds=off",
+            "-Xlog:cds+dynamic=off",
+            "-cp",
+            classPath,
+            program.getPath))
+        if (Process(command, to.getParentFile).!(scala.sys.process.ProcessLogger(log.debug(_))) == 0)
+          IO.move(partial, to)
         else log.warn("No archive of classes: the test JVMs start slower")
       }
     }

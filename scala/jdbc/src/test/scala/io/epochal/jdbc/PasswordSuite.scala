@@ -9,8 +9,6 @@ import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.jdbc.database.Database
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.postgres.PostgresDialect
-import io.epochal.jdbc.transport.Transports
 import io.epochal.kit.access.Secret
 
 final class PasswordSuite extends AnyFunSuite {
@@ -94,11 +92,12 @@ final class PasswordSuite extends AnyFunSuite {
 
   test("tasks that log in themselves use the password that the driver has read") {
     val file = Files.writeString(Files.createTempFile("epochal", "password"), secret)
-    val postgres =
-      options("url" -> "jdbc:postgresql://127.0.0.1/x", "passwordFile" -> file.toString, "transport" -> "staged")
-    val database = new Database(PostgresDialect, postgres, () => ())
-    val transport = Transports.bulk(database, database.bulk.get, run = null, tasks = 2, limit = 0L)
+    val tasks =
+      options(
+        "url" -> "jdbc:postgresql://127.0.0.1/x",
+        "passwordFile" -> file.toString,
+        "transport" -> "staged").forTasks
     Files.delete(file)
-    assert(transport.options.connection.password.map(_.read()).contains(secret))
+    assert(tasks.connection.password.map(_.read()).contains(secret))
   }
 }
