@@ -125,6 +125,7 @@ def test_ctrl_c_stops_the_query_and_raises_nothing(spark: SparkSession, capsys: 
     handler = signal.getsignal(signal.SIGINT)
 
     def press() -> None:
+        until(lambda: signal.getsignal(signal.SIGINT) is not handler, "the display to wait")
         until(lambda: spark.streams.active and spark.streams.active[0].lastProgress, "a first batch")
         os.kill(os.getpid(), signal.SIGINT)
 

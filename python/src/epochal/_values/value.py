@@ -157,7 +157,7 @@ class Value:
 
 def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
     """The options that a field or an argument sets."""
-    if given and declared.kind is SECRET and isinstance(given, str):
+    if declared.kind is SECRET and isinstance(given, str):
         given = Secret(given)
     if declared.kind is FAMILY:
         yield from (Setting(f"{declared.name}.{key}", member, place, declared.secret) for key, member in given.items())
