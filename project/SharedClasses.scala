@@ -1,6 +1,6 @@
 import java.security.MessageDigest
 
-import scala.sys.process.Process
+import scala.sys.process.{Process, ProcessLogger}
 
 import sbt.Keys._
 import sbt._
@@ -13,10 +13,13 @@ import sbt._
 object SharedClasses {
   private val libraries = LocalProject("testsupport") / Test / externalDependencyClasspath
 
+  private val quiet = Seq("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+
+  private val classPath = Def.task(libraries.value.map(_.data.getPath).mkString(":"))
+
   /** Its name depends on the jars. */
   private val archive = Def.task {
-    val jars = libraries.value.map(_.data.getPath).mkString(":")
-    val digest = MessageDigest.getInstance("SHA-256").digest(jars.getBytes("UTF-8")).take(8)
+    val digest = MessageDigest.getInstance("SHA-256").digest(classPath.value.getBytes("UTF-8")).take(8)
     (LocalRootProject / baseDirectory).value / "build" / "classes" / s"${digest.map("%02x".format(_)).mkString}.jsa"
   }
 
@@ -27,21 +30,17 @@ object SharedClasses {
     archiveClasses := {
       val to = archive.value
       val program = baseDirectory.value / "src" / "archive" / "FirstQuery.java"
-      val classPath = libraries.value.map(_.data.getPath).mkString(":")
+      val jars = classPath.value
       val log = streams.value.log
       if (!to.exists) {
         IO.delete(to.getParentFile)
         IO.createDirectory(to.getParentFile)
         val partial = to.getParentFile / "partial.jsa"
-        val command = "java" +: (SparkJvm.options ++ SparkJvm.brief ++
-          Seq(
-            s"-XX:ArchiveClassesAtExit=$partial",
-            "-Xlog:cds=off",
-            "-Xlog:cds+dynamic=off",
-            "-cp",
-            classPath,
-            program.getPath))
-        if (Process(command, to.getParentFile).!(scala.sys.process.ProcessLogger(log.debug(_))) == 0)
+        // The JVM that sbt forks for the tests: another one could not use the archive.
+        val java = file(sys.props("java.home")) / "bin" / "java"
+        val command = java.getPath +: (SparkJvm.options ++ SparkJvm.brief ++ quiet ++
+          Seq(s"-XX:ArchiveClassesAtExit=$partial", "-cp", jars, program.getPath))
+        if (Process(command, to.getParentFile).!(ProcessLogger(log.debug(_))) == 0)
           IO.move(partial, to)
         else log.warn("No archive of classes: the test JVMs start slower")
       }
@@ -55,6 +54,6 @@ object SharedClasses {
       val jars = first.map(_.data).toSet
       first ++ (Test / fullClasspath).value.filterNot(entry => jars(entry.data))
     },
-    Test / javaOptions ++= Seq(s"-XX:SharedArchiveFile=${archive.value}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+    Test / javaOptions ++= s"-XX:SharedArchiveFile=${archive.value}" +: quiet
   )
 }

@@ -1,6 +1,5 @@
 import com.github.tomakehurst.wiremock.WireMockServer;
 import com.github.tomakehurst.wiremock.core.WireMockConfiguration;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.OutputMode;
@@ -9,7 +8,7 @@ import org.apache.spark.sql.streaming.Trigger;
 /** Loads the classes that most suites load: a streaming query with an aggregate, and an HTTP server. */
 final class FirstQuery {
     public static void main(String[] arguments) throws Exception {
-        Path directory = Files.createTempDirectory("first-query");
+        Path directory = Path.of("first-query").toAbsolutePath();
         SparkSession spark = SparkSession.builder()
                 .master("local[2]")
                 .config("spark.sql.warehouse.dir", directory.resolve("warehouse").toString())
