@@ -75,7 +75,7 @@ class DemoFailedError(Exception):
     """A run of the job failed or made no progress without being killed."""
 
 
-def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500, rows_per_batch: int = 10) -> Outcome:
+def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500, rows_per_batch: int = 20) -> Outcome:
     """Streams ``count`` comments into ``target``, kills the job half way, and resumes it.
 
     Args:
