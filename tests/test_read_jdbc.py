@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import sqlite3
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillLocked
+from contextlib import contextmanager
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -104,6 +110,36 @@ def test_a_database_error_is_an_epochal_error(spark: SparkSession, database: Dat
         epochal.read.jdbc(spark, database.url, table="missing_table", user=database.user)
     assert raised.value.condition == "DATABASE_ERROR"
     assert raised.value.original is not None
+
+
+@contextmanager
+def locked(sqlite: Sqlite) -> Iterator[None]:
+    holder = sqlite3.connect(sqlite.path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        yield
+    finally:
+        holder.close()
+
+
+def test_a_lock_on_an_sqlite_file_is_named_with_its_holder(spark: SparkSession, sqlite: Sqlite) -> None:
+    sqlite.execute("CREATE TABLE t (id BIGINT)")
+    with locked(sqlite), pytest.raises(epochal.DatabaseError, match="DATABASE_LOCKED") as raised:
+        epochal.read.jdbc(spark, sqlite.url, table="t", options={"busy_timeout": "100"})
+    if sys.platform == "linux":
+        assert f"locked by process {os.getpid()} " in raised.value.problem
+
+
+@pytest.mark.slow
+def test_a_table_is_read_after_a_lock_that_outlasts_the_timeout_of_the_driver(
+    spark: SparkSession, sqlite: Sqlite
+) -> None:
+    sqlite.execute("CREATE TABLE t (id BIGINT)")
+    with ThreadPoolExecutor() as pool, locked(sqlite):
+        found = pool.submit(lambda: epochal.read.jdbc(spark, sqlite.url, table="t").count())
+        with pytest.raises(StillLocked):
+            found.result(4)
+    assert found.result(20) == 0
 
 
 def test_an_unreachable_database_and_a_missing_driver_are_named_errors(spark: SparkSession) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epochal import _hooks, _references
+from epochal import _hooks, _locks, _references
 from epochal._form import Form
 from epochal._options import OptionValue
 from epochal._values.secret import MASK, Secret
@@ -93,6 +94,8 @@ def load_table(
         options["driver"] = _DRIVERS[kind]
     if "fetchsize" not in lowered:
         options["fetchsize"] = _FETCHED_ROWS
+    if kind == "sqlite" and "busy_timeout" not in f"{lowered} {options['url']}":
+        options["busy_timeout"] = str(1000 * _locks.TIMEOUT_SECONDS)
     options["url"] = _for_spark(options["url"])
     try:
         frame = _load(spark, options)
@@ -130,11 +133,15 @@ def _check_input(form: Form, options: Mapping[str, str]) -> None:
 
 
 def _for_spark(url: str) -> str:
-    """Rewrites a MariaDB URL as a MySQL one: only for those does Spark quote names as MariaDB needs."""
+    """Rewrites a MariaDB URL as a MySQL one: only for those does Spark quote names as MariaDB needs.
+
+    Statements contain names from the server, with which it could ask MariaDB's driver for a file.
+    """
     if not url.startswith("jdbc:mariadb:"):
         return url
     separator = "&" if "?" in url else "?"
-    return f"jdbc:mysql:{url.removeprefix('jdbc:mariadb:')}{separator}permitMysqlScheme"
+    files = "" if "allowlocalinfile" in url.lower() else "&allowLocalInfile=false"
+    return f"jdbc:mysql:{url.removeprefix('jdbc:mariadb:')}{separator}permitMysqlScheme{files}"
 
 
 def _custom_schema(frame: DataFrame) -> str:
@@ -166,6 +173,9 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
     if reason is None:
         return None
     text = reason if secret is None else reason.replace(secret.value, MASK)
+    if options["url"].startswith("jdbc:sqlite:") and _locks.is_locked(reason):
+        file = options["url"].partition("?")[0].removeprefix("jdbc:sqlite:").removeprefix("file:")
+        return _locks.locked(without_login(options["url"]), Path(file), text.rstrip("."))
     return DatabaseError(
         "DATABASE_ERROR",
         f"{without_login(options['url'])} cannot be read: {without_login(text).rstrip('.')}.",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from epochal import _locks
 from epochal.errors import DatabaseError
 from epochal.tools.ledger.model import DatabaseLedger, LedgerRow, epoch_of, ledger_not_found, row_of
 
@@ -51,7 +52,7 @@ def _connection(url: str) -> Iterator[sqlite3.Connection]:
     if not file.is_file():
         raise DatabaseError("DATABASE_UNREACHABLE", f"There is no file {file}.", "Check the url of the database.")
     try:
-        connection = sqlite3.connect(file, timeout=30, isolation_level=None)
+        connection = sqlite3.connect(file, timeout=_locks.TIMEOUT_SECONDS, isolation_level=None)
         try:
             tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
             if ("epochal_ledger",) not in tables:
@@ -60,6 +61,8 @@ def _connection(url: str) -> Iterator[sqlite3.Connection]:
         finally:
             connection.close()
     except sqlite3.Error as error:
+        if _locks.is_locked(str(error)):
+            raise _locks.locked(place, file, str(error)) from error
         raise DatabaseError(
             "DATABASE_ERROR", f"{place} failed: {error}.", "Nothing was changed. Correct the cause and try again."
         ) from error

@@ -13,6 +13,24 @@ final class SqliteIdentifiersSuite extends Identifiers(Sqlite)
 @Slow
 final class StagedIdentifiersSuite extends Identifiers(PostgresBy.staged)
 
+@Slow
+final class MariadbIdentifiersSuite extends LongestNames(Mariadb)
+@Slow
+final class Mysql8IdentifiersSuite extends LongestNames(Mysql8)
+
+/** Names of 64 characters, each of several bytes. */
+abstract class LongestNames(databases: TestDatabases) extends SinkSuite(databases) {
+
+  onSchema("names of 64 characters are legal, and longer ones are refused", new StructType().add("id", LongType)) { f =>
+    def made(table: String, column: String): Map[String, String] =
+      Map("sinkId" -> "sink", "createTable" -> "true", "dbtable" -> table, "columnMap" -> s"id:$column")
+    refused(Conditions.ModeUnsupported)(f.newRun(query, made("t" * 65, "a")))
+    refused(Conditions.ModeUnsupported)(f.newRun(query, made("t", "é" * 65)))
+    write(f, f.newRun(query, made("é" * 64, "日" * 64)), 0, Seq(InternalRow(1L)))
+    assert(f.database.one(s"SELECT ${"日" * 64} FROM ${"é" * 64}") == 1L)
+  }
+}
+
 final class PostgresIdentifiersSuite extends Identifiers(Postgres) {
 
   onSchema("a name that the server would cut is refused", new StructType().add("id", LongType)) { f =>
@@ -20,6 +38,7 @@ final class PostgresIdentifiersSuite extends Identifiers(Postgres) {
       Map("sinkId" -> "sink", "createTable" -> "true", "dbtable" -> table, "columnMap" -> s"id:$column")
     refused(Conditions.ModeUnsupported)(f.newRun(query, made("x" * 64, "a")))
     refused(Conditions.ModeUnsupported)(f.newRun(query, made("t", "é" * 32)))
+    refused(Conditions.ModeUnsupported)(f.newRun(query, made("t", "a") + ("deadLetterTable" -> "é" * 32)))
     write(f, f.newRun(query, made("x" * 63, "é" * 31)), 0, Seq(InternalRow(1L)))
     assert(f.database.one(s"SELECT ${"é" * 31} FROM ${"x" * 63}") == 1L)
   }

@@ -112,7 +112,7 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
       assert(Try(session(older)).isFailure)
       val others = use(open(f, generation = 2, row = true))
       val error = Try(claim(f, plain)).failed.get.asInstanceOf[EpochalException]
-      assert(error.condition.name == Conditions.DatabaseError.name, error.getMessage)
+      assert(error.condition.name == Conditions.DatabaseLocked.name, error.getMessage)
       assert(session(others) > 0)
     }.get
   }

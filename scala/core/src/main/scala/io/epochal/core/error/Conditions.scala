@@ -59,6 +59,7 @@ object Conditions {
   val LoginRefused: Condition = Condition("LOGIN_REFUSED")
   val DriverMissing: Condition = Condition("DRIVER_MISSING")
   val DatabaseError: Condition = Condition("DATABASE_ERROR")
+  val DatabaseLocked: Condition = Condition("DATABASE_LOCKED")
   val DatabaseFileReplaced: Condition = Condition("DATABASE_FILE_REPLACED")
   val RowTooLarge: Condition = Condition("ROW_TOO_LARGE")
   val TooManyConnections: Condition = Condition("TOO_MANY_CONNECTIONS")

@@ -73,8 +73,11 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       transaction.commit()
     }
 
+  /** How the last epoch's rows were loaded. */
+  @volatile private var loadedBy = Map.empty[String, String]
+
   override def describe(shipment: Shipment, tasks: Int): Map[String, String] =
-    Transports.describe(database, shipment, tasks)
+    Transports.describe(database, shipment, tasks) ++ loadedBy
 
   override def inTransaction[A](step: String)(body: SinkTransaction => A): A =
     database.inTransaction(step, Option.unless(run.once)(run.writer))(open => body(new Committing(open)))
@@ -143,8 +146,12 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     private def load(shipment: Shipment, whole: Boolean, epoch: String): Unit = {
       addColumns(connection)
       if (whole) clear(epoch)
-      if (shipment.stored > 0)
-        loadRows(shipment, epoch).check(epoch, bound.table.name, database.options.keyColumns)
+      loadedBy = Map.empty
+      if (shipment.stored > 0) {
+        val loaded = loadRows(shipment, epoch)
+        loaded.check(epoch, bound.table.name, database.options.keyColumns)
+        loadedBy = loaded.by
+      }
       bound.deadLetters.foreach(setAside(_, shipment.deadLetters, epoch))
       Failpoints.reach(Failpoint.AfterLoad)
     }
@@ -220,6 +227,7 @@ private[commit] object JdbcTarget {
   private val connectionErrors =
     Set(
       Conditions.DatabaseError,
+      Conditions.DatabaseLocked,
       Conditions.DatabaseUnreachable,
       Conditions.LoginRefused,
       Conditions.TooManyConnections)

@@ -43,7 +43,7 @@ final private[jdbc] class LedgerClaim(
           claimed
         }
       catch {
-        case error: EpochalException if error.condition == Conditions.DatabaseError =>
+        case error: EpochalException if isOfDatabase(error) =>
           throw watch
             .flatMap(_.refusal)
             .orElse(watch.filter(_.blockers.nonEmpty).map(blocked(_, error)))
@@ -197,4 +197,7 @@ private object LedgerClaim {
   private val log = LoggerFactory.getLogger(classOf[LedgerClaim])
   private val LongestGrace = Duration.ofSeconds(10)
   private val Pause = Duration.ofSeconds(1)
+
+  private def isOfDatabase(error: EpochalException): Boolean =
+    error.condition == Conditions.DatabaseError || error.condition == Conditions.DatabaseLocked
 }

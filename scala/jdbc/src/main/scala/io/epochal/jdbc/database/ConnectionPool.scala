@@ -84,10 +84,12 @@ final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: 
   }
 
   /** Runs `body` on a new connection outside the pool, in autocommit mode. Does not wait for a free connection, and
-    * sets none of the dialect's driver properties, because some change the database itself (SQLite's `journal_mode`).
+    * sets no driver property that changes the database itself (SQLite's `journal_mode`).
     */
-  def unpooled[A](body: Connection => A): A =
-    Using.resource(new LoginDataSource(settings, dialect.driver(settings.url), Map.empty).getConnection)(body)
+  def unpooled[A](body: Connection => A): A = {
+    val properties = key.defaults -- dialect.lastingProperties
+    Using.resource(new LoginDataSource(settings, dialect.driver(settings.url), properties).getConnection)(body)
+  }
 }
 
 private[jdbc] object ConnectionPool {

@@ -160,7 +160,14 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         .because(cause)("url" -> place, "step" -> step, "setting" -> tooLarge.get, "reason" -> reason)
     else if (limit.isDefined)
       tooMany(s"Lower {option:maxConnections} (of each executor), raise ${limit.get} of the server, or use a pooler.")
-    else if (state.startsWith("28") || said.getErrorCode == MysqlAccessDenied && state.isEmpty)
+    else if (errors.exists(dialect.errors.isLocked)) {
+      val holders = dialect.lockHolders(settings)
+      Conditions.DatabaseLocked.because(cause)(
+        "url" -> place,
+        "step" -> step,
+        "holder" -> (if (holders.isEmpty) "another session" else holders.mkString(", ")),
+        "reason" -> reason)
+    } else if (state.startsWith("28") || said.getErrorCode == MysqlAccessDenied && state.isEmpty)
       Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)
     else if (state.startsWith("08") || state == "3D000" || state == "57P03")
       Conditions.DatabaseUnreachable.because(cause)("url" -> place, "reason" -> reason)

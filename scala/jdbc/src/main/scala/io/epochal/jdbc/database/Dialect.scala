@@ -70,6 +70,12 @@ trait Dialect {
   def properties(@unused settings: ConnectionSettings, @unused lockTimeout: Duration): Map[String, String] =
     Map.empty
 
+  /** The names of those properties that change the database itself. A connection that only reads does not set them. */
+  def lastingProperties: Set[String] = Set.empty
+
+  /** Who holds locks on the database, for the message of a lock timeout; empty: not known. */
+  def lockHolders(@unused settings: ConnectionSettings): Seq[String] = Nil
+
   def quote(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
 
   def quote(name: QualifiedName): String = s"${quote(name.schema)}.${quote(name.table)}"
@@ -143,7 +149,9 @@ trait Dialect {
   * @param maxConnections
   *   maximum per JVM, unless the user sets it
   * @param longestName
-  *   in bytes of UTF-8
+  *   in bytes of UTF-8, or in characters
+  * @param namesCountCharacters
+  *   whether it is in characters
   */
 final case class Abilities(
     deletes: Boolean = false,
@@ -151,7 +159,8 @@ final case class Abilities(
     altersInTransaction: Boolean = false,
     ddlCommits: Boolean = false,
     maxConnections: Int = 8,
-    longestName: Int = Int.MaxValue)
+    longestName: Int = Int.MaxValue,
+    namesCountCharacters: Boolean = false)
 
 /** The tables of a database. */
 trait Catalog {
@@ -242,6 +251,9 @@ trait DriverErrors {
   /** The server setting that limits connections, if the limit is the cause. */
   def tooManyConnections(@unused error: SQLException): Option[String] = None
 
+  /** Whether a lock of somebody else outlasted the lock timeout. */
+  def isLocked(@unused error: SQLException): Boolean = false
+
   /** The server setting that limits a statement's size, if a single row exceeds it. */
   def rowTooLarge(@unused error: SQLException): Option[String] = None
 }
@@ -289,6 +301,9 @@ sealed trait Loaded {
   /** Number of rows that the database reports as stored. */
   def stored: Long
 
+  /** For the progress metrics: how the rows were loaded, and why so, where the database has several ways. */
+  def by: Map[String, String] = Map.empty
+
   /** @param keys
     *   the key columns, as the user named them
     * @throws EpochalException
@@ -302,7 +317,8 @@ object Loaded {
   /** @param expected
     *   number of rows that should be stored: all rows sent, less those of the same key that lost by the order column
     */
-  final case class Rows(stored: Long, expected: Long) extends Loaded {
+  final case class Rows(stored: Long, expected: Long, override val by: Map[String, String] = Map.empty)
+      extends Loaded {
     override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
       if (stored != expected)
         throw Conditions.RowsDropped(

@@ -99,6 +99,11 @@ class GenericErrors extends DriverErrors {
     if (transient && Sql.state(error) != "08004") Verdict.Retry else Verdict.GiveUp
   }
 
+  /** PostgreSQL's lock_not_available, and the timeout of H2, whose HYT00 other databases raise for statements too. */
+  override def isLocked(error: SQLException): Boolean =
+    Sql.state(error) == "55P03" || Sql.state(error) == "HYT00" && error.getErrorCode == H2LockTimeout
+  private val H2LockTimeout = 50200
+
   override def losesConnection(error: SQLException): Boolean =
     error.isInstanceOf[SQLRecoverableException] || error.isInstanceOf[SQLNonTransientConnectionException] ||
       Sql.state(error).startsWith("08")

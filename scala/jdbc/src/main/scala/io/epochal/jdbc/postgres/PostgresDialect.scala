@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.util.{Try, Using}
 
 import org.postgresql.jdbc.SslMode
+import org.postgresql.util.PSQLException
 import org.postgresql.{Driver, PGProperty}
 import org.slf4j.LoggerFactory
 
@@ -151,6 +152,10 @@ private object PostgresErrors extends DriverErrors {
       Sql.state(error).startsWith("08") || Sql.state(error).startsWith("53") || Transient(Sql.state(error))
     if (transient && !Wrong(Sql.state(error))) Verdict.Retry else Verdict.GiveUp
   }
+
+  /** The server's error, not that of a lost transaction. */
+  override def isLocked(error: SQLException): Boolean =
+    error.isInstanceOf[PSQLException] && Sql.state(error) == "55P03"
 
   override def opensLater(error: SQLException): Boolean =
     Sql.state(error) == "57P03" || Sql.state(error).startsWith("53")

@@ -57,6 +57,10 @@ class SqliteDialect extends Dialect with BuiltInDialect {
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
     Map("journal_mode" -> "WAL", "synchronous" -> "FULL", "busy_timeout" -> lockTimeout.toMillis.toString)
 
+  override val lastingProperties: Set[String] = Set("journal_mode")
+
+  override def lockHolders(settings: ConnectionSettings): Seq[String] = FileLocks.holders(files(settings))
+
   override def rowFormat(table: BoundTable): RowFormat = RowBytes(table, SqliteRules)
 
   /** Takes the write lock of the database.
@@ -96,8 +100,10 @@ private object SqliteErrors extends DriverErrors {
   /** SQLITE_BUSY, SQLITE_LOCKED. */
   private val Occupied = Set(5, 6)
 
+  override def isLocked(error: SQLException): Boolean = Occupied(error.getErrorCode & 0xff)
+
   override def verdict(error: SQLException): Verdict =
-    if (Occupied(error.getErrorCode & 0xff) || losesConnection(error)) Verdict.Retry else Verdict.GiveUp
+    if (isLocked(error) || losesConnection(error)) Verdict.Retry else Verdict.GiveUp
 
   override def losesConnection(error: SQLException): Boolean = Sql.state(error).startsWith("08")
 }

@@ -41,6 +41,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
     find(connection, trust).getOrElse {
       val made = dialect.catalog.newName(connection, name)
       if (made == trust.target) throw isTarget
+      TableCheck.nameable(dialect, made.table).fold(throw _, identity)
       import words.{bigint, text, timestamp}
       Sql.run(
         connection,

@@ -1,5 +1,6 @@
 package io.epochal.jdbc.table
 
+import java.nio.charset.StandardCharsets
 import java.sql.Connection
 
 import org.apache.spark.sql.types._
@@ -8,11 +9,12 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
+import io.epochal.jdbc.table.QueryColumns.Checked
 
 /** Checks whether a query's rows fit a table. Runs before the query starts, and again when a run claims the sink. */
 final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, schema: StructType) {
   import JdbcOptions.noTransport
-  import QueryColumns.{Checked, all, distinct, find}
+  import QueryColumns.{all, distinct, find}
 
   private lazy val queried = QueryColumns.of(schema, options)
 
@@ -91,13 +93,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       "nearest" -> near.fold("")(name => s" (there is '$name')"))
   }
 
-  /** Databases silently cut longer names. */
-  private def nameable(name: String): Checked[Unit] =
-    JdbcOptions.ensure(name.getBytes("UTF-8").length <= dialect.abilities.longestName)(
-      JdbcOptions.unsupported(
-        s"make '$name'",
-        s"${dialect.name} cuts names after ${dialect.abilities.longestName} bytes",
-        "Use a shorter name; {option:columnMap=query_name:table_name} gives a column a different name."))
+  private def nameable(name: String): Checked[Unit] = TableCheck.nameable(dialect, name)
 
   private def declared(field: StructField): Checked[String] =
     dialect.types.declare(field.dataType).toRight(unsupported(field))
@@ -219,5 +215,23 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   private def comparesAlike(dataType: DataType): Boolean = dataType match {
     case _: NumericType | BooleanType | BinaryType | DateType | TimestampType | TimestampNTZType => true
     case _                                                                                       => false
+  }
+}
+
+private[jdbc] object TableCheck {
+
+  /** Refuses a name for a new table or column that the database would refuse, or silently cut. */
+  def nameable(dialect: Dialect, name: String): Checked[Unit] = {
+    val abilities = dialect.abilities
+    import abilities.{longestName, namesCountCharacters}
+    val (length, unit) =
+      if (namesCountCharacters) (name.codePointCount(0, name.length), "characters")
+      else (name.getBytes(StandardCharsets.UTF_8).length, "bytes")
+    JdbcOptions.ensure(length <= longestName)(
+      JdbcOptions.unsupported(
+        s"make '$name'",
+        s"it has $length $unit, and a name in ${dialect.name} has at most $longestName",
+        "Use a shorter name; {option:columnMap=query_name:table_name} gives a column a different name."
+      ))
   }
 }
