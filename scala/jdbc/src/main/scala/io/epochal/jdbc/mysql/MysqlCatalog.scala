@@ -172,7 +172,7 @@ private[mysql] object TargetMark {
       .getOrElse("")
     val marked = s"$comment $Prefix${Random.between(1L, 1000000000000L)}]".trim
     // Whether a backslash must be escaped depends on sql_mode, so comments with one are not marked.
-    if (marked.length <= LongestComment && !marked.contains("\\"))
+    if (marked.length <= LongestComment && !marked.contains("\\") && !LocalInfile.isIn(comment))
       try
         Sql.run(connection, s"ALTER TABLE ${MysqlDialect.quote(table)} COMMENT = '${marked.replace("'", "''")}'")
       catch { case error: SQLException if MysqlErrors.denied(error) => () }

@@ -22,14 +22,21 @@ class MysqlDialect extends Dialect with BuiltInDialect {
   override val name = "MySQL"
   override def handles(url: String): Boolean = url.startsWith("jdbc:mariadb:") || url.startsWith("jdbc:mysql:")
 
-  /** Defaults that forbid the server to request files from the driver. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
-    Map("connectTimeout" -> "10000", "tcpKeepAlive" -> "true", "allowLocalInfile" -> "false")
+    (Map("connectTimeout" -> "10000", "tcpKeepAlive" -> "true") ++ LocalInfile.properties(settings))
       .filterNot { case (key, _) => settings.url.contains(s"$key=") }
 
-  override def quote(name: String): String = s"`${name.replace("`", "``")}`"
+  /** A name may come from the server. */
+  override def quote(name: String): String =
+    if (LocalInfile.isIn(name))
+      throw JdbcOptions.unsupported(
+        s"use the name '$name'",
+        "with it, a statement could make the driver send a file of this machine to the server",
+        "Rename it.")
+    else s"`${name.replace("`", "``")}`"
 
-  override val abilities: Abilities = Abilities(flushes = true, ddlCommits = true, longestName = 64)
+  override val abilities: Abilities =
+    Abilities(flushes = true, ddlCommits = true, longestName = 64, namesCountCharacters = true)
   override def catalog: Catalog = MysqlCatalog
   override def types: TypeRules = MysqlType
   override def errors: DriverErrors = MysqlErrors
@@ -127,6 +134,9 @@ private[mysql] object MysqlErrors extends DriverErrors {
   /** The connection limit of the server, of the user, or of the user's resources. */
   override def tooManyConnections(error: SQLException): Option[String] =
     Option.when(Set(1040, 1203, 1226)(error.getErrorCode))("max_connections and max_user_connections")
+
+  /** ER_LOCK_WAIT_TIMEOUT, of rows and of tables. */
+  override def isLocked(error: SQLException): Boolean = error.getErrorCode == 1205
 
   override def rowTooLarge(error: SQLException): Option[String] =
     Option.when(packetTooLarge(error))("max_allowed_packet")

@@ -1,13 +1,20 @@
 package io.epochal.jdbc.mysql
 
-import java.sql.{Connection, SQLException}
+import java.sql.{Connection, ResultSet, SQLException}
 
+import scala.util.Using
+
+import io.epochal.core.error.Plural
+import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
 import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.row.EncodedRows
 
-/** Loads encoded rows into a table by multi-row INSERTs. */
+/** Loads encoded rows into a table: by LOAD DATA LOCAL INFILE from a stream, where server and driver allow it, otherwise by multi-row
+  * INSERTs.
+  */
 private[mysql] object MysqlLoad {
 
   private val MaxParameters = 65535
@@ -17,6 +24,10 @@ private[mysql] object MysqlLoad {
 
   // In a statement's text a value takes up to four times its encoded bytes: numbers as digits, escaped bytes.
   private val TextPerByte = 4
+
+  // An epoch of so few rows takes one INSERT, and fewer round trips.
+  private val FewRows = 200
+  private val Savepoint = "epochal_load"
   private val inserts = new InsertBatches(MysqlRules, MysqlDialect.quote, MaxParameters)
 
   /** The server cuts the connection while the statement arrives, which drivers report as a lost connection. */
@@ -47,14 +58,88 @@ private[mysql] object MysqlLoad {
     )
   }
 
+  /** Rows that the server stored, by which statement, and why by that. */
+  final private case class Stored(rows: Long, statement: String, reason: String) {
+    def by: Map[String, String] = Map("load" -> statement, "loadReason" -> reason)
+  }
+
+  private def store(
+      connection: Connection,
+      into: String,
+      table: BoundTable,
+      rows: EncodedRows,
+      batchSize: Int): Stored =
+    (if (rows.rows < FewRows) Left(s"fewer than $FewRows rows")
+     else
+       LocalInfile
+         .refusal(connection, variables(connection, LocalInfile.Variables))
+         .toLeft(())
+         .flatMap(_ => load(connection, into, table, rows))) match {
+      case Right(stored) => Stored(stored, "LOAD DATA LOCAL", "local_infile is ON")
+      case Left(reason)  => Stored(insert(connection, into, table, rows, batchSize), "INSERT", reason)
+    }
+
+  private def variables(connection: Connection, names: Seq[String]): Map[String, String] =
+    sql"SHOW VARIABLES WHERE Variable_name IN ${Sql.list(names)}"
+      .query(connection)(variable => variable.getString(1) -> variable.getString(2))
+      .toMap
+
+  /** LOAD DATA LOCAL never fails for a row: it leaves out one whose key exists, and alters a value that does not fit, with a
+    * warning. So after any warning it is undone, and INSERTs decide: they fail for such a row, as the strict mode demands.
+    *
+    * @return
+    *   the number of rows, or why nothing is loaded
+    */
+  private def load(
+      connection: Connection,
+      into: String,
+      table: BoundTable,
+      rows: EncodedRows): Either[String, Long] = {
+    val lines = new LoadLines(table, rows)
+    Sql.run(connection, s"SAVEPOINT $Savepoint")
+    val loaded =
+      try {
+        val stored = LocalInfile.execute(connection, LoadLines.sql(into, table), lines)
+        warning(connection)
+          .orElse(Option.when(stored != rows.rows)(s"LOAD DATA stored $stored of ${rows.rows} rows"))
+          .toLeft(stored)
+      } catch {
+        case error: SQLException if MysqlErrors.verdict(error) == Verdict.GiveUp => Left(error.getMessage)
+      }
+    lines.check()
+    // Fails if something has ended the transaction.
+    Sql.run(connection, s"${if (loaded.isRight) "RELEASE" else "ROLLBACK TO"} SAVEPOINT $Savepoint")
+    loaded
+  }
+
+  /** Counts all warnings, even where `max_error_count` keeps none. */
+  private def warning(connection: Connection): Option[String] =
+    Using.resource(connection.createStatement()) { statement =>
+      def first[A](sql: String)(read: ResultSet => A): Option[A] =
+        Using.resource(statement.executeQuery(sql))(rows => Option.when(rows.next())(read(rows)))
+      first("SHOW COUNT(*) WARNINGS")(_.getLong(1)).filter(_ > 0).map { count =>
+        val text = first("SHOW WARNINGS LIMIT 1")(rows => s", the first: ${rows.getString(2)} ${rows.getString(3)}")
+        s"LOAD DATA gave ${Plural.of(count, "warning")}${text.getOrElse("")}"
+      }
+    }
+
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     table.mode match {
       case WriteMode.Append =>
-        Loaded.Rows(insert(connection, MysqlDialect.quote(table.table.name), table, rows, batchSize), rows.rows)
+        val stored = store(connection, MysqlDialect.quote(table.table.name), table, rows, batchSize)
+        Loaded.Rows(stored.rows, rows.rows, stored.by)
       case upsert: WriteMode.Upsert =>
         val incoming = temporary(table, "epochal_incoming")
-        new MysqlMerge(connection, table, upsert, incoming)(rows.rows)(
-          insert(connection, incoming, table, rows, batchSize))
+        var by = Map.empty[String, String]
+        val merge = new MysqlMerge(connection, table, upsert, incoming)
+        merge(rows.rows) {
+          val stored = store(connection, incoming, table, rows, batchSize)
+          by = stored.by
+          stored.rows
+        } match {
+          case loaded: Loaded.Rows => loaded.copy(by = by)
+          case other               => other
+        }
     }
 
   private def temporary(table: BoundTable, name: String): String =

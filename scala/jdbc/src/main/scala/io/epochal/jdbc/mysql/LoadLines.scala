@@ -1,0 +1,211 @@
+package io.epochal.jdbc.mysql
+
+import java.io.InputStream
+import java.nio.charset.StandardCharsets.US_ASCII
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.types._
+
+import io.epochal.jdbc.database.{BoundColumn, BoundTable}
+import io.epochal.jdbc.insert.IsoTime
+import io.epochal.jdbc.row.{NulCharacter, StoredText}
+import io.epochal.kit.sink.row.EncodedRows
+import io.epochal.kit.spark.memory.{BinaryRow, Memory}
+
+/** Encoded rows as the lines that LOAD DATA reads: fields end in a tab, lines in a line feed, NULL is `\N`. In texts and bytes a
+  * backslash stands before each tab, line feed (written as `t` and `n`) and backslash.
+  *
+  * A failure to read the rows ends the stream early: an exception would leave the driver in the middle of its exchange with the
+  * server, which would take the next statement for a row. The caller rethrows it by [[check]], and rolls back.
+  */
+final private[mysql] class LoadLines(table: BoundTable, rows: EncodedRows) extends InputStream {
+  import LoadLines._
+
+  private val fields = table.columns.map(field(_, table.nulCharacter)).toArray
+  private val ordinals = table.columns.map(_.ordinal).toArray
+  private val row = BinaryRow.empty(table.incoming.size)
+  private val chunks = rows.chunks.iterator
+  private val line = new Line
+  private var chunk = Array.emptyByteArray
+  private var end = 0
+  private var place = 0
+  private var sent = 0
+  private var failure = Option.empty[Throwable]
+
+  /** Fails if the stream ended before all rows were read. */
+  def check(): Unit = failure.foreach(throw _)
+
+  override def read(into: Array[Byte], offset: Int, count: Int): Int = {
+    if (sent == line.length) fill()
+    val taken = math.min(count, line.length - sent)
+    System.arraycopy(line.bytes, sent, into, offset, taken)
+    sent += taken
+    if (taken == 0 && count > 0) -1 else taken
+  }
+
+  override def read(): Int = {
+    val one = new Array[Byte](1)
+    if (read(one, 0, 1) < 0) -1 else one(0) & 0xff
+  }
+
+  private def fill(): Unit = {
+    line.length = 0
+    sent = 0
+    try while (failure.isEmpty && line.length < Enough && advance()) write()
+    catch {
+      case NonFatal(error) =>
+        failure = Some(error)
+        line.length = 0
+    }
+  }
+
+  /** Moves to the row at `place`, if there is one. */
+  private def advance(): Boolean = {
+    while (place == end && chunks.hasNext) {
+      val (bytes, length) = chunks.next()
+      chunk = bytes
+      end = length
+      place = 0
+    }
+    place < end
+  }
+
+  private def write(): Unit = {
+    val length = java.lang.Long.reverseBytes(Memory.getLong(chunk, Memory.ARRAY_START + place)).toInt
+    row.pointTo(chunk, place + 8, length)
+    place += 8 + length
+    var i = 0
+    while (i < fields.length) {
+      if (i > 0) line.put('\t')
+      if (row.isNullAt(ordinals(i))) line.ascii("\\N") else fields(i).write(row, ordinals(i), line)
+      i += 1
+    }
+    line.put('\n')
+  }
+}
+
+private[mysql] object LoadLines {
+
+  /** Bytes to encode before some are sent. */
+  private val Enough = 64 << 10
+
+  /** LOAD DATA of such lines. It reads them as bytes, which is right for what is stored as UTF-8; other columns get their values
+    * from a variable. Hexadecimal literals mean the same under any `sql_mode`.
+    */
+  def sql(into: String, table: BoundTable): String = {
+    val places = table.columns.zipWithIndex.map { case (column, i) =>
+      val name = MysqlDialect.quote(column.column.name)
+      val variable = s"@epochal_$i"
+      converted(column, variable).fold((name, Option.empty[String]))(sql => (variable, Some(s"$name = $sql")))
+    }
+    val sets = places.flatMap(_._2)
+    s"LOAD DATA LOCAL INFILE 'epochal' INTO TABLE $into CHARACTER SET binary " +
+      "FIELDS TERMINATED BY 0x09 ESCAPED BY 0x5C LINES TERMINATED BY 0x0A " +
+      s"(${places.map(_._1).mkString(", ")})${if (sets.isEmpty) "" else sets.mkString(" SET ", ", ", "")}"
+  }
+
+  /** SQL of the value for a column that must not get its bytes as they are. */
+  private def converted(column: BoundColumn, variable: String): Option[String] = {
+    val kind = MysqlType.of(column.column)
+    column.field.dataType match {
+      case _: StringType | _: CharType | _: VarcharType =>
+        Option.unless(Option(kind.collation).exists(_.startsWith("utf8mb4")))(s"CONVERT($variable USING utf8mb4)")
+      case BooleanType if kind.name == "bit" => Some(s"CAST($variable AS UNSIGNED)")
+      case _                                 => None
+    }
+  }
+
+  /** Writes a non-NULL value. */
+  private trait Field {
+    def write(row: BinaryRow, column: Int, line: Line): Unit
+  }
+
+  /** The same values as those of [[MysqlRules.binder]]. */
+  private def field(column: BoundColumn, nul: NulCharacter): Field = column.field.dataType match {
+    case BooleanType => (row, c, line) => line.put(if (row.getBoolean(c)) '1' else '0')
+    case ByteType    => (row, c, line) => line.number(row.getByte(c).toLong)
+    case ShortType   => (row, c, line) => line.number(row.getShort(c).toLong)
+    case IntegerType => (row, c, line) => line.number(row.getInt(c).toLong)
+    case LongType    => (row, c, line) => line.number(row.getLong(c))
+    case FloatType   => (row, c, line) => line.ascii(row.getFloat(c).toString)
+    case DoubleType  => (row, c, line) => line.ascii(row.getDouble(c).toString)
+    case d: DecimalType =>
+      (row, c, line) => line.ascii(row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal.toPlainString)
+    case DateType                         => (row, c, line) => line.ascii(IsoTime.date(row.getInt(c)))
+    case TimestampType | TimestampNTZType => (row, c, line) => line.ascii(IsoTime.timestamp(row.getLong(c)))
+    case BinaryType                       => (row, c, line) => line.escaped(row.base, row.address(c), row.length(c))
+    case _ if nul == NulCharacter.Error   => (row, c, line) => line.escaped(row.base, row.address(c), row.length(c))
+    case _ =>
+      val text = new StoredText(nul)
+      (row, c, line) => {
+        text.take(row.base, row.address(c), row.length(c)): Unit
+        line.escaped(text.base, text.address, text.length)
+      }
+  }
+
+  /** Bytes that grow. */
+  final private class Line {
+    var bytes = new Array[Byte](2 * Enough)
+    var length = 0
+
+    private def reserve(more: Int): Unit =
+      if (bytes.length - length < more) bytes = java.util.Arrays.copyOf(bytes, math.max(bytes.length * 2, length + more))
+
+    def put(character: Char): Unit = {
+      reserve(1)
+      bytes(length) = character.toByte
+      length += 1
+    }
+
+    def ascii(text: String): Unit = {
+      val added = text.getBytes(US_ASCII)
+      reserve(added.length)
+      System.arraycopy(added, 0, bytes, length, added.length)
+      length += added.length
+    }
+
+    def number(value: Long): Unit =
+      if (value < 0) ascii(value.toString)
+      else {
+        reserve(LongestNumber)
+        var digits = 1
+        var rest = value
+        while (rest >= 10) {
+          rest /= 10
+          digits += 1
+        }
+        length += digits
+        var at = length
+        rest = value
+        while (at > length - digits) {
+          at -= 1
+          bytes(at) = ('0' + rest % 10).toByte
+          rest /= 10
+        }
+      }
+
+    def escaped(base: AnyRef, address: Long, size: Int): Unit = {
+      var i = 0
+      while (i < size) {
+        // A value may be as large as half an array.
+        val most = math.min(size, i + Enough)
+        reserve(2 * (most - i))
+        while (i < most) {
+          val byte = Memory.getByte(base, address + i)
+          val letter = if (byte == '\\') '\\' else if (byte == '\n') 'n' else if (byte == '\t') 't' else 0
+          if (letter == 0) bytes(length) = byte
+          else {
+            bytes(length) = '\\'
+            length += 1
+            bytes(length) = letter.toByte
+          }
+          length += 1
+          i += 1
+        }
+      }
+    }
+  }
+
+  private val LongestNumber = 20
+}

@@ -1,0 +1,219 @@
+package io.epochal.jdbc
+
+import scala.util.{Random, Using}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+import org.scalatest.tags.Slow
+
+import io.epochal.core.error.Conditions
+import io.epochal.jdbc.database.ConnectionPool
+import io.epochal.jdbc.mysql.MysqlDialect
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.table.TableCheck
+import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows}
+import io.epochal.kit.spark.memory.BinaryRow
+
+@Slow
+final class MariadbLoadSuite extends MysqlLoads(Mariadb)
+@Slow
+final class Mysql8LoadSuite extends MysqlLoads(Mysql8)
+@Slow
+final class Mysql8ByMariadbLoadSuite extends MysqlLoads(Mysql8ByMariadb)
+
+/** Epochs that LOAD DATA LOCAL stores: the same rows as INSERTs, and none that these would refuse. */
+abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases) {
+
+  private val Off = Map("connection.allowLocalInfile" -> "false", "connection.allowLoadLocalInfile" -> "false")
+  private val keyed = "CREATE TABLE t (id BIGINT PRIMARY KEY, word VARCHAR(20))"
+
+  private def loading(f: JdbcSinkFixture, on: Boolean = true): Unit =
+    f.database.execute(s"SET GLOBAL local_infile = ${if (on) "ON" else "OFF"}")
+
+  private def start(f: JdbcSinkFixture, more: (String, String)*): JdbcRun =
+    f.newRun(query, Map("sinkId" -> "sink") ++ more)
+
+  private val every = new StructType()
+    .add("id", LongType)
+    .add("a", BooleanType)
+    .add("b", ByteType)
+    .add("c", ShortType)
+    .add("d", IntegerType)
+    .add("e", FloatType)
+    .add("f", DoubleType)
+    .add("g", DecimalType(38, 18))
+    .add("h", DecimalType(9, 2))
+    .add("i", StringType)
+    .add("j", StringType)
+    .add("k", StringType)
+    .add("l", BinaryType)
+    .add("m", BinaryType)
+    .add("n", DateType)
+    .add("o", TimestampType)
+    .add("p", TimestampNTZType)
+    .add("q", BooleanType)
+    .add("r", StringType)
+
+  private def columns(name: String): String =
+    s"""CREATE TABLE $name (id BIGINT, a BOOLEAN, b TINYINT, c SMALLINT, d INT, e FLOAT, f DOUBLE, g DECIMAL(38,18), h DECIMAL(9,2),
+       |i LONGTEXT CHARACTER SET utf8mb4, j VARCHAR(40) CHARACTER SET latin1, k JSON, l LONGBLOB, m BINARY(3), n DATE,
+       |o TIMESTAMP(6) NULL, p DATETIME(6), q BIT(1), r VARCHAR(40) CHARACTER SET ucs2)""".stripMargin
+
+  /** Characters that the lines of LOAD DATA, SQL, charsets and JSON treat specially. */
+  private val Odd =
+    Seq("\t", "\n", "\\", "\\N", "\\n", "\r", "\r\n", "'", "\"", "`", "%", "\u0001", "\u001a", ";", ",", "a", "N", "") ++
+      Seq("é", "ß")
+  private val Far = Odd ++ Seq("日本語", "🙂", "\u2028", "ﬀ")
+
+  private def text(random: Random, pieces: Seq[String], most: Int): UTF8String =
+    UTF8String.fromString(Seq.fill(random.nextInt(most))(pieces(random.nextInt(pieces.size))).mkString)
+
+  private def value(random: Random, name: String): Any = name match {
+    case "a" | "q" => random.nextBoolean()
+    case "b"       => random.nextInt().toByte
+    case "c"       => random.nextInt().toShort
+    case "d"       => random.nextInt()
+    case "e"       => Iterator.continually(java.lang.Float.intBitsToFloat(random.nextInt())).find(_.isFinite).get
+    case "f"       => Iterator.continually(java.lang.Double.longBitsToDouble(random.nextLong())).find(_.isFinite).get
+    case "g"       => Decimal(BigDecimal(BigInt(110, random.self), 18) * (if (random.nextBoolean()) 1 else -1), 38, 18)
+    case "h"       => Decimal(BigDecimal(random.nextInt(999999999).toLong, 2), 9, 2)
+    case "i"       => text(random, Far, 12)
+    case "j"       => text(random, Odd, 12)
+    case "k"       => UTF8String.fromString(s"""{"a": "${random.nextInt()}\\\\n\\"日🙂"}""")
+    case "l"       => random.nextBytes(random.nextInt(40))
+    case "m"       => random.nextBytes(3)
+    case "n"       => random.between(-700000, 2900000)
+    case "o"       => random.between(1000000L, 2147483647000000L)
+    case "p"       => random.between(-62135596800000000L, 253402300799999999L)
+    case "r"       => text(random, Odd :+ "日", 12)
+  }
+
+  private def rows(count: Int): Seq[InternalRow] = {
+    val random = new Random(count)
+    (0 until count).map { id =>
+      InternalRow.fromSeq(id.toLong +: every.fieldNames.toSeq.tail.map { name =>
+        if (random.nextInt(8) == 0) null else value(random, name)
+      })
+    }
+  }
+
+  onSchema("LOAD DATA and INSERTs store the same rows", every, columns("t"), columns("u")) { f =>
+    loading(f)
+    val many = rows(1500)
+    val loads = start(f)
+    write(f, loads, 0, many)
+    assert(loads.metrics("load") == "LOAD DATA LOCAL", loads.metrics)
+    val inserts = f.newRun(otherQuery, Map("sinkId" -> "other", "dbtable" -> "u") ++ Off)
+    write(f, inserts, 0, many)
+    assert(inserts.metrics("load") == "INSERT")
+    def stored(table: String): Seq[Seq[Any]] = f.database.query(
+      s"SELECT ${every.fieldNames.map(name => s"HEX(CAST(${if (name == "q") "q + 0" else name} AS BINARY))").mkString(", ")} FROM $table ORDER BY id")
+    assert(stored("t").size == 1500)
+    stored("t").zip(stored("u")).foreach { case (one, other) => assert(one == other) }
+  }
+
+  Seq("error", "strip", "replace").foreach { nul =>
+    on(s"nulCharacter=$nul is the same for both", table, "CREATE TABLE u (id BIGINT NOT NULL, word TEXT)") { f =>
+      loading(f)
+      val some = (0 until 300).map(n => InternalRow(n.toLong, UTF8String.fromString(if (nul == "error") "a" else "a\u0000\tb")))
+      write(f, start(f, "nulCharacter" -> nul), 0, some)
+      write(f, f.newRun(otherQuery, Map("sinkId" -> "o", "dbtable" -> "u", "nulCharacter" -> nul) ++ Off), 0, some)
+      def words(table: String): Any = f.database.query(s"SELECT DISTINCT HEX(word) FROM $table")
+      assert(words("t") == words("u"))
+    }
+  }
+
+  on("an epoch with a key that exists stores nothing, and fails by the key's name", keyed) { f =>
+    loading(f)
+    val run = start(f)
+    write(f, run, 0, numbers(f, 0 until 300))
+    val error = refused(Conditions.DatabaseError)(write(f, run, 1, numbers(f, 299 until 700)))
+    assert(error.getMessage.contains("299"))
+    holds(f, 0 until 300)
+    write(f, run, 1, numbers(f, 300 until 700))
+    assert(run.metrics("load") == "LOAD DATA LOCAL")
+    holds(f, 0 until 700)
+  }
+
+  Seq(
+    "outside its column's character set" -> "CREATE TABLE t (id BIGINT, word VARCHAR(20) CHARACTER SET latin1)",
+    "that a CHECK refuses" -> "CREATE TABLE t (id BIGINT, word VARCHAR(20), CONSTRAINT few CHECK (word <> '日本'))",
+    "that a trigger refuses" -> "CREATE TABLE t (id BIGINT, word VARCHAR(20))"
+  ).foreach { case (what, ddl) =>
+    on(s"an epoch with a value $what stores nothing", ddl) { f =>
+      loading(f)
+      if (what.contains("trigger"))
+        f.database.execute(
+          "CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW BEGIN IF NEW.word = '日本' THEN SIGNAL SQLSTATE '45000'; END IF; END")
+      // MySQL has CHECK constraints since 8.0.16.
+      if (!what.contains("CHECK") || databases == Mariadb) {
+        val bad = InternalRow(7L, UTF8String.fromString("日本"))
+        refused(Conditions.DatabaseError)(write(f, start(f), 0, numbers(f, 0 until 300) :+ bad))
+        holds(f, 0 until 0)
+      }
+    }
+  }
+
+  on("rows that warn but fit are stored by INSERTs, and the reason is named", table) { f =>
+    loading(f)
+    f.database.execute(
+      "CREATE TRIGGER warn BEFORE INSERT ON t FOR EACH ROW SIGNAL SQLSTATE '01000' SET MESSAGE_TEXT = 'mind the gap'")
+    val run = start(f)
+    write(f, run, 0, numbers(f, 0 until 300))
+    holds(f, 0 until 300)
+    if (run.metrics("load") == "INSERT") assert(run.metrics("loadReason").contains("mind the gap"))
+  }
+
+  on("the reason for INSERTs is named: few rows, the server's setting, the user's setting", table) { f =>
+    loading(f)
+    val run = start(f)
+    write(f, run, 0, numbers(f, 0 until 10))
+    assert(run.metrics("load") == "INSERT" && run.metrics("loadReason") == "fewer than 200 rows")
+    loading(f, on = false)
+    try {
+      write(f, run, 1, numbers(f, 10 until 310))
+      assert(run.metrics("load") == "INSERT" && run.metrics("loadReason") == "local_infile is OFF on the server")
+    } finally loading(f)
+    val restricted = start(f, Off.toSeq: _*)
+    write(f, restricted, 2, numbers(f, 310 until 610))
+    assert(restricted.metrics("load") == "INSERT" && restricted.metrics("loadReason").nonEmpty, restricted.metrics)
+    holds(f, 0 until 610)
+  }
+
+  on("an upsert loads its rows the same way, also with keys that occur twice", keyed) { f =>
+    loading(f)
+    val run = start(f, "keyColumns" -> "id")
+    write(f, run, 0, numbers(f, 0 until 500))
+    assert(run.metrics("load") == "LOAD DATA LOCAL")
+    refused(Conditions.DuplicateKeys)(write(f, run, 1, numbers(f, 0 until 400) ++ numbers(f, 0 until 1)))
+    write(f, run, 1, numbers(f, 250 until 750))
+    holds(f, 0 until 750)
+  }
+
+  on("rows that cannot be read to their end leave a connection that works, and store nothing", table) { f =>
+    loading(f)
+    val options = JdbcOptions.read(f.database.options("t")).fold(throw _, identity)
+    val pool = new ConnectionPool(options.connection, MysqlDialect, options.lockTimeout)
+    pool.use() { connection =>
+      val found = MysqlDialect.catalog.find(connection, options.table).get
+      val bound = new TableCheck(MysqlDialect, options, f.schema).bind(found).fold(throw _, identity)
+      val out = new ChunkedBytes(Long.MaxValue, () => fail())
+      val encoder = MysqlDialect.rowFormat(bound).encoder(out)
+      val binary = BinaryRow.converter(f.schema)
+      (0 until 300).foreach(n => encoder.encode(binary(f.row(n.toLong))))
+      val (chunks, lengths) = out.result()
+      val pieces = chunks.toSeq.zip(lengths)
+      val lost = new IllegalStateException("lost")
+      val broken = new Iterable[(Array[Byte], Int)] {
+        override def iterator = pieces.iterator ++ Iterator.continually(throw lost)
+      }
+      MysqlDialect.begin(connection, options.lockTimeout, None): Unit
+      assert(intercept[IllegalStateException](
+        MysqlDialect.load(connection, bound, EncodedRows(400, 0, broken), 200)) eq lost)
+      MysqlDialect.rollback(connection)
+      Using.resource(connection.createStatement())(_.execute("SELECT 1"))
+    }
+    holds(f, 0 until 0)
+  }
+}
