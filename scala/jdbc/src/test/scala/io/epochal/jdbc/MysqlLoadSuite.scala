@@ -26,6 +26,8 @@ final class Mysql8ByMariadbLoadSuite extends MysqlLoads(Mysql8ByMariadb)
 abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases) {
 
   private val Off = Map("connection.allowLocalInfile" -> "false", "connection.allowLoadLocalInfile" -> "false")
+  /** The way without LOAD DATA. */
+  private val otherwise = if (databases == Mariadb) "bulk INSERT" else "INSERT"
   private val keyed = "CREATE TABLE t (id BIGINT PRIMARY KEY, word VARCHAR(20))"
 
   private def loading(f: JdbcSinkFixture, on: Boolean = true): Unit =
@@ -106,7 +108,7 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
     assert(loads.metrics("load") == "LOAD DATA LOCAL", loads.metrics)
     val inserts = f.newRun(otherQuery, Map("sinkId" -> "other", "dbtable" -> "u") ++ Off)
     write(f, inserts, 0, many)
-    assert(inserts.metrics("load") == "INSERT")
+    assert(inserts.metrics("load") == otherwise)
     def stored(table: String): Seq[Seq[Any]] = f.database.query(
       s"SELECT ${every.fieldNames.map(name => s"HEX(CAST(${if (name == "q") "q + 0" else name} AS BINARY))").mkString(", ")} FROM $table ORDER BY id")
     assert(stored("t").size == 1500)
@@ -162,7 +164,7 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
     val run = start(f)
     write(f, run, 0, numbers(f, 0 until 300))
     holds(f, 0 until 300)
-    if (run.metrics("load") == "INSERT") assert(run.metrics("loadReason").contains("mind the gap"))
+    if (run.metrics("load") == otherwise) assert(run.metrics("loadReason").contains("mind the gap"))
   }
 
   on("the reason for INSERTs is named: few rows, the server's setting, the user's setting", table) { f =>
@@ -173,11 +175,11 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
     loading(f, on = false)
     try {
       write(f, run, 1, numbers(f, 10 until 310))
-      assert(run.metrics("load") == "INSERT" && run.metrics("loadReason") == "local_infile is OFF on the server")
+      assert(run.metrics("load") == otherwise && run.metrics("loadReason") == "local_infile is OFF on the server")
     } finally loading(f)
     val restricted = start(f, Off.toSeq: _*)
     write(f, restricted, 2, numbers(f, 310 until 610))
-    assert(restricted.metrics("load") == "INSERT" && restricted.metrics("loadReason").nonEmpty, restricted.metrics)
+    assert(restricted.metrics("load") == otherwise && restricted.metrics("loadReason").nonEmpty, restricted.metrics)
     holds(f, 0 until 610)
   }
 
@@ -189,6 +191,35 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
     refused(Conditions.DuplicateKeys)(write(f, run, 1, numbers(f, 0 until 400) ++ numbers(f, 0 until 1)))
     write(f, run, 1, numbers(f, 250 until 750))
     holds(f, 0 until 750)
+  }
+
+  Seq(
+    "the only unique index" -> "",
+    "not the only unique index" -> ", UNIQUE (word)",
+    "not the only unique index, which has a part of a column" -> ", UNIQUE (word(10))").foreach { case (what, more) =>
+    on(
+      s"an upsert replaces, adds and keeps rows where its key is $what",
+      s"CREATE TABLE t (id BIGINT PRIMARY KEY, word VARCHAR(20)$more)") { f =>
+      loading(f)
+      val run = start(f, "keyColumns" -> "id")
+      def word(id: Int, text: String): InternalRow = InternalRow(id.toLong, UTF8String.fromString(text))
+      write(f, run, 0, (0 until 300).map(id => word(id, s"old $id")))
+      write(f, run, 1, (0 until 600).map(id => word(id, if (id % 2 == 0) s"new $id" else s"old $id")))
+      val stored = f.database.query("SELECT id, word FROM t ORDER BY id").map(_.mkString(" "))
+      assert(stored == (0 until 600).map(id => s"$id ${if (id % 2 == 0) "new" else "old"} $id"))
+      if (more.nonEmpty) {
+        refused(Conditions.DatabaseError)(write(f, run, 2, Seq(word(1000, "new 2"))))
+        assert(f.database.one("SELECT count(*) FROM t WHERE id = 2") == 1L)
+      }
+    }
+  }
+
+  on("rows that an upsert leaves as they are count as stored, whatever the driver counts", keyed) { f =>
+    loading(f)
+    val run = start(f, "keyColumns" -> "id", "connection.useAffectedRows" -> "true")
+    write(f, run, 0, numbers(f, 0 until 300))
+    write(f, run, 1, numbers(f, 0 until 300))
+    holds(f, 0 until 300)
   }
 
   on("rows that cannot be read to their end leave a connection that works, and store nothing", table) { f =>

@@ -122,12 +122,24 @@ private[mysql] object MysqlCatalog extends Catalog {
     Option.when(!rows.wasNull && found < Int.MaxValue)(found.toInt)
   }
 
+  /** Whether the table has one unique index, on exactly these columns. */
+  def hasOnlyKey(connection: Connection, table: QualifiedName, columns: Seq[String]): Boolean = {
+    val found = unique(connection, table)((index, column) => (index, column))
+    found.map(_._1).distinct.size == 1 && found.map(_._2).toSet == columns.map(Option(_)).toSet
+  }
+
   /** Unique indexes on whole columns. */
   private def keys(connection: Connection, table: QualifiedName, loose: Map[String, String]): Seq[TargetKey] =
     TargetKey.ofIndexes(
-      sql"""SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics
-           |WHERE table_schema = ${table.schema} AND table_name = ${table.table} AND non_unique = 0"""
-        .query(connection)(rows => (rows.getString(1), Option(rows.getString(2)), loose.get(rows.getString(2)))))
+      unique(connection, table)((index, column) => (index, column, column.flatMap(loose.get))))
+
+  /** @param read
+    *   reads an index and a column of it; None: a part of a column, or an expression
+    */
+  private def unique[A](connection: Connection, table: QualifiedName)(read: (String, Option[String]) => A): Seq[A] =
+    sql"""SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics
+         |WHERE table_schema = ${table.schema} AND table_name = ${table.table} AND non_unique = 0"""
+      .query(connection)(rows => read(rows.getString(1), Option(rows.getString(2))))
 }
 
 /** A mark that distinguishes a table from a recreated one of the same name.

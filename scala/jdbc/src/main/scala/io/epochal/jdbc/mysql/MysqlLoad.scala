@@ -12,8 +12,8 @@ import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.row.EncodedRows
 
-/** Loads encoded rows into a table: by LOAD DATA LOCAL INFILE from a stream, where server and driver allow it, otherwise by multi-row
-  * INSERTs.
+/** Loads encoded rows into a table: by LOAD DATA LOCAL INFILE from a stream, where server and driver allow it, otherwise by the
+  * bulk protocol of MariaDB, or by multi-row INSERTs.
   */
 private[mysql] object MysqlLoad {
 
@@ -27,6 +27,7 @@ private[mysql] object MysqlLoad {
 
   // An epoch of so few rows takes one INSERT, and fewer round trips.
   private val FewRows = 200
+  private val BulkRows = 1000
   private val Savepoint = "epochal_load"
   private val inserts = new InsertBatches(MysqlRules, MysqlDialect.quote, MaxParameters)
 
@@ -76,8 +77,15 @@ private[mysql] object MysqlLoad {
          .toLeft(())
          .flatMap(_ => load(connection, into, table, rows))) match {
       case Right(stored) => Stored(stored, "LOAD DATA LOCAL", "local_infile is ON")
-      case Left(reason)  => Stored(insert(connection, into, table, rows, batchSize), "INSERT", reason)
+      case Left(reason) if rows.rows >= FewRows && hasBulkProtocol(connection) =>
+        Stored(inserts.batches(connection, into, table, rows, BulkRows), "bulk INSERT", reason)
+      case Left(reason) => Stored(insert(connection, into, table, rows, batchSize), "INSERT", reason)
     }
+
+  /** MariaDB's driver sends a batch to a MariaDB server as one message, unless a property forbids it. */
+  private def hasBulkProtocol(connection: Connection): Boolean =
+    connection.unwrap(classOf[Connection]).getClass.getName.startsWith("org.mariadb.jdbc.") &&
+      MysqlVersion.of(connection).isMariadb
 
   private def variables(connection: Connection, names: Seq[String]): Map[String, String] =
     sql"SHOW VARIABLES WHERE Variable_name IN ${Sql.list(names)}"
@@ -145,10 +153,10 @@ private[mysql] object MysqlLoad {
   private def temporary(table: BoundTable, name: String): String =
     MysqlDialect.quote(table.table.name.copy(table = name))
 
-  /** Updates and marks existing rows in one statement, then inserts the rows without a mark.
+  /** By ON DUPLICATE KEY UPDATE where the key is the table's only unique index and all columns are updated.
     *
-    * ON DUPLICATE KEY UPDATE would update a row that collides in ''any'' unique index; here such a collision is an error. Its row count
-    * also depends on a driver setting; here the server counts all rows: marked and inserted ones.
+    * Otherwise that would update a row that collides in ''any'' unique index, which here is an error: existing rows are updated
+    * and marked in one statement, then the rows without a mark are inserted.
     */
   final private class MysqlMerge(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, incoming: String)
       extends TemporaryMerge(MysqlDialect, connection, table, upsert, incoming) {
@@ -172,9 +180,29 @@ private[mysql] object MysqlLoad {
     override protected def merge(rows: Long, distinct: Long): Loaded = {
       val source = if (distinct == rows) incoming else ordered
       if (source == ordered) make(ordered, s"SELECT w.* FROM $winners w")
-      val on = upsert.keys.map(quote).map(k => s"t.$k = s.$k").mkString(" AND ")
+      val replacesAll = (upsert.keys ++ upsert.updated).toSet == table.columnNames.toSet
+      // The temporary table was made from the target, whose indexes cannot change until the transaction ends.
+      if (replacesAll && MysqlCatalog.hasOnlyKey(connection, table.table.name, upsert.keys)) replace(source, distinct)
+      else update(source, distinct)
+    }
+
+    private def replace(source: String, distinct: Long): Loaded = {
+      val sets = upsert.updated.map(quote).map(c => s"$c = VALUES($c)").mkString(", ")
+      val counted = Sql.update(
+        connection,
+        s"INSERT INTO $target ($names) SELECT $names FROM $source ORDER BY $keys ON DUPLICATE KEY UPDATE $sets")
+      // An updated row counts twice; an unchanged one once or, by a setting of the driver, not at all.
+      val stored =
+        if (counted >= distinct) distinct
+        else count(s"SELECT count(*) FROM $source s JOIN $target t ON $matches")
+      Loaded.Rows(stored, distinct)
+    }
+
+    private def matches: String = upsert.keys.map(quote).map(k => s"t.$k = s.$k").mkString(" AND ")
+
+    private def update(source: String, distinct: Long): Loaded = {
       val sets = upsert.updated.map(quote).map(c => s"t.$c = s.$c") :+ s"s.$found = 1"
-      run(s"UPDATE $source s STRAIGHT_JOIN $target t ON $on SET ${sets.mkString(", ")}")
+      run(s"UPDATE $source s STRAIGHT_JOIN $target t ON $matches SET ${sets.mkString(", ")}")
       val changed = count(s"SELECT count(*) FROM $source WHERE $found = 1")
       val added = Sql.update(
         connection,
