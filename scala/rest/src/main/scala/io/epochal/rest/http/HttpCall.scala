@@ -1,8 +1,8 @@
 package io.epochal.rest.http
 
+import java.time.Instant
 import java.util.{LinkedHashMap, Locale}
 
-import org.apache.hc.client5.http.utils.DateUtils
 import org.apache.hc.core5.http.HttpResponse
 import org.apache.spark.util.AccumulatorV2
 import org.slf4j.LoggerFactory
@@ -81,8 +81,9 @@ private[epochal] object Validator {
     header("ETag").filter(_.nonEmpty).map(Validator("If-None-Match", _)).orElse {
       for {
         modified <- header("Last-Modified")
-        since <- Option(DateUtils.parseStandardDate(modified))
-        responded <- header("Date").flatMap(date => Option(DateUtils.parseStandardDate(date)))
+        now = Instant.now()
+        since <- HttpDate.parse(modified, now)
+        responded <- header("Date").flatMap(HttpDate.parse(_, now))
         if !responded.isBefore(since.plusSeconds(1))
       } yield Validator("If-Modified-Since", modified)
     }

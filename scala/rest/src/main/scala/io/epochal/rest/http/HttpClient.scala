@@ -12,6 +12,7 @@ import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
 import org.apache.hc.client5.http.protocol.HttpClientContext
 import org.apache.hc.core5.http.io.entity.ByteArrayEntity
 import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost}
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Redaction
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
@@ -30,6 +31,8 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.budget)
 
   import settings.endpoint
+
+  private val log = LoggerFactory.getLogger(classOf[HttpClient])
 
   /** Attempts for an unreachable server on a stream's first request. */
   final private val FirstContactAttempts = 3
@@ -137,11 +140,11 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       var whole = false
       try whole = receive(response, buffer, watched.body(_, context.getEndpointDetails, _))
       finally close(request, response, whole)
-      val throttle = exhausted(response)
-      throttle.foreach(gate.pause(_, settings.retry.initialDelay))
+      val pause = demanded(response)
+      pause.foreach(gate.pause(_, settings.retry.initialDelay))
       val notModified = call.unless.isDefined && response.getCode == 304
       if (notModified || response.getCode == 204 || isAbsent(response.getCode, call)) buffer.markAbsent()
-      else if (response.getCode >= 300) throw refused(request, response, buffer, whole, throttle)
+      else if (response.getCode >= 300) throw refused(request, response, buffer, whole, pause)
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
       counters.add(HttpCounts(bytes = buffer.length.toLong))
       new ResponseHead(response, notModified, delimited(response))
@@ -228,30 +231,37 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     catch { case _: IOException => () }
   }
 
-  /** The pause that the server demands after this response by rate limit headers. */
-  private def exhausted(response: ClassicHttpResponse): Option[Duration] =
-    Throttle
-      .exhausted(name => Option(response.getFirstHeader(name)).map(_.getValue), Instant.now())
-      .map(capped)
+  /** The pause that the server demands after this response. If its length cannot be read, the longest delay of a retry. */
+  private def demanded(response: ClassicHttpResponse): Option[Duration] = {
+    val pause = Throttle.of(response.getCode, header(response, _), Instant.now())
+    pause.unread.foreach { case (name, text) =>
+      if (gate.firstUnread(name))
+        log.warn(
+          s"$endpoint demands a pause by '$name: ${HttpFailure.shown(settings.masked(text))}', which is not a time. " +
+            s"The next request waits for ${capped(settings.retry.maxDelay).toMillis} ms, as retry.maxDelay says.")
+    }
+    pause.length.orElse(pause.unread.headOption.map(_ => settings.retry.maxDelay)).map(capped)
+  }
+
+  private def header(response: ClassicHttpResponse, name: String): Option[String] =
+    Option(response.getFirstHeader(name)).map(_.getValue)
 
   private def capped(wait: Duration): Duration =
     if (wait.compareTo(settings.maxThrottleWait) > 0) settings.maxThrottleWait else wait
 
-  /** @param exhausted
-    *   the pause by rate limit headers; some servers then respond with 403
+  /** @param pause
+    *   the pause that the response demands; some servers then respond with 403
     */
   private def refused(
       request: HttpUriRequestBase,
       response: ClassicHttpResponse,
       buffer: Body,
       whole: Boolean,
-      exhausted: Option[Duration]): HttpFailure = {
+      pause: Option[Duration]): HttpFailure = {
     val code = response.getCode
-    val retryAfter = Option(response.getFirstHeader("Retry-After")).map(_.getValue)
-    val throttled = code == 429 || retryAfter.isDefined || (code == 403 && exhausted.isDefined)
+    val throttled = code == 429 || Throttle.repeats(header(response, _)) || (code == 403 && pause.isDefined)
     if (throttled) counters.add(HttpCounts(throttled = 1))
     val retried = settings.retried.contains(if (code == 403 && throttled) 429 else code)
-    val pause = retryAfter.flatMap(Throttle.retryAfter(_, Instant.now())).map(capped).orElse(exhausted)
     val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val detail = Option(response.getFirstHeader("Location")).filter(_ => response.getCode < 400) match {
       case Some(location) => s"redirects are not followed; this one goes to ${Redaction.query(location.getValue)}"

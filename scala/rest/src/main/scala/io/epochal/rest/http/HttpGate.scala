@@ -1,12 +1,12 @@
 package io.epochal.rest.http
 
-import java.time.{Duration, Instant}
+import java.time.{Duration, Instant, LocalDate, LocalTime, OffsetDateTime, ZoneOffset}
+import java.util.Locale
 import java.util.concurrent.ThreadLocalRandom
 import java.util.concurrent.TimeUnit.NANOSECONDS
 
 import scala.collection.mutable
-
-import org.apache.hc.client5.http.utils.DateUtils
+import scala.util.Try
 
 /** The maximum rate and concurrency of a query's requests, for the driver and all tasks together, or a task's share of
   * it, which the driver grants with the task's partition. None: no limit.
@@ -60,6 +60,7 @@ final private[http] class HttpGate(
   private var nextStart = 0L
   private var pauseEnd = 0L
   private var spread = 0L
+  private val unread = mutable.Set.empty[String]
 
   def open(share: HttpBudget): Unit = synchronized {
     shares += share
@@ -115,6 +116,9 @@ final private[http] class HttpGate(
     }
   }
 
+  /** Whether this is the first time that a header of this name cannot be read. */
+  def firstUnread(header: String): Boolean = synchronized(unread.add(header))
+
   /** Reserves the next moment at which a request may start. */
   private def reserve(): Long = synchronized {
     val now = clock.nanos()
@@ -158,30 +162,59 @@ private[http] object HttpGate {
     all.open(Seq(Some(query), Some(server)))(new HttpGate(budget))
 }
 
-/** Reads from response headers how long a server demands a pause. */
+/** The pause that a response demands.
+  *
+  * @param length
+  *   None: no pause is demanded, or its length cannot be read
+  * @param unread
+  *   names and values of headers that demand a pause and cannot be read
+  */
+final private[http] case class Pause(length: Option[Duration], unread: Seq[(String, String)] = Nil) {
+
+  /** Both pauses: the longer one. */
+  def and(other: Pause): Pause = Pause((length ++ other.length).maxOption, unread ++ other.unread)
+
+  /** This pause, or `other` if this one has no known length. */
+  def orElse(other: => Pause): Pause = if (length.isDefined) this else and(other)
+}
+
+/** Reads from response headers how long a server demands a pause, for every request: of the source, of the sink, and for
+  * access tokens.
+  *
+  * A time is a number of seconds, with or without a fraction, or a date: of HTTP (RFC 9110, section 5.6.7, in its three
+  * forms) or of ISO 8601. A number too large for a pause is a time in seconds or milliseconds since 1970. Zero, negative
+  * numbers and dates in the past count as absent.
+  */
 private[http] object Throttle {
+  private type Headers = String => Option[String]
 
-  /** Retry-After (RFC 9110): seconds or a date. Zero and dates in the past count as absent. */
-  def retryAfter(text: String, now: Instant): Option[Duration] =
-    seconds(text)
-      .orElse(Option(DateUtils.parseStandardDate(text.trim)).map(Duration.between(now, _)))
-      .filter(wait => !wait.isNegative && !wait.isZero)
-
-  /** The time until the rate limit resets, if the server reports that no requests remain.
+  /** The pause after a response with this status.
     *
-    * Understood: `RateLimit` as in the drafts of the IETF's httpapi group (`"default";r=0;t=30`, and the older
-    * `limit=100, remaining=0, reset=30`), `RateLimit-Remaining` with `RateLimit-Reset`, and the same names with the
-    * prefix `X-`, whose reset may also be a timestamp in seconds or milliseconds since 1970.
+    *   - `Retry-After`, `Retry-After-Ms` and `X-Ms-Retry-After-Ms` of an unsuccessful response
+    *   - the time until a rate limit resets, if the response reports that no requests remain, or is a 429 that does not say
+    *     how many remain: `RateLimit` as in the drafts of the IETF's httpapi group (`"default";r=0;t=30`, and the older
+    *     `limit=100, remaining=0, reset=30`), `RateLimit-Remaining` with `RateLimit-Reset-After` or `RateLimit-Reset`, and
+    *     the same names with the prefix `X-`
     *
     * @param header
     *   looks up a header's value
     */
-  def exhausted(header: String => Option[String], now: Instant): Option[Duration] =
-    (header("RateLimit").flatMap(policies) ++ Pairs.flatMap(pair(_, header, now))).maxOption
+  def of(status: Int, header: Headers, now: Instant): Pause = {
+    val retry = if (status < 300) Pause(None) else retryAfter(header, now)
+    val reset = Prefixes.map(pair(_, header, now, refused = status == 429)).reduce(_ and _)
+    retry.and(reset).and(Pause(header("RateLimit").flatMap(policies)))
+  }
 
-  /** Header names: remaining requests, and time of reset. */
-  private val Pairs =
-    Seq("RateLimit", "X-RateLimit", "X-Rate-Limit").map(name => (s"$name-Remaining", s"$name-Reset"))
+  /** Whether a response demands by `Retry-After`, or a header like it, that the request is repeated later. */
+  def repeats(header: Headers): Boolean = RetryAfter.exists { case (name, _) => header(name).isDefined }
+
+  private def retryAfter(header: Headers, now: Instant): Pause =
+    RetryAfter.map { case (name, scale) => time(name, header, now, scale) }.reduce(_ and _)
+
+  /** Names, and their unit in seconds. */
+  private val RetryAfter = Seq("Retry-After" -> 1.0, "Retry-After-Ms" -> 1e-3, "X-Ms-Retry-After-Ms" -> 1e-3)
+
+  private val Prefixes = Seq("RateLimit", "X-RateLimit", "X-Rate-Limit")
 
   private val Remaining = "(?:\\br|\\bremaining)\\s*=\\s*(\\d+)".r
   private val Reset = "(?:\\bt|\\breset)\\s*=\\s*(\\d+)".r
@@ -193,30 +226,72 @@ private[http] object Throttle {
       for {
         remaining <- Remaining.findFirstMatchIn(policy) if remaining.group(1).forall(_ == '0')
         reset <- Reset.findFirstMatchIn(policy)
-        wait <- seconds(reset.group(1)) if !wait.isZero
+        wait <- reset.group(1).toDoubleOption.map(seconds) if !wait.isZero
       } yield wait
     }.maxOption
   }
 
-  private def pair(names: (String, String), header: String => Option[String], now: Instant): Option[Duration] =
-    for {
-      remaining <- header(names._1) if remaining.trim.toDoubleOption.exists(_ <= 0)
-      reset <- header(names._2).flatMap(_.trim.toDoubleOption)
-      wait = until(reset, now) if !wait.isNegative && !wait.isZero
-    } yield wait
-
-  /** A number too large for a duration is a timestamp: seconds or milliseconds since 1970. */
-  private def until(reset: Double, now: Instant): Duration = {
-    val millis =
-      if (reset < 1e9) reset * 1e3
-      else if (reset < 1e11) reset * 1e3 - now.toEpochMilli.toDouble
-      else reset - now.toEpochMilli.toDouble
-    Duration.ofMillis(math.min(millis, MaxSeconds * 1e3).toLong)
+  private def pair(prefix: String, header: Headers, now: Instant, refused: Boolean): Pause = {
+    val remaining = header(s"$prefix-Remaining").flatMap(_.trim.toDoubleOption)
+    if (!remaining.fold(refused)(_ <= 0)) Pause(None)
+    else time(s"$prefix-Reset-After", header, now).orElse(time(s"$prefix-Reset", header, now))
   }
 
-  private def seconds(text: String): Option[Duration] =
-    text.trim.toLongOption.map(n => Duration.ofSeconds(math.min(n, MaxSeconds)))
+  private def time(name: String, header: Headers, now: Instant, scale: Double = 1): Pause =
+    header(name).map(_.trim).filter(_.nonEmpty).fold(Pause(None)) { text =>
+      val until = text match {
+        case Number() => Some(number(text.toDouble * scale, now))
+        case _        => HttpDate.parse(text, now).map(Duration.between(now, _))
+      }
+      until.fold(Pause(None, Seq(name -> text)))(wait => Pause(Some(wait).filter(w => !w.isNegative && !w.isZero)))
+    }
+
+  private val Number = "[+-]?\\d{1,30}(?:\\.\\d{0,30})?".r
+
+  /** A number of seconds; one that is too large for a pause is a time in seconds or milliseconds since 1970. */
+  private def number(value: Double, now: Instant): Duration =
+    if (value < 1e9) seconds(value)
+    else seconds((if (value < 1e11) value else value / 1e3) - now.toEpochMilli / 1e3)
+
+  private def seconds(value: Double): Duration = Duration.ofMillis((math.min(value, MaxSeconds) * 1e3).round)
 
   /** Longer than any query waits. */
-  private val MaxSeconds = 1L << 31
+  private val MaxSeconds = (1L << 31).toDouble
+}
+
+/** Dates in headers: IMF-fixdate, and the obsolete forms of RFC 850 and asctime (RFC 9110, section 5.6.7); also ISO 8601, in
+  * UTC unless it has an offset.
+  */
+private[http] object HttpDate {
+  private val Time = "(\\d{2}:\\d{2}:\\d{2})"
+  private val Imf = s"[A-Za-z]+, (\\d{1,2}) ([A-Za-z]{3}) (\\d{4}) $Time (?:GMT|UTC|Z|[+-]0000)".r
+  private val Rfc850 = s"[A-Za-z]+, (\\d{1,2})-([A-Za-z]{3})-(\\d{2}) $Time (?:GMT|UTC|Z|[+-]0000)".r
+  private val Asctime = s"[A-Za-z]{3} ([A-Za-z]{3}) {1,2}(\\d{1,2}) $Time (\\d{4})".r
+  private val Iso = s"(\\d{4}-\\d{2}-\\d{2})[Tt ]$Time([.]\\d{1,9})? ?(?:([+-]\\d{2}):?(\\d{2})|[Zz]|UTC|GMT)?".r
+  private val Months =
+    Seq("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+  /** @param now
+    *   a year of two digits is at most 50 years after it
+    * @return
+    *   None: not a date
+    */
+  def parse(text: String, now: Instant): Option[Instant] = text.trim match {
+    case Imf(day, month, year, time)     => at(year.toInt, month, day, time)
+    case Asctime(month, day, time, year) => at(year.toInt, month, day, time)
+    case Rfc850(day, month, year, time) =>
+      val latest = now.atOffset(ZoneOffset.UTC).getYear + 50
+      at(latest - Math.floorMod(latest - year.toInt, 100), month, day, time)
+    case Iso(day, time, fraction, hours, minutes) =>
+      val zone = if (hours == null) "Z" else s"$hours:$minutes"
+      Try(OffsetDateTime.parse(s"${day}T$time${Option(fraction).getOrElse("")}$zone").toInstant).toOption
+    case _ => None
+  }
+
+  private def at(year: Int, month: String, day: String, time: String): Option[Instant] = Try {
+    LocalDate
+      .of(year, Months.indexOf(month.toLowerCase(Locale.ROOT)) + 1, day.toInt)
+      .atTime(LocalTime.parse(time))
+      .toInstant(ZoneOffset.UTC)
+  }.toOption
 }

@@ -58,6 +58,19 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
+  test("a Retry-After is obeyed in the same forms as by the source, also with 409") {
+    Seq(429 -> "0.3", 409 -> "0.3").foreach { case (status, wait) =>
+      RestSinkFixture.using() { on =>
+        val answered = new java.util.concurrent.atomic.AtomicBoolean
+        on.api.intercept =
+          _ => Option.when(answered.compareAndSet(false, true))(Answer(status, headers = Seq("Retry-After" -> wait)))
+        val begin = System.nanoTime()
+        on.run("keyColumns" -> "id").epoch(1, rows(on, 0 until 1))
+        assert(System.nanoTime() - begin >= 300000000L && on.api.applied == Seq(0L), status)
+      }
+    }
+  }
+
   test("409 to a request with a key means that its first attempt is still in progress: it is retried") {
     RestSinkFixture.using() { on =>
       first(on, 409, 409)

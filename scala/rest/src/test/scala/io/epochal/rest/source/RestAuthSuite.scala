@@ -156,6 +156,13 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(readAll(stream(oauth(): _*)).size == 3 && tokenRequests == 3)
   }
 
+  test("a token server's Retry-After is obeyed in the same forms as the API's") {
+    tokens(aResponse().withStatus(429).withHeader("Retry-After", "0.3"), token("t1"))
+    takesOnly("Bearer t1")
+    val begin = System.nanoTime()
+    assert(readAll(stream(oauth(): _*)).size == 3 && System.nanoTime() - begin >= 300000000L)
+  }
+
   test("the refusal of a token server is reported with its reason, without the secrets that it repeats") {
     val body = s"""{"error":"invalid_client","error_description":"the secret $secret has expired"}"""
     tokens(aResponse().withStatus(400).withBody(body))

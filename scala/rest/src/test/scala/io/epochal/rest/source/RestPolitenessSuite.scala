@@ -5,6 +5,7 @@ import java.util.concurrent.atomic.AtomicInteger
 import scala.util.Using
 
 import com.github.tomakehurst.wiremock.client.WireMock._
+import org.apache.logging.log4j.Level
 import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
@@ -12,6 +13,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.record.Body
 import io.epochal.rest.http.{HttpClient, HttpCounters}
+import io.epochal.support.LoggedLines
 import io.epochal.testkit.MicroBatch
 
 /** The source's request rate, and its reaction to a server's refusals. */
@@ -87,6 +89,31 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
     val source = stream("retry.initialDelay" -> "1ms", "maxThrottleWait" -> "1h")
     assert(readAll(source).size == 3)
     assert(metric(source, "throttled") == 1)
+  }
+
+  test("a Retry-After that cannot be read is logged once, and holds the request for the longest delay of a retry") {
+    respond(
+      aResponse().withStatus(429).withHeader("Retry-After", s"soon $secret"),
+      aResponse().withStatus(429).withHeader("Retry-After", "later"),
+      good)
+    var millis = 0L
+    val lines = LoggedLines.of(Level.WARN) {
+      val source = stream("retry.maxDelay" -> "250ms", "headers.X-Key" -> secret)
+      millis = took(readAll(source))
+    }
+    assert(millis >= 500)
+    val unread = lines.filter(_.contains("which is not a time"))
+    assert(
+      unread.size == 1 && unread.head.contains("'Retry-After: soon ***'") && unread.head.contains("250 ms"),
+      unread)
+  }
+
+  test("a Retry-After in seconds with a fraction, or in milliseconds, is obeyed") {
+    Seq("Retry-After" -> "0.3", "Retry-After-Ms" -> "300", "X-RateLimit-Reset-After" -> "0.3").foreach { header =>
+      server.resetAll()
+      respond(aResponse().withStatus(429).withHeader(header._1, header._2), good)
+      assert(took(readAll(stream())) >= 300, header)
+    }
   }
 
   test("an exhausted rate limit in a response holds the next request, and no request is refused") {

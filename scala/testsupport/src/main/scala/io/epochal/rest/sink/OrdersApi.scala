@@ -14,7 +14,7 @@ import io.epochal.rest.http.StubServer
 /** A received request. */
 final case class Received(method: String, path: String, key: Option[String], contentType: String, body: String)
 
-final case class Answer(status: Int, body: String = "")
+final case class Answer(status: Int, body: String = "", headers: Seq[(String, String)] = Nil)
 
 /** Stub API that accepts rows with an `id`: single, as an array or as lines.
   *
@@ -65,6 +65,7 @@ final class OrdersApi(honours: Boolean) extends StubServer("/orders") {
     all.add(request)
     val reply = intercept(request).getOrElse(settle(request))
     val bytes = reply.body.getBytes(UTF_8)
+    reply.headers.foreach { case (name, value) => exchange.getResponseHeaders.add(name, value) }
     exchange.sendResponseHeaders(reply.status, if (bytes.isEmpty) -1L else bytes.length.toLong)
     exchange.getResponseBody.write(bytes)
   }
