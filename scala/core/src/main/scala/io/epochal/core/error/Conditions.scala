@@ -48,6 +48,8 @@ object Conditions {
   val ListIncomplete: Condition = Condition("LIST_INCOMPLETE")
   val ListShifted: Condition = Condition("LIST_SHIFTED")
   val TooManyPages: Condition = Condition("TOO_MANY_PAGES")
+  val TooManyEmptyPages: Condition = Condition("TOO_MANY_EMPTY_PAGES")
+  val PageRefused: Condition = Condition("PAGE_REFUSED")
   val LinkRefused: Condition = Condition("LINK_REFUSED")
   val JournalUnwritable: Condition = Condition("JOURNAL_UNWRITABLE")
   val JournalNotShared: Condition = Condition("JOURNAL_NOT_SHARED")

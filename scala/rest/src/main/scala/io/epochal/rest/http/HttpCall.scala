@@ -18,8 +18,8 @@ import io.epochal.core.retry.{RetryEvent, RetrySettings}
   * @param unless
   *   validator of a known response: the server replies 304 if it has not changed
   * @param endAfter
-  *   number of responses 400, 404 or 416 after which the requested page counts as past the end of the list, which is no
-  *   failure; 0: they are failures
+  *   number of responses 400, 404 or 416 after which the response counts as one without records, with a [[Refusal]]: the
+  *   requested page may be past the end of the list; 0: they are failures
   */
 final case class HttpCall(
     method: String,
@@ -35,6 +35,17 @@ final case class HttpCall(
   */
 final class HttpBody(val contentType: String, val bytes: Array[Byte])
 
+/** A response 400, 404 or 416 in place of a page that may be past the end of the list.
+  *
+  * @param body
+  *   its beginning, without secrets
+  */
+final private[epochal] case class Refusal(status: Int, body: String) {
+
+  /** Describes it in a message. */
+  override def toString: String = s"status $status${if (body.isEmpty) "" else s" ($body)"}"
+}
+
 /** Status and headers of a successful or ignored response.
   *
   * @param notModified
@@ -42,11 +53,14 @@ final class HttpBody(val contentType: String, val bytes: Array[Byte])
   * @param delimited
   *   whether the body's end is marked by a length, chunks or gzip; otherwise the connection's end marks it, and the
   *   body may be truncated
+  * @param refusal
+  *   the response, if it is a refusal
   */
 final private[epochal] class ResponseHead(
     response: HttpResponse,
     val notModified: Boolean = false,
-    val delimited: Boolean = true) {
+    val delimited: Boolean = true,
+    val refusal: Option[Refusal] = None) {
   def status: Int = response.getCode
 
   /** The validator for a later conditional request. */

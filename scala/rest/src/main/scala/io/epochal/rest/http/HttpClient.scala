@@ -80,16 +80,17 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       new Retrier(settings.retry, classify, retried).run { failures =>
         attempts = failures + 1
         val response = attempt(request, buffer)
-        if (isPastEnd(response.status, request)) {
+        if (response.refusal.isDefined) {
           ends += 1
           if (ends < math.min(request.endAfter, settings.retry.maxAttempts))
-            throw refused(response.status, Verdict.Retry, throttled = false, PageExists)
+            throw HttpFailure.status(endpoint, response.status, Verdict.Retry, false, PageExists, settings.credentials)
         }
         if (settings.byLines && !response.delimited && !buffer.endsLine)
           throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
         try read(response)
         catch {
           case e: JsonProcessingException =>
+            if (response.delimited && isBlank(buffer)) throw HttpFailure.noBody(endpoint, response.status)
             throw HttpFailure.body(endpoint, Json.problem(e), mayBeCut(response, buffer, e))
         }
       }
@@ -142,12 +143,17 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       finally close(request, response, whole)
       val pause = demanded(response)
       pause.foreach(gate.pause(_, settings.retry.initialDelay))
-      val notModified = call.unless.isDefined && response.getCode == 304
-      if (notModified || response.getCode == 204 || isAbsent(response.getCode, call)) buffer.markAbsent()
-      else if (response.getCode >= 300) throw refused(request, response, buffer, whole, pause)
+      val code = response.getCode
+      val notModified = call.unless.isDefined && code == 304
+      val ignored = settings.ignored.contains(code)
+      val refusal = Option.when(!ignored && isPastEnd(code, call))(
+        Refusal(code, HttpFailure.shown(detail(request, response, buffer, whole))))
+      if (notModified || code == 204 || ignored || refusal.isDefined) buffer.markAbsent()
+      else if (code >= 300) throw refused(request, response, buffer, whole, pause)
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
+      else if (settings.mayLackBody && isBlank(buffer) && delimited(response)) buffer.markAbsent()
       counters.add(HttpCounts(bytes = buffer.length.toLong))
-      new ResponseHead(response, notModified, delimited(response))
+      new ResponseHead(response, notModified, delimited(response), refusal)
     } catch {
       // The library reports a request cancelled while it waits for a connection as IllegalStateException.
       case e @ (_: IOException | _: HttpException | _: IllegalStateException) => throw failure(e, watched)
@@ -165,9 +171,9 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
         }
       }
 
-  /** Whether a response with this status counts as one without records. */
-  private def isAbsent(status: Int, call: HttpCall): Boolean =
-    settings.ignored.contains(status) || isPastEnd(status, call)
+  /** Whether a body is empty, or has only white space. */
+  private def isBlank(buffer: Body): Boolean =
+    buffer.file.isEmpty && (0 until buffer.length).forall(i => (buffer.bytes(i) & 0xff) <= ' ')
 
   private def isPastEnd(status: Int, call: HttpCall): Boolean =
     call.endAfter > 0 && PastEnd(status) && !settings.retried.contains(status)
@@ -263,17 +269,24 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     if (throttled) counters.add(HttpCounts(throttled = 1))
     val retried = settings.retried.contains(if (code == 403 && throttled) 429 else code)
     val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
-    val detail = Option(response.getFirstHeader("Location")).filter(_ => response.getCode < 400) match {
-      case Some(location) => s"redirects are not followed; this one goes to ${Redaction.query(location.getValue)}"
+    val found = detail(request, response, buffer, whole)
+    HttpFailure.status(endpoint, code, verdict, throttled, found, settings.credentials)
+  }
+
+  /** The beginning of an unsuccessful response's body, or the target of a redirect, without secrets. */
+  private def detail(
+      request: HttpUriRequestBase,
+      response: ClassicHttpResponse,
+      buffer: Body,
+      whole: Boolean): String = {
+    val text = header(response, "Location").filter(_ => response.getCode < 400) match {
+      case Some(location) => s"redirects are not followed; this one goes to ${Redaction.query(location)}"
       case None           => buffer.head(200) + (if (whole) "" else "…")
     }
     val authorization =
       Option(request.getFirstHeader("Authorization")).toSeq.flatMap(h => Endpoint.credential(h.getValue))
-    refused(code, verdict, throttled, settings.masked(detail, authorization))
+    settings.masked(text, authorization)
   }
-
-  private def refused(status: Int, verdict: Verdict, throttled: Boolean, detail: String): HttpFailure =
-    HttpFailure.status(endpoint, status, verdict, throttled, detail, settings.credentials)
 
   private def target(plain: String, parameters: Seq[(String, String)]): String =
     parameters.foldLeft(plain)((before, one) =>

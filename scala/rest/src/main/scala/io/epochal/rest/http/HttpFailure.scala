@@ -141,9 +141,21 @@ private[epochal] object HttpFailure {
     * @param cut
     *   whether it may only have been truncated, so that a retry may succeed
     */
-  def body(endpoint: Endpoint, reason: String, cut: Boolean): HttpFailure =
+  def body(endpoint: Endpoint, reason: String, cut: Boolean, advice: String = LookThere): HttpFailure =
     new HttpFailure(if (cut) Verdict.Retry else Verdict.GiveUp)(attempts =>
-      Conditions.HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason)))
+      Conditions
+        .HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason), "advice" -> advice))
+
+  /** A successful response without a body, where records were expected; a retry may return them. */
+  def noBody(endpoint: Endpoint, status: Int): HttpFailure =
+    body(
+      endpoint,
+      s"the body is empty, its status is $status",
+      cut = true,
+      "If the API responds so where it has no records, set {option:missingRecords=empty}.")
+
+  private val LookThere =
+    "Open the URL with curl or in a browser and check what it returns; a proxy or a login page may respond in its place."
 
   /** A server's text for a message: on one line, short, without credentials. */
   def shown(text: String): String =

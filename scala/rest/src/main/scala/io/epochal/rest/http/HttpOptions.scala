@@ -136,6 +136,8 @@ private[rest] object TransportOptions extends OptionList {
   * @param byLines
   *   whether successful bodies consist of lines: if only the end of the connection ends a body, its last line must have
   *   a line break
+  * @param mayLackBody
+  *   whether a successful response with an empty body counts as one without records
   * @param limits
   *   deadline and minimum rate of a request
   */
@@ -152,7 +154,8 @@ final case class HttpSettings(
     ignored: HttpStatuses,
     auth: Seq[AuthSettings],
     hidden: Seq[Secret] = Nil,
-    byLines: Boolean = false) {
+    byLines: Boolean = false,
+    mayLackBody: Boolean = false) {
 
   /** Masks secrets in a server's text. */
   def masked(text: String, more: Seq[String] = Nil): String =

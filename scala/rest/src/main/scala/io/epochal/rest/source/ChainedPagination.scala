@@ -50,6 +50,12 @@ trait ChainedPagination extends Paging {
     */
   private[rest] def before(@unused token: Option[String]): Long = 0L
 
+  /** Whether the page may be past the end of the list: a page that is found by counting, after the first. */
+  private[rest] def mayBePastEnd(@unused token: Option[String]): Boolean = false
+
+  /** How to prove that the list ends before the page of a token that may be past the end; None: there is no way. */
+  private[rest] def endCheck(@unused token: Option[String]): Option[EndCheck] = None
+
   /** The value of a placeholder in the body of the request for a page. */
   private[source] def value(@unused token: Option[String], place: String): String =
     throw new IllegalArgumentException(s"no value for $place under pagination=$kind")
@@ -62,11 +68,14 @@ trait ChainedPagination extends Paging {
 
   /** The token of the next page; Right(None): the list ends here. The flag takes precedence over the token.
     *
-    * The end requires evidence: the flag, a null or empty token, a page without records, or a missing token where
-    * `absentEnds` holds. Otherwise a missing token is a [[NoPage.Absent]]. A contradiction between flag and token, and
+    * The end requires evidence: the flag, a null or empty token, a page without records that names no other or where
+    * `emptyEnds` holds, or a missing token where `absentEnds` holds. Otherwise a missing token is a [[NoPage.Absent]]. A contradiction between flag and token, and
     * a token that is too long, are a [[NoPage.Mismatch]].
     */
-  final private[rest] def follows(response: PageResponse): ChainedPagination.Next = {
+  final private[rest] def follows(response: PageResponse): ChainedPagination.Next =
+    if (response.emptyEnds && hasNextName && response.scanned.records == 0) Right(None) else named(response)
+
+  private def named(response: PageResponse): ChainedPagination.Next = {
     val nextToken = next(response) match {
       case Left(_: NoPage.Absent) if response.absentEnds || response.scanned.records == 0 => Right(None)
       case found                                                                          => found
@@ -113,6 +122,10 @@ trait ChainedPagination extends Paging {
   *   `assumed`
   * @param scanned
   *   the number of records, the values at `pointers`, and the keys
+  * @param emptyEnds
+  *   whether a page without records is the last one, even if it names a next one
+  * @param repeatEnds
+  *   whether this page is the last one if it names itself as the next one
   */
 final private[rest] case class PageResponse(
     endpoint: Endpoint,
@@ -120,7 +133,20 @@ final private[rest] case class PageResponse(
     target: String,
     absentEnds: Boolean,
     head: ResponseHead,
-    scanned: ScannedPage)
+    scanned: ScannedPage,
+    emptyEnds: Boolean = false,
+    repeatEnds: Boolean = false)
+
+/** How to prove that a list ends before a page that the server refuses: the page of `token` has so many records then.
+  *
+  * @param before
+  *   the token of the page before the refused one, and the size of pages: a shorter one is a proof, too; None: it is none
+  */
+final private[rest] case class EndCheck(
+    pagination: ChainedPagination,
+    token: Option[String],
+    records: Long,
+    before: Option[(Option[String], Long)])
 
 /** A flag in a response that states whether a page follows: the option `hasMore` or `lastPage`.
   *

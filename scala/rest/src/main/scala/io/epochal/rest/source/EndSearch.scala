@@ -2,6 +2,7 @@ package io.epochal.rest.source
 
 import io.epochal.core.error.Plural
 import io.epochal.kit.source.Extent
+import io.epochal.rest.http.Refusal
 
 /** The result of a request for a page of a counted list.
   *
@@ -13,12 +14,18 @@ import io.epochal.kit.source.Extent
   *   digest of the page's records; 0 unless the pagination is by offset
   * @param digests
   *   digests of some of the records, by their number in the list
+  * @param refusal
+  *   the response, if the server refused the page
+  * @param totals
+  *   numbers in the response that may be the length of the list
   */
 final private[rest] case class Counted(
     records: Long,
     total: Option[Long] = None,
     content: Long = 0,
-    digests: Seq[(Long, String)] = Nil)
+    digests: Seq[(Long, String)] = Nil,
+    refusal: Option[Refusal] = None,
+    totals: Seq[Long] = Nil)
 
 /** Searches for the end of a counted list, poll after poll. Records are counted from 0.
   *
@@ -30,6 +37,9 @@ final private[rest] case class Counted(
   * then narrow it down (Bentley and Yao, "An almost optimal algorithm for unbounded searching", 1976): n pages of new
   * records take about log n requests, each for one page.
   *
+  * A refused page after a short one is the end. After a full one it may be, or the API limits how far it can be paged: the
+  * end then needs the proof of [[Pagination.endCheck]], or a total.
+  *
   * @param byTotal
   *   whether responses have the total number of records
   * @param count
@@ -37,12 +47,15 @@ final private[rest] case class Counted(
   * @param mismatch
   *   makes the error of a response that contradicts the options, from its request and contents, worded to complete "it
   *   returned …"
+  * @param refused
+  *   makes the error of a refused page that does not prove the end
   */
 final private[rest] class EndSearch(
     pagination: Pagination,
     byTotal: Boolean,
     count: PageRequest => Counted,
-    mismatch: (PageRequest, String) => Throwable) {
+    mismatch: (PageRequest, String) => Throwable,
+    refused: (PageRequest, Refusal) => Throwable) {
   import EndSearch._
 
   private var memory = Memory()
@@ -57,7 +70,8 @@ final private[rest] class EndSearch(
     *   exact unless the search reached its limit. If the list has lost records, `ends` is below `start`
     */
   def find(start: Long, most: Long): Extent = {
-    val found = if (byTotal) stated(start) else searched(start, most)
+    val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+    val found = if (byTotal) stated(start) else proven(searched(start, target), start, target)
     memory = found.memory
     found.extent
   }
@@ -69,8 +83,7 @@ final private[rest] class EndSearch(
     *   - the page at `start`: an idle list takes no more
     *   - a search between the two, or below `start` if the list has lost records
     */
-  private def searched(start: Long, most: Long): Known = {
-    val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+  private def searched(start: Long, target: Long): Known = {
     val bounded = target < Long.MaxValue
     val nothing = Known(Extent(0), memory)
     val far = if (memory.full && bounded) ask(nothing, target - 1) else nothing
@@ -82,7 +95,7 @@ final private[rest] class EndSearch(
 
   /** Requests the page at `start`, which usually contains record `start - 1`, too, and so shows whether the list has
     * lost records. If it does not, that record takes a second request: on an idle list only, every `IdlePollsPerCheck`
-    * polls.
+    * polls. So does the proof that a refused page is past the end, which requests that record, too.
     */
   private def probe(known: Known, start: Long): Known = {
     val now = absorb(known, pagination.probe(start))
@@ -90,8 +103,36 @@ final private[rest] class EndSearch(
     else if (now.ends < start) now
     else {
       val idle = now.idle(now.memory.idlePolls + 1)
-      if (idle.memory.idlePolls % IdlePollsPerCheck == 1) ask(idle, start - 1) else idle.to(start, now.ends)
+      if (idle.memory.idlePolls % IdlePollsPerCheck != 1) idle.to(start, now.ends).copy(refusal = None)
+      else if (idle.refusal.isDefined) idle.to(start, now.ends)
+      else ask(idle, start - 1)
     }
+  }
+
+  /** Proves an end after which the server refuses a page: the page of [[Pagination.endCheck]] ends there. If it does not,
+    * the list may just have changed, so the pages around the end are requested once more.
+    *
+    * @throws Throwable
+    *   if the server still refuses the page, and no total is the end
+    */
+  private def proven(known: Known, start: Long, target: Long): Known = known.refusal match {
+    case Some(refusal) if known.exact =>
+      val end = known.ends
+      def isTotal(known: Known) = refusal.status != 400 && known.totals.contains(end)
+      def isChecked = pagination.endCheck(end).exists { case (pages, first) =>
+        val page = count(pages.continueAt(first))
+        page.refusal.isEmpty && page.records == end - first
+      }
+      val settled = known.copy(refusal = None)
+      if (isTotal(known) || isChecked) settled
+      else {
+        val again = ask(ask(Known(Extent(0), known.memory), end), end - 1)
+        val isSame = again.exact && again.ends == end && again.refusal.isDefined
+        if (isSame && !isTotal(again)) throw refused(pagination.request(end), again.refusal.get)
+        else if (isSame) again.copy(refusal = None)
+        else proven(search(again, if (again.ends < start) again.ends else target, target, 1), start, target)
+      }
+    case _ => known
   }
 
   /** Requests pages until the end is exact or record `target - 1` is known to exist: in growing steps while no end is
@@ -122,16 +163,22 @@ final private[rest] class EndSearch(
   /** Requests a page and adds its result: the records of a full page exist, the list ends before an empty page, and a
     * short page must be proven to be the last one.
     */
-  private def absorb(known: Known, request: PageRequest): Known = {
+  private def absorb(before: Known, request: PageRequest): Known = {
     val page = count(request)
+    val known = if (page.totals.isEmpty) before else before.copy(totals = page.totals)
     if (page.records > request.size) throw mismatch(request, Plural.of(page.records, "record"))
     else if (page.records == request.size) {
       val exists = math.max(known.exists, request.end)
       known.to(exists, math.max(known.ends, exists))
     } else if (page.records > 0) {
-      val (records, memory) = proven(known.memory, request, page)
+      val (records, memory) = last(known.memory, request, page)
       Known(Extent(request.first + records, request.first + records), memory)
-    } else known.to(math.min(known.exists, request.first), math.min(known.ends, request.first))
+    } else {
+      val refusal = if (request.first <= known.ends) page.refusal else known.refusal
+      known
+        .to(math.min(known.exists, request.first), math.min(known.ends, request.first))
+        .copy(refusal = refusal)
+    }
   }
 
   /** Proves that a short page is the last one. It may not be: the server's pages may be smaller than `pageSize`. So the
@@ -141,7 +188,7 @@ final private[rest] class EndSearch(
     * @return
     *   the number of records on the last page
     */
-  private def proven(memory: Memory, request: PageRequest, page: Counted): (Long, Memory) = {
+  private def last(memory: Memory, request: PageRequest, page: Counted): (Long, Memory) = {
     val short = (request.first, page.records)
     if (pagination == Pagination.Whole) (page.records, memory)
     else if (memory.short == short && memory.trusted < IdlePollsPerCheck)
@@ -168,7 +215,8 @@ final private[rest] class EndSearch(
     */
   private def stated(start: Long): Known = {
     val request = pagination.request(math.max(0L, start - 1))
-    val total = fitting(request).total.getOrElse(left(request.first))
+    val page = fitting(request)
+    val total = page.total.getOrElse(left(request.first, page))
     val isFull = total == start && start > 0 && start % pagination.pageSize == 0
     val idle = if (isFull) memory.idlePolls + 1 else 0
     val checked = if (idle % IdlePollsPerCheck == 1) fitting(pagination.request(total)).total else None
@@ -192,11 +240,15 @@ final private[rest] class EndSearch(
     *
     * @param before
     *   first record of the requested page
+    * @param page
+    *   the response
     */
-  private def left(before: Long): Long = {
+  private def left(before: Long, page: Counted): Long = {
     val total = if (before == 0) 0L else count(pagination.request(0)).total.getOrElse(0L)
-    if (total > before)
-      throw mismatch(pagination.request(before), s"no page, and says that there are $total records in all")
+    if (total > before) {
+      val found = page.refusal.fold("no page")(_.toString)
+      throw mismatch(pagination.request(before), s"$found, and says that there are $total records in all")
+    }
     total
   }
 
@@ -240,8 +292,18 @@ private object EndSearch {
       full: Boolean = false,
       idlePolls: Int = 0)
 
-  /** The result of the requests so far. */
-  final private case class Known(extent: Extent, memory: Memory) {
+  /** The result of the requests so far.
+    *
+    * @param refusal
+    *   the response to the request for the page at `ends`, if it is a refusal: the only evidence for that end
+    * @param totals
+    *   those of the latest response that has any
+    */
+  final private case class Known(
+      extent: Extent,
+      memory: Memory,
+      refusal: Option[Refusal] = None,
+      totals: Seq[Long] = Nil) {
     def exists: Long = extent.exists
     def ends: Long = extent.ends
     def exact: Boolean = extent.exact

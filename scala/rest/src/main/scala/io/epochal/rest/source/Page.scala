@@ -111,7 +111,7 @@ final private[rest] class ChainPages(
     case windows: TimeWindow =>
       val all = windows.endingAt(until)
       new WindowChain(options, all, client, None, 0, new WindowKeys(Nil, options.mismatch(_, _)), () => until)
-    case _ => new PageChain(options, pagination, client, NextPage.First, (_, _) => ())
+    case _ => new PageChain(options, pagination, client, NextPage.First, (_, _) => (), options.maxEmptyPages)
   }
   private var more = chain.beginPoll()
   private var before = 0L

@@ -106,8 +106,8 @@ object PageCall extends OptionList {
     (pagination, place) match {
       case (_, "offset")                   => page.first
       case (_, "limit")                    => page.size
-      case (by: Pagination.ByPage, "page") => by.firstPage + page.first / by.pageSize
-      case (_, "pageSize")                 => pagination.pageSize
+      case (by: Pagination.ByPage, "page") => by.firstPage + page.first / page.size
+      case (_, "pageSize")                 => page.size
       case _ => throw new IllegalArgumentException(s"no value for $place under pagination=${pagination.kind}")
     }
 

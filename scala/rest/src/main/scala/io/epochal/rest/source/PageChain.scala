@@ -5,11 +5,13 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.Locale
 
+import scala.util.Using
+
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, Plural}
-import io.epochal.kit.record.{RecordBlock, ScannedPage}
-import io.epochal.rest.http.{HttpClient, ResponseHead, Revalidation, Validator}
+import io.epochal.kit.record.{Body, RecordBlock, ScannedPage}
+import io.epochal.rest.http.{HttpClient, Refusal, ResponseHead, Revalidation, Validator}
 
 /** Pages in order, each requested once the previous page has named it. Not thread-safe. */
 private[rest] trait Chain {
@@ -42,8 +44,8 @@ private[rest] trait Chain {
     * @return
     *   the number of those records
     * @throws EpochalException
-    *   TOO_MANY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain's
-    *   position is unchanged then
+    *   TOO_MANY_PAGES, TOO_MANY_EMPTY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, PAGE_REFUSED, LINK_REFUSED, or one of
+    *   the HTTP conditions; the chain's position is unchanged then
     */
   def nextPage(each: RecordBlock => Unit): Int
 }
@@ -54,13 +56,16 @@ private[rest] trait Chain {
   *   the page to begin with
   * @param lost
   *   called for a page that has fewer records than were taken from it: its current and its previous number of records
+  * @param maxEmpty
+  *   maximum pages without records in a row, after which the chain fails
   */
 final private[rest] class PageChain(
     options: RestOptions,
     pagination: ChainedPagination,
     client: HttpClient,
     start: NextPage,
-    lost: (Int, Long) => Unit
+    lost: (Int, Long) => Unit,
+    maxEmpty: Int
 ) extends Chain {
   private val log = LoggerFactory.getLogger(classOf[PageChain])
 
@@ -76,6 +81,13 @@ final private[rest] class PageChain(
   private val validators = new Revalidation[Option[String], (ScannedPage, Option[String])](options.revalidates)
   private var believed = 0
   private var pagesRead = 0
+  private var emptyPages = 0
+
+  /** Number of records of the page before; None: unknown. */
+  private var before = Option.empty[Int]
+
+  /** Digest of the latest records, where a page that names itself is the last one. */
+  private var content = Option.empty[Long]
   locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
 
   override val page = new Page
@@ -92,8 +104,11 @@ final private[rest] class PageChain(
     true
   }
 
-  /** Restarts the count of pages that `maxPages` limits. */
-  def recount(): Unit = pagesRead = 0
+  /** Restarts the count of pages that `maxPages` and `maxEmpty` limit. */
+  def recount(): Unit = {
+    pagesRead = 0
+    emptyPages = 0
+  }
 
   @scala.annotation.tailrec
   override def nextPage(each: RecordBlock => Unit): Int = {
@@ -101,29 +116,60 @@ final private[rest] class PageChain(
     val call = options.pageCall.of(endpoint, pagination, at.token)
     val absentEnds = options.endAssumed || pagination.continues(at.token)
     def response(head: ResponseHead, scanned: ScannedPage) =
-      PageResponse(endpoint, at.token, call.target, absentEnds, head, scanned)
+      PageResponse(endpoint, at.token, call.target, absentEnds, head, scanned, options.emptyEnds, isOther(scanned))
     val skip = math.max(at.taken, pagination.before(at.token))
+    val endAfter = if (pagination.mayBePastEnd(at.token)) 1 else 0
     var mistaken = false
-    val (scanned, follows) = client.call(call.copy(unless = known), page.body, !contacted) { head =>
-      mistaken = namesNext(response(head, ScannedPage.nothing))
-      page.received(head, PageUrl.shown(endpoint, options.own, call.target), options)
-      validators.read(at.token, head) {
-        val scanned = scan.read(page.body, skip)
-        (scanned, followed(response(head, scanned)))
-      }
+    var refusal = Option.empty[Refusal]
+    val (scanned, follows) = client.call(call.copy(unless = known, endAfter = endAfter), page.body, !contacted) {
+      head =>
+        mistaken = namesNext(response(head, ScannedPage.nothing))
+        refusal = head.refusal
+        page.received(head, PageUrl.shown(endpoint, options.own, call.target), options)
+        validators.read(at.token, head) {
+          val scanned = scan.read(page.body, skip)
+          (scanned, followed(response(head, scanned)))
+        }
     }
     contacted = true
+    refusal.filterNot(_ => isPastEnd).foreach(one => throw options.refused(s"for ${describe(at.token)}", one))
     if (mistaken) {
       validators.forget(at.token)
       nextPage(each)
     } else {
       pagesRead += 1
       val fresh = math.max(0L, scanned.records - skip).toInt
-      moved(scanned.records, fresh, follows)
+      moved(scanned.records, fresh, follows, isOther(scanned))
+      before = Some(scanned.records)
+      if (fresh > 0 && options.repeatEnds) content = Some(digest(scanned))
       if (fresh > 0) scan.blocks(scanned, page.body).foreach(each)
       fresh
     }
   }
+
+  /** Whether a page that names itself as the next one may be the last one: if its records are those of the page before,
+    * the server ignores the parameter for the page.
+    */
+  private def isOther(scanned: ScannedPage): Boolean =
+    options.repeatEnds && (content.isEmpty || scanned.records > 0 && !content.contains(digest(scanned)))
+
+  private def digest(scanned: ScannedPage): Long = PageDigest.of(scan.blocks(scanned, page.body))
+
+  /** Whether the list is proven to end before the next page, which the server refuses. */
+  private def isPastEnd: Boolean = pagination.endCheck(at.token).exists { check =>
+    check.before.exists { case (token, size) =>
+      before.map(_.toLong).orElse(records(pagination, token)).exists(_ < size)
+    } ||
+    records(check.pagination, check.token).contains(check.records)
+  }
+
+  /** The number of records of a page; None if the server refuses it. */
+  private def records(pagination: ChainedPagination, token: Option[String]): Option[Long] =
+    Using.resource(Body.ofPage()) { body =>
+      client.call(options.pageCall.of(endpoint, pagination, token).copy(endAfter = 1), body) { head =>
+        Option.when(head.refusal.isEmpty)(scan.read(body).records.toLong)
+      }
+    }
 
   /** The validator for a conditional request of the last page. If a header names the next page, it may appear without a
     * change of the body's ETag, so only a limited number of polls in a row are conditional.
@@ -145,16 +191,21 @@ final private[rest] class PageChain(
     *   of the page
     * @param fresh
     *   number of new records among them
+    * @param repeatEnds
+    *   whether the page is the last one if it names itself
     */
-  private def moved(records: Int, fresh: Int, follows: Option[String]): Unit = {
+  private def moved(records: Int, fresh: Int, follows: Option[String], repeatEnds: => Boolean): Unit = {
     if (records < at.taken) lost(records, at.taken)
     follows match {
       case Some(token) if pagination.page(endpoint, Some(token)) != pagination.page(endpoint, at.token) =>
         if (guard.visit(pagination.page(endpoint, Some(token))))
           throw loop(s"${describe(at.token)} names ${describe(Some(token))} as the page after it")
+        val empty = if (records == 0) emptyPages + 1 else 0
+        if (empty > maxEmpty) throw Conditions.TooManyEmptyPages("url" -> endpoint, "pages" -> empty)
+        emptyPages = empty
         at = NextPage(Some(token), 0)
         ended = false
-      case Some(_) if fresh > 0 =>
+      case Some(_) if fresh > 0 && !repeatEnds =>
         throw loop(
           s"${describe(at.token)} has ${Plural.of(fresh.toLong, "new record")} and names itself as the page after it")
       case _ =>

@@ -9,7 +9,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.record.{NoRecords, PageScan, Pages, RecordOrigin, Records, ScannedPage}
-import io.epochal.rest.http.HttpClient
+import io.epochal.rest.http.{HttpClient, Refusal}
 
 /** The pages that hold a range of counted records, in order; some of them are requested ahead. Not thread-safe.
   *
@@ -131,7 +131,8 @@ final private[rest] class PageFetch(
   }
 
   private def lost(record: Long): Boolean = {
-    PageFetch.log.warn(options.lost(record, range.until, s"the list now ends before record $record"))
+    val response = current.refusal.fold("")(refusal => s": its page was refused with $refusal")
+    PageFetch.log.warn(options.lost(record, range.until, s"the list now ends before record $record$response"))
     false
   }
 
@@ -178,6 +179,7 @@ final private[rest] class PageFetch(
     */
   private def fetch(into: Fetch)(check: => Unit): Unit =
     client.call(options.planned(into.request), into.page.body) { head =>
+      into.refusal = head.refusal
       into.page.received(head, options.shown(into.request), options)
       check
     }
@@ -189,6 +191,7 @@ final private[rest] class PageFetch(
     val page: Page = if (spare.isEmpty) new Page else spare.dequeue()
     var scanned: ScannedPage = ScannedPage.nothing
     var proven: Boolean = scan.nonEmpty
+    var refusal: Option[Refusal] = None
 
     private var done: Future[_] = _
 

@@ -60,6 +60,16 @@ sealed trait Pagination extends Paging {
   /** The request that continues at a record after a short page. */
   def continueAt(record: Long): PageRequest = request(record)
 
+  /** The request that shows whether the list ends with a full page, where the server refuses the page after it: its page
+    * begins within the full one, with the last records of that, and so is short if the list ends there.
+    *
+    * @param end
+    *   number of records up to the end of the full page
+    * @return
+    *   the pagination of the request, and the first record of its page; None: there is no such request
+    */
+  def endCheck(end: Long): Option[(Pagination, Long)]
+
   /** The request that best shows whether records exist from `start` on. If it takes no second request, it also shows
     * whether record `start - 1` still exists. A full page says nothing about the next one, so the record before is not
     * requested then.
@@ -86,6 +96,7 @@ object Pagination {
     override def kind: String = "none"
     override def pageSize: Long = Long.MaxValue
     override def request(record: Long): PageRequest = PageRequest("", 0, pageSize)
+    override def endCheck(end: Long): Option[(Pagination, Long)] = None
   }
 
   /** `offset`: the number of records to skip, and the page size, which is constant. */
@@ -98,6 +109,9 @@ object Pagination {
     override def request(record: Long): PageRequest = continueAt(record / pageSize * pageSize)
 
     override def continueAt(record: Long): PageRequest = PageRequest(offset + record + limit, record, pageSize)
+
+    override def endCheck(end: Long): Option[(Pagination, Long)] =
+      Some((if (pageSize > 1) this else copy(pageSize = 2), end - 1))
   }
 
   /** `page`: pages of one size, numbered from `firstPage`. */
@@ -110,6 +124,12 @@ object Pagination {
     override def request(record: Long): PageRequest = {
       val page = record / pageSize
       PageRequest(number + (firstPage + page) + size, page * pageSize, pageSize)
+    }
+
+    /** By a page size that does not divide the number of records, and is smaller if possible. */
+    override def endCheck(end: Long): Option[(Pagination, Long)] = {
+      val sizes = (pageSize - 1 to 2L by -1L).iterator ++ Iterator.iterate(pageSize + 1)(_ + 1)
+      sizes.find(end % _ != 0).map(size => (copy(pageSize = size), end / size * size))
     }
   }
 }
@@ -149,6 +169,14 @@ private[rest] object WholeList {
       case (place, total) if total > scanned.records =>
         NoPage.Incomplete(s"according to $place the list has $total", "page")
     }
+  }
+
+  /** Numbers in a response that may be the length of the list, and are not its number of records. */
+  def totals(response: ResponseHead, scanned: ScannedPage): Seq[Long] = {
+    val inBody = scanned.outline.collect {
+      case (pointer, text) if Total(plain(pointer)) || plain(pointer) == "count" => text
+    }
+    (response.header("X-Total-Count") +: inBody).flatten.flatMap(_.trim.toLongOption).filter(_ > scanned.records)
   }
 
   /** The last name of a pointer; of `/_links/next/href` the last but one. Letters only, in lower case. */

@@ -45,8 +45,13 @@ private[rest] object PagingOptions extends OptionList {
     "JSON Pointer to a flag that is false on the last page, even if that names a next one (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
   val LastPage = option("lastPage", OptionType.jsonPointer, sample = Some("/end_of_stream"))(
     "JSON Pointer to a flag that is true on the last page, instead of hasMore (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
-  val EndOfList = option("endOfList", OptionType.oneOf("proven", "assumed"), Some("proven"))(
-    "proven: a first page that names no next page (neither null nor empty) fails the query until some page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the list (pagination=none, cursor, link, next-url, time-window).")
+  val EndOfList = option("endOfList", OptionType.oneOf("proven", "assumed", "repeated"), Some("proven"))(
+    "proven: a first page that names no next page (neither null nor empty) fails the query until some page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the list. repeated (not with none): like proven, and a page that names itself as the next one is the last (pagination=none, cursor, link, next-url, time-window).")
+  val EmptyPages = option("emptyPages", OptionType.oneOf("skip", "end"), sample = Some("end"))(
+    "Whether a page without records that names a next one is skipped or is the last (pagination=cursor, link, next-url, time-window). Unset: up to 1000 such pages in a row are skipped; more fail a batch read or a time window, and end a run of AvailableNow.")
+
+  /** Maximum pages without records in a row that are skipped where no later poll continues after them. */
+  private[rest] val MaxEmptyPages = 1000
 
   override def all: Seq[OptionSpec[_]] = super.all ++ WindowOptions.all ++ CountingOptions.all
 
@@ -63,10 +68,10 @@ private[rest] object PagingOptions extends OptionList {
     "none" -> Seq(KeyField, CountingOptions.Drift, EndOfList),
     "offset" -> (Seq(OffsetParam, LimitParam) ++ counted),
     "page" -> (Seq(PageParam, PageSizeParam, FirstPage) ++ counted),
-    "cursor" -> (Seq(NextCursor, NextCursorHeader, EndOfList) ++ cursors ++ chained),
+    "cursor" -> (Seq(NextCursor, NextCursorHeader, EndOfList, EmptyPages) ++ cursors ++ chained),
     "keyset" -> (KeyField +: (cursors ++ chained)),
-    "link" -> (Seq(LinkRel, EndOfList) ++ chained),
-    "next-url" -> (Seq(NextUrl, EndOfList) ++ chained),
+    "link" -> (Seq(LinkRel, EndOfList, EmptyPages) ++ chained),
+    "next-url" -> (Seq(NextUrl, EndOfList, EmptyPages) ++ chained),
     "time-window" -> (WindowOptions.all :+ PollOptions.MaxPages)
   )
 
@@ -80,6 +85,9 @@ private[rest] object PagingOptions extends OptionList {
         else
           of[ChainedPagination](values, values(WindowOptions.WindowPagination))(CountedPages(_, flag(values)))
             .flatMap(WindowOptions.read(values, _))
+      _ <- values.consistent(values(EndOfList) != "repeated" || !isWhole(paging))(
+        "{option:endOfList=repeated} where one response has all records",
+        "Leave {option:endOfList} out: no page names a next one there.")
       _ <- pointersOutside(values, paging)
       _ <- values.consistent(
         !paging.isInstanceOf[ChainedPagination] || !values.isSet(PollOptions.Journal) || values(PollOptions.Journal))(
@@ -103,6 +111,12 @@ private[rest] object PagingOptions extends OptionList {
     case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
     case "next-url" => values.required(NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
     case _          => Right(counting(Pagination.Whole))
+  }
+
+  private def isWhole(paging: Paging): Boolean = paging match {
+    case Pagination.Whole    => true
+    case windows: TimeWindow => windows.within.kind == "none"
+    case _                   => false
   }
 
   /** Rejects user parameters that select the page. */

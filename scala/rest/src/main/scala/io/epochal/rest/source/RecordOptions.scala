@@ -20,7 +20,7 @@ private[rest] object RecordOptions extends OptionList {
   val Records = option("records", OptionType.jsonPointer, sample = Some("/data/items"))(
     "JSON Pointer to the array of records. Unset: the whole response.")
   val MissingRecords = option("missingRecords", OptionType.oneOf("fail", "empty"), Some("fail"))(
-    "Whether a response without the array of records fails or is an empty page (bodyFormat=json).")
+    "Whether a response without the array of records, or with an empty body, fails or is an empty page (bodyFormat=json).")
   also(shared.Separator): Unit
   val Header = option("header", OptionType.boolean, Some(true))(
     "Whether each response's first line names the fields; if not, they follow the schema's order (bodyFormat=csv).")

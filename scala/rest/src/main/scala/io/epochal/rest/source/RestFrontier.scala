@@ -38,7 +38,12 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val digests = new RecordDigests(options)
   private var moves = false
   private var moved = false
-  private val ends = new EndSearch(options.pagination, totalled, count, options.mismatch(_, _))
+  private val ends = new EndSearch(
+    options.pagination,
+    totalled,
+    count,
+    options.mismatch(_, _),
+    (page, refusal) => options.refused(page.requestText, refusal))
   private var listMarks = ListMarks(digests.of, totalled)
   private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
 
@@ -113,10 +118,10 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private def shownToMove(found: Extent): Boolean = {
     val step = options.pagination.pageSize
     val last = found.exists - 1
-    def at(index: Long) = records(options.pagination.request(index))
+    def at(index: Long) = records(options.pagination.request(index), found.exists)
     if (last >= step) {
       val before = at(last - step)
-      if (before == at(last) && Try(at(Far)).toOption.contains(before))
+      if (before.nonEmpty && before == at(last) && Try(at(Far)).toOption.contains(before))
         throw options.mismatch(alike(last - step, last, Far), "the same page for every request")
     }
     last >= step
@@ -128,10 +133,17 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       (if (queries.isEmpty) "" else queries.mkString(" (", ", ", ")"))
   }
 
-  /** A digest of a response's records; None if it has none. */
-  private def records(request: PageRequest): Option[Long] =
+  /** A digest of a response's records; None if it has none.
+    *
+    * @param total
+    *   the length of the list
+    */
+  private def records(request: PageRequest, total: Long): Option[Long] =
     try
-      client.call(options.call(request), buffer) { _ =>
+      client.call(if (totalled) options.planned(request) else options.call(request), buffer) { response =>
+        response.refusal.filter(_ => totalled).foreach { refusal =>
+          throw options.mismatch(request, s"$refusal, and says that there are $total records in all")
+        }
         val scanned = scannedPage()
         Option.when(scanned.records > 0)(digest(scanned))
       }
@@ -172,7 +184,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       case _                                     => 0L
     }
     val compared = if (records > 0 && records <= request.size) listMarks.candidates(request, records) else Nil
-    Counted(records, totalCount, content, digests.read(buffer, request.first, compared))
+    val totals = if (totalled) Nil else WholeList.totals(response, scanned)
+    Counted(records, totalCount, content, digests.read(buffer, request.first, compared), response.refusal, totals)
   }
 
   private def total(request: PageRequest, place: String, text: Option[String]): Long = {

@@ -50,6 +50,16 @@ final case class RestOptions(
   /** Whether a list may end without stating so. */
   val endAssumed: Boolean = values(PagingOptions.EndOfList) == "assumed"
 
+  /** Whether a page that names itself as the next one is the last. */
+  val repeatEnds: Boolean = values(PagingOptions.EndOfList) == "repeated"
+
+  /** Whether a page without records is the last, even if it names a next one. */
+  val emptyEnds: Boolean = values.get(PagingOptions.EmptyPages).contains("end")
+
+  /** Maximum pages without records in a row that are skipped where no later poll continues after them. */
+  val maxEmptyPages: Int =
+    if (values.get(PagingOptions.EmptyPages).contains("skip")) Int.MaxValue else PagingOptions.MaxEmptyPages
+
   /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
   val restarts: Boolean = values.get(CountingOptions.Drift).contains("restart")
 
@@ -147,6 +157,19 @@ final case class RestOptions(
 
   private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.requestText, found)
 
+  /** @param request
+    *   the request for the page, worded to follow "asked"
+    * @param refusal
+    *   the response, which does not prove that the list ends before the page
+    */
+  private[rest] def refused(request: String, refusal: Refusal): EpochalException =
+    Conditions.PageRefused(
+      "url" -> endpoint,
+      "asked" -> request,
+      "status" -> refusal.status,
+      "body" -> refusal.body,
+      "pagination" -> paging.kind)
+
   override def toString: String = s"RestOptions($source)"
 }
 
@@ -193,7 +216,7 @@ object RestOptions extends OptionList {
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
       values,
-      http.copy(byLines = rules.format.lines.nonEmpty),
+      http.copy(byLines = rules.format.lines.nonEmpty, mayLackBody = values(RecordOptions.MissingRecords) == "empty"),
       paging,
       pageCall,
       rules,

@@ -71,7 +71,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   private val client = new HttpClient(options.http, list.counters)
 
   /** Sequences of empty pages that a run under AvailableNow skips: an API may name another page forever. */
-  private val maxGaps = if (options.params.isEmpty) 10 else 0
+  private val maxGaps = if (options.params.isEmpty) options.maxEmptyPages / EmptyPages else 0
   private var chain = Option.empty[Chain]
   @volatile private var seen = Option.empty[Extent]
   private var warned = false
@@ -114,6 +114,11 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
       more = !pages.atEnd && tail.available < most && !broken && !spent
     }
     if (broken) breaks += 1
+    if (once && broken && breaks == maxGaps + 1)
+      log.warn(
+        s"This run of AvailableNow ends after $empty pages of ${options.endpoint} without records, each of which names " +
+          "another one; the next run continues there. emptyPages=end takes such a page for the last one, " +
+          "emptyPages=skip skips all of them.")
     val ends = pages.atEnd || once && broken && breaks > maxGaps
     seen = Some(Extent(tail.until, if (ends) tail.until else Long.MaxValue))
     spent && !pages.atEnd
@@ -132,7 +137,8 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
           keysBefore(windows, page, tail),
           () => if (once) begun else clock.instant())
       case _ =>
-        new PageChain(options, pagination, client, page, (has, had) => lost(tail.until - had + has, tail.until))
+        def missing(has: Int, had: Long) = lost(tail.until - had + has, tail.until)
+        new PageChain(options, pagination, client, page, missing, maxEmpty = Int.MaxValue)
     }
   }
 

@@ -76,7 +76,7 @@ final private[rest] case class TimeWindow(
       val again =
         nextPage.exists(_ => within.page(windowEndpoint, nextPage) == within.page(windowEndpoint, position.page))
       val follows =
-        if (nextPage.isEmpty || again && response.scanned.records == 0) {
+        if (nextPage.isEmpty || again && (response.scanned.records == 0 || response.repeatEnds)) {
           // Without the keys of its records, the next window cannot begin before its end.
           val known = if (position.keyed && keyed) position.window.from else position.window.to
           WindowPosition(Window(known, position.window.to), None, keyed, paged = paged)
@@ -91,6 +91,19 @@ final private[rest] case class TimeWindow(
   }
 
   override private[rest] def before(token: Option[String]): Long = within.before(positionAt(token).page)
+
+  override private[rest] def mayBePastEnd(token: Option[String]): Boolean = within.mayBePastEnd(positionAt(token).page)
+
+  override private[rest] def endCheck(token: Option[String]): Option[EndCheck] = {
+    val position = positionAt(token)
+    def outer(page: Option[String]) = Some(position.copy(page = page, seen = Nil).text)
+    within.endCheck(position.page).map { check =>
+      check.copy(
+        pagination = copy(within = check.pagination),
+        token = outer(check.token),
+        before = check.before.map { case (page, size) => outer(page) -> size })
+    }
+  }
 
   override def page(endpoint: Endpoint, token: Option[String]): String = {
     val position = positionAt(token)
@@ -134,6 +147,19 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
 
   override private[source] def value(token: Option[String], place: String): String =
     PageCall.value(counted, request(token), place).toString
+
+  override private[rest] def mayBePastEnd(token: Option[String]): Boolean = request(token).first > 0
+
+  /** By offset, a short page proves nothing: the server's pages may be smaller than requested. */
+  override private[rest] def endCheck(token: Option[String]): Option[EndCheck] = {
+    val end = request(token).first
+    val before = Some(counted).collect { case pages: Pagination.ByPage =>
+      Some((end - pages.pageSize).toString) -> pages.pageSize
+    }
+    counted.endCheck(end).map { case (pages, first) =>
+      EndCheck(copy(counted = pages), Some(first.toString), end - first, before)
+    }
+  }
 
   /** Above 0 if `pageSize` has changed since the token was written. */
   override private[rest] def before(token: Option[String]): Long = record(token) - request(token).first

@@ -39,7 +39,8 @@ final private[rest] class WindowChain(
   /** Past the end of any window, and within 32 bits, for servers with such numbers. */
   private val Far = s"${1L << 30}"
 
-  private val pages = new PageChain(options, windows, client, NextPage(token, 0), (_, _) => ())
+  private val pages =
+    new PageChain(options, windows, client, NextPage(token, 0), (_, _) => (), options.maxEmptyPages)
   private var at = record
   private var latest = Instant.MIN
   private val counted = windows.within match {

@@ -44,7 +44,8 @@ final class RestIdentitySuite extends AnyFunSuite {
           val page = "page=(\\d+)".r.findFirstMatchIn(request.query).get.group(1).toLong
           Counted(math.max(0L, math.min(cap, total - (page - 1) * cap)))
         },
-        (_, found) => new IllegalStateException(found))
+        (_, found) => new IllegalStateException(found),
+        (_, refusal) => new IllegalStateException(refusal.toString))
       assert(finder.find(0, 50) == Extent(first, first))
       total = 100
       intercept[IllegalStateException]((1 to 40).foreach(_ => finder.find(first, 50)))

@@ -36,6 +36,12 @@ final class RecordsApi extends StubServer("/records") {
   /** Status for a page behind the last one with records, unless it is the first page. */
   @volatile var behind: Option[Int] = None
 
+  /** End of the last page that can be requested; a page that ends later gets 400 and `Unreachable`. */
+  @volatile var reach: Long = Long.MaxValue
+
+  /** Size of all pages, whatever `per_page` is. */
+  @volatile var fixed: Option[Int] = None
+
   /** Status of the next response for a page, by the page's first record. Each is sent once. */
   val once = new ConcurrentHashMap[Long, Int]
 
@@ -68,7 +74,8 @@ final class RecordsApi extends StubServer("/records") {
     val (asked, size) = params match {
       case p if p.contains("_start") => (p("_start").toLong, p("_limit").toInt)
       case p if p.contains("page") =>
-        ((p("page").toLong - 1) * math.min(p("per_page").toInt, cap), p("per_page").toInt)
+        val size = fixed.getOrElse(p("per_page").toInt)
+        ((p("page").toLong - 1) * math.min(size, cap), size)
       case _ => (0L, Int.MaxValue)
     }
     val from = if (rounds) asked / size * size else asked
@@ -80,8 +87,13 @@ final class RecordsApi extends StubServer("/records") {
     val refused =
       if (once.containsKey(from)) Some(once.remove(from))
       else if (strict && from % size != 0) Some(400)
+      else if (from > 0 && size < Int.MaxValue && from + size > reach) Some(400)
       else behind.filter(_ => from > 0 && from >= count)
     refused.orElse(Some(status).filter(_ != 200)) match {
+      case Some(400) if reach < Long.MaxValue =>
+        val text = RecordsApi.Unreachable.getBytes(UTF_8)
+        exchange.sendResponseHeaders(400, text.length.toLong)
+        exchange.getResponseBody.write(text)
       case Some(code) => exchange.sendResponseHeaders(code, -1)
       case None =>
         exchange.sendResponseHeaders(200, bytes.length.toLong)
@@ -91,6 +103,8 @@ final class RecordsApi extends StubServer("/records") {
 }
 
 object RecordsApi {
+  val Unreachable = """{"error":"limit + offset is too large","you":"hunter2-key"}"""
+
   def using[A](records: Int)(body: RecordsApi => A): A = {
     val api = new RecordsApi
     api.count = records

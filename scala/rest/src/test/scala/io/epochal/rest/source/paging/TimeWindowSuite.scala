@@ -309,13 +309,15 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
   }
 
   test("a failed request leaves the position unchanged") {
-    query("offset", overlapping: _*) { query =>
-      (0 until 20).foreach(id => query.event(id, id.toLong))
-      query.nowAt(21)
-      var requests = 0
-      query.api.before = () => { requests += 1; if (requests == 3) 404 else 200 }
-      assert(failure(query.batch()).condition.name == "HTTP_STATUS")
-      assert(query.batch() == (0 until 20))
+    Seq(403 -> "HTTP_STATUS", 404 -> "PAGE_REFUSED").foreach { case (status, condition) =>
+      query("offset", overlapping: _*) { query =>
+        (0 until 20).foreach(id => query.event(id, id.toLong))
+        query.nowAt(21)
+        var requests = 0
+        query.api.before = () => { requests += 1; if (requests == 3) status else 200 }
+        assert(failure(query.batch()).condition.name == condition)
+        assert(query.batch() == (0 until 20))
+      }
     }
   }
 

@@ -1,6 +1,9 @@
 package io.epochal.rest.source.record
 
+import java.nio.charset.StandardCharsets.US_ASCII
 import java.nio.file.Files
+
+import scala.util.Using
 
 import com.fasterxml.jackson.core.JsonProcessingException
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
@@ -8,8 +11,8 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.record.{PageScan, RecordFormat}
-import io.epochal.rest.http.Bodies
+import io.epochal.kit.record.{Body, PageScan, RecordFormat}
+import io.epochal.rest.http.{Bodies, HttpCall, HttpClient, HttpCounters, RawServer}
 import io.epochal.rest.source.{RecordsApi, RestOptions, RestStreams}
 import io.epochal.testkit.MicroBatch
 
@@ -54,11 +57,15 @@ final class MissingRecordsSuite extends AnyFunSuite {
     }
   }
 
-  Seq("none", "offset", "page").flatMap(kind => Seq(false, true).map(kind -> _)).foreach { case (kind, journal) =>
+  for {
+    kind <- Seq("none", "offset", "page")
+    journal <- Seq(false, true)
+    (name, empty) <- Seq("an object" -> """{"total":0}""", "an empty body" -> "", "white space" -> " \r\n")
+  }
     test(
-      s"$kind${if (journal) " with a journal" else ""}: a list is followed from its first record on, and past its end") {
+      s"$kind${if (journal) " with a journal" else ""}: a list is followed from its first record on, and past its end, with $name for no records") {
       RecordsApi.using(0) { api =>
-        api.body = array => if (array == "[]") """{"total":0}""" else s"""{"data":$array}"""
+        api.body = array => if (array == "[]") empty else s"""{"data":$array}"""
         val options = Seq("pagination" -> kind, "records" -> "/data", "missingRecords" -> "empty") ++
           Option.when(kind != "none")("pageSize" -> "10") ++ Option.when(journal)("journal" -> "true")
         val schema = StructType.fromDDL("id INT, name STRING")
@@ -73,6 +80,30 @@ final class MissingRecordsSuite extends AnyFunSuite {
         assert(delivered.flatMap(_._2) == (0 until 25))
       }
     }
+
+  test(
+    "200 and 202 with an empty body are an empty page with missingRecords=empty, and otherwise an error that names it") {
+    val whole = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+    val unended = "HTTP/1.0 200 OK\r\n\r\n"
+    def first(response: String, missing: String): Long =
+      Using.resource(new RawServer()((_, out) => out.write(response.getBytes(US_ASCII)))) { server =>
+        val options = RestOptions
+          .read(Map("url" -> server.url, "missingRecords" -> missing, "retry.maxAttempts" -> "1"))
+          .fold(throw _, identity)
+        Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
+          val body = new Body
+          client.call(HttpCall("GET", "/c"), body)(_ => RecordFormat.Json("").count(body, place))
+        }
+      }
+    Seq(whole, whole.replace("202 Accepted", "200 OK"), whole.replace("0\r\n\r\n", "1\r\n\r\n\n")).foreach { response =>
+      assert(first(response, "empty") == 0)
+      val error = intercept[EpochalException](first(response, "fail"))
+      assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains("the body is empty"), error)
+      assert(error.getMessage.contains("missingRecords=empty") && !error.getMessage.contains("login"))
+    }
+    // Nothing but the end of the connection says where this body ends: it may be cut.
+    val error = intercept[EpochalException](first(unended, "empty"))
+    assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains("login page"), error)
   }
 
   test("missingRecords requires JSON") {

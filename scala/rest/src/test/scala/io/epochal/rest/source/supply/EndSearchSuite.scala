@@ -7,6 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.kit.source.Extent
+import io.epochal.rest.http.Refusal
 import io.epochal.rest.source.Pagination.{ByOffset, ByPage, Whole}
 import io.epochal.rest.source._
 
@@ -18,7 +19,8 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       pagination,
       byTotal,
       respond,
-      (request, found) => new IllegalStateException(s"${request.requestText}: $found"))
+      (request, found) => new IllegalStateException(s"${request.requestText}: $found"),
+      (request, refusal) => new IllegalStateException(s"refused ${request.first}: $refusal"))
 
   final private class Model(val pagination: Pagination, var records: Long, cap: Long = Long.MaxValue) {
     val requests = mutable.Buffer.empty[PageRequest]
@@ -66,6 +68,67 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val model = new Model(pagination, records)
       model.records = (records * part).toLong
       assert(model.find(records, most) == Extent(model.records, model.records))
+    }
+  }
+
+  /** A server that refuses pages past the end of its list, and pages that end after `reach`. */
+  final private class Refusing(pagination: Pagination, records: Long, reach: Long, total: Option[Long] = None) {
+    var requests = 0
+    val finder: EndSearch = search(
+      pagination,
+      request => {
+        requests += 1
+        if (request.first > 0 && (request.first >= records || request.end > reach))
+          Counted(0, refusal = Some(Refusal(404, "no")))
+        else
+          Counted(math.min(request.size, records - request.first), content = request.first, totals = total.toSeq)
+      }
+    )
+  }
+
+  private def counted(size: Long) = Gen.oneOf[Pagination](ByOffset("o", "l", size), ByPage("p", "n", 1, size))
+
+  test("a list whose server refuses pages past its end is found, wherever it ends") {
+    forAll(Gen.choose(1L, 30L), Gen.choose(1L, 2000L), limits) { (size, records, most) =>
+      forAll(counted(size), minSuccessful(2)) { pagination =>
+        val found = new Refusing(pagination, records, Long.MaxValue).finder.find(0, most)
+        assert(found.exists >= math.min(records, most) && found.exists <= records)
+        assert(!found.exact || found.ends == records)
+      }
+    }
+  }
+
+  test("a server that refuses the pages of existing records is never taken for one whose list ends there") {
+    forAll(Gen.choose(1L, 30L), Gen.choose(1L, 60L), Gen.choose(1L, 1000L)) { (size, pages, more) =>
+      forAll(counted(size), minSuccessful(2)) { pagination =>
+        val reach = pages * size
+        val error =
+          intercept[IllegalStateException](new Refusing(pagination, reach + more, reach).finder.find(0, Long.MaxValue))
+        assert(error.getMessage == s"refused $reach: status 404 (no)")
+        intercept[IllegalStateException](new Refusing(pagination, reach + more, reach).finder.find(reach, 10))
+      }
+    }
+  }
+
+  test("a refused page is past the end if a total says so, where no request can prove it") {
+    val pages = ByPage("p", "n", 1, 10)
+    val bodies: PageRequest => Counted = request =>
+      if (request.first / request.size >= 3) Counted(0, refusal = Some(Refusal(404, "")))
+      else Counted(10, totals = Seq(30))
+    assert(
+      search(
+        pages,
+        request => if (request.size == 10) bodies(request) else Counted(0, refusal = Some(Refusal(404, ""))))
+        .find(30, 100) == Extent(30, 30))
+    intercept[IllegalStateException](new Refusing(pages, 90, 30, total = Some(90)).finder.find(30, 100))
+  }
+
+  test("an idle API that refuses pages past the end costs one request per poll, and its end is proven again") {
+    Seq[Pagination](ByOffset("o", "l", 100), ByPage("p", "n", 1, 100)).foreach { pagination =>
+      val model = new Refusing(pagination, 300, Long.MaxValue)
+      model.finder.find(0, Long.MaxValue)
+      val requests = (1 to 34).map { _ => model.requests = 0; model.finder.find(300, 1000); model.requests }
+      assert(requests.count(_ == 2) == 3 && requests.forall(_ <= 2), requests)
     }
   }
 

@@ -43,6 +43,9 @@ final class WindowApi extends StubServer("/events") {
 
   @volatile var before: () => Int = () => 200
 
+  /** Status of a refusal, from the first record of the page and the number of records in the window. */
+  @volatile var refuses: (Int, Int) => Option[Int] = (_, _) => None
+
   private val log = new ConcurrentLinkedQueue[String]
 
   /** The windows and page starts of all requests since the last call, as `from/to#place`. */
@@ -62,21 +65,22 @@ final class WindowApi extends StubServer("/events") {
       .filter(event =>
         !event.at.isBefore(moment(from)) && (event.at.isBefore(moment(to)) || inclusive && event.at == moment(to)))
       .sortBy(event => (event.at, event.id))
+    val size = params.get("per_page").fold(pageSize)(_.toInt)
     val place = params
       .get("cursor")
       .map(_.drop(1).toInt)
       .orElse(params.get("after").map(key => found.indexWhere(_.id == key.toInt) + 1))
       .orElse(params.get("_start").map(_.toInt))
-      .orElse(params.get("page").map(number => (number.toInt - 1) * pageSize))
+      .orElse(params.get("page").map(number => (number.toInt - 1) * size))
       .map(placed)
       .getOrElse(0)
     log.add(s"$from/$to#$place")
-    val status = before()
+    val status = refuses(place, found.size).getOrElse(before())
     if (status != 200) exchange.sendResponseHeaders(status, -1)
     else {
       val paged = params.contains("paged")
-      val page = if (paged) found.slice(place, place + pageSize) else found
-      val next = Option.when(paged && place + pageSize < found.size)(place + pageSize)
+      val page = if (paged) found.slice(place, place + size) else found
+      val next = Option.when(paged && place + size < found.size)(place + size)
       val link = next.map(n => s"$url?${(query.filterNot(_.startsWith("cursor=")) :+ s"cursor=c$n").mkString("&")}")
       link.foreach(l => exchange.getResponseHeaders.add("Link", s"""<$l>; rel="next""""))
       val follows = s""""next":${next.fold("null")(n => s"\"c$n\"")},"url":${link.fold("null")(l => s"\"$l\"")}"""
