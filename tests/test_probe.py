@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -211,6 +212,12 @@ def asking(api: Api, waits: list[float], most: int = 20, delay: float = 0.2) -> 
         ({"Retry-After": "7"}, [7.0]),
         ({}, [1.0]),
         ({"Retry-After": "0"}, [1.0]),
+        ({"Retry-After": "40.5"}, [40.5]),
+        ({"Retry-After": "Sunday, 06-Nov-94 08:49:37 GMT"}, [1.0]),
+        ({"Retry-After": "soon"}, [20.0]),
+        ({"Retry-After-Ms": "1500"}, [1.5]),
+        ({"X-RateLimit-Reset-After": "1.25"}, [1.25]),
+        ({"X-RateLimit-Remaining": "9", "X-RateLimit-Reset": "30"}, [1.0]),
         ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"}, [9.0]),
         ({"RateLimit": '"default";r=0;t=4'}, [4.0]),
     ],
@@ -223,6 +230,23 @@ def test_retry_after_is_honoured(headers: dict[str, str], waits: list[float]) ->
     with lists.serving(throttled) as api:
         assert asking(api, found).get(Address.parse(api.url)).status == 200
     assert found == [*waits, 0.2]
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y", "%Y-%m-%dT%H:%M:%SZ", ""],
+)
+def test_the_dates_of_retry_after_are_those_of_the_jar(form: str) -> None:
+    moment = datetime.now(timezone.utc) + timedelta(seconds=31)
+    later = moment.strftime(form) if form else str(int(moment.timestamp()))
+
+    def throttled(api: Lists, request: Request) -> Answer:
+        return (429, b"", {"Retry-After": later}) if len(api.requests) == 1 else json_of([])
+
+    found: list[float] = []
+    with lists.serving(throttled) as api:
+        assert asking(api, found).get(Address.parse(api.url)).status == 200
+    assert 25 < found[0] <= 31
 
 
 def test_an_exhausted_rate_limit_pauses_requests() -> None:

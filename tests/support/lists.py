@@ -134,6 +134,20 @@ def omits_empty(lists: Lists, request: Request) -> Answer:
     return json_of({**body, "files": found} if found else body)
 
 
+def silent_end(lists: Lists, request: Request) -> Answer:
+    """A cursor on every page; after the last one an empty body."""
+    start = int(request.params.get("pageToken", 0))
+    found = lists.part(start)
+    return json_of({"nextPageToken": str(start + len(found)), "files": found}) if found else (200, b"", {})
+
+
+def names_itself(lists: Lists, request: Request) -> Answer:
+    """A cursor on every page; that of the last page is its own."""
+    start = int(request.params.get("pageToken", 0))
+    last = (len(lists.records) - 1) // PAGE * PAGE
+    return json_of({"nextPageToken": str(min(start + PAGE, last)), "files": lists.part(start)})
+
+
 def counting_cursor(lists: Lists, request: Request) -> Answer:
     """Always has the number of a next page."""
     page = int(request.params.get("page", 1))

@@ -129,6 +129,12 @@ SHAPES = {
     "Go, empty list left out": Shape(
         of_lists(lists.omits_empty), {"pagination": "cursor", "cursorParam": "pageToken", "missingRecords": "empty"}
     ),
+    "empty body after the last page": Shape(
+        of_lists(lists.silent_end), {"pagination": "cursor", "cursorParam": "pageToken", "missingRecords": "empty"}
+    ),
+    "last page names itself": Shape(
+        of_lists(lists.names_itself), {"pagination": "cursor", "cursorParam": "pageToken", "endOfList": "repeated"}
+    ),
     "next URL that is null": Shape(of_lists(lists.null_next), {"pagination": "next-url", "nextUrl": "/links/next"}),
     "NDJSON": Shape(of_lists(lists.ndjson), {"pagination": "link", "bodyFormat": "ndjson"}),
     "CSV": Shape(of_lists(lists.semicolons), {**OFFSET, "bodyFormat": "csv", "sep": ";"}),

@@ -12,7 +12,8 @@ from epochal._values.kind import BOOLEAN, DURATION, INSTANT, NAMES, POINTER, TEX
 from epochal._values.value import Setting, Value, of, option, part, shown
 
 OnDrift = Literal["fail", "warn", "restart"]
-EndOfList = Literal["proven", "assumed"]
+EndOfList = Literal["proven", "assumed", "repeated"]
+EmptyPages = Literal["skip", "end"]
 WindowFormat = Literal["iso", "iso-millis", "epoch-seconds", "epoch-millis"]
 
 
@@ -134,8 +135,10 @@ class Cursor(Pages, pagination="cursor"):
         has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
-            empty): proven fails the query, until some page has named a next one; assumed ends the list there. Default:
-            ``"proven"``.
+            empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
+            is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
+        empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
+            such pages in a row are skipped; more fail a batch read or a time window, and end a run of AvailableNow.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -148,6 +151,7 @@ class Cursor(Pages, pagination="cursor"):
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
     end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
+    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
     max_pages: int | None = option("maxPages", whole())
 
     def __post_init__(self) -> None:
@@ -195,8 +199,10 @@ class Link(Pages, pagination="link"):
         has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
-            empty): proven fails the query, until some page has named a next one; assumed ends the list there. Default:
-            ``"proven"``.
+            empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
+            is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
+        empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
+            such pages in a row are skipped; more fail a batch read or a time window, and end a run of AvailableNow.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -205,6 +211,7 @@ class Link(Pages, pagination="link"):
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
     end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
+    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
     max_pages: int | None = option("maxPages", whole())
 
 
@@ -219,8 +226,10 @@ class NextUrl(Pages, pagination="next-url"):
         has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
-            empty): proven fails the query, until some page has named a next one; assumed ends the list there. Default:
-            ``"proven"``.
+            empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
+            is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
+        empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
+            such pages in a row are skipped; more fail a batch read or a time window, and end a run of AvailableNow.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -229,6 +238,7 @@ class NextUrl(Pages, pagination="next-url"):
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
     end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
+    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
     max_pages: int | None = option("maxPages", whole())
 
 

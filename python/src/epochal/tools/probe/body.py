@@ -76,7 +76,7 @@ class Listing:
         relations: addresses from an array of links, by relation.
         how: how the records were found.
         doubts: other possible interpretations.
-        missing: whether there is nothing, or null, in place of the array of records.
+        missing: whether there is nothing, or null, in place of the array of records, or an empty body.
     """
 
     response: Response
@@ -136,6 +136,8 @@ def read_like(response: Response, layout: Layout) -> Listing | None:
     """Reads another response in a known format; None if it is an error or has another format."""
     if response.status == 204:
         return Listing(response, layout, ())
+    if layout.format == "json" and response.status in (200, 202) and not response.body.strip():
+        return Listing(response, layout, (), missing=True)
     if response.status != 200:
         return None
     try:

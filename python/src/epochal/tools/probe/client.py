@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +33,10 @@ _DEADLINE = 60.0
 LONGEST_PAUSE = 60.0
 _TIMEOUT = 20.0
 _ATTEMPTS = 3
+#: Seconds to pause where a header that demands a pause cannot be read.
+_UNREAD = 20.0
+#: Prefixes of the headers of a rate limit.
+_LIMITS = ("ratelimit", "x-ratelimit", "x-rate-limit")
 _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -94,7 +98,7 @@ class Client:
         for attempt in range(1, _ATTEMPTS):
             if response.status not in (429, 503):
                 break
-            self._pause(_retry_after(response.headers) or max(self._exhausted_for, 2.0 ** (attempt - 1)))
+            self._pause(_retry_after(response) or max(self._exhausted_for, 2.0 ** (attempt - 1)))
             self._exhausted_for = 0.0
             response = self._get_once(address, headers or {})
         return response
@@ -255,24 +259,25 @@ def one_line(text: object) -> str:
     return "".join(c if c.isprintable() else "?" for c in line)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds to wait according to ``Retry-After``; 0 without it."""
-    text = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}", text):
-        return float(text)
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return 0.0
+def _retry_after(response: Response) -> float:
+    """Seconds to wait before a repetition, read as by the jar; 0 if the server names no time."""
+    headers = response.headers
+    waits = [_wait(headers.get("retry-after"))]
+    waits += [_wait(headers.get(name), 1000) for name in ("retry-after-ms", "x-ms-retry-after-ms")]
+    if response.status == 429:
+        waits += [_reset(headers, name) for name in _LIMITS if f"{name}-remaining" not in headers]
+    found = [wait for wait in waits if wait is not None]
+    return max([0.0, *found, *([_UNREAD] if not any(found) and any(wait is None for wait in waits) else [])])
 
 
 def _until_reset(headers: Mapping[str, str]) -> float:
     """Seconds until the next request is allowed, if the response reports that the rate limit is used up; else 0."""
     waits = [0.0]
-    for name in ("ratelimit", "x-ratelimit", "x-rate-limit"):
-        left, reset = (_number(headers.get(f"{name}-{part}")) for part in ("remaining", "reset"))
-        if left is not None and left <= 0 and reset is not None:
-            waits.append(reset if reset < 1e9 else (reset if reset < 1e11 else reset / 1000) - time.time())
+    for name in _LIMITS:
+        left = _number(headers.get(f"{name}-remaining"))
+        if left is not None and left <= 0:
+            reset = _reset(headers, name)
+            waits.append(_UNREAD if reset is None else reset)
     policy = headers.get("ratelimit", "")
     left_of, reset_of = (re.search(rf"\b(?:{names})\s*=\s*(\d+)", policy) for names in ("r|remaining", "t|reset"))
     if left_of and reset_of and int(left_of[1]) == 0:
@@ -280,8 +285,33 @@ def _until_reset(headers: Mapping[str, str]) -> float:
     return max(waits)
 
 
+def _reset(headers: Mapping[str, str], limit: str) -> float | None:
+    """Seconds until a rate limit resets; None if the time cannot be read."""
+    after = _wait(headers.get(f"{limit}-reset-after"))
+    return after if after or f"{limit}-reset" not in headers else _wait(headers[f"{limit}-reset"])
+
+
+def _wait(text: str | None, per_second: float = 1) -> float | None:
+    """Seconds until a time: a number, large ones since 1970, or a date; None if it is neither."""
+    if text is None or not text.strip():
+        return 0.0
+    number = _number(text)
+    if number is not None:
+        number /= per_second
+        return number if number < 1e9 else (number if number < 1e11 else number / 1000) - time.time()
+    try:
+        found = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text.strip()))
+    except ValueError:
+        try:
+            found = parsedate_to_datetime(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    zoned = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    return max(0.0, zoned.timestamp() - time.time())
+
+
 def _number(text: str | None) -> float | None:
-    return float(text) if text and re.fullmatch(r"\s*-?\d{1,15}(\.\d+)?\s*", text) else None
+    return float(text) if text and re.fullmatch(r"\s*-?\d{1,30}(\.\d*)?\s*", text) else None
 
 
 def _seconds(duration: timedelta | str) -> float:

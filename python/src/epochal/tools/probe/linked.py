@@ -108,6 +108,7 @@ class LinkedPages:
         ended: whether the last page read is the last page of the list.
         how: how the way was tested.
         repeats: whether a page repeats records of an earlier one.
+        itself: whether the last page names itself as the next one.
     """
 
     follow: NextPage
@@ -115,6 +116,7 @@ class LinkedPages:
     ended: bool
     how: str
     repeats: bool = False
+    itself: bool = False
 
     def flag(self) -> tuple[str | None, str | None]:
         """JSON Pointers to a flag for further pages, and to a flag for the last page.
@@ -219,9 +221,12 @@ def follow_keys(reader: PageReader, first: Listing, key: Key) -> LinkedPages | N
 def _walk(reader: PageReader, way: NextPage, first: Listing, second: Listing, key: Key) -> LinkedPages:
     """Reads further pages, up to the end of the list or the maximum number."""
     pages, seen = [first, second], {*key.all(first.records), *key.all(second.records)}
-    ended, again = False, ""
+    ended, itself, again = False, False, ""
     while not ended and not again and len(pages) < _MAX_PAGES:
         address = way.address(pages[-1])
+        if address is not None and address.target == pages[-1].address.target:
+            ended = itself = True
+            break
         further = reader.read_if_allowed(address) if address else None
         if address is not None and further is None:
             break
@@ -236,7 +241,7 @@ def _walk(reader: PageReader, way: NextPage, first: Listing, second: Listing, ke
             pages.append(further)
     end = f"page {len(pages)} is the last one" if ended else f"{len(pages)} pages were read without reaching the end"
     how = f"the second page was requested, and has {second.count} other records; {end}{again}"
-    return LinkedPages(way, tuple(pages), ended, how, repeats=bool(again))
+    return LinkedPages(way, tuple(pages), ended, how, repeats=bool(again), itself=itself)
 
 
 def _says_end(listing: Listing) -> bool:

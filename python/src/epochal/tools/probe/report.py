@@ -69,7 +69,8 @@ def linked_pages(notes: Notes, first: Listing, paging: LinkedPages) -> AnyPages:
         else:
             notes.seen("total", f"{total} at {_place(place)}", "the first response says so")
     last_page = paging.pages[-1]
-    if paging.ended and not (more or last) and way.token(last_page) is not None and last_page.count < first.count:
+    by_token = paging.ended and not (more or last) and way.token(last_page) is not None
+    if by_token and not paging.itself and last_page.count < first.count:
         notes.doubt(
             f"Page {len(paging.pages)} has fewer records than the first one, and names a page without records. Records "
             "that are added to it later are missed, if the API adds them there instead of after it."
@@ -77,11 +78,13 @@ def linked_pages(notes: Notes, first: Listing, paging: LinkedPages) -> AnyPages:
     is_named = way.is_named(first)
     if not is_named:
         notes.doubt("The first page does not mention a next one, so a list that is truncated there looks complete.")
-    return way.value(more, last, None if is_named else "assumed")
+    return way.value(more, last, "repeated" if by_token and paging.itself else None if is_named else "assumed")
 
 
 def _end(paging: LinkedPages) -> str:
     way, last = paging.follow, paging.pages[-1]
+    if paging.itself:
+        return "a page that names itself"
     if way.token(last) is not None:
         return "a page without records"
     gone = way.kind == "link" or not way.is_named(last)
@@ -116,6 +119,11 @@ def numbered_pages(notes: Notes, paging: NumberedPages, key: str | None, outcome
         notes.incomplete(paging.trouble)
     elif paging.ends:
         notes.tested("end of list", paging.ends, "it was requested")
+        if ": status" in paging.ends:
+            notes.doubt(
+                "Where the last page is full, Epochal proves by one more request that the list ends there. If it "
+                "cannot, the query fails with PAGE_REFUSED, which names the option to set."
+            )
     else:
         notes.not_known(f"The response after the end of the list; when requested: {outcome}.")
     where = paging.total if paging.total.startswith("/") else linked.title_case(paging.total)
