@@ -198,6 +198,22 @@ def test_a_checkpoint_and_a_ledger_are_compared_as_the_sink_will(
     assert bool(compared.remedy) == (error is not None)
 
 
+@pytest.mark.parametrize("trigger", ["continuous", "real-time"])
+@pytest.mark.parametrize(("committed", "last"), [(2, 2), (1, 1), (2, 0), (2, 4)])
+def test_of_a_sink_that_stores_rows_before_their_epoch_ends_nothing_is_said_that_holds_for_micro_batches_only(
+    committed: int, last: int, trigger: str, tmp_path: Path
+) -> None:
+    found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "epochal-rest", committed=committed))
+    compared = found.compare(row(last, trigger_mode=trigger))
+    assert "ledger set" not in compared.remedy
+    assert not compared.healthy or "may be in the table already" in compared.explanation
+
+
+def test_where_the_ledger_is_lost_it_is_said_that_an_epoch_may_be_stored_in_part(tmp_path: Path) -> None:
+    found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "epochal-rest"))
+    assert "If some are, as after a continuous or real-time run" in found.compare(None).remedy
+
+
 def test_a_ledger_of_another_query_is_foreign(tmp_path: Path) -> None:
     found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "epochal-rest"))
     compared = found.compare(row(2, query_id="another"))

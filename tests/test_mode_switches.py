@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import epochal
 from support.epoch_files import FORMAT, build, epochs
+from support.positions import Position
 from support.sessions import in_a_jvm_of_its_own
 from support.streams import finish, forget_last_commit, numbers
 from support.waiting import until
@@ -86,26 +86,6 @@ def delivered(directory: Path, later: Path | None = None) -> list[int]:
     """Rows of each epoch; for a replayed epoch, the rows of the later run."""
     found = epochs(directory) | (epochs(later) if later and later.is_dir() else {})
     return [row for rows in found.values() for row, _ in rows]
-
-
-class Position:
-    """End of the last epoch that Spark logged as committed, in one form for all triggers: ``docs/PROTOCOL.md``."""
-
-    def __init__(self, checkpoint: Path) -> None:
-        self._fields: dict[str, Any] = {"rows": 0}
-        if commits := numbers(checkpoint, "commits"):
-            logged = (checkpoint / "offsets" / str(commits[-1])).read_text().splitlines()[-1]
-            # A real-time batch that timed out before it was planned has no end.
-            self._fields = self._fields if logged == "-" else json.loads(logged)
-
-    def has(self, row: int) -> bool:
-        """Whether the row is before the position."""
-        rows, counts = self._fields["rows"], self._fields.get("partitions", [])
-        return row < rows or (bool(counts) and (row - rows) // len(counts) < counts[(row - rows) % len(counts)])
-
-    def delivered(self) -> int:
-        counts: list[int] = self._fields.get("partitions", [])
-        return int(self._fields["rows"]) + sum(counts)
 
 
 def start(

@@ -153,7 +153,7 @@ def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
         )
     last = row.last_epoch
     if last is None:
-        return _unknown(epoch) if epoch else _fits(row, "no epoch is written yet.", start.explanation)
+        return _unknown(epoch) if epoch else _fits(row, "no epoch is committed yet.", start.explanation)
     if epoch == last + 1:
         return _in_step(checkpoint, row, epoch, last)
     if epoch > last + 1:
@@ -162,9 +162,8 @@ def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
             explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}: it lacks "
             f"{counted(epoch - last - 1, 'epoch')}.",
             next_start="The sink refuses it: EPOCH_GAP.",
-            remedy=f"Have Spark read those rows again: epochal checkpoint rewind {path} --to {last}. "
-            f"Or load them with a batch, then: epochal ledger set {row.sink_id} --epoch {epoch - 1} "
-            f"--checkpoint {path} --url …",
+            remedy=f"Have Spark read those rows again: epochal checkpoint rewind {path} --to {last}."
+            + ("" if _endless(row) else f" Or load them with a batch, then: {_set(checkpoint, row, epoch - 1)}"),
             row=row,
         )
     return _ahead(checkpoint, row, epoch, last, replay=start.replay)
@@ -175,8 +174,10 @@ def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> C
     if ours and row.offsets_hash and ours != row.offsets_hash:
         return _changed(row, f"The sink accepts epoch {epoch}, but rows may be missing or duplicated before it.")
     explanation = f"epoch {last} is the last one in both."
-    if checkpoint.last_logged == epoch:
-        explanation = f"epoch {epoch} was begun, and none of its rows are in the table."
+    if _endless(row):
+        explanation += " Rows of the next one may be in the table already: the ledger knows them."
+    elif checkpoint.last_logged == epoch:
+        explanation = f"epoch {epoch} was begun, and the sink has not committed it."
     return _fits(row, explanation, checkpoint.next_start.explanation)
 
 
@@ -191,15 +192,24 @@ def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, rep
         )
     if replay and epoch == last:
         return _changed(row, "The sink refuses it: EPOCH_OFFSETS_CHANGED.")
+    set_back = _set(checkpoint, row, epoch - 1)
     return Comparison(
         state="rewound",
         explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}.",
         next_start=f"The sink refuses it: {'EPOCH_REGRESSED' if epoch < last else 'EPOCH_OFFSETS_CHANGED'}.",
-        remedy="Restore the newest checkpoint. If the epochs from "
-        f"{epoch} on were removed from the table: epochal ledger set {row.sink_id} --epoch {epoch - 1} "
-        f"--checkpoint {checkpoint.path} --url …",
+        remedy="Restore the newest checkpoint."
+        + ("" if _endless(row) else f" If the epochs from {epoch} on were removed from the table: {set_back}"),
         row=row,
     )
+
+
+def _endless(row: LedgerRow) -> bool:
+    """Whether the sink's tasks store rows before their epoch ends; then ``epochal ledger set`` is refused."""
+    return row.trigger_mode in ("continuous", "real-time")
+
+
+def _set(checkpoint: Checkpoint, row: LedgerRow, epoch: int) -> str:
+    return f"epochal ledger set {row.sink_id} --epoch {epoch} --checkpoint {checkpoint.path} --url …"
 
 
 def _fits(row: LedgerRow, explanation: str, next_start: str) -> Comparison:
@@ -220,15 +230,16 @@ def _unknown(epoch: int) -> Comparison:
     if epoch == 0:
         return Comparison(
             state="in step",
-            explanation="the ledger has no row of this query, which has not written yet.",
+            explanation="the ledger has no row of this query, which has committed nothing yet.",
             next_start="The first epoch adds the query to the ledger.",
         )
     return Comparison(
         state="not in the ledger",
         explanation=f"the ledger has no epoch of this query, whose next epoch is {epoch}.",
         next_start="The sink refuses it: LEDGER_EMPTY.",
-        remedy=f"Check whether the rows of epoch {epoch} are in the table. If they are: onLedgerEmpty=skip:{epoch}. "
-        f"If only earlier ones are: onLedgerEmpty=write:{epoch}.",
+        remedy=f"Check the table for rows of epoch {epoch}: those after the offsets of the epoch before (epochal "
+        f"checkpoint show). If all are there: onLedgerEmpty=skip:{epoch}. If none are: onLedgerEmpty=write:{epoch}. If "
+        "some are, as after a continuous or real-time run: start the query and follow the error.",
     )
 
 

@@ -6,18 +6,15 @@ import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
 
-import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.write.{DataWriter, PhysicalWriteInfo}
 import org.apache.spark.sql.streaming.OutputMode
-import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
+import org.scalatest.concurrent.Eventually.eventually
 import org.scalatest.concurrent.PatienceConfiguration
 import org.scalatest.tags.Slow
-import org.scalatest.time.{Millis, Seconds, Span}
+import org.scalatest.time.{Millis, Span}
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Position, TriggerMode}
-import io.epochal.testkit.Serialization
 
 final class PostgresFlushingSuite extends FlushingSuite(Postgres, "SELECT count(*) FROM pg_locks WHERE NOT granted") {
 
@@ -44,15 +41,13 @@ final class SqliteFlushingSuite extends SinkSuite(Sqlite) {
   on("a continuous or real-time trigger is refused by name: only the driver writes there", table) { f =>
     Seq(TriggerMode.Continuous, TriggerMode.RealTime).foreach { trigger =>
       val write = f.newRun(query, Map("sinkId" -> "sink"), trigger = trigger).newWrite()
-      refused(Conditions.TriggerUnsupported)(write.createStreamingWriterFactory(FlushingSuite.tasks(1)))
+      refused(Conditions.TriggerUnsupported)(write.createStreamingWriterFactory(FlushingJobs.tasks(1)))
     }
   }
 }
 
 private object FlushingSuite {
   val InnodbWaits = "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
-
-  def tasks(count: Int): PhysicalWriteInfo = () => count
 }
 
 /** Rows stored in the middle of an epoch, with the test acting as the engine.
@@ -60,57 +55,7 @@ private object FlushingSuite {
   * @param waits
   *   SQL that counts the transactions that are waiting for a lock
   */
-abstract class FlushingSuite(databases: TestDatabases, waits: String) extends SinkSuite(databases) {
-
-  implicit private val patience: PatienceConfig = PatienceConfig(scaled(Span(30, Seconds)), scaled(Span(5, Millis)))
-
-  protected val both = Seq(TriggerMode.Continuous, TriggerMode.RealTime)
-  protected val slow = Map("sinkId" -> "sink", "flushInterval" -> "1h")
-
-  /** A job of one run: with the continuous trigger its tasks continue from epoch to epoch. */
-  protected class Job(f: JdbcSinkFixture, val run: JdbcRun, trigger: TriggerMode, first: Long, partitions: Int = 2) {
-    run.engine.epoch = first
-    private val write = run.newWrite()
-    private val factory = write.createStreamingWriterFactory(FlushingSuite.tasks(partitions))
-    private val copies = (0 until partitions).map(_ => Serialization.copy(factory))
-    private var epoch = first
-    private var writers = IndexedSeq.empty[DataWriter[InternalRow]]
-    begin()
-
-    private def begin(): Unit = writers = copies.indices.map(p => copies(p).createWriter(p, p.toLong, epoch))
-
-    def writer(partition: Int): DataWriter[InternalRow] = writers(partition)
-
-    def anotherAttempt(partition: Int): DataWriter[InternalRow] =
-      Serialization.copy(factory).createWriter(partition, 9L, epoch)
-
-    def put(partition: Int, rows: Range): Unit = rows.foreach(n => writers(partition).write(f.row(n.toLong)))
-
-    /** The tasks' part of an epoch's end, then the driver's. */
-    def end(): Unit = {
-      val messages = writers.map(writer => Serialization.copy(writer.commit()))
-      writers.foreach(_.close())
-      if (trigger == TriggerMode.Continuous) f.logOffsets(epoch, s"""{"at":"$epoch"}""")
-      write.commit(epoch, messages.toArray)
-    }
-
-    /** Spark has committed, and the same tasks begin the next epoch. */
-    def next(): Unit = {
-      epoch += 1
-      begin()
-    }
-
-    /** Stops in the middle, like a stopped query. */
-    def stop(): Unit = writers.foreach(_.close())
-  }
-
-  protected def job(
-      f: JdbcSinkFixture,
-      trigger: TriggerMode,
-      first: Long,
-      more: Map[String, String] = Map("sinkId" -> "sink"),
-      partitions: Int = 2): Job =
-    new Job(f, f.newRun(query, more, OutputMode.Update, trigger), trigger, first, partitions)
+abstract class FlushingSuite(databases: TestDatabases, waits: String) extends FlushingJobs(databases) {
 
   /** Starts something while the job's flush of the rows 0 until 5 is about to commit, and releases the flush once that waits for it.
     */
@@ -125,9 +70,6 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
     finally Files.delete(gate)
     Await.result(waiting, 30.seconds)
   }
-
-  private def logged(f: JdbcSinkFixture, trigger: TriggerMode, epoch: Long): Unit =
-    if (trigger == TriggerMode.RealTime) f.logOffsets(epoch, s"""{"at":"$epoch"}""")
 
   both.foreach { trigger =>
     on(s"${trigger.name}: rows are visible before their epoch ends, and without a next row", table) { f =>
@@ -308,27 +250,6 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
       eventually(holds(f, 0 until 5))
     }
 
-    on(
-      s"${trigger.name}: rows beyond the last epoch that were dropped with their table are stored in the new one",
-      table) { f =>
-      val first = job(f, trigger, 0)
-      first.put(0, 0 until 10)
-      first.end()
-      logged(f, trigger, 0)
-      first.next()
-      first.put(0, 10 until 15)
-      eventually(holds(f, 0 until 15))
-      first.stop()
-      val known = ledger(f, "target_oid")
-      f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT)")
-      if (databases == Postgres) f.database.execute("GRANT ALL ON t TO PUBLIC")
-      val accepted = Map("sinkId" -> "sink", "onNewQuery" -> s"append:$known")
-      val second = job(f, trigger, 1, accepted)
-      second.put(0, 10 until 20)
-      second.end()
-      holds(f, 10 until 20)
-    }
-
     on(s"${trigger.name}: of two attempts of a task one stores, and the other fails", table) { f =>
       val running = job(f, trigger, 0, slow)
       val other = running.anotherAttempt(0)
@@ -392,7 +313,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
     }
     refused(Conditions.ModeUnsupported) {
       val write = f.newRun(query, Map("sinkId" -> "sink"), OutputMode.Complete, TriggerMode.Continuous).newWrite()
-      write.createStreamingWriterFactory(FlushingSuite.tasks(1))
+      write.createStreamingWriterFactory(FlushingJobs.tasks(1))
     }
   }
 }

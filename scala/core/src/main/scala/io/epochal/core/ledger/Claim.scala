@@ -7,6 +7,8 @@ import io.epochal.core.option.NameList
   *
   * @param known
   *   the ledger's row of this query from before another query took the sink over; None if there is none
+  * @param stored
+  *   the query's rows that were stored in the middle of epochs
   */
 final case class Claim(
     sinkId: String,
@@ -15,7 +17,9 @@ final case class Claim(
     target: Target,
     server: ServerIdentity,
     onNewQuery: OnNewQuery,
-    known: Option[LedgerRow] = None
+    known: Option[LedgerRow] = None,
+    stored: Progress = Progress.Empty,
+    onLedgerEmpty: OnLedgerEmpty = OnLedgerEmpty.Fail
 )
 
 /** Decides whether a run becomes the one that may write, and so fences earlier runs. Pure: the sink reads and writes the ledger.
@@ -48,6 +52,9 @@ object Claim {
 
   /** The same query under another sink id is the same sink with a new name. It would write its last epoch twice, so it is
     * rejected even if a second sink is accepted.
+    *
+    * If the ledger has lost its row, but not the positions of stored rows, it continues from these, if that is accepted: the table
+    * may have been emptied.
     */
   private def fresh(claim: Claim, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] =
     others
@@ -55,8 +62,14 @@ object Claim {
       .orElse(others.find(other => !claim.onNewQuery.accepted(other.sinkId))) match {
       case Some(other) => Left(shared(claim, other, others))
       case None =>
-        Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, None, 1L, claim.runId, claim.server))
+        lost(claim).toLeft(LedgerRow(claim.sinkId, claim.queryId, claim.target, None, 1L, claim.runId, claim.server))
     }
+
+  private def lost(claim: Claim): Option[EpochalException] = {
+    val next = claim.stored.boundaries.map(_.epoch + 1)
+    Option.when(next.nonEmpty && !next.exists(claim.onLedgerEmpty.names))(
+      LostRow("epoch" -> next.max, "sinkId" -> claim.sinkId))
+  }
 
   private def again(claim: Claim, row: LedgerRow, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] = {
     val sameQuery = row.queryId == claim.queryId
@@ -91,6 +104,11 @@ object Claim {
     claim.known
       .flatMap(_.last)
       .map(last => EpochDecision.incomplete(claim.queryId, row, s"it has written up to epoch ${last.epoch} before"))
+
+  private val LostRow = Conditions.LedgerEmpty.withHint(
+    "The ledger's row was deleted, but epochal_ledger_progress still shows which rows are in the table. Set " +
+      "{option:onLedgerEmpty=write:<epoch>}, which writes only the others. If the table was emptied, first delete the sink's rows from " +
+      "epochal_ledger_progress and epochal_ledger_boundary.")
 
   private def shared(claim: Claim, other: LedgerRow, others: Seq[LedgerRow]): EpochalException =
     Conditions.TargetShared(

@@ -30,7 +30,11 @@ object OnEpochMismatch {
 /** The policy for a ledger that lacks an epoch although the query is past its first one. It applies to one epoch, not to a
   * later loss of the ledger.
   */
-sealed trait OnLedgerEmpty
+sealed trait OnLedgerEmpty {
+
+  /** Whether it accepts that the ledger lacks the epoch. */
+  def names(epoch: Long): Boolean = this == OnLedgerEmpty.Write(epoch) || this == OnLedgerEmpty.Skip(epoch)
+}
 
 object OnLedgerEmpty {
   case object Fail extends OnLedgerEmpty

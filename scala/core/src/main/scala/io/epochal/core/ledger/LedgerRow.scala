@@ -30,10 +30,6 @@ final case class Target(name: String, oid: Option[Long]) {
   /** Whether it is the other's table, renamed or not, or a recreated table of the same name. */
   def isTableOf(other: Target): Boolean = name == other.name || oid.exists(other.oid.contains(_))
 
-  /** Whether this table's rows are not in the other: it is a different table, renamed or not. */
-  def isAnotherTable(other: Target): Boolean =
-    if (oid.isDefined && other.oid.isDefined) oid != other.oid else name != other.name
-
   override def toString: String = oid.fold(name)(o => s"$name (oid $o)")
 }
 

@@ -83,6 +83,17 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("a ledger that lost its row, and not the positions of stored rows, begins with an epoch that is accepted") {
+    val stored = Progress(Seq(3L, 4L).map(Boundary(_, TriggerMode.RealTime, None, Map.empty)), Map.empty)
+    Seq(OnLedgerEmpty.Fail, OnLedgerEmpty.Write(3), OnLedgerEmpty.Skip(6)).foreach { on =>
+      val error = Claim.decide(claim().copy(stored = stored, onLedgerEmpty = on), None, Nil).left.toOption.get
+      assert(error.condition == Conditions.LedgerEmpty && error.getMessage.contains("onLedgerEmpty=write:5"))
+    }
+    Seq(OnLedgerEmpty.Write(4), OnLedgerEmpty.Write(5)).foreach { on =>
+      assert(claimed(of = claim().copy(stored = stored, onLedgerEmpty = on)).last.isEmpty)
+    }
+  }
+
   test("a claim that is retried is the same claim") {
     val first = claimed()
     assert(claimed(Some(first)) == first)

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.ledger.LedgerRow
+import io.epochal.core.ledger.{LedgerRow, Progress}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.database.{Blocker, BulkRun, Database, Sessions, Transaction, Trust, Writer}
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
@@ -61,7 +61,7 @@ final private[jdbc] class LedgerClaim(
   private def claim(connection: Connection, ledger: LedgerTable, made: Boolean): (LedgerRow, BulkRun) = {
     val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
     val progress = Option.when(dialect.abilities.flushes)(ledger.progress(connection, run.sinkId)).filter(_.exists)
-    progress.filter(_ => mine.isDefined).foreach(_.lock())
+    progress.foreach(_.lock())
     val bound = TargetTables.prepare(database, schema, connection, make = !dialect.abilities.ddlCommits) {
       if (!dialect.ledger.serializeClaims(connection)) {
         ledger.create(connection)
@@ -74,20 +74,19 @@ final private[jdbc] class LedgerClaim(
     // Creating the table may have committed the transaction and released the row's lock.
     val before = if (made && mine.isDefined) ledger.lock(connection, run.sinkId) else mine
     val target = bound.table.target
+    val stored = progress.fold(Progress.Empty)(_.read(run.queryId))
     val found = LedgerState(
       target,
       dialect.server(connection),
       before,
       ledger.earlier(connection, run.sinkId, run.queryId),
-      ledger.others(connection, run.sinkId, target))
+      ledger.others(connection, run, target),
+      stored)
     val row = decide(found).fold(throw _, identity)
     ledger.claim(connection, before, row)
     progress.foreach { known =>
-      if (before.isEmpty) known.forget()
-      else {
-        if (before.exists(last => last.target.isAnotherTable(target))) known.rewind()
-        known.claim(row.generation, row.runId)
-      }
+      if (before.isEmpty && stored == Progress.Empty) known.forget()
+      known.claim(row.generation, row.runId)
     }
     val claimed = BulkRun(row.sinkId, row.generation, row.runId, bound, bound.shape, once = false)
     database.bulk.foreach(_.claim(connection, claimed))
@@ -185,7 +184,7 @@ final private[jdbc] class LedgerClaim(
         .find(connection, database.options.table)
         .map { table =>
           val known = ledger.earlier(connection, run.sinkId, run.queryId)
-          val others = ledger.others(connection, run.sinkId, table.target)
+          val others = ledger.others(connection, run, table.target)
           decide(LedgerState(table.target, row.server, Some(row), known, others))
         }
 

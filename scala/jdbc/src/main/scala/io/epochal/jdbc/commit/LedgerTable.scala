@@ -8,6 +8,7 @@ import io.epochal.jdbc.database.{BulkRun, Dialect, LedgerDialect, Trust}
 import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.sink.Run
 
 /** Tables that the sink keeps beside its target. All methods run in the caller's transaction.
   *
@@ -131,10 +132,13 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   def earlier(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
     sql"SELECT * FROM $retired WHERE sink_id = $sinkId AND query_id = $queryId".query(connection)(read).headOption
 
-  /** Other sinks on the target: matched by its table id where it has one, since a table can be renamed. */
-  def others(connection: Connection, sinkId: String, target: Target): Seq[LedgerRow] = {
-    val same = target.oid.fold(sql"target = ${target.name}")(oid => sql"target_oid = $oid")
-    sql"SELECT * FROM $ledger WHERE $same AND sink_id <> $sinkId ORDER BY sink_id".query(connection)(read)
+  /** Other sinks on the target: matched by its table id where it has one, since a table can be renamed. For the run's own query
+    * the name suffices: its table may have been recreated, or restored from a dump.
+    */
+  def others(connection: Connection, run: Run, target: Target): Seq[LedgerRow] = {
+    val named = sql"target = ${target.name}"
+    val same = target.oid.fold(named)(oid => sql"(target_oid = $oid OR ($named AND query_id = ${run.queryId}))")
+    sql"SELECT * FROM $ledger WHERE $same AND sink_id <> ${run.sinkId} ORDER BY sink_id".query(connection)(read)
   }
 
   /** Writes a claim's decision; the row of a replaced query is retired. */

@@ -58,17 +58,6 @@ private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Co
     sql"UPDATE $progress SET generation = $generation, run_id = $runId, failed = NULL WHERE sink_id = $sinkId"
       .run(connection)
 
-  /** Rewinds to the last epoch after later rows were lost with their table: they are stored again on arrival. */
-  def rewind(): Unit =
-    sql"""SELECT b.query_id, b.task_partition, b.delivered, b.digest FROM $boundary b
-       |WHERE b.sink_id = $sinkId AND b.epoch =
-       |(SELECT MAX(l.epoch) FROM $boundary l WHERE l.sink_id = b.sink_id AND l.query_id = b.query_id)"""
-      .query(connection)(rows => (rows.getString(1), rows.getInt(2), rows.getLong(3), rows.getString(4)))
-      .foreach { case (query, partition, delivered, digest) =>
-        sql"""UPDATE $progress SET applied = $delivered, digest = $digest
-           |WHERE sink_id = $sinkId AND query_id = $query AND task_partition = $partition""".run(connection)
-      }
-
   /** A query's progress and boundaries. */
   def read(queryId: String): Progress = {
     val applied =

@@ -135,8 +135,10 @@ final private[sink] class Claims(sink: TransactionalSink, engine: SinkEngine) {
   }
 
   private def decide(run: Run, found: LedgerState): Either[EpochalException, LedgerRow] = {
-    val onNewQuery = sink.settings.onNewQuery
-    val claim = Claim(run.sinkId, run.queryId, run.runId, found.target, found.server, onNewQuery, found.known)
+    val settings = sink.settings
+    import settings.{onLedgerEmpty, onNewQuery}
+    import found.{known, server, stored, target}
+    val claim = Claim(run.sinkId, run.queryId, run.runId, target, server, onNewQuery, known, stored, onLedgerEmpty)
     Claim.decide(claim, found.current, found.others)
   }
 }

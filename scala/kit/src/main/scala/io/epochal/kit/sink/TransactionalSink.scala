@@ -123,13 +123,16 @@ final case class Run(sinkId: String, queryId: String, runId: String)
   *   this query's row from before another query took the sink over
   * @param others
   *   the rows of other sinks with the same target
+  * @param stored
+  *   the query's rows that were stored in the middle of epochs
   */
 final case class LedgerState(
     target: Target,
     server: ServerIdentity,
     current: Option[LedgerRow],
     known: Option[LedgerRow] = None,
-    others: Seq[LedgerRow] = Nil)
+    others: Seq[LedgerRow] = Nil,
+    stored: Progress = Progress.Empty)
 
 /** The result of a claim: the run's row in the ledger, with its generation, and the target. */
 final case class Claimed(row: LedgerRow, target: SinkTarget)
