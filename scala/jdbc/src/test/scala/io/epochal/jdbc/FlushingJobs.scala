@@ -1,7 +1,7 @@
 package io.epochal.jdbc
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.write.{DataWriter, PhysicalWriteInfo}
+import org.apache.spark.sql.connector.write.{DataWriter, PhysicalWriteInfo, WriterCommitMessage}
 import org.apache.spark.sql.streaming.OutputMode
 import org.scalatest.concurrent.Eventually.{PatienceConfig, scaled}
 import org.scalatest.time.{Millis, Seconds, Span}
@@ -36,10 +36,16 @@ abstract class FlushingJobs(databases: TestDatabases) extends SinkSuite(database
 
     def put(partition: Int, rows: Range): Unit = rows.foreach(n => writers(partition).write(f.row(n.toLong)))
 
-    /** The tasks' part of an epoch's end, then the driver's. */
-    def end(): Unit = {
+    /** The tasks' part of an epoch's end: all rows are stored. */
+    def flush(): IndexedSeq[WriterCommitMessage] = {
       val messages = writers.map(writer => Serialization.copy(writer.commit()))
       writers.foreach(_.close())
+      messages
+    }
+
+    /** That, then the driver's. */
+    def end(): Unit = {
+      val messages = flush()
       if (trigger == TriggerMode.Continuous) f.logOffsets(epoch, s"""{"at":"$epoch"}""")
       write.commit(epoch, messages.toArray)
     }

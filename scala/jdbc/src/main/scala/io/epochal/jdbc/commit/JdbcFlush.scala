@@ -2,6 +2,7 @@ package io.epochal.jdbc.commit
 
 import java.sql.Connection
 
+import scala.collection.concurrent.TrieMap
 import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -28,6 +29,9 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
 
   @transient private lazy val database = new Database(Dialects.of(options.connection.url).get, options, () => ())
 
+  /** Of each partition's row of progress, after its last flush. */
+  @transient private lazy val places = TrieMap.empty[Int, String]
+
   private def progress(connection: Connection): ProgressTable =
     new ProgressTable(database.dialect, run.table.trust, connection, run.sinkId)
 
@@ -44,11 +48,13 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
       inDoubt = false
       if (!landed) {
         store(connection, epoch, rows)
-        if (!progress(connection).advance(run, queryId, partition, from, to))
-          throw refusal(connection, partition, from)
+        val place = progress(connection)
+          .advance(run, queryId, partition, from, to, places.get(partition))
+          .getOrElse(throw refusal(connection, partition, from))
         Failpoints.reach(Failpoint.BeforeFlushCommit)
         try {
           transaction.commit()
+          places.update(partition, place)
           Failpoints.reach(Failpoint.AfterFlushCommit)
         } catch {
           case NonFatal(error) if database.losesConnection(error) =>

@@ -138,18 +138,34 @@ private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Co
   /** Advances a task partition, provided that it stands where the task expects it, that the run may write, and that the table and
     * its column types are still those that the rows were encoded for.
     *
+    * @param place
+    *   of the row, if a call returned it; the row may have moved since then
     * @return
-    *   false if not: the transaction must be rolled back
+    *   the row's place now, empty where rows have none; None if not: the transaction must be rolled back
     */
-  def advance(run: BulkRun, queryId: String, partition: Int, from: Position, to: Position): Boolean = {
+  def advance(
+      run: BulkRun,
+      queryId: String,
+      partition: Int,
+      from: Position,
+      to: Position,
+      place: Option[String]): Option[String] = {
     val table = run.table.table
     val same =
       table.target.oid.fold("")(oid => s" AND ${words.same(oid.toString, dialect.catalog.identitySql(table.name))}")
-    sql"""UPDATE $progress SET applied = ${to.rows}, digest = ${to.hex}, updated_at = $now
-       |WHERE sink_id = $sinkId AND query_id = $queryId AND task_partition = $partition
-       |AND generation = ${run.generation} AND run_id = ${run.runId}
-       |AND applied = ${from.rows} AND digest = ${from.hex} AND failed IS NULL${Sql.raw(same)}
-       |AND ${Sql.raw(dialect.catalog.shapeSql(run.table))} = ${run.shape}""".update(connection) == 1L
+    val update =
+      sql"""UPDATE $progress SET applied = ${to.rows}, digest = ${to.hex}, updated_at = $now
+         |WHERE sink_id = $sinkId AND query_id = $queryId AND task_partition = $partition
+         |AND generation = ${run.generation} AND run_id = ${run.runId}
+         |AND applied = ${from.rows} AND digest = ${from.hex} AND failed IS NULL${Sql.raw(same)}
+         |AND ${Sql.raw(dialect.catalog.shapeSql(run.table))} = ${run.shape}"""
+    words.place.map(Sql.raw) match {
+      case None => Option.when(update.update(connection) == 1L)("")
+      case Some(column) =>
+        def moved(to: Sql): Option[String] =
+          sql"$update$to RETURNING $column".query(connection)(_.getString(1)).headOption
+        place.flatMap(known => moved(sql" AND $column = CAST($known AS tid)")).orElse(moved(sql""))
+    }
   }
 
   /** Stops all tasks of a run from storing rows. */

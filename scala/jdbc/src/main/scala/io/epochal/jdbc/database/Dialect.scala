@@ -286,6 +286,11 @@ abstract class LedgerDialect(
   /** SQL for a column name that may be a reserved word. */
   def column(name: String): String = name
 
+  /** The hidden column of a row's place, where each update moves the row and leaves versions behind that an index lookup must step
+    * over, for as long as some old snapshot may need them.
+    */
+  def place: Option[String] = None
+
   /** SQL for "equal, or both NULL". */
   def same(left: String, right: String): String
 

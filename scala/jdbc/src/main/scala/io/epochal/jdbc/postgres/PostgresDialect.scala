@@ -123,6 +123,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
 
   override object ledger extends LedgerDialect("text", "bigint", "timestamp with time zone", " FOR UPDATE") {
     override val now = "pg_catalog.clock_timestamp()"
+    override val place = Some("ctid")
     override def same(left: String, right: String): String = s"$left IS NOT DISTINCT FROM $right"
 
     override def table(name: QualifiedName): String = quote(name)
