@@ -15,6 +15,7 @@ import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.core.failpoint.Failpoints
+import io.epochal.kit.connector.{Lanes, Numbers}
 
 final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("300 milliseconds"), OutputMode.Append) {
 
@@ -38,6 +39,21 @@ final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("3
   private def copy(checkpoint: File, from: Long, to: Long): Unit = {
     val offsets = new File(checkpoint, "offsets").toPath
     Files.copy(offsets.resolve(from.toString), offsets.resolve(to.toString)): Unit
+  }
+
+  test("a checkpoint whose commits are missing is refused, and resumes once they are back") {
+    withQueries { (database, checkpoint) =>
+      running(rows(), database, checkpoint)(eventually(patience)(assert(committed(checkpoint, 1))))
+      val (commits, away) = (new File(checkpoint, "commits"), new File(checkpoint, "away"))
+      assert(commits.renameTo(away))
+      val before = logged(checkpoint)
+      refused(Conditions.EpochRegressed)(start(rows(), database, checkpoint).awaitTermination(120000))
+      assert(logged(checkpoint) == before)
+      org.apache.commons.io.FileUtils.deleteDirectory(commits)
+      assert(away.renameTo(commits))
+      running(rows(), database, checkpoint)(eventually(patience)(assert(committed(checkpoint, before.max + 1))))
+      once(database)
+    }
   }
 
   test("offsets that another run logs for a future epoch end the query, and are ignored by its restart") {
@@ -210,6 +226,33 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
       once(database)
     }
   }
+
+  test("an origin whose tails come back in another order has each row stored once") {
+    withQueries { (database, checkpoint) =>
+      val feed = Numbers.feed(checkpoint.getPath)
+      feed.parts = 2
+      // All rows of one task, so that none of the other's are owed.
+      def lane = spark.readStream
+        .format(classOf[Lanes].getName)
+        .option("feed", checkpoint.getPath)
+        .load()
+        .filter("lane = 'lane 0'")
+        .selectExpr("id", "lane AS value")
+      (1 to 4).foreach { run =>
+        feed.size.addAndGet(30)
+        val long = if (mode == OutputMode.Append) Trigger.Continuous("10 minutes") else Trigger.RealTime("10 minutes")
+        val query = start(lane, database, checkpoint, mode, if (run == 2) trigger else long)
+        eventually(patience) {
+          query.exception.foreach(throw _)
+          assert(stored(database).sorted == (0L until feed.size.get) && (run != 2 || committed(checkpoint, 0)))
+        }
+        query.stop()
+        feed.reversed = !feed.reversed
+      }
+    }
+  }
+
+  protected def committed(checkpoint: File, epoch: Long): Boolean = new File(checkpoint, s"commits/$epoch").exists
 
   test("expressions that differ between runs are refused by name, before any row is stored") {
     refusedPlan(rows().withColumn("value", rand().cast("string")))

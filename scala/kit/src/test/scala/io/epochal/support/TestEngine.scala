@@ -31,7 +31,7 @@ final class TestEngine(running: => RunningQuery) extends SinkEngine {
   override def endlessQuery(id: String, trigger: TriggerMode): Right[Nothing, EndlessQuery] = Right(new EndlessQuery {
     override def firstEpoch: Long = epoch
     override def unrepeatable: Option[String] = None
-    override def dropUncommittedOffsets(): Unit = ()
+    override def forgetOffsets(): Option[Long] = None
     override def loggedOffsets(epoch: Long): Boolean = !foreignOffsets
     override def fail(error: Throwable): Unit = failure = Some(error)
   })

@@ -6,7 +6,7 @@ import java.util
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.connector.catalog.SupportsRead
-import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
+import org.apache.spark.sql.connector.read.streaming.{ContinuousStream, MicroBatchStream}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -50,6 +50,12 @@ abstract class FormatSource(val format: String) extends SourceFixture {
   }
 
   override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream(checkpoint, optionsOfAnotherSource)
+
+  /** A stream of a continuous query, as a new driver would create it. */
+  private[testkit] def newContinuousStream(checkpoint: Path): ContinuousStream = {
+    val _ = Session.get()
+    table(options).newScanBuilder(new CaseInsensitiveStringMap(options)).build().toContinuousStream(checkpoint.toString)
+  }
 
   private def stream(checkpoint: Path, all: util.Map[String, String]): MicroBatchStream = {
     val _ = Session.get() // A source may read settings of the session.

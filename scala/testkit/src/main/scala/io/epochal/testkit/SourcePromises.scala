@@ -43,11 +43,15 @@ object SourcePromises {
     Promise("restarts", "stopped and started at any moment, a query delivers every row once")
   val ToContinuous =
     Promise("to-continuous", "a continuous query continues where a micro-batch query stopped")
+  val SteadyTasks = Promise(
+    "steady-tasks",
+    "after a restart, each task of a continuous query continues with the rows that it would have delivered")
   val FromRealTime =
     Promise("from-real-time", "a micro-batch query continues where a real-time query stopped")
 
   /** In the order of the checks. */
-  val ofQueries: Seq[Promise] = Seq(Replay, CheckpointAlone, QueryAvailableNow, Restarts, ToContinuous, FromRealTime)
+  val ofQueries: Seq[Promise] =
+    Seq(Replay, CheckpointAlone, QueryAvailableNow, Restarts, ToContinuous, SteadyTasks, FromRealTime)
 
   // Queries whose process is killed.
   val Acknowledged =

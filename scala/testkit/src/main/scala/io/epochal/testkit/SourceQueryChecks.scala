@@ -1,6 +1,6 @@
 package io.epochal.testkit
 
-import java.nio.file.Files
+import java.nio.file.{Files, Path}
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
@@ -17,6 +17,7 @@ import io.epochal.testkit.report.{Check, Evidence, NotChecked}
 private[testkit] object SourceQueryChecks {
 
   private val Starts = 6
+  private val SteadyRows = 40
 
   def of(stage: Stage[SourceFixture, SourceScene]): Seq[Check] = Seq(
     stage.check(Replay)(replay),
@@ -24,6 +25,7 @@ private[testkit] object SourceQueryChecks {
     stage.check(QueryAvailableNow)(availableNow),
     stage.check(Restarts)(restarts(_, Random.nextLong())),
     stage.check(ToContinuous)(switched(Mode.MicroBatch, Mode.Continuous)),
+    stage.check(SteadyTasks)(steadyTasks),
     stage.check(FromRealTime)(switched(Mode.RealTime, Mode.MicroBatch))
   )
 
@@ -100,14 +102,35 @@ private[testkit] object SourceQueryChecks {
     scene.assertOnceEach(query, s"after $Starts starts (seed $seed)")
   }
 
-  private def switched(first: Mode, second: Mode)(scene: SourceScene): Unit = {
-    Seq(first, second).filterNot(_ == Mode.MicroBatch).foreach { mode =>
-      scene.fixture match {
-        case named: FormatSource if named.modes.contains(mode.name) => ()
-        case _: FormatSource => throw new NotChecked(s"declared: no ${mode.name} mode")
-        case _ => throw new NotChecked(s"${mode.name} mode needs a format: the fixture is no FormatSource")
-      }
+  /** Sinks that store rows in the middle of an epoch recognise them by their place in their task. */
+  private def steadyTasks(scene: SourceScene): Unit = {
+    val source = inMode(scene, Mode.Continuous)
+    if (source.receives) throw new NotChecked("declared: it receives rows only while a query runs")
+    scene.add(SteadyRows)
+    def run(start: Option[String], most: Int, total: Int): EndlessTasks = {
+      val stream = source.newContinuousStream(scene.place("stream"))
+      val tasks = EndlessTasks.read(stream, source.schema, start.map(stream.deserializeOffset), most, total)
+      stream.stop()
+      tasks
     }
+    val first = run(None, Int.MaxValue, SteadyRows)
+    val start = Some(first.start.json)
+    Evidence.onceEach("of all tasks together", first.rows.flatten, SteadyRows.toLong)
+    Evidence.equal("rows of each task, after a restart", run(start, Int.MaxValue, SteadyRows).rows, first.rows)
+    val begun = run(start, SteadyRows / 10, SteadyRows)
+    val rest = run(Some(begun.end.json), Int.MaxValue, SteadyRows - begun.rows.flatten.size)
+    val whole = begun.rows.zipAll(rest.rows, Nil, Nil).map { case (before, after) => before ++ after }
+    Evidence.equal("rows of each task, before and after a restart", whole, first.rows)
+  }
+
+  private def inMode(scene: SourceScene, mode: Mode): FormatSource = scene.fixture match {
+    case named: FormatSource if named.modes.contains(mode.name) => named
+    case _: FormatSource => throw new NotChecked(s"declared: no ${mode.name} mode")
+    case _               => throw new NotChecked(s"${mode.name} mode needs a format: the fixture is no FormatSource")
+  }
+
+  private def switched(first: Mode, second: Mode)(scene: SourceScene): Unit = {
+    Seq(first, second).filterNot(_ == Mode.MicroBatch).foreach(inMode(scene, _))
     val query = scene.query()
     scene.deliver(query.in(first), 10)(scene.add(10))
     scene.deliver(query.in(second), 20)(scene.add(10))
@@ -133,6 +156,9 @@ final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(f
     fixture.makeAvailable(rows)
     added += rows
   }
+
+  /** A path for something else of the check. */
+  def place(name: String): Path = directory.resolve(name)
 
   /** Adds rows before the next start of a query. If the source must run to receive them, it runs for that. */
   def addBefore(query: QuerySpec, rows: Int): Unit = fixture match {

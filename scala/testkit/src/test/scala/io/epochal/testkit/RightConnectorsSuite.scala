@@ -18,14 +18,14 @@ final class RightConnectorsSuite extends AnyFunSuite {
   test("a source over a file keeps every promise", Slow) {
     val report = Conformance.source("lines", () => new LineFixture(classOf[Lines])).run()
     println(report)
-    assertKept(report, Set("to-continuous", "from-real-time"))
+    assertKept(report, Set("to-continuous", "steady-tasks", "from-real-time"))
   }
 
   test("a source that journals received rows keeps every promise of queries and kills", Slow) {
     val promises = (SourcePromises.ofQueries ++ SourcePromises.ofKills).map(_.name)
     val report = Conformance.source("receiver", () => new ReceiverFixture(durable = true)).only(promises: _*).run()
     println(report)
-    assertKept(report, Set("to-continuous", "from-real-time"))
+    assertKept(report, Set("to-continuous", "steady-tasks", "from-real-time"))
   }
 
   test("a sink whose rows and ledger commit together keeps every promise", Slow) {

@@ -22,6 +22,7 @@ object Conditions {
 
   // Checkpoints and offsets.
   val CheckpointNotFound: Condition = Condition("CHECKPOINT_NOT_FOUND")
+  val CommitsMissing: Condition = Condition("COMMITS_MISSING")
   val OffsetVersionUnsupported: Condition = Condition("OFFSET_VERSION_UNSUPPORTED")
   val OffsetInvalid: Condition = Condition("OFFSET_INVALID")
   val SourceChanged: Condition = Condition("SOURCE_CHANGED")
@@ -121,6 +122,7 @@ object Conditions {
   val FlushOvertaken: Condition = Condition("FLUSH_OVERTAKEN")
   val RunFailed: Condition = Condition("RUN_FAILED")
   val EpochLoggedByOther: Condition = Condition("EPOCH_LOGGED_BY_OTHER")
+  val RunSuperseded: Condition = Condition("RUN_SUPERSEDED")
   val RepairUnsupported: Condition = Condition("REPAIR_UNSUPPORTED")
 
   // Sources that clients write to.

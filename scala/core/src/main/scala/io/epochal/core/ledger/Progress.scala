@@ -122,6 +122,8 @@ object ProgressCommit {
   *   its tasks
   * @param offsetsHash
   *   of the offsets in the checkpoint for the epoch before; None if there are none
+  * @param regrouped
+  *   whether the source divides the rows among its tasks in another way than before
   */
 final case class ProgressStart(
     queryId: String,
@@ -130,7 +132,8 @@ final case class ProgressStart(
     partitions: Int,
     generation: Long,
     runId: String,
-    offsetsHash: Option[String]) {
+    offsetsHash: Option[String],
+    regrouped: Boolean = false) {
   private[ledger] def before: Long = epoch - 1
 }
 
@@ -190,9 +193,11 @@ object StartDecision {
       progress: Progress,
       boundary: Boundary): Either[EpochalException, StartDecision] = {
     val owed = progress.owed(boundary)
-    val same = boundary.trigger == start.trigger && boundary.ends.size == start.partitions
+    val same = boundary.trigger == start.trigger && boundary.ends.size == start.partitions && !start.regrouped
     def change =
-      if (boundary.trigger != start.trigger) s"the ${start.trigger.name} trigger" else s"${start.partitions} partitions"
+      if (boundary.trigger != start.trigger) s"the ${start.trigger.name} trigger"
+      else if (boundary.ends.size != start.partitions) s"${start.partitions} partitions"
+      else "partitions that the source has divided in another way"
     for {
       _ <- EpochDecision.sameOffsets(row.sinkId, start.before, boundary.offsetsHash, start.offsetsHash)
       _ <- progress.contradiction(boundary).map(lost(start, row, _)).toLeft(())

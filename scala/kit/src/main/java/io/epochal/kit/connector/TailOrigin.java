@@ -15,6 +15,11 @@ public interface TailOrigin<P> extends Origin<P> {
   /**
    * The positions from which tasks follow the rows after {@code start}, one for each task. The default is one task.
    *
+   * <p>Contract: after {@link #merge} they are the positions at which the tasks ended, in any order, until {@link #tailsChanged}.
+   * A sink that stores rows in the middle of an epoch recognises them by their place in their task, so a task must continue
+   * where it was. If the positions are others, the sink refuses the start while such rows are not delivered again
+   * ({@code ROWS_OWED}).
+   *
    * @param parts how many tasks run at the same time; no more may be returned
    */
   default List<P> tails(P start, int parts) {

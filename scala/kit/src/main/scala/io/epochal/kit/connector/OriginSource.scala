@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
 
-import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
+import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, InitialOffset, Supply}
 
 /** A batch read: the rows that the origin has when the batch is planned. */
 final private[connector] class OriginBatch[P](connector: SourceConnector[P], read: ConnectorRead) extends Batch {
@@ -42,16 +42,52 @@ private[connector] class OriginSource[P](connector: SourceConnector[P], read: Co
 }
 
 /** A connector's source for continuous and real-time queries. */
-final private[connector] class TailSource[P](connector: SourceConnector[P], read: ConnectorRead)
+final private[connector] class TailSource[P](
+    connector: SourceConnector[P],
+    read: ConnectorRead,
+    checkpoint: InitialOffset)
     extends OriginSource[P](connector, read)
     with ContinuousSource[ConnectorPosition[P]] {
 
   private val positions = connector.positions
+  private val plans = new TailPlans(checkpoint.beside("tails"))
 
-  override def endlessPartitions(start: ConnectorPosition[P]): Array[InputPartition] =
-    calls("planned its tasks")(_ => calls.tail.tails(start.position, read.parts)).asScala.zipWithIndex.map {
-      case (at, index) => TailPartition(index, start.rows, positions.toText(at)): InputPartition
-    }.toArray
+  /** Not kept yet. */
+  private var planned = Option.empty[TailPlan]
+
+  private var divided = false
+
+  override def regrouped: Boolean = divided
+
+  /** Tails in the order of the tasks that they continue, whatever the order in which the origin gives them. */
+  override def endlessPartitions(start: ConnectorPosition[P]): Array[InputPartition] = {
+    val found = tails(start.position)
+    val from = toJson(start)
+    // A sink notices another number of tasks itself.
+    val known = if (found.size == 1) Nil else plans.after(from).getOrElse(start.tails.map(positions.toText))
+    val same = known.toSet == found.toSet
+    val order = if (same) known else found
+    divided = known.nonEmpty && !same
+    planned = Option.when(found.size > 1 && !same)(TailPlan(from, found))
+    order.zipWithIndex.map { case (at, index) => TailPartition(index, start.rows, at): InputPartition }.toArray
+  }
+
+  override def keepPartitions(): Unit = {
+    planned.foreach(plans.keep)
+    planned = None
+    divided = false
+  }
+
+  private def tails(start: P): Seq[String] = {
+    val found = calls("planned its tasks")(_ => calls.tail.tails(start, read.parts)).asScala.map(positions.toText).toSeq
+    if (found.isEmpty) throw calls.invalid("tails", s"tails($start) is empty, so that no task would follow the origin")
+    found
+      .diff(found.distinct)
+      .headOption
+      .foreach(twice =>
+        throw calls.invalid("tails", s"tails($start) has $twice twice, so that two tasks would deliver the same rows"))
+    found
+  }
 
   override def endlessReaders: EndlessReaderFactory = TailReaders(read.inTask(connector))
 
@@ -74,7 +110,8 @@ final private[connector] class TailSource[P](connector: SourceConnector[P], read
     val ends = offsets.collect { case end: TailOffset => end }.sortBy(_.from.index)
     val merged =
       calls("merged offsets")(_ => calls.tail.merge(ends.map(end => positions.fromText(end.position)).asJava))
-    ConnectorPosition(ends.head.from.rows + ends.map(_.count).sum, merged)
+    val tails = if (ends.size > 1) ends.map(end => positions.fromText(end.position)) else Nil
+    ConnectorPosition(ends.head.from.rows + ends.map(_.count).sum, merged, tails = tails)
   }
 }
 

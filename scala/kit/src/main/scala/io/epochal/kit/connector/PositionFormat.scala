@@ -108,16 +108,26 @@ object PositionFormat {
   *
   * @param journal
   *   the segments that hold rows before it; None if nothing was received, as from an origin that can be read again
+  * @param tails
+  *   where each of several tasks of a continuous or real-time query ended that delivered the rows before it
   */
-final private[connector] case class ConnectorPosition[P](rows: Long, position: P, journal: Option[Seq[Segment]] = None)
+final private[connector] case class ConnectorPosition[P](
+    rows: Long,
+    position: P,
+    journal: Option[Seq[Segment]] = None,
+    tails: Seq[P] = Nil)
 
-/** A connector's offset: `{"v":1,"format":"logs","source":"/var/log","rows":12,"position":…,"segments":[…]}`. */
+/** A connector's offset: `{"v":1,"format":"logs","source":"/var/log","rows":12,"position":…,"segments":[…],"tails":[…]}`. */
 final private[connector] class ConnectorOffset[P](format: String, positions: PositionFormat[P])
     extends OffsetFormat[ConnectorPosition[P]](format, positions.version) {
 
   override protected def write(at: ConnectorPosition[P], fields: ObjectNode): Unit = {
     fields.put("rows", at.rows)
     fields.set[JsonNode]("position", positions.write(at.position)): Unit
+    if (at.tails.nonEmpty) {
+      val tails = fields.putArray("tails")
+      at.tails.foreach(tail => tails.add(positions.write(tail)))
+    }
     at.journal.foreach(Segment.writeAll(_, fields))
   }
 
@@ -126,6 +136,8 @@ final private[connector] class ConnectorOffset[P](format: String, positions: Pos
     ConnectorPosition(
       count(fields, "rows"),
       positions.read(version, fields.get("position")),
-      Option.when(fields.has("segments"))(Segment.readAll(fields)))
+      Option.when(fields.has("segments"))(Segment.readAll(fields)),
+      fields.path("tails").elements().asScala.map(positions.read(version, _)).toVector
+    )
   }
 }

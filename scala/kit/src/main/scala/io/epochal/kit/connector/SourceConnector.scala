@@ -35,5 +35,5 @@ abstract class SourceConnector[P](format: String, description: String, specs: ut
   final override private[connector] def source(
       read: ConnectorRead,
       checkpoint: InitialOffset): Source[ConnectorPosition[P]] =
-    if (tails) new TailSource(this, read) else new OriginSource(this, read)
+    if (tails) new TailSource(this, read, checkpoint) else new OriginSource(this, read)
 }

@@ -3,6 +3,7 @@ package io.epochal.kit.sink
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.slf4j.LoggerFactory
@@ -14,6 +15,7 @@ import io.epochal.core.option.OptionGroup
 import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.spark.{EndlessQuery, QueryStop}
+import io.epochal.kit.store.LoggedEpochs
 
 /** Commits the epochs of a continuous or real-time query. Its tasks ''flush'': they store rows in the middle of an
   * epoch, in transactions of their own. At the end of the epoch the driver records each task's position in the ledger.
@@ -56,8 +58,9 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
         tasks,
         claimed.row.generation,
         claimed.row.runId,
-        loggedHash(epoch - 1)))
-    steering.dropUncommittedOffsets()
+        loggedHash(epoch - 1),
+        steering.counted.exists(_.regrouped)))(setAside(epoch))
+    steering.counted.foreach(_.keepPartitions())
     log.info(
       s"${sink.format}: sink '{}' begins epoch {} under the ${query.trigger.name} trigger: {} rows are stored beyond it already",
       sinkId,
@@ -73,20 +76,31 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     )
   }
 
+  /** The ledger shows that Spark has committed no epoch from this one on, or that it will repeat it, and no other run can claim
+    * the sink meanwhile.
+    */
+  private def setAside(epoch: Long): Unit = if (query.trigger == TriggerMode.Continuous) {
+    val _ = new LoggedEpochs(new Path(query.checkpoint), hadoop).setAside(epoch)
+    steering.forgetOffsets().foreach(left => throw loggedByOther(left))
+  }
+
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
     try QueryStop.guard(end(epoch, Messages.of[FlushMessage](messages)))
     catch {
-      case NonFatal(error) =>
-        if (query.trigger == TriggerMode.Continuous) stop(error)
-        throw error
+      case error: Throwable if query.trigger == TriggerMode.Continuous =>
+        stop(error)
+        // The thread is not the query's: Spark would end it for an interruption.
+        throw if (QueryStop.isInterruption(error)) new IllegalStateException(error.toString) else error
     }
 
   private def end(epoch: Long, messages: Seq[FlushMessage]): Unit = {
     val hash = loggedHash(epoch)
-    if (isForeign(epoch, hash)) throw Conditions.EpochLoggedByOther("epoch" -> epoch, "sinkId" -> sinkId)
     val attempt = write.attempt(epoch, hash, messages.map(_.delivered).reduce(_ + _))
     val began = System.nanoTime()
-    progress.end(attempt, messages.map(message => message.partition -> message.end).toMap)
+    progress.end(attempt, messages.map(message => message.partition -> message.end).toMap) {
+      val now = loggedHash(epoch)
+      if (now != hash || isForeign(epoch, now)) throw loggedByOther(epoch)
+    }
     metrics.flushed(sinkId, attempt, messages, System.nanoTime() - began)
   }
 
@@ -98,6 +112,9 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     case _                    => hash.isEmpty || !steering.loggedOffsets(epoch)
   }
 
+  private def loggedByOther(epoch: Long): EpochalException =
+    Conditions.EpochLoggedByOther("epoch" -> epoch, "sinkId" -> sinkId)
+
   private def loggedHash(epoch: Long): Option[String] =
     if (epoch < 0) None else CheckpointOffsets.hash(query.checkpoint, epoch, hadoop)
 
@@ -107,7 +124,8 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
   private def stop(error: Throwable): Unit = {
     try claimed.target.failed(String.valueOf(error.getMessage))
     catch {
-      case NonFatal(second) =>
+      // An interruption too: the query must end.
+      case second: Throwable =>
         log.warn("{}: the failure could not be recorded in the ledger: {}", sink.format, second: Any)
     }
     try steering.fail(error)
@@ -145,10 +163,12 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     * Tasks of the previous job of this run may still be running. Their current flushes are waited for; if the counts
     * restart, later ones fail.
     *
+    * @param decided
+    *   done if the job may start, while the ledger's row is locked
     * @throws io.epochal.core.error.EpochalException
     *   the ledger does not fit the start: see [[StartDecision.decide]]; LEDGER_EMPTY if the sink has no row
     */
-  def begin(start: ProgressStart): Begin =
+  def begin(start: ProgressStart)(decided: => Unit): Begin =
     target.inTransaction(s"the start of epoch ${start.epoch}") { transaction =>
       val row = transaction.ledgerRow().getOrElse(throw Claims.lost(sinkId, start.epoch))
       val progress = transaction.progress.get
@@ -159,6 +179,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
       import decision.boundary
       if (decision.newCounts) progress.anchor(start.queryId, boundary)
       else if (boundary.offsetsHash.isEmpty) start.offsetsHash.foreach(progress.note(start.queryId, boundary.epoch, _))
+      decided
       transaction.commit()
       Begin(boundary, if (decision.newCounts) 0L else known.owed(boundary))
     }
@@ -167,8 +188,10 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     *
     * @param ends
     *   the position of each task partition at the end of the epoch
+    * @param check
+    *   throws if the epoch must not be committed; called while the ledger's row is locked
     */
-  def end(attempt: EpochAttempt, ends: Map[Int, Position]): Unit =
+  def end(attempt: EpochAttempt, ends: Map[Int, Position])(check: => Unit): Unit =
     new CommitDoubt(target, attempt.epoch.toString, inLedger = true)
       .inTransaction(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
         Failpoints.reach(Failpoint.BeforeLedgerLock)
@@ -176,6 +199,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
         val known = transaction.progress.get.read(attempt.queryId)
         if (!(doubt.isOpen && landed(attempt, ends, row, known))) {
           val commit = ProgressCommit.decide(attempt, ends, row, known).fold(throw _, identity)
+          check
           transaction.progress.get.record(commit)
           Failpoints.reach(Failpoint.LedgerWritten)
           doubt.commit(transaction)
@@ -190,12 +214,15 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     *
     * @param epoch
     *   the micro-batch; None: the one after the last committed epoch
+    * @param refused
+    *   done if that trigger must run first, while the ledger's row is locked, unless a newer run has claimed the sink
     * @return
     *   whether the query has progress of a continuous or real-time run, which the micro-batch then removes. Left: that
     *   trigger must run first, because it has committed this epoch, or rows are owed. Then no micro-batch has committed
     *   the epoch: its commit would have removed the progress
     */
-  def endsWithMicroBatches(queryId: String, epoch: Option[Long]): Either[EpochalException, Boolean] =
+  def endsWithMicroBatches(queryId: String, epoch: Option[Long], claimed: LedgerRow)(
+      refused: => Unit): Either[EpochalException, Boolean] =
     target.inTransaction("the look at what is stored already") { transaction =>
       transaction.progress.fold[Either[EpochalException, Boolean]](Right(false)) { progress =>
         val found = transaction.ledgerRow().getOrElse(throw Claims.lost(sinkId, epoch.getOrElse(0L)))
@@ -203,7 +230,9 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
         val row = if (found.queryId == queryId) found else found.copy(last = None)
         val known = progress.read(queryId)
         val first = epoch.getOrElse(row.last.fold(0L)(_.epoch + 1))
-        StartDecision.refusesMicroBatches(first, row, known).toLeft(known != Progress.Empty)
+        val refusal = StartDecision.refusesMicroBatches(first, row, known)
+        if (refusal.nonEmpty && found.generation == claimed.generation && found.runId == claimed.runId) refused
+        refusal.toLeft(known != Progress.Empty)
       }
     }
 }

@@ -24,7 +24,7 @@ import io.epochal.core.ledger.{Claim, LedgerRow}
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
 import io.epochal.kit.sink.transport.RowFiles
-import io.epochal.kit.spark.SinkEngine
+import io.epochal.kit.spark.{ClaimingSink, SinkEngine}
 
 /** The entry point that Spark finds by a sink's format: parses and checks the options before a query starts, and hides the
   * secret ones.
@@ -80,7 +80,9 @@ abstract class SinkTable(override val schema: StructType) extends Table with Sup
 }
 
 /** The target of one query into a system with transactions. */
-abstract class TransactionalTable(querySchema: StructType, engine: SinkEngine) extends SinkTable(querySchema) {
+abstract class TransactionalTable(querySchema: StructType, engine: SinkEngine)
+    extends SinkTable(querySchema)
+    with ClaimingSink {
 
   protected def sink: TransactionalSink
 

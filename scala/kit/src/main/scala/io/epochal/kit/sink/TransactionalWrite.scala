@@ -102,8 +102,7 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
   /** Task attempts race without a coordinator: only those named in the messages count. */
   override def useCommitCoordinator(): Boolean = false
 
-  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
-    QueryStop.guard(strategy.commit(epoch, messages))
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = strategy.commit(epoch, messages)
 
   override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
     if (strategy != null) strategy.abort(epoch)
@@ -143,8 +142,8 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
   private def hasProgress: Boolean = claimed.target.flushes && {
     val epoch = engine.currentEpoch
     new ProgressCommits(claimed.target, sinkId, sink.settings)
-      .endsWithMicroBatches(queryId, epoch)
-      .fold(refusal => { epoch.foreach(takeBack); throw refusal }, identity)
+      .endsWithMicroBatches(queryId, epoch, claimed.row)(epoch.foreach(takeBack))
+      .fold(throw _, identity)
   }
 
   /** Lets the trigger run that must run first. */
@@ -155,7 +154,7 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
         LoggerFactory.getLogger(getClass).warn(s"Epoch $epoch stays in the offset log of ${query.checkpoint}: $error")
     }
 
-  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = {
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
     val shipment = transport.receive(Messages.of[TaskMessage](messages), epoch.toString)
     val attempt = write.attempt(epoch, CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop), shipment.digest)
     val endsProgress = claimed.hasProgress.contains(true)

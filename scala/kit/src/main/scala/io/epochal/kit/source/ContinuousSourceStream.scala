@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.connector.read.streaming._
 
-import io.epochal.kit.spark.QueryStop
+import io.epochal.kit.spark.{CountedStream, QueryStop, RunningQuery}
 
 /** The driver's part of a source in a continuous query. Spark plans partitions once; the readers run continuously, and at every
   * epoch `mergeOffsets` receives their partition offsets. Spark logs its result before the sink commits, and calls `commit`
@@ -16,9 +16,12 @@ import io.epochal.kit.spark.QueryStop
   * end that it had logged already would stay (see `kit.store.LoggedEpochs`): so the job is ended only when no end waits for its
   * commit, and no end is returned from then on.
   *
+  * Spark ignores exceptions of the methods that it calls outside of the query's thread: such a query would stay active, and
+  * commit nothing more. So they end it.
+  *
   * @param forgetUncommitted
-  *   removes the ends of epochs that an earlier run logged and did not commit. When Spark plans for the first time, no
-  *   earlier run of the query is left in this process, and this run has logged nothing
+  *   sets aside the ends of epochs that an earlier run logged and did not commit, unless the sink does. When Spark plans for
+  *   the first time, no earlier run of the query is left in this process, and this run has logged nothing
   */
 final class ContinuousSourceStream[P](
     source: ContinuousSource[P],
@@ -27,16 +30,19 @@ final class ContinuousSourceStream[P](
     eventTime: Option[EventTime] = None,
     forgetUncommitted: () => Unit = () => ())
     extends CheckpointedStream(source, initial, clock, eventTime)
-    with ContinuousStream {
+    with ContinuousStream
+    with CountedStream {
 
   /** Ends that are logged but not committed. */
   private var waiting = 0
   private var reconfiguring = false
   private var planned = false
+  @volatile private var fail: Throwable => Unit = _ => ()
 
   override def planInputPartitions(start: Offset): Array[InputPartition] = QueryStop.guard {
     if (!planned) forgetUncommitted()
     planned = true
+    fail = RunningQuery.failureOfThisThread()
     synchronized {
       waiting = 0
       reconfiguring = false
@@ -44,6 +50,10 @@ final class ContinuousSourceStream[P](
     begin(position(start))
     source.endlessPartitions(reached(start))
   }
+
+  override def regrouped: Boolean = source.regrouped
+
+  override def keepPartitions(): Unit = source.keepPartitions()
 
   override def createContinuousReaderFactory(): ContinuousPartitionReaderFactory =
     QueryStop.guard {
@@ -54,10 +64,10 @@ final class ContinuousSourceStream[P](
   override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = synchronized {
     if (reconfiguring) throw new IllegalStateException("the partitions are planned again: this epoch is rerun")
     waiting += 1
-    offset(merged(source, offsets))
+    orFail(offset(merged(source, offsets)))
   }
 
-  override def commit(end: Offset): Unit = {
+  override def commit(end: Offset): Unit = orFail {
     synchronized(waiting -= 1)
     super.commit(end)
     lag.reached(position(end))
@@ -66,9 +76,17 @@ final class ContinuousSourceStream[P](
   }
 
   override def needsReconfiguration(): Boolean = synchronized {
-    reconfiguring ||= waiting <= 0 && source.needsReconfiguration
+    reconfiguring ||= waiting <= 0 && orFail(source.needsReconfiguration)
     reconfiguring
   }
+
+  private def orFail[A](body: => A): A =
+    try body
+    catch {
+      case error: Throwable =>
+        fail(error)
+        throw error
+    }
 }
 
 /** Runs as long as the query: `next` waits for a row and never returns false. Spark reads the offset with every row, and the

@@ -121,8 +121,18 @@ trait ContinuousSource[P] extends Source[P] {
 
   /** The partitions after a position, each without an end. A continuous query calls it once in a run, and again after
     * [[needsReconfiguration]]; a real-time query at every epoch.
+    *
+    * A sink that stores rows in the middle of an epoch recognises them by their place in their partition. So partition n must
+    * continue partition n of the offsets that were merged into the position, and after a restart at the same position deliver
+    * the same rows in the same order; else the source is [[regrouped]].
     */
   def endlessPartitions(start: P): Array[InputPartition]
+
+  /** Whether the partitions, as planned last, do not continue those that were kept last, although there may be as many. */
+  def regrouped: Boolean = false
+
+  /** Called before the tasks of a plan start, by a sink that will recognise its partitions after a restart. */
+  def keepPartitions(): Unit = ()
 
   def endlessReaders: EndlessReaderFactory
 

@@ -47,8 +47,12 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
   final override def toMicroBatchStream(checkpoint: String): MicroBatchStream = QueryStop.guard {
     val (epochs, initial) = (logged(checkpoint), initialOffset(checkpoint))
     val inRealTime = RunningQuery.triggerOfThisThread.contains(TriggerMode.RealTime)
+    epochs.foreach(_.restore())
     epochs.filter(_.isContinuous).foreach(_ => throw continuousCheckpoint)
-    if (inRealTime) epochs.foreach(refuseUnfinished(_, TriggerMode.RealTime, initial.realTimeRuns.began))
+    if (inRealTime) epochs.foreach { logged =>
+      refuseUnfinished(logged, TriggerMode.RealTime, initial.realTimeRuns.began)
+      logged.keepUncommitted()
+    }
     val found = source(initial)
     found match {
       case endless: ContinuousSource[P] => RealTime.stream(endless, initial, clock, eventTime(found, initial))
@@ -57,10 +61,11 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     }
   }
 
-  /** Spark calls it while an earlier run of the query may still run; entries that the earlier run has logged are removed later.
+  /** Spark calls it while an earlier run of the query may still run; entries that the earlier run has logged are moved later.
     */
   final override def toContinuousStream(checkpoint: String): ContinuousStream = QueryStop.guard {
     val epochs = logged(checkpoint)
+    epochs.foreach(_.restore())
     epochs.foreach(refuseUnfinished(_, TriggerMode.Continuous))
     val initial = initialOffset(checkpoint)
     source(initial) match {
@@ -73,7 +78,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
 
   private def forgetUncommitted(epochs: LoggedEpochs): Unit = {
     refuseUnfinished(epochs, TriggerMode.Continuous)
-    val _ = epochs.removeUncommitted()
+    if (!RunningQuery.hasClaimingSink) epochs.setAside(): Unit
   }
 
   /** Rejects a new trigger while an epoch is unfinished: a sink may have its rows, so it must run again unchanged.

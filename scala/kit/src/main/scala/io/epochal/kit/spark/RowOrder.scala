@@ -64,7 +64,7 @@ private[spark] object CountedPlan {
   /** Why they cannot be counted. */
   def refusal(execution: AnyRef): Option[String] = {
     val last = RunningQuery.call(execution, "lastExecution")
-    val executed = RunningQuery.call(last, "executedPlan").asInstanceOf[SparkPlan]
+    val executed = plan(execution)
     val sources = executed.collectLeaves()
     foreign(executed)
       .orElse(Option.when(sources.size != 1)(s"it reads ${sources.size} sources"))
@@ -78,14 +78,24 @@ private[spark] object CountedPlan {
       .map(node => s"its plan has ${node.nodeName}")
 
   /** A task is identified by its number alone, and a row by its index: after a restart, a source must assign the same partition
-    * the same number and the same rows, as this kit's sources do. Kafka's partitions, for example, come in the order of a hash
-    * map, and Spark's socket source does not repeat its lines.
+    * the same number and the same rows ([[CountedStream]]). Kafka's partitions, for example, come in the order of a hash map, and
+    * Spark's socket source does not repeat its lines.
     */
-  private def unsteady(scan: SparkPlan): Option[String] = {
-    val stream = RunningQuery.call(scan, "stream").getClass
-    Option.unless(stream.getName.startsWith("io.epochal.") || Steady(stream.getSimpleName))(
-      s"${stream.getSimpleName} may give other rows, or its partitions in another order, after a restart")
+  private def unsteady(scan: SparkPlan): Option[String] = RunningQuery.call(scan, "stream") match {
+    case _: CountedStream                                => None
+    case stream if Steady(stream.getClass.getSimpleName) => None
+    case stream =>
+      Some(s"${stream.getClass.getSimpleName} may give other rows, or its partitions in another order, after a restart")
   }
+
+  /** The stream, if it is one of this kit. */
+  def stream(execution: AnyRef): Option[CountedStream] =
+    plan(execution).collectLeaves().map(RunningQuery.call(_, "stream")).collectFirst { case counted: CountedStream =>
+      counted
+    }
+
+  private def plan(execution: AnyRef): SparkPlan =
+    RunningQuery.call(RunningQuery.call(execution, "lastExecution"), "executedPlan").asInstanceOf[SparkPlan]
 
   /** Includes `current_timestamp()`, whose value changes when an epoch is rerun. */
   private def changing(plan: LogicalPlan): Option[String] =

@@ -14,7 +14,6 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.core.option.OptionGroup
 
 /** A streaming query, from its engine.
   *
@@ -54,9 +53,13 @@ object RunningQuery {
   def triggerOfThisThread: Option[TriggerMode] =
     idOfThisThread.flatMap(id => Try(triggerMode(call(execution(id), "trigger"))).toOption)
 
+  /** Whether the sink of this thread's query sets uncommitted offsets aside itself; false in any other thread. */
+  def hasClaimingSink: Boolean =
+    idOfThisThread.exists(id => Try(call(execution(id), "sink")).toOption.exists(_.isInstanceOf[ClaimingSink]))
+
   /** Whether the query of this thread is stopping; false in any other thread. */
   private[spark] def stopped: Boolean =
-    idOfThisThread.exists(id => Try(call(execution(id), "isActive") == java.lang.Boolean.FALSE).getOrElse(false))
+    idOfThisThread.exists(id => Try(!isActive(execution(id))).getOrElse(false))
 
   /** Sets the query's message in its `status`, from any thread. Does nothing if this thread runs no query. */
   private[kit] def messageOfThisThread(): String => Unit =
@@ -66,6 +69,18 @@ object RunningQuery {
         context.getClass.getMethod("updateStatusMessage", classOf[String]).invoke(context, text)
       }: Unit
     }
+
+  /** Ends the continuous query of this thread, with a reason and from any thread, unless it is stopping. Does nothing if this
+    * thread runs no such query.
+    */
+  private[kit] def failureOfThisThread(): Throwable => Unit =
+    idOfThisThread.flatMap(id => Try(execution(id)).toOption).fold((_: Throwable) => ())(end)
+
+  private[spark] def end(continuous: AnyRef)(error: Throwable): Unit =
+    if (isActive(continuous))
+      continuous.getClass.getMethod("stopInNewThread", classOf[Throwable]).invoke(continuous, error): Unit
+
+  private[spark] def isActive(execution: AnyRef): Boolean = call(execution, "isActive") != java.lang.Boolean.FALSE
 
   /** The optimized plan of its current epoch, or of the last one. */
   private[spark] def plan(queryId: String): Either[EpochalException, LogicalPlan] =
@@ -110,8 +125,11 @@ final private[spark] class ThreadQuery(val id: String, execution: AnyRef) {
   val name: Option[String] = Option(RunningQuery.call(execution, "name")).map(_.toString)
 
   /** Whether it has ended or is stopping. */
-  def ended: Boolean = RunningQuery.call(execution, "isActive") == java.lang.Boolean.FALSE
+  def ended: Boolean = !RunningQuery.isActive(execution)
 }
+
+/** The table of a sink that a run claims. Only then, and while no other run can claim it, it edits Spark's offset log. */
+trait ClaimingSink
 
 /** A continuous or real-time query, as a sink inspects and controls it. Must be created in the query's own thread, before its
   * tasks start; then any thread may use it.
@@ -124,15 +142,23 @@ trait EndlessQuery {
   /** Why a restart would not deliver the same rows to the same tasks in the same order, as far as the plan shows. */
   def unrepeatable: Option[String]
 
-  /** Continuous: removes offsets that an earlier run logged for uncommitted epochs. Spark would use them as the ends of this
-    * run's epochs, and lose rows.
+  /** The source of a query that is not `unrepeatable`, if it is one of this kit. */
+  def counted: Option[CountedStream] = None
+
+  /** Continuous: forgets entries of the offset log that were set aside. Spark would use them as the ends of this run's epochs,
+    * and lose rows.
+    *
+    * @return
+    *   an epoch of this run whose offsets are in the log all the same
     */
-  def dropUncommittedOffsets(): Unit
+  def forgetOffsets(): Option[Long]
 
   /** Continuous: whether this run logged the offsets of the epoch that is being committed. */
   def loggedOffsets(epoch: Long): Boolean
 
-  /** Continuous, where Spark ignores exceptions of a sink's commit: ends the query with this error shortly. */
+  /** Continuous, where Spark ignores exceptions of a sink's commit: ends the query with this error shortly, unless it is
+    * stopping.
+    */
   def fail(error: Throwable): Unit
 }
 
@@ -147,7 +173,8 @@ private class PlannedQuery(execution: AnyRef, epochProperty: String) extends End
     .getOrElse(throw Conditions
       .QueryNotFound("queryId" -> "of this thread", "reason" -> s"its local property $epochProperty is not set"))
   override def unrepeatable: Option[String] = CountedPlan.refusal(execution)
-  override def dropUncommittedOffsets(): Unit = ()
+  override def counted: Option[CountedStream] = CountedPlan.stream(execution)
+  override def forgetOffsets(): Option[Long] = None
   override def loggedOffsets(epoch: Long): Boolean = true
   override def fail(error: Throwable): Unit = ()
 }
@@ -155,19 +182,10 @@ private class PlannedQuery(execution: AnyRef, epochProperty: String) extends End
 final private class ContinuousQuery(execution: AnyRef) extends PlannedQuery(execution, "__continuous_start_epoch") {
   import RunningQuery.call
 
-  /** Through the log itself, which caches the latest entries. */
-  override def dropUncommittedOffsets(): Unit = {
+  override def forgetOffsets(): Option[Long] = {
     val log = call(execution, "offsetLog")
-    log.getClass.getMethod("purgeAfter", java.lang.Long.TYPE).invoke(log, Long.box(firstEpoch - 1))
     cache(log).foreach(_.keySet.removeIf(epoch => epoch.asInstanceOf[Long] >= firstEpoch))
-    latest(log).filter(_ >= firstEpoch).foreach { left =>
-      throw OptionGroup.unsupported(
-        "The sink",
-        "start under the continuous trigger",
-        s"the checkpoint has offsets of epoch $left, which was not committed, and they could not be deleted",
-        "Stop the query, delete the files above the last one of commits from the checkpoint's directory offsets, and start it again."
-      )
-    }
+    latest(log).filter(_ >= firstEpoch)
   }
 
   private def latest(log: AnyRef): Option[Long] =
@@ -182,8 +200,7 @@ final private class ContinuousQuery(execution: AnyRef) extends PlannedQuery(exec
     Option.when(call(log, "metadataCacheEnabled") == java.lang.Boolean.TRUE)(
       call(log, "batchCache").asInstanceOf[java.util.Map[Any, Any]])
 
-  override def fail(error: Throwable): Unit =
-    execution.getClass.getMethod("stopInNewThread", classOf[Throwable]).invoke(execution, error): Unit
+  override def fail(error: Throwable): Unit = RunningQuery.end(execution)(error)
 }
 
 /** Reports a query's stop to Spark as an InterruptedException.

@@ -51,8 +51,16 @@ final private class LanesOrigin(feed: Numbers.Feed) extends TailOrigin[Lanes.Pos
 
   override def tails(start: Lanes.Position, parts: Int): util.List[Lanes.Position] = {
     planned = feed.parts
-    lanes.map(lane => Lanes.at(lane -> start.getOrDefault(lane, 0L))).asJava
+    val all = lanes.map { lane =>
+      val at = start.getOrDefault(lane, 0L).longValue
+      Lanes.at(lane -> (if (at > 0) at + feed.skipped else at))
+    }
+    val ordered = if (feed.reversed) all.reverse else all
+    (if (feed.doubled) ordered ++ ordered else ordered).asJava
   }
+
+  override def release(end: Lanes.Position): Unit =
+    feed.unreleased.foreach(reason => throw new IllegalStateException(reason))
 
   override def tailsChanged(): Boolean = planned > 0 && planned != feed.parts
 
@@ -60,6 +68,7 @@ final private class LanesOrigin(feed: Numbers.Feed) extends TailOrigin[Lanes.Pos
     util.Optional.of(available(at, Long.MaxValue))
 
   override def merge(ends: util.List[Lanes.Position]): Lanes.Position = {
+    feed.unmerged.foreach(reason => throw new IllegalStateException(reason))
     val all = Lanes.at()
     ends.forEach(all.putAll(_))
     all

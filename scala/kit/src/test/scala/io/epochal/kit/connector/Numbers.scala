@@ -25,6 +25,21 @@ object Numbers {
 
     /** For an origin in partitions. */
     @volatile var parts = 1
+
+    /** Whether the origin divides its rows in the opposite order. */
+    @volatile var reversed = false
+
+    /** Whether it gives each part of them twice. */
+    @volatile var doubled = false
+
+    /** Rows of each partition that tasks skip when they are planned after the first row. */
+    @volatile var skipped = 0
+
+    /** Why tasks' positions cannot be merged. */
+    @volatile var unmerged = Option.empty[String]
+
+    /** Why delivered rows cannot be released. */
+    @volatile var unreleased = Option.empty[String]
   }
 
   private val feeds = new ConcurrentHashMap[String, Feed]

@@ -27,8 +27,8 @@ final class SourceConnectorSuite extends SourceChecks {
     override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream(checkpoint, 2, s"not-$feed")
     override def makeAvailable(rows: Int): Unit = Numbers.feed(feed).size.addAndGet(rows.toLong): Unit
     override def rowsBefore(offset: Offset): Long = offset match {
-      case SourceOffset(ConnectorPosition(rows, _, _), _) => rows
-      case other                                          => fail(s"not an offset of ours: $other")
+      case SourceOffset(ConnectorPosition(rows, _, _, _), _) => rows
+      case other                                             => fail(s"not an offset of ours: $other")
     }
   }
 
@@ -36,7 +36,7 @@ final class SourceConnectorSuite extends SourceChecks {
     val connector = new Numbers
     val settings = connector.settings(Map("feed" -> feed, "retry.initialDelay" -> "1ms"))
     val initial = new InitialOffset(checkpoint.toString, new Configuration())
-    val source = new TailSource(connector, ConnectorRead(settings, connector.schema(settings), partitions))
+    val source = new TailSource(connector, ConnectorRead(settings, connector.schema(settings), partitions), initial)
     new SourceStream(source, initial, Clock.systemUTC())
   }
 
@@ -108,7 +108,8 @@ final class SourceConnectorSuite extends SourceChecks {
     Numbers.feed(feed).size.set(3)
     val connector = new Numbers
     val settings = connector.settings(Map("feed" -> feed))
-    val source = new TailSource(connector, ConnectorRead(settings, connector.schema(settings), 2))
+    val initial = new InitialOffset(Files.createTempDirectory("connector").toString, new Configuration())
+    val source = new TailSource(connector, ConnectorRead(settings, connector.schema(settings), 2), initial)
     val partitions = source.endlessPartitions(ConnectorPosition(5L, Long.box(1L))).map(Serialization.copy(_))
     assert(partitions.length == 1)
     val reader = Serialization.copy(source.endlessReaders).createReader(partitions.head)

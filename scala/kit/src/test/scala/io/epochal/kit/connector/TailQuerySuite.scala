@@ -1,14 +1,18 @@
 package io.epochal.kit.connector
 
+import java.nio.file.Files
 import java.util.UUID
 import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{ForeachWriter, Row}
 import org.scalatest.time.{Millis, Minutes, Span}
+
+import io.epochal.kit.source.InitialOffset
 
 /** Endless rows of a connector, in whole queries. */
 final class TailQuerySuite extends QuerySuite {
@@ -44,6 +48,28 @@ final class TailQuerySuite extends QuerySuite {
     }
   }
 
+  for ((step, fails) <- Seq[(String, Numbers.Feed => Unit)](
+      "merges offsets" -> (_.unmerged = Some("out of order")),
+      "releases rows" -> (_.unreleased = Some("out of order"))))
+    test(s"an origin that fails when it $step ends a continuous query with the reason") {
+      val feed = UUID.randomUUID().toString
+      Numbers.feed(feed).size.set(3)
+      fails(Numbers.feed(feed))
+      val query = spark.readStream
+        .format(classOf[Lanes].getName)
+        .option("feed", feed)
+        .load()
+        .selectExpr("lane")
+        .writeStream
+        .foreach(new Followed(feed))
+        .trigger(Trigger.Continuous("200 milliseconds"))
+        .start()
+      try {
+        val error = intercept[Exception](query.awaitTermination(60000))
+        assert(error.getMessage.contains("CONNECTOR_FAILED") && error.getMessage.contains("out of order"))
+      } finally query.stop()
+    }
+
   for (format <- Seq(classOf[Moments], classOf[GivenMoments]))
     test(s"the highest time in eventTimeColumn is in the offset and in the progress: ${format.getSimpleName}") {
       withTempDir { checkpoint =>
@@ -69,7 +95,8 @@ final class TailQuerySuite extends QuerySuite {
     Numbers.feed(feed).size.set(4)
     val connector = new Lanes
     val settings = connector.settings(Map("feed" -> feed))
-    val source = new TailSource(connector, ConnectorRead(settings, connector.schema(settings), 2))
+    val initial = new InitialOffset(Files.createTempDirectory("tails").toString, new Configuration(false))
+    val source = new TailSource(connector, ConnectorRead(settings, connector.schema(settings), 2), initial)
     assert(!source.needsReconfiguration && source.endlessPartitions(source.first).length == 1)
     Numbers.feed(feed).parts = 2
     assert(source.needsReconfiguration)

@@ -6,6 +6,8 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.core.error.{Conditions, EpochalException}
+
 final class LoggedEpochsSuite extends AnyFunSuite {
 
   private val settings = """{"batchWatermarkMs":0,"conf":{}}"""
@@ -23,20 +25,61 @@ final class LoggedEpochsSuite extends AnyFunSuite {
   test("a missing checkpoint has no epoch") {
     val epochs = new LoggedEpochs(new HadoopPath("/nowhere/at/all"), new Configuration())
     assert(epochs.lastLogged.isEmpty && epochs.lastCommitted.isEmpty && !epochs.isContinuous)
-    assert(epochs.removeUncommitted().isEmpty && epochs.unfinished.isEmpty)
+    assert(epochs.setAside().isEmpty && epochs.unfinished.isEmpty && epochs.restore().isEmpty)
   }
 
-  test("only entries after the last commit are removed") {
+  private def aside(directory: Path): Seq[String] =
+    Option(directory.resolve("epochal-offsets").toFile.list).toSeq.flatten.filterNot(_.startsWith(".")).sorted
+
+  test("only entries after the last commit are set aside") {
     val (directory, epochs) = checkpoint((3 to 7).map(_ -> "").toMap, Seq(3, 4, 5))
     Files.writeString(directory.resolve("offsets/.8.tmp"), "")
-    assert(epochs.removeUncommitted() == Seq(6, 7))
+    assert(epochs.setAside() == Seq(6, 7))
     assert(names(directory) == Seq(".8.tmp", "3", "4", "5"))
-    assert(epochs.removeUncommitted().isEmpty)
+    assert(aside(directory).map(_.takeWhile(_ != '-')) == Seq("6", "7"))
+    assert(epochs.setAside().isEmpty)
   }
 
-  test("without a commit every epoch is rerun") {
-    val (directory, epochs) = checkpoint(Map(0 -> "", 1 -> ""), Nil)
-    assert(epochs.removeUncommitted() == Seq(0, 1) && names(directory).isEmpty)
+  test("without a commit the first epoch is rerun, and several are not touched: their commits are missing") {
+    val (first, one) = checkpoint(Map(0 -> ""), Nil)
+    assert(one.setAside() == Seq(0) && names(first).isEmpty)
+    val (directory, several) = checkpoint(Map(0 -> "", 1 -> ""), Nil)
+    assert(intercept[EpochalException](several.setAside()).condition == Conditions.CommitsMissing)
+    assert(names(directory) == Seq("0", "1") && aside(directory).isEmpty)
+  }
+
+  test("an epoch that was committed after it was set aside is put back, unless there are several of its number") {
+    val (directory, epochs) = checkpoint(Map(4 -> "", 5 -> ""), Seq(4))
+    val text = Files.readString(directory.resolve("offsets/5"))
+    assert(epochs.setAside() == Seq(5) && epochs.restore().isEmpty)
+    Files.writeString(directory.resolve("commits/5"), "v1\n{}")
+    assert(epochs.restore().contains(5L) && Files.readString(directory.resolve("offsets/5")) == text)
+    assert(aside(directory).isEmpty && epochs.restore().isEmpty)
+    Files.delete(directory.resolve("commits/5"))
+    (1 to 2).foreach { _ =>
+      Files.writeString(directory.resolve("offsets/5"), "")
+      assert(epochs.setAside() == Seq(5))
+    }
+    Files.writeString(directory.resolve("commits/5"), "v1\n{}")
+    assert(epochs.restore().isEmpty && aside(directory).size == 2)
+  }
+
+  test("an epoch that Spark is about to delete is put back if it is committed later") {
+    val (directory, epochs) = checkpoint(Map(4 -> settings, 5 -> settings), Seq(4))
+    epochs.keepUncommitted()
+    assert(names(directory) == Seq("4", "5") && aside(directory).map(_.takeWhile(_ != '-')) == Seq("5"))
+    Files.delete(directory.resolve("offsets/5"))
+    Files.writeString(directory.resolve("commits/5"), "v1\n{}")
+    assert(epochs.restore().contains(5L) && names(directory).filterNot(_.startsWith(".")) == Seq("4", "5"))
+  }
+
+  test("the last hundred entries stay aside") {
+    val (directory, epochs) = checkpoint(Map(4 -> ""), Seq(4))
+    (1 to 103).foreach { _ =>
+      Files.writeString(directory.resolve("offsets/5"), "")
+      epochs.setAside()
+    }
+    assert(aside(directory).size == 100)
   }
 
   test("an uncommitted epoch of another trigger is unfinished") {
@@ -50,7 +93,7 @@ final class LoggedEpochsSuite extends AnyFunSuite {
     Files.createDirectory(directory.resolve("sources"))
     Files.writeString(directory.resolve("sources/no stream"), "")
     assert(!epochs.takeBack(4) && names(directory) == Seq("4", "5"))
-    assert(epochs.takeBack(5) && names(directory) == Seq("4"))
+    assert(epochs.takeBack(5) && names(directory) == Seq("4") && aside(directory).size == 1)
     assert(!epochs.takeBack(5) && !checkpoint(Map(4 -> settings, 5 -> ""), Seq(4))._2.takeBack(5))
   }
 

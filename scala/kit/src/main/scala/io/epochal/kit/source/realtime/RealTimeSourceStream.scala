@@ -2,6 +2,7 @@ package io.epochal.kit.source.realtime
 
 import java.lang.{Long => JavaLong}
 import java.time.Clock
+import java.util.UUID
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
@@ -9,8 +10,10 @@ import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
+import io.epochal.core.error.Conditions
+import io.epochal.core.journal.Generation
 import io.epochal.kit.source._
-import io.epochal.kit.spark.QueryStop
+import io.epochal.kit.spark.{CountedStream, QueryStop}
 
 /** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: for each, it plans
   * partitions without an end, its tasks read them until the time of the batch is over, and their offsets are merged into the
@@ -24,11 +27,19 @@ final class RealTimeSourceStream[P] private[source] (
     clock: Clock,
     eventTime: Option[EventTime])
     extends SourceStream(source, initial, clock, eventTime)
-    with SupportsRealTimeMode {
+    with SupportsRealTimeMode
+    with CountedStream {
 
   private var realTime = false
 
+  /** Spark logs the end of a batch after the sink has committed it. An earlier run may then log its end under the number of a
+    * batch that a later one runs again, to another end: so no run ends a batch once a later one has begun.
+    */
+  private lazy val runs = initial.beside("real-time")
+  private lazy val generation = Generation.claim(runs, UUID.randomUUID().toString.replace("-", ""), 0L)
+
   override def prepareForRealTimeMode(): Unit = QueryStop.guard {
+    generation: Unit
     initial.realTimeRuns.begin()
     realTime = true
   }
@@ -42,10 +53,15 @@ final class RealTimeSourceStream[P] private[source] (
     source.endlessPartitions(reached(start)).map(new RealTimePartition(_))
   }
 
-  override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = {
+  override def regrouped: Boolean = source.regrouped
+
+  override def keepPartitions(): Unit = source.keepPartitions()
+
+  override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = QueryStop.guard {
     val end = merged(source, offsets)
     source.lookAhead(end)
     looked(end)
+    if (!generation.isOwn) throw Conditions.RunSuperseded("source" -> source.name, "path" -> runs)
     offset(end)
   }
 
