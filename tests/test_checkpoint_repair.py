@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import epochal
-from epochal.tools.checkpoint.repair import START, fork, rewind
+from epochal.tools.checkpoint.repair import START, fork, restore, rewind
 from support.checkpoints import QUERY, SHAPES, of_kind, offsets_text, write
 
 
@@ -216,3 +216,60 @@ def test_an_interrupted_fork_leaves_no_copy(checkpoint: Path, tmp_path: Path, mo
 def test_a_checkpoint_of_any_source_can_be_rewound(kind: str, tmp_path: Path) -> None:
     rewind(epochal.checkpoint(of_kind(tmp_path / "checkpoint", kind)), 1).run()
     assert epochal.checkpoint(tmp_path / "checkpoint").next_start.epoch == 2
+
+
+def set_aside(checkpoint: Path, epoch: int, millis: int, text: str) -> None:
+    aside = checkpoint / "epochal-offsets"
+    aside.mkdir(exist_ok=True)
+    (aside / f"{epoch}-{millis}").write_text(text, "utf-8")
+    (aside / f".{epoch}-{millis}.crc").write_bytes(b"aside")
+
+
+def test_offsets_that_were_set_aside_are_put_back_with_their_checksum(checkpoint: Path) -> None:
+    set_aside(checkpoint, 9, 17, offsets_text("other"))
+    before = contents(checkpoint)
+    plan = restore(epochal.checkpoint(checkpoint), 9)
+    assert contents(checkpoint) == before, "nothing is done before it is run"
+    plan.run()
+    after = contents(checkpoint)
+    assert (after["offsets/9"], after["offsets/.9.crc"]) == (offsets_text("other").encode(), b"aside")
+    (aside,) = (checkpoint / "epochal-offsets").glob("9-*")
+    assert after[f"epochal-offsets/{aside.name}"] == before["offsets/9"]
+    assert after[f"epochal-offsets/.{aside.name}.crc"] == before["offsets/.9.crc"]
+
+
+def test_of_several_entries_the_ledgers_hash_or_a_name_chooses(checkpoint: Path) -> None:
+    for millis in (17, 18):
+        set_aside(checkpoint, 9, millis, offsets_text(f"at {millis}"))
+    (checkpoint / "offsets" / "9").unlink()
+    found = epochal.checkpoint(checkpoint)
+    with pytest.raises(epochal.RepairError, match=r"9-17 .*9-18 .*--entry"):
+        restore(found, 9)
+    with pytest.raises(epochal.RepairError, match="No offsets of epoch 7"):
+        restore(found, 7)
+    assert restore(found, 9, entry="9-18").entry.name == "9-18"
+    set_aside(checkpoint, 8, 19, offsets_text("at 17"))
+    restore(found, 8).run()
+    known = epochal.checkpoint(checkpoint).epoch(8).offsets_hash
+    assert restore(epochal.checkpoint(checkpoint), 9, offsets_hash=known, stopped=True).entry.name == "9-17"
+
+
+def test_a_rewind_to_acknowledged_rows_that_were_removed_is_refused(tmp_path: Path) -> None:
+    def offset(row: int) -> str:
+        return json.dumps({"v": 1, "format": "epochal-ingest", "source": "s", "row": row})
+
+    place = write(tmp_path / "checkpoint", {n: offsets_text(offset(10 * (n + 1))) for n in range(4)}, range(4))
+    found = epochal.checkpoint(place)
+    journal = place / "sources" / "0" / "ingest"
+    journal.mkdir(parents=True)
+    for first in (20, 35):
+        file = f"{1:019}-{first:09}-{0:032}.ack"
+        (journal / file).write_bytes(b"EPOCHALA" + (1).to_bytes(4, "big") + first.to_bytes(8, "big") + b"rest")
+    for epoch, row in ((0, "10"), (START, "0")):
+        with pytest.raises(epochal.RepairError, match=f"Rows {row} to 20 of source 0"):
+            rewind(found, epoch)
+    assert rewind(found, 1).epoch == 1
+    for file in journal.iterdir():
+        file.unlink()
+    with pytest.raises(epochal.RepairError, match="Rows 20 to 40 of source 0"):
+        rewind(found, 1)

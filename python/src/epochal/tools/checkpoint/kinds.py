@@ -27,6 +27,8 @@ def words(offset: str) -> str:
     match _kind(value):
         case "epochal-random":
             return counted(value["rows"], "row")
+        case "epochal-ingest":
+            return counted(value["row"], "row")
         case "epochal-rest":
             return _rest(value)
         case "files":
@@ -58,6 +60,8 @@ def position(offset: str) -> int | None:
     match _kind(value):
         case "epochal-random":
             found = value["rows"]
+        case "epochal-ingest":
+            found = value["row"]
         case "epochal-rest":
             found = value["records"] if not value.get("crawl") else None
         case "Kafka":
@@ -82,10 +86,22 @@ def event_time(offset: str) -> datetime | None:
 def unfinished_segments(offset: str) -> list[str]:
     """Journal files with records after an offset, which the next epoch reads from there."""
     value = _parse(offset)
-    if _kind(value) != "epochal-rest":
+    if not isinstance(value, dict) or "format" not in value:
         return []
-    segments = value.get("segments") or []
-    return [segment["name"] for segment in segments if segment["until"] > value["records"]]
+    # Connectors on the kit count rows.
+    parts = [{"records": value.get("rows"), **value}, *(value.get("members") or [])]
+    return [
+        segment["name"]
+        for part in parts
+        for segment in part.get("segments") or []
+        if isinstance(part.get("records"), int) and segment["until"] > part["records"]
+    ]
+
+
+def acknowledged_rows(offset: str) -> int | None:
+    """Number of rows before an offset of ``epochal-ingest``; None for other sources."""
+    value = _parse(offset)
+    return value["row"] if _kind(value) == "epochal-ingest" else None
 
 
 def _kind(value: Any) -> str:
@@ -96,6 +112,8 @@ def _kind(value: Any) -> str:
     own = value.get("format")
     if own == "epochal-random" and isinstance(value.get("rows"), int):
         return "epochal-random"
+    if own == "epochal-ingest" and isinstance(value.get("row"), int):
+        return "epochal-ingest"
     if own == "epochal-rest" and isinstance(value.get("records"), int):
         return "epochal-rest"
     if value.keys() == {"logOffset"} and isinstance(value["logOffset"], int):

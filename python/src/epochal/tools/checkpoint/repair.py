@@ -1,4 +1,4 @@
-"""Repairs of a local checkpoint: rewinds to an earlier epoch, and copies.
+"""Repairs of a local checkpoint: rewinds to an earlier epoch, copies, and offsets that were set aside.
 
 A rewind removes epochs from the last one down, and of each epoch first the commit, then the offsets. The directory is a
 valid checkpoint at every moment: without ``commits/n``, Spark replays epoch n; without both, it plans epoch n again. A
@@ -18,13 +18,17 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from epochal.errors import RepairError
-from epochal.tools.checkpoint.kinds import unfinished_segments
+from epochal.tools.checkpoint.kinds import acknowledged_rows, unfinished_segments
+from epochal.tools.checkpoint.log import UnreadableError, read_offsets
 from epochal.tools.checkpoint.model import Checkpoint, Epoch
 from epochal.tools.checkpoint.reading import local_path, read_local, unfinished
 
 #: Logs with a file for each epoch, in the order of removal. The REST sink's log holds what determines the requests of
 #: an epoch, and would contradict a new plan of that epoch.
 LOGS = ("commits", "epochal-rest", "offsets")
+
+#: Offsets that a run of Epochal has moved out of Spark's log: ``<epoch>-<milliseconds since 1970>``.
+ASIDE = "epochal-offsets"
 
 #: The position before the first epoch.
 START = -1
@@ -106,6 +110,121 @@ class Fork(Repair):
         _copy(self.directory, self.copy, complete=complete)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Restore(Repair):
+    """Puts offsets back that were set aside.
+
+    Attributes:
+        epoch: their epoch.
+        entry: the file.
+    """
+
+    epoch: int
+    entry: Path
+
+    def run(self) -> None:
+        """Moves the file back; offsets that are in its place are set aside instead.
+
+        Raises:
+            RepairError: the checkpoint has changed since it was read. Nothing is moved.
+        """
+        if _positions(read_local(self.directory)) != _positions(self.checkpoint):
+            raise _active(self.checkpoint, "it has changed since it was read")
+        place = self.directory / "offsets" / str(self.epoch)
+        place.parent.mkdir(exist_ok=True)
+        if place.exists():
+            newest = max((entry.millis for entry in _set_aside(self.directory)), default=0)
+            now = max(int(datetime.now(timezone.utc).timestamp() * 1000), newest + 1)
+            _move(place, self.entry.with_name(f"{self.epoch}-{now}"))
+        _move(self.entry, place)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetAside:
+    """An entry of Spark's offset log that was set aside.
+
+    Attributes:
+        file: the file.
+        epoch: its epoch.
+        millis: when it was set aside, in milliseconds since 1970.
+        offsets_hash: as in the ledger; None if the file cannot be read.
+    """
+
+    file: Path
+    epoch: int
+    millis: int
+    offsets_hash: str | None
+
+    def __str__(self) -> str:
+        when = datetime.fromtimestamp(self.millis / 1000, timezone.utc)
+        return f"{self.file.name} (set aside {when:%Y-%m-%d %H:%M:%S} UTC, offsets_hash {self.offsets_hash})"
+
+
+def restore(
+    checkpoint: Checkpoint,
+    epoch: int,
+    *,
+    entry: str | None = None,
+    offsets_hash: str | None = None,
+    stopped: bool = False,
+) -> Restore:
+    """Checks whether the offsets of an epoch can be put back.
+
+    Args:
+        epoch: their epoch.
+        entry: the name of the file, if several were set aside.
+        offsets_hash: the hash that the ledger has for the epoch, which chooses among several.
+        stopped: the caller knows that no query uses the checkpoint.
+
+    Raises:
+        RepairError: they cannot (``REPAIR_REFUSED``): none were set aside, or several and none is chosen.
+    """
+    directory = _local(checkpoint)
+    known = [one for one in _set_aside(directory) if one.epoch == epoch and one.offsets_hash]
+    if entry:
+        chosen = [one for one in known if one.file.name == entry]
+    elif offsets_hash:
+        chosen = [one for one in known if one.offsets_hash == offsets_hash]
+    else:
+        chosen = known if len(known) == 1 else []
+    if not chosen:
+        listed = ", ".join(str(one) for one in known)
+        raise refused(
+            f"No offsets of epoch {epoch} were set aside in {directory / ASIDE}"
+            if not known
+            else f"It is not clear which offsets of epoch {epoch} to put back: {listed}",
+            "Name another epoch: the files there begin with theirs." if not known else "Name one with --entry.",
+        )
+    _check_quiet(checkpoint, stopped)
+    found = chosen[-1]
+    place = directory / "offsets" / str(epoch)
+    return Restore(
+        checkpoint=checkpoint,
+        directory=directory,
+        epoch=epoch,
+        entry=found.file,
+        steps=(
+            *((f"set {place} aside",) if place.exists() else ()),
+            f"move {found} to {place}",
+        ),
+        warnings=_unknowable(stopped),
+    )
+
+
+def _set_aside(directory: Path) -> list[SetAside]:
+    """Entries that were set aside, in the order of time."""
+    found = []
+    for file in (directory / ASIDE).glob("*-*"):
+        epoch, _, millis = file.name.partition("-")
+        if epoch.isdigit() and millis.isdigit():
+            try:
+                hashed: str | None = read_offsets(file.read_text("utf-8")).offsets_hash
+            except (UnreadableError, UnicodeDecodeError):
+                hashed = None
+            found.append(SetAside(file=file, epoch=int(epoch), millis=int(millis), offsets_hash=hashed))
+    return sorted(found, key=lambda one: one.millis)
+
+
 def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewind:
     """Checks whether the checkpoint can go back to the end of an epoch.
 
@@ -140,6 +259,8 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
         )
     if known:
         _check_journal(directory, known)
+    if removed:
+        _check_acknowledged(directory, known, removed[-1])
     _check_quiet(checkpoint, stopped)
     backup = directory.with_name(f"{directory.name}-backup-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}")
     return Rewind(
@@ -209,13 +330,35 @@ def _removal(epochs: list[int]) -> str:
 
 def _check_journal(directory: Path, epoch: Epoch) -> None:
     """Checks the journal: after a batch that ended within a segment, later epochs may have deleted the rest of it."""
-    there = {file.name for file in directory.glob("sources/*/journal/*")}
+    there = {file.name for file in directory.glob("sources/*/journal/**/*")}
     gone = [name for source in epoch.sources for name in unfinished_segments(source.offset) if name not in there]
     if gone:
         raise refused(
             f"Epoch {epoch.number} ended within a segment of the journal that is gone: {gone[0]}",
             "Name a later epoch, or restore a copy of the whole checkpoint from that time.",
         )
+
+
+def _check_acknowledged(directory: Path, known: Epoch | None, last: Epoch) -> None:
+    """Checks the journal of ``epochal-ingest``: rows that later epochs have delivered may have been removed."""
+    kept = {source.name: acknowledged_rows(source.offset) for source in known.sources} if known else {}
+    for source in last.sources:
+        end, row = acknowledged_rows(source.offset), kept.get(source.name) or 0
+        files = (directory / "sources" / source.name / "ingest").glob("*.ack")
+        first = min((found for file in files if (found := _first_row(file)) is not None), default=end)
+        if end is not None and first is not None and row < min(first, end):
+            raise refused(
+                f"Rows {row:,} to {min(first, end):,} of source {source.name} were delivered, and are no longer in its "
+                "journal",
+                "Name a later epoch, or restore a copy of the whole checkpoint from that time.",
+            )
+
+
+def _first_row(file: Path) -> int | None:
+    """The number of the first row of an acknowledged journal's file; None if it has no header."""
+    with file.open("rb") as opened:
+        header = opened.read(20)
+    return int.from_bytes(header[12:20], "big") if len(header) == 20 and header.startswith(b"EPOCHALA") else None
 
 
 def _check_quiet(checkpoint: Checkpoint, stopped: bool) -> None:
@@ -264,6 +407,18 @@ def _positions(checkpoint: Checkpoint) -> list[tuple[int, bool, bool]]:
 def _newest(directory: Path) -> int:
     names = [file.name for log in LOGS if (directory / log).is_dir() for file in (directory / log).iterdir()]
     return max((int(name) for name in names if name.isdigit()), default=START)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Moves a file with its checksum, without which Hadoop reads it unchecked."""
+    checksum = target.with_name(f".{target.name}.crc")
+    checksum.unlink(missing_ok=True)
+    source.rename(target)
+    old = source.with_name(f".{source.name}.crc")
+    if old.exists():
+        old.rename(checksum)
+    _sync(source.parent)
+    _sync(target.parent)
 
 
 def _remove(log: Path, name: str) -> None:

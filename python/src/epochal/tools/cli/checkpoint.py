@@ -1,4 +1,4 @@
-"""The commands ``status`` and ``checkpoint show|diff|rewind|fork``. Local files are read without a JVM."""
+"""The commands ``status`` and ``checkpoint show|diff|rewind|restore|fork``. Local files are read without a JVM."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from epochal.tools.checkpoint import Checkpoint, checkpoint
 from epochal.tools.checkpoint.comparison import Comparison
 from epochal.tools.checkpoint.reading import local_path
-from epochal.tools.checkpoint.repair import START, fork, refused, rewind
+from epochal.tools.checkpoint.repair import START, fork, refused, restore, rewind
 from epochal.tools.cli import shared
 
 
@@ -37,6 +37,12 @@ def add(commands: Any) -> None:
     )
     shared.repair_arguments(back)
     shared.database_arguments(back, required=False)
+    restored = shared.command(inner, "restore", "put back offsets that a run has set aside", _restore)
+    restored.add_argument("checkpoint")
+    restored.add_argument("--epoch", type=int, required=True, help="their epoch")
+    restored.add_argument("--entry", metavar="NAME", help="the file in epochal-offsets, if there are several")
+    shared.repair_arguments(restored)
+    shared.database_arguments(restored, required=False)
     copied = shared.command(inner, "fork", "copy a checkpoint, as another query", _fork)
     copied.add_argument("checkpoint")
     copied.add_argument("copy", type=Path, help="a directory that does not exist")
@@ -119,6 +125,17 @@ def _check_ledger(options: argparse.Namespace, found: Checkpoint) -> None:
             f"Rewind to epoch {last} or a later one. To write epochs again: remove their rows from the table, then "
             f"epochal ledger set {row.sink_id} --epoch {options.to} --checkpoint {options.checkpoint} --url …",
         )
+
+
+def _restore(options: argparse.Namespace) -> int:
+    found = _read(options)
+    row = shared.read_ledger(options).find(found.query_id) if options.url else None
+    known = row.offsets_hash if row and row.last_epoch == options.epoch else None
+    plan = restore(found, options.epoch, entry=options.entry, offsets_hash=known, stopped=options.stopped)
+    shared.confirm(options, plan.steps, plan.warnings)
+    plan.run()
+    shared.show(options, f"Done: epoch {plan.epoch} is in the log again", {"epoch": plan.epoch})
+    return shared.FINE
 
 
 def _fork(options: argparse.Namespace) -> int:
