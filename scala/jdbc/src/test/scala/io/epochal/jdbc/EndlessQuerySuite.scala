@@ -4,6 +4,7 @@ import java.io.File
 import java.nio.file.Files
 import java.util.concurrent.atomic.AtomicLong
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.functions.{col, current_timestamp, rand, udf}
 import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
@@ -16,6 +17,7 @@ import org.scalatest.time.{Seconds, Span}
 import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.core.failpoint.Failpoints
 import io.epochal.kit.connector.{Lanes, Numbers}
+import io.epochal.kit.store.LoggedEpochs
 
 final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("300 milliseconds"), OutputMode.Append) {
 
@@ -39,6 +41,31 @@ final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("3
   private def copy(checkpoint: File, from: Long, to: Long): Unit = {
     val offsets = new File(checkpoint, "offsets").toPath
     Files.copy(offsets.resolve(from.toString), offsets.resolve(to.toString)): Unit
+  }
+
+  test("a driver that logs its commit after its successor has died leaves a checkpoint that resumes") {
+    withQueries { (database, checkpoint) =>
+      val commits = new File(checkpoint, "commits").toPath
+      def last = Option(commits.toFile.list).toSeq.flatten.flatMap(_.toLongOption).maxOption.getOrElse(-1L)
+      def run(): Unit = {
+        val next = last + 1
+        running(rows(), database, checkpoint)(eventually(patience)(assert(committed(checkpoint, next))))
+      }
+      run()
+      while (database.one("SELECT last_epoch FROM epochal_ledger") != last) run()
+      // The frozen driver has committed the epoch in the ledger, and not yet in Spark's log.
+      val epoch = last
+      val files = Seq(epoch.toString, s".$epoch.crc").map(commits.resolve(_))
+      val frozen = files.map(Files.readAllBytes)
+      files.foreach(Files.delete)
+      // Its successor dies before it logs anything.
+      val epochs = new LoggedEpochs(new Path(checkpoint.getPath), spark.sparkContext.hadoopConfiguration)
+      assert(epochs.setAside().head == epoch && !logged(checkpoint).contains(epoch))
+      files.zip(frozen).foreach { case (file, bytes) => Files.write(file, bytes) }
+      val before = stored(database).size
+      running(rows(), database, checkpoint)(eventually(patience)(assert(stored(database).size > before + 50)))
+      once(database)
+    }
   }
 
   test("a checkpoint whose commits are missing is refused, and resumes once they are back") {
