@@ -63,13 +63,16 @@ def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
     while True:
         progress: Any = query.lastProgress
         if progress is not None:
-            for source in progress["sources"]:
+            sources = [one for one in progress["sources"] if one["description"].startswith(_FORMAT)]
+            if not sources:
+                raise ModeError(
+                    "MODE_UNSUPPORTED", "The query has no source epochal-ingest.", "Pass a query that reads from one."
+                )
+            for source in sources:
                 metrics = source["metrics"] or {}
-                if source["description"].startswith(_FORMAT) and "port" in metrics:
+                # Missing while Spark replays a batch of other sources.
+                if "port" in metrics:
                     return _reachable(metrics["address"]), int(metrics["port"])
-            raise ModeError(
-                "MODE_UNSUPPORTED", "The query has no source epochal-ingest.", "Pass a query that reads from one."
-            )
         if not query.isActive:
             with named():
                 query.awaitTermination()

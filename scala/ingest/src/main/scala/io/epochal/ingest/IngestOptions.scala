@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 import io.epochal.ingest.http.{HttpListener, IngestHttpOptions}
-import io.epochal.ingest.intake.{IntakeSettings, JournalIntake, Listener}
+import io.epochal.ingest.intake.{IntakeSettings, Listener}
 import io.epochal.ingest.tcp.{TcpListener, TcpReceiver, TcpSettings}
 import io.epochal.kit.access.SecretOptionList
 import io.epochal.kit.record.{LoneRecordOptions, RecordRules}
@@ -19,7 +19,7 @@ import io.epochal.kit.source.ReadLimits
 /** Validated options of a query.
   *
   * @param listen
-  *   starts to receive records; driver only: it contains secrets and is not serialized
+  *   binds the listener's port; driver only: it contains secrets and is not serialized
   * @param records
   *   how records become the columns of a schema; None: rows of text
   * @param replacesInvalid
@@ -28,7 +28,7 @@ import io.epochal.kit.source.ReadLimits
   *   the source identity that is stored in offsets
   */
 final case class IngestOptions(
-    @transient listen: JournalIntake => Listener,
+    @transient listen: () => Listener,
     records: Option[RecordRules],
     schema: Option[String],
     replacesInvalid: Boolean,
@@ -117,7 +117,7 @@ object IngestOptions extends SecretOptionList {
       values.get(SourceOptions.EventTimeColumn)
     )
 
-  private type Start = JournalIntake => Listener
+  private type Start = () => Listener
 
   private def http(values: OptionValues): Either[EpochalException, Start] =
     for {
@@ -128,10 +128,7 @@ object IngestOptions extends SecretOptionList {
       idleTimeout = if (values.isSet(IdleTimeout)) values(IdleTimeout) else Duration.ofMinutes(1)
       settings <- IngestHttpOptions.read(values, values(MaxConnections), idleTimeout)
       _ <- exposed(values, IngestHttpOptions.Protection, settings.isProtected)
-    } yield intake => {
-      val address = new InetSocketAddress(values(Host), values(Port))
-      new HttpListener(settings, address, intake, Clock.systemUTC(), () => intake.gauges)
-    }
+    } yield () => new HttpListener(settings, new InetSocketAddress(values(Host), values(Port)), Clock.systemUTC())
 
   private def tcp(values: OptionValues, blanks: Boolean): Either[EpochalException, Start] =
     for {
@@ -152,13 +149,13 @@ object IngestOptions extends SecretOptionList {
 
   private def listen(values: OptionValues, settings: TcpSettings): Either[EpochalException, Start] =
     exposed(values, "{option:token}, {option:tokenFile} or {option:tokenEnv}", settings.token.nonEmpty)
-      .map(_ => new TcpListener(settings, _))
+      .map(_ => () => new TcpListener(settings))
 
   private def connect(values: OptionValues, settings: TcpSettings): Either[EpochalException, Start] =
     for {
       _ <- values.only(Ack, MaxConnections, IdleTimeout)(holds = false, "{option:mode=listen}")
       _ <- Either.cond(settings.port > 0, (), values.group.invalid(Port, "0", "the port of a server"))
-    } yield new TcpReceiver(settings, _)
+    } yield () => new TcpReceiver(settings)
 
   /** Refuses a listener that is reachable from other machines without protection. */
   private def exposed(values: OptionValues, protection: String, isProtected: Boolean): Either[EpochalException, Unit] =

@@ -84,5 +84,5 @@ final private class IngestScan(options: IngestOptions, rules: Option[RecordRules
     .unsupported("be read as a batch", "records come for as long as the query runs", "Use spark.readStream.")
 
   override protected def source(checkpoint: InitialOffset): Source[IngestPosition] =
-    IngestSource.start(options, rules, reading, checkpoint, spark.defaultParallelism)
+    IngestSource.of(options, rules, reading, checkpoint, spark.defaultParallelism)
 }

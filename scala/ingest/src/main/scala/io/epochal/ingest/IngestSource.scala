@@ -18,8 +18,10 @@ import io.epochal.kit.source.journal.{FedSource, FeedRows, FeedView, JournalPart
 import io.epochal.kit.source.{Extent, InitialOffset, Supply}
 import io.epochal.kit.store.HadoopFileStore
 
-/** The driver side of a stream: its journal and the listener that fills it, from start to stop. Delivers every record that was
+/** The driver side of a stream: its journal and the listener that fills it, from `open` to `close`. Delivers every record that was
   * acknowledged, and nothing else.
+  *
+  * `open` first binds the port and then takes the journal over: a run that cannot listen leaves an earlier one alone.
   *
   * When the driver stops or dies, so does the listener: clients are refused until the query runs again. Acknowledged records are in
   * the journal.
@@ -27,22 +29,25 @@ import io.epochal.kit.store.HadoopFileStore
 final private[ingest] class IngestSource(
     options: IngestOptions,
     factory: IngestReaderFactory,
-    val intake: JournalIntake,
-    val listener: Listener,
     defaultPartitions: => Int
 ) extends FedSource[IngestPosition]
     with Supply[IngestPosition]
     with FeedView {
   import IngestSource._
 
-  private val journal = intake.journal
-  private var begun = false
+  @volatile private var opened = Option.empty[Opened]
+  private var isClosed = false
   private var swept = false
+  private var freezes = false
   private var frozen = Option.empty[Long]
 
   @volatile private var end = Option.empty[Long]
 
-  LiveFeeds.add(factory.store, this)
+  private[ingest] def intake: JournalIntake = running.intake
+  private[ingest] def listener: Listener = running.listener
+  private def journal = intake.journal
+
+  private def running: Opened = opened.getOrElse(throw new IllegalStateException(s"$name is not open"))
 
   override def name: String = s"${IngestOptions.Format}[${options.source}]"
 
@@ -63,17 +68,23 @@ final private[ingest] class IngestSource(
 
   /** The listener's counts override the intake's: the listener refuses some requests before the intake sees them. */
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
-    intake.metrics ++ listener.metrics ++ Map(
-      "address" -> listener.address.getHostString,
-      "port" -> listener.address.getPort.toString,
-      "journalBytes" -> journal.bytes.toString,
-      "backlogBytes" -> intake.backlogBytes.toString,
-      "failing" -> intake.failure.fold("")(_.problem)
-    ).filter(_._2.nonEmpty)
+    opened.fold(Map.empty[String, String]) { case Opened(intake, listener) =>
+      intake.metrics ++ listener.metrics ++ Map(
+        "address" -> listener.address.getHostString,
+        "port" -> listener.address.getPort.toString,
+        "journalBytes" -> intake.journal.bytes.toString,
+        "backlogBytes" -> intake.backlogBytes.toString,
+        "failing" -> intake.failure.fold("")(_.problem)
+      ).filter(_._2.nonEmpty)
+    }
+
+  override def open(start: IngestPosition, logged: IngestPosition): Unit = synchronized {
+    if (isClosed) throw new InterruptedException(s"$name is closed")
+    if (opened.isEmpty) opened = Some(listening(start.row, logged.row))
+  }
 
   override def available(start: IngestPosition, most: Long): Long = {
     ended.foreach(throw _)
-    begin(start.row, start.row)
     intake.deliveredUntil(start.row)
     val until = frozen.getOrElse(journal.until)
     end = Some(until)
@@ -85,7 +96,6 @@ final private[ingest] class IngestSource(
   override def take(start: IngestPosition, rows: Long): IngestPosition = IngestPosition(start.row + rows)
 
   override def partitions(start: IngestPosition, end: IngestPosition): Array[InputPartition] = {
-    begin(start.row, math.max(start.row, end.row))
     val plan = journal.plan(start.row, end.row)
     plan.gaps.foreach(gap => log.warn(options.lost(gap.from, gap.until, gap.reason)))
     if (plan.slices.isEmpty) Array.empty
@@ -98,9 +108,9 @@ final private[ingest] class IngestSource(
 
   override def latest: Option[IngestPosition] = end.map(IngestPosition)
 
-  override def freezeEnd(): Unit = frozen = Some(journal.until)
+  override def freezeEnd(): Unit = freezes = true
 
-  override def release(end: IngestPosition): Unit =
+  override def release(end: IngestPosition): Unit = if (opened.nonEmpty)
     try {
       intake.deliveredUntil(end.row)
       if (!swept) {
@@ -132,37 +142,56 @@ final private[ingest] class IngestSource(
 
   override def lookAhead(end: IngestPosition): Unit = Try(available(end, 0)): Unit
 
-  override def close(): Unit = {
+  override def close(): Unit = synchronized {
+    isClosed = true
     LiveFeeds.remove(factory.store, this)
     // An interrupted stop still stops everything.
     val interrupted = Thread.interrupted()
-    try {
-      // The query never requested a batch: waiting arrivals are not stored, and the listener need not wait for them.
-      if (!intake.isOpen) intake.close()
-      Try(listener.close()): Unit
-      intake.close()
-    } finally if (interrupted) Thread.currentThread.interrupt()
+    try
+      opened.foreach { case Opened(intake, listener) =>
+        listener.close()
+        intake.close()
+      }
+    finally if (interrupted) Thread.currentThread.interrupt()
   }
 
   /** The error that ended the intake or the listener before `close`. */
   private def ended: Option[EpochalException] = intake.ended.orElse(listener.ended)
 
-  /** Lets the intake store arrivals. Until then it must not: new rows could get the numbers of lost ones.
+  /** Listens, with the journal taken over.
     *
     * @param committed
     *   first row of the first batch
     * @param logged
-    *   end of the last offset that Spark logged
+    *   end of the last offset that Spark logged: new rows must not get the numbers of lost ones
     */
-  private def begin(committed: Long, logged: Long): Unit = if (!begun) {
-    journal.startFrom(committed)
-    if (logged > journal.until) {
-      log.warn(options.lost(journal.until, logged, "the journal in the checkpoint ends before them"))
-      journal.skipTo(logged)
+  private def listening(committed: Long, logged: Long): Opened = {
+    val listener = options.listen()
+    unless(listener) {
+      val intake = openIntake(options, factory.store)
+      unless(intake) {
+        val journal = intake.journal
+        journal.startFrom(committed)
+        if (logged > journal.until) {
+          log.warn(options.lost(journal.until, logged, "the journal in the checkpoint ends before them"))
+          journal.skipTo(logged)
+        }
+        if (freezes) frozen = Some(journal.until)
+        LiveFeeds.add(factory.store, this)
+        listener.serve(intake)
+        Opened(intake, listener)
+      }
     }
-    begun = true
-    intake.resume()
   }
+
+  /** Closes a resource if the body fails. */
+  private def unless[A](resource: AutoCloseable)(body: => A): A =
+    try body
+    catch {
+      case e: Throwable =>
+        Try(resource.close()): Unit
+        throw e
+    }
 }
 
 private[ingest] object IngestSource {
@@ -174,30 +203,16 @@ private[ingest] object IngestSource {
   /** Maximum rows per plan for an endless task. */
   private val PlannedRows = 100000L
 
-  /** Takes the journal over and starts to listen. Arrivals are stored once the query requests its first batch.
-    *
-    * @throws EpochalException
-    *   PORT_UNAVAILABLE, JOURNAL_UNWRITABLE, OFFSET_INVALID
-    */
-  def start(
+  final private case class Opened(intake: JournalIntake, listener: Listener)
+
+  def of(
       options: IngestOptions,
       rules: Option[RecordRules],
       reading: RecordReading,
       checkpoint: InitialOffset,
-      defaultPartitions: => Int
-  ): IngestSource = {
-    val store = checkpoint.beside("ingest")
-    val intake = openIntake(options, store)
-    intake.hold()
-    try {
-      val listener = options.listen(intake)
-      val factory = new IngestReaderFactory(options, rules, reading, store)
-      new IngestSource(options, factory, intake, listener, defaultPartitions)
-    } catch {
-      case e: Throwable =>
-        intake.close()
-        throw e
-    }
+      defaultPartitions: => Int): IngestSource = {
+    val factory = new IngestReaderFactory(options, rules, reading, checkpoint.beside("ingest"))
+    new IngestSource(options, factory, defaultPartitions)
   }
 
   private def openIntake(options: IngestOptions, store: HadoopFileStore): JournalIntake =

@@ -1,6 +1,7 @@
 package io.epochal.ingest
 
 import java.net.ServerSocket
+import java.nio.file.Files
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -150,6 +151,46 @@ final class IngestQuerySuite extends QuerySuite {
           client.await(1)
         })
         until(third)(assert(table("ingest_skipped").map(_.getString(0)) == Seq("z")))
+      }
+    }
+  }
+
+  test("a start that fails at another source has not listened, and the next one does") {
+    withTempDir { dir =>
+      val port = Ports.free()
+      val seconds = new java.io.File(dir, "sources/1/0").toPath
+      Files.createDirectories(seconds.getParent): Unit
+      Files.writeString(seconds, "damaged"): Unit
+      def run(name: String, trigger: Trigger) = {
+        val rate = spark.readStream.format("rate").load().selectExpr("CAST(value AS STRING)").where("false")
+        start(ingest("port" -> port.toString).select("value").union(rate), name, dir.toString, trigger)
+      }
+      Seq(Trigger.ProcessingTime(0), Trigger.AvailableNow()).foreach { trigger =>
+        val failed = run("ingest_failed", trigger)
+        intercept[Exception](failed.awaitTermination()): Unit
+        Using.resource(new ServerSocket(port, 1, java.net.InetAddress.getByName("127.0.0.1")))(_ => ())
+      }
+      Files.delete(seconds)
+      val query = run("ingest_corrected", Trigger.ProcessingTime(0))
+      stopped(query) {
+        until(query)(send(port, "a"))
+        until(query)(assert(table("ingest_corrected").map(_.getString(0)) == Seq("a")))
+      }
+    }
+  }
+
+  test("a continuous query that is started again in the same JVM replaces its first run, which does not fail") {
+    withTempDir { dir =>
+      val port = Ports.free()
+      def run(name: String) = start(ingest("port" -> port.toString), name, dir.toString, Trigger.Continuous(200))
+      val first = run("ingest_replaced")
+      until(first)(send(port, "a"))
+      until(first)(assert(table("ingest_replaced").map(_.getString(0)) == Seq("a")))
+      val second = run("ingest_replacing")
+      stopped(second) {
+        assert(!first.isActive && first.exception.isEmpty)
+        until(second)(send(port, "b"))
+        until(second)(assert(table("ingest_replacing").map(_.getString(0)).contains("b")))
       }
     }
   }

@@ -1,88 +1,94 @@
 package io.epochal.ingest
 
+import java.net.{InetAddress, ServerSocket}
 import java.nio.file.{Files, Path}
-import java.util.concurrent.TimeUnit.{MILLISECONDS, SECONDS}
-import java.util.concurrent.TimeoutException
 
 import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.ingest.IngestStreams.{arrival, store}
+import io.epochal.ingest.IngestStreams.store
 import io.epochal.ingest.intake.Receipt
 import io.epochal.ingest.tcp.TcpClient
+import io.epochal.kit.source.SourceOffset
+import io.epochal.support.Ports
 
-/** The time between the start of a stream and its first batch, when the stream does not know Spark's logged offsets yet. */
+/** What a stream takes, and when: the port and the journal, from its first batch to its stop. */
 final class IngestStartSuite extends AnyFunSuite {
+
+  private def position(row: Long) =
+    SourceOffset(IngestPosition(row), IngestOffset.toJson("clients", IngestPosition(row)))
 
   /** The calls by which Spark passes a logged offset, here row 10. */
   private val firstCalls = Seq[(String, IngestRun => Any)](
-    "the next offset is requested" -> (_.source.supply.available(IngestPosition(10), Long.MaxValue)),
-    "a batch is replayed" -> (_.source.supply.partitions(IngestPosition(3), IngestPosition(10))),
-    "endless partitions are planned" -> (_.source.endlessPartitions(IngestPosition(10)))
+    "the next offset is requested" -> (run => run.stream.latestOffset(position(10), run.source.limit)),
+    "a batch is replayed" -> (_.stream.planInputPartitions(position(3), position(10)))
   )
 
   /** A checkpoint whose journal has five rows. */
   private def journalled(): Path = {
-    val checkpoint = Files.createTempDirectory("epochal-ingest").resolve("0")
+    val checkpoint = fresh()
     Using.resource(new IngestRun(checkpoint, Map.empty))(run => store(run.source.intake, Rows)): Unit
     checkpoint
   }
 
+  private def fresh(): Path = Files.createTempDirectory("epochal-ingest").resolve("0")
+
+  private def isFree(port: Int): Boolean =
+    Using(new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1")))(_ => ()).isSuccess
+
   private val Rows = Seq("a", "b", "c", "d", "e")
 
   for ((when, call) <- firstCalls) {
-    test(s"a journal behind Spark's log acknowledges nothing when $when") {
-      val checkpoint = journalled()
-      Using.resource(new IngestRun(checkpoint, Map.empty, begins = false)) { run =>
-        val receipt = run.source.intake.accept(arrival(Seq("x")))
-        assert(intercept[EpochalException](call(run)).condition == Conditions.DataLoss)
-        intercept[TimeoutException](receipt.get(200, MILLISECONDS)): Unit
+    test(s"a journal behind Spark's log acknowledges nothing when $when, and nobody listens") {
+      val (checkpoint, port) = (journalled(), Ports.free())
+      Using.resource(new IngestRun(checkpoint, Map("port" -> port.toString), begins = false)) { run =>
         // A second call fails, too.
-        assert(intercept[EpochalException](call(run)).condition == Conditions.DataLoss)
-        run.close()
-        assert(receipt.get(60, SECONDS) match {
-          case Receipt.Failed(error) => error.condition == Conditions.IntakeStopped
-          case _                     => false
-        })
+        (1 to 2).foreach { _ =>
+          assert(intercept[EpochalException](call(run)).condition == Conditions.DataLoss)
+          assert(isFree(port))
+        }
       }
       Using.resource(new IngestRun(checkpoint, Map.empty))(run => assert(run.values() == Rows)): Unit
     }
 
-    test(s"with failOnDataLoss=false waiting records are numbered after Spark's log when $when") {
+    test(s"with failOnDataLoss=false records are numbered after Spark's log when $when") {
       Using.resource(new IngestRun(journalled(), Map("failOnDataLoss" -> "false"), begins = false)) { run =>
-        val receipt = run.source.intake.accept(arrival(Seq("x")))
         call(run): Unit
-        assert(receipt.get(60, SECONDS) == Receipt.Stored(1))
+        assert(store(run.source.intake, Seq("x")) == Receipt.Stored(1))
         assert(run.source.intake.journal.until == 11 && run.values() == Rows :+ "x")
       }
     }
   }
 
-  test("a client that connects before the first batch is acknowledged when the batch is requested") {
-    val checkpoint = Files.createTempDirectory("epochal-ingest").resolve("0")
-    Using.resource(new IngestRun(checkpoint, Map("ack" -> "true"), begins = false)) { run =>
-      Using.resource(new TcpClient(run.port)) { client =>
+  test("a second run that cannot listen leaves the first one its journal") {
+    val checkpoint = fresh()
+    Using.resource(new IngestRun(checkpoint, Map("ack" -> "true"))) { first =>
+      val refused = intercept[EpochalException](new IngestRun(checkpoint, Map("port" -> first.port.toString)))
+      assert(refused.condition == Conditions.PortUnavailable)
+      Using.resource(new TcpClient(first.port)) { client =>
         client.send("a\nb\n")
-        assert(run.metric("acknowledged") == "0" && !run.source.intake.isOpen)
-        assert(run.source.supply.available(IngestPosition(0), Long.MaxValue) == 0)
         client.await(2)
-        assert(run.values() == Seq("a", "b") && run.source.intake.isOpen)
       }
+      assert(first.values() == Seq("a", "b"))
     }
   }
 
-  test("a stream that is stopped before its first batch closes its connections and acknowledges nothing") {
-    val checkpoint = Files.createTempDirectory("epochal-ingest").resolve("0")
-    val run = new IngestRun(checkpoint, Map("ack" -> "true"), begins = false)
-    Using.resource(new TcpClient(run.port)) { client =>
-      client.send("a\n")
-      run.close()
-      // The line may have been read before the stop.
-      val reply = scala.util.Try(client.line()).toOption.flatMap(Option(_))
-      assert(reply.forall(_.startsWith("ERR [EPOCHAL.INTAKE_STOPPED]")), reply)
+  test("a stream that is stopped before its first batch has taken neither port nor journal") {
+    val (checkpoint, port) = (fresh(), Ports.free())
+    Using.resource(new IngestRun(checkpoint, Map("port" -> port.toString))) { first =>
+      new IngestRun(checkpoint, Map("port" -> port.toString), begins = false).close()
+      assert(store(first.source.intake, Seq("a")) == Receipt.Stored(1))
     }
-    Using.resource(new IngestRun(checkpoint, Map.empty))(next => assert(next.values().isEmpty)): Unit
+    assert(isFree(port))
+  }
+
+  test("a run whose journal cannot be written frees the port") {
+    val (checkpoint, port) = (fresh(), Ports.free())
+    Files.createDirectories(checkpoint): Unit
+    Files.writeString(checkpoint.resolve("ingest"), "not a directory"): Unit
+    val failed = intercept[EpochalException](new IngestRun(checkpoint, Map("port" -> port.toString)))
+    assert(failed.condition == Conditions.JournalUnwritable && isFree(port))
   }
 }

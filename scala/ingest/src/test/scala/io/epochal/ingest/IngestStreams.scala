@@ -15,18 +15,18 @@ import io.epochal.kit.source.{InitialOffset, SourceStream}
 /** A stream and its parts as a driver creates them, without a session.
   *
   * @param begins
-  *   whether to request a first batch, as a query does at its start
+  *   whether to open the source, as a query's first batch does
   */
 final class IngestRun(checkpoint: Path, options: Map[String, String], begins: Boolean = true) extends AutoCloseable {
   private val read = IngestOptions.read(Map("port" -> "0") ++ options).fold(throw _, identity)
   private val initial = new InitialOffset(checkpoint.toString, new Configuration())
   private val reading = RecordReading(IngestRun.schema, "UTC")
 
-  val source: IngestSource = IngestSource.start(read, None, reading, initial, 2)
+  val source: IngestSource = IngestSource.of(read, None, reading, initial, 2)
 
   val stream: SourceStream[IngestPosition] = new SourceStream(source, initial, Clock.systemUTC())
 
-  if (begins) source.supply.available(IngestPosition(0), 0): Unit
+  if (begins) source.open(IngestPosition(0), IngestPosition(0))
 
   def port: Int = source.listener.address.getPort
 

@@ -1,90 +1,85 @@
 package io.epochal.ingest.http
 
-import java.io.IOException
 import java.net.InetSocketAddress
 import java.time.temporal.ChronoUnit
 import java.time.{Clock, Instant}
 import java.util.concurrent.{ConcurrentHashMap, Executor, TimeUnit}
 import javax.net.ssl.SSLContext
 
+import scala.util.Try
+import scala.util.control.NonFatal
+
 import org.eclipse.jetty.io.ssl.SslConnection
 import org.eclipse.jetty.io.{ByteBufferPool, Connection}
 import org.eclipse.jetty.server._
 import org.eclipse.jetty.util.ssl.SslContextFactory
 import org.eclipse.jetty.util.thread.{QueuedThreadPool, Scheduler}
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
 import io.epochal.ingest.http.auth.Admission
 import io.epochal.ingest.http.body.BodyBudget
 import io.epochal.ingest.intake.{Intake, Listener}
 
-/** HTTP/1.1 listener: `POST /` and `POST /{stream}` for records, `GET /health` and `GET /metrics`. Listens from construction to
-  * `close`.
+/** HTTP/1.1 listener: `POST /` and `POST /{stream}` for records, `GET /health` and `GET /metrics`.
   *
   * Status 200 means that the intake has stored the request. After any other status, or no response, it may or may not be stored:
-  * retry with the same `Idempotency-Key`. At `close`, requests in flight get no response.
+  * retry with the same `Idempotency-Key`. At `close`, requests in flight get no response or 503.
   *
   * @param bind
   *   port 0: any free port
-  * @param gauges
-  *   additional gauges in `/metrics`: name, description, value
   * @throws io.epochal.core.error.EpochalException
   *   LISTENER_EXPOSED, PORT_UNAVAILABLE
   */
-final private[ingest] class HttpListener(
-    settings: HttpSettings,
-    bind: InetSocketAddress,
-    intake: Intake,
-    clock: Clock,
-    gauges: () => Seq[(String, String, Long)] = () => Nil)
+final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocketAddress, clock: Clock)
     extends Listener {
+  private val log = LoggerFactory.getLogger(classOf[HttpListener])
 
-  private val place = s"${bind.getHostString}:${bind.getPort}"
-  if (bind.isUnresolved) throw Listener.unavailable(place, new IOException("the host is not known"))
+  private val isLoopback = !bind.isUnresolved && bind.getAddress.isLoopbackAddress
+  if (!bind.isUnresolved && !isLoopback && !settings.isProtected)
+    throw Conditions.ListenerExposed(
+      "format" -> Listener.Format,
+      "address" -> bind.getHostString,
+      "protection" -> IngestHttpOptions.Protection)
 
+  private val admission: Admission = settings.admission.fold(new Admission {})(_.open(clock))
+  private val counts = new HttpMetrics
+  private val channel = Listener.bind(bind)
   private val threads = makeThreads()
-  private val shared = new Shared(settings, intake, threads, clock)
   private val server = new Server(threads)
   private val connector = makeConnector()
-  private val slow = new SlowClients(settings.headTimeout.toNanos, connector.getScheduler, shared.metrics)
+  private val slow = new SlowClients(settings.headTimeout.toNanos, connector.getScheduler, counts)
 
-  start()
+  override val address: InetSocketAddress =
+    new InetSocketAddress(bind.getAddress, Listener.addressOf(channel).getPort)
 
-  override def address: InetSocketAddress = new InetSocketAddress(bind.getAddress, connector.getLocalPort)
+  override def metrics: Map[String, String] = counts.progress(slow.open)
 
-  override def metrics: Map[String, String] = shared.metrics.progress(slow.open)
+  override def serve(intake: Intake): Unit = {
+    val shared = new Shared(settings, intake, admission, counts, threads, clock)
+    connector.addBean(slow): Unit
+    server.addConnector(connector)
+    server.addBean(new NetworkConnectionLimit(settings.maxConnections, connector)): Unit
+    server.setErrorHandler(new BadRequests(counts))
+    def text = counts.prometheus(slow.open, shared.budget.usedBytes, intake.gauges)
+    server.setHandler(new IngestHandler(shared, slow, isLoopback, () => text))
+    connector.open(channel)
+    server.start()
+    slow.start()
+  }
 
   override def close(): Unit = {
+    counts.isStopping = true
     slow.stop()
     // An interrupted stop still stops everything.
     val interrupted = Thread.interrupted()
     try server.stop()
+    catch { case NonFatal(e) => log.warn(s"${Listener.Format} on $address did not stop cleanly: $e", e) }
     finally {
       slow.closeAll()
+      // Jetty closes it only if it was accepting.
+      Try(channel.close()): Unit
       if (interrupted) Thread.currentThread.interrupt()
-    }
-  }
-
-  private def start(): Unit = {
-    if (!bind.getAddress.isLoopbackAddress && !settings.isProtected)
-      throw Conditions.ListenerExposed(
-        "format" -> Listener.Format,
-        "address" -> bind.getHostString,
-        "protection" -> IngestHttpOptions.Protection)
-    connector.addBean(slow): Unit
-    server.addConnector(connector)
-    server.addBean(new NetworkConnectionLimit(settings.maxConnections, connector)): Unit
-    server.setErrorHandler(new BadRequests(shared.metrics))
-    def text = shared.metrics.prometheus(slow.open, shared.budget.usedBytes, gauges())
-    server.setHandler(new IngestHandler(shared, slow, bind.getAddress.isLoopbackAddress, () => text))
-    try {
-      connector.open()
-      server.start()
-      slow.start()
-    } catch {
-      case e: Throwable =>
-        close()
-        throw if (e.isInstanceOf[IOException]) Listener.unavailable(place, e) else e
     }
   }
 
@@ -98,8 +93,6 @@ final private[ingest] class HttpListener(
     // 0 acceptors: the selector thread accepts. Buffers are not pooled: Jetty has released a buffer twice after requests that were
     // not HTTP, and then two clients would write into it.
     val connector = new ServerConnector(server, null, null, ByteBufferPool.NON_POOLING, 0, 1, factories: _*)
-    connector.setHost(bind.getAddress.getHostAddress)
-    connector.setPort(bind.getPort)
     connector.setIdleTimeout(settings.idleTimeout.toMillis)
     connector
   }
@@ -139,10 +132,14 @@ final private[ingest] class HttpListener(
   * @param executor
   *   sends responses, to keep that off the journal's thread
   */
-final private[http] class Shared(val settings: HttpSettings, val intake: Intake, val executor: Executor, clock: Clock) {
-  val metrics = new HttpMetrics
+final private[http] class Shared(
+    val settings: HttpSettings,
+    val intake: Intake,
+    val admission: Admission,
+    val metrics: HttpMetrics,
+    val executor: Executor,
+    clock: Clock) {
   val budget = new BodyBudget(settings.maxBufferedBytes)
-  val admission: Admission = settings.admission.fold(new Admission {})(_.open(clock))
 
   def nowMicros: Long = ChronoUnit.MICROS.between(Instant.EPOCH, clock.instant)
 }

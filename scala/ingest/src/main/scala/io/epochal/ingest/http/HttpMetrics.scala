@@ -18,6 +18,9 @@ final private[http] class HttpMetrics {
   private val buckets = Array.fill(LatencyBounds.size + 1)(new LongAdder)
   private val latencyNanos = new LongAdder
 
+  /** Whether the listener is being closed: refusals then are temporary. */
+  @volatile var isStopping = false
+
   val records = new LongAdder
   val bytes = new LongAdder
   val duplicates = new LongAdder

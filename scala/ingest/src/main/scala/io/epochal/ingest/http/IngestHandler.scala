@@ -66,9 +66,7 @@ final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoo
   }
 
   private def health(reply: Reply): Unit =
-    if (!shared.intake.isOpen)
-      reply.status(503, """{"error":"the query has not asked for a batch yet, and records wait for it"}""")
-    else if (shared.intake.hasRoom) reply.status(200, """{"status":"ok"}""")
+    if (shared.intake.hasRoom) reply.status(200, """{"status":"ok"}""")
     else reply.status(503, """{"error":"the journal is full"}""")
 }
 
@@ -85,7 +83,9 @@ final private[http] class Reply(response: Response, callback: Callback, metrics:
   def status(status: Int, body: String, contentType: String = Json): Unit =
     send(status, contentType, body.getBytes(UTF_8))
 
-  def refuse(refusal: Refusal): Unit = {
+  def refuse(cause: Refusal): Unit = {
+    // While the listener is being closed, a correct request may look broken off.
+    val refusal = if (metrics.isStopping) Reply.Stopping else cause
     metrics.answered(refusal.status)
     metrics.refused(refusal.reason)
     // Unread bytes of the body would precede the next request, so the connection is closed.
@@ -101,6 +101,10 @@ final private[http] class Reply(response: Response, callback: Callback, metrics:
     response.getHeaders.put(HttpHeader.CONTENT_LENGTH, body.length.toLong): Unit
     response.write(true, ByteBuffer.wrap(body), callback)
   }
+}
+
+private object Reply {
+  private val Stopping = Refusal(503, "stopping", "the query is stopping", retryAfterSeconds = Some(1))
 }
 
 /** Responds to requests that Jetty itself refuses: invalid heads and chunks. Does not echo any part of the request. */

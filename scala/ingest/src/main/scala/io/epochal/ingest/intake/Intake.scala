@@ -1,14 +1,22 @@
 package io.epochal.ingest.intake
 
-import java.net.{InetSocketAddress, SocketAddress}
+import java.io.IOException
+import java.net.{InetSocketAddress, SocketAddress, StandardSocketOptions}
+import java.nio.channels.ServerSocketChannel
 import java.util.concurrent.CompletableFuture
+
+import scala.util.Try
+import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** Receives records from clients on the driver and passes them to an [[Intake]]. Listens from construction to `close`, which returns
-  * when all threads of the listener have ended and the port is free.
+/** Receives records from clients on the driver and passes them to an [[Intake]]. Its port is bound from construction to `close`, which
+  * returns when all threads of the listener have ended and the port is free. Clients that connect before `serve` wait.
   */
 trait Listener extends AutoCloseable {
+
+  /** Begins to receive. Called once. */
+  def serve(intake: Intake): Unit
 
   /** The bound address, with the actual port if the options say 0. */
   def address: InetSocketAddress
@@ -25,12 +33,31 @@ private[ingest] object Listener {
   /** The name of the format, for errors and logs. */
   val Format = "epochal-ingest"
 
-  /** The error for an address that cannot be bound. */
-  def unavailable(address: String, error: Throwable): EpochalException = {
-    val cause = Option(error.getCause).getOrElse(error)
-    val reason = Option(cause.getMessage).getOrElse(cause.getClass.getSimpleName)
-    Conditions.PortUnavailable.because(error)("format" -> Format, "address" -> address, "reason" -> reason)
+  /** Connections that wait to be accepted. */
+  private val Backlog = 128
+
+  /** Binds an address.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   PORT_UNAVAILABLE
+    */
+  def bind(address: InetSocketAddress): ServerSocketChannel = {
+    val channel = ServerSocketChannel.open()
+    try {
+      if (address.isUnresolved) throw new IOException("the host is not known")
+      channel.setOption[java.lang.Boolean](StandardSocketOptions.SO_REUSEADDR, true)
+      channel.bind(address, Backlog)
+    } catch {
+      case NonFatal(error) =>
+        Try(channel.close()): Unit
+        val reason = Option(error.getMessage).getOrElse(error.getClass.getSimpleName)
+        val place = s"${address.getHostString}:${address.getPort}"
+        throw Conditions.PortUnavailable.because(error)("format" -> Format, "address" -> place, "reason" -> reason)
+    }
   }
+
+  def addressOf(channel: ServerSocketChannel): InetSocketAddress =
+    channel.getLocalAddress.asInstanceOf[InetSocketAddress]
 
   /** A client's address and port, in the format of the column `remote`. */
   def shown(client: SocketAddress): String = client match {
@@ -58,8 +85,8 @@ trait Intake {
   /** Whether an arrival would be accepted now. While it is false, a listener that can hold back its clients stops reading. */
   def hasRoom: Boolean
 
-  /** Whether arrivals are stored immediately. Before the query requests its first batch, they wait. */
-  def isOpen: Boolean = true
+  /** Gauges for Prometheus: name, description, value. */
+  def gauges: Seq[(String, String, Long)] = Nil
 }
 
 /** Records of one request, or consecutive lines of one connection. Stored atomically.

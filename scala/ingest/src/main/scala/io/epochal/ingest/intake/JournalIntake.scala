@@ -81,8 +81,7 @@ final private[epochal] class JournalIntake(
     "refusedFailed" -> refused.sum.toString
   )
 
-  /** Gauges of the journal for Prometheus: name, description, value. */
-  def gauges: Seq[(String, String, Long)] = Seq(
+  override def gauges: Seq[(String, String, Long)] = Seq(
     ("epochal_ingest_journal_bytes", "Bytes of the journal.", journal.bytes),
     ("epochal_ingest_backlog_bytes", "Bytes of the journal that wait to be delivered.", backlogBytes),
     ("epochal_ingest_journal_rows", "Rows written to the journal, including those of earlier runs.", journal.until)
@@ -101,8 +100,6 @@ final private[epochal] class JournalIntake(
 
   /** Journal bytes that are not yet delivered. */
   def backlogBytes: Long = journal.bytesFrom(delivered)
-
-  override def isOpen: Boolean = !isHeld
 
   override def hasRoom: Boolean = synchronized(!closed && waitingBytes < MaxWaiting) && !isFull
 

@@ -3,7 +3,7 @@ package io.epochal.ingest.tcp
 import java.io.IOException
 import java.net.{InetSocketAddress, StandardSocketOptions}
 import java.nio.ByteBuffer
-import java.nio.channels.{CancelledKeyException, SelectionKey, Selector, ServerSocketChannel, SocketChannel}
+import java.nio.channels.{CancelledKeyException, SelectionKey, Selector, SocketChannel}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.time.Duration
 import java.util.concurrent.atomic.LongAdder
@@ -51,16 +51,13 @@ final private[epochal] case class TcpSettings(
   * `write`. Connections beyond `maxConnections` are closed at once. [[TcpConnection]] handles the lines of a
   * connection, and defines when they are acknowledged.
   *
-  * Listens from construction on.
-  *
   * @throws io.epochal.core.error.EpochalException
   *   PORT_UNAVAILABLE, by the constructor
   */
-final private[epochal] class TcpListener(settings: TcpSettings, intake: Intake) extends Listener {
+final private[epochal] class TcpListener(settings: TcpSettings) extends Listener {
   private val log = LoggerFactory.getLogger(classOf[TcpListener])
 
   final private val Block = 64 << 10
-  final private val Backlog = 128
 
   /** Milliseconds between the checks for room, retries, idle connections, and a paused accept. */
   final private val Tick = 20L
@@ -71,8 +68,17 @@ final private[epochal] class TcpListener(settings: TcpSettings, intake: Intake) 
 
   private val token = settings.token.map(_.read().getBytes(UTF_8))
   private val selector = Selector.open()
-  private val server = bind()
-  private val admission = server.keyFor(selector)
+  private val server =
+    try Listener.bind(new InetSocketAddress(settings.host, settings.port))
+    catch {
+      case e: Throwable =>
+        Try(selector.close()): Unit
+        throw e
+    }
+  private val admission = {
+    server.configureBlocking(false)
+    server.register(selector, SelectionKey.OP_ACCEPT)
+  }
   private val receipts = new ConcurrentLinkedQueue[(TcpConnection, Receipt)]
   private val connections = ConcurrentHashMap.newKeySet[TcpConnection]()
   private val accepted, refused, unauthorized, linesTooLong = new LongAdder
@@ -85,9 +91,16 @@ final private[epochal] class TcpListener(settings: TcpSettings, intake: Intake) 
 
   @volatile private var closing = false
 
-  override val address: InetSocketAddress = server.getLocalAddress.asInstanceOf[InetSocketAddress]
-
+  // Set before the thread starts.
+  private var intake: Intake = _
   private val thread = new ListenerThread("epochal-tcp")(run())
+
+  override val address: InetSocketAddress = Listener.addressOf(server)
+
+  override def serve(into: Intake): Unit = {
+    intake = into
+    thread.start()
+  }
 
   override def ended: Option[EpochalException] = thread.failure
 
@@ -106,17 +119,21 @@ final private[epochal] class TcpListener(settings: TcpSettings, intake: Intake) 
     closing = true
     selector.wakeup(): Unit
     thread.join()
+    release()
   }
 
   private def run(): Unit =
-    try serve()
-    finally {
-      connections.forEach(connection => end(connection))
-      Try(server.close()): Unit
-      Try(selector.close()): Unit
-    }
+    try loop()
+    finally release()
 
-  private def serve(): Unit = {
+  /** Closes all sockets. Idempotent. */
+  private def release(): Unit = {
+    connections.forEach(connection => end(connection))
+    Try(server.close()): Unit
+    Try(selector.close()): Unit
+  }
+
+  private def loop(): Unit = {
     var ticked = System.nanoTime()
     var closingSince = 0L
     var running = true
@@ -233,34 +250,15 @@ final private[epochal] class TcpListener(settings: TcpSettings, intake: Intake) 
     connections.remove(connection): Unit
     Try(connection.channel.close()): Unit
   }
-
-  private def bind(): ServerSocketChannel = {
-    val channel = ServerSocketChannel.open()
-    try {
-      channel.setOption[java.lang.Boolean](StandardSocketOptions.SO_REUSEADDR, true)
-      val endpoint = new InetSocketAddress(settings.host, settings.port)
-      if (endpoint.isUnresolved) throw new IOException("the host is not known")
-      channel.bind(endpoint, Backlog)
-      channel.configureBlocking(false)
-      channel.register(selector, SelectionKey.OP_ACCEPT): Unit
-      channel
-    } catch {
-      case NonFatal(e) =>
-        Try(channel.close()): Unit
-        Try(selector.close()): Unit
-        throw Listener.unavailable(s"${settings.host}:${settings.port}", e)
-    }
-  }
 }
 
-/** The single thread of a listener. Runs from construction until `body` returns or fails. */
+/** The single thread of a listener. Runs until `body` returns or fails. */
 final private[tcp] class ListenerThread(name: String)(body: => Unit) extends Thread(name) {
 
   /** The error that ended the thread, if one did. */
   @volatile private[tcp] var failure = Option.empty[EpochalException]
 
   setDaemon(true)
-  start()
 
   override def run(): Unit =
     try body

@@ -19,7 +19,7 @@ import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
   *
   * Not guaranteed: lines that the server had sent and this run had not stored when it died. They cannot be requested again.
   */
-final private[epochal] class TcpReceiver(settings: TcpSettings, intake: Intake) extends Listener {
+final private[epochal] class TcpReceiver(settings: TcpSettings) extends Listener {
   private val log = LoggerFactory.getLogger(classOf[TcpReceiver])
 
   /** In seconds. */
@@ -42,7 +42,14 @@ final private[epochal] class TcpReceiver(settings: TcpSettings, intake: Intake) 
   @volatile private var socket = Option.empty[Socket]
   @volatile private var connected = false
 
+  // Set before the thread starts.
+  private var intake: Intake = _
   private val thread = new ListenerThread("epochal-tcp-receiver")(run())
+
+  override def serve(into: Intake): Unit = {
+    intake = into
+    thread.start()
+  }
 
   override def ended: Option[EpochalException] = thread.failure
 

@@ -1,13 +1,14 @@
 package io.epochal.ingest.http
 
 import java.io.ByteArrayOutputStream
-import java.net.InetSocketAddress
+import java.net.{InetSocketAddress, ServerSocket}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.time.Clock
-import java.util.concurrent.CompletableFuture
+import java.util.concurrent.{CompletableFuture, ConcurrentLinkedQueue}
 import java.util.zip.GZIPOutputStream
 
-import scala.util.Using
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
 
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
@@ -90,22 +91,6 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
       assert(fixture.listener.metrics("refusedFull") == "2" && fixture.listener.metrics("refused") == "3")
       // A request with a key goes to the journal even then: it may be a duplicate.
       assert(fixture.post("a", "Idempotency-Key" -> "k").status == 200)
-    }
-  }
-
-  test("before the query's first batch a request waits, and /health reports 503") {
-    listening() { fixture =>
-      fixture.intake.open = false
-      val receipt = new CompletableFuture[Receipt]
-      fixture.intake.instead = _ => Some(receipt)
-      Using.resource(fixture.client()) { client =>
-        client.send(RawClient.request("POST", "/", "a".getBytes, "Content-Type" -> "text/plain"))
-        val health = fixture.ask("GET", "/health", "")
-        assert(health.status == 503 && health.body.contains("has not asked for a batch"))
-        fixture.intake.open = true
-        val _ = receipt.complete(Receipt.Stored(1))
-        assert(client.response().status == 200 && fixture.ask("GET", "/health", "").status == 200)
-      }
     }
   }
 
@@ -238,8 +223,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
   test("a port in use is an error that names it, and the port is free immediately after close") {
     val first = new ListenerFixture(Map.empty, Clock.systemUTC())
     val taken = new InetSocketAddress("127.0.0.1", first.port)
-    def again() =
-      new HttpListener(ListenerFixture.settings(Map.empty), taken, new MemoryIntake, Clock.systemUTC())
+    def again() = new HttpListener(ListenerFixture.settings(Map.empty), taken, Clock.systemUTC())
     val error = intercept[EpochalException](again())
     assert(error.condition == Conditions.PortUnavailable && error.getMessage.contains(s"127.0.0.1:${first.port}"))
     first.post("a"): Unit
@@ -253,8 +237,45 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
   test("an unknown host is an error that names it") {
     val nowhere = InetSocketAddress.createUnresolved("no-such-host.invalid", 0)
     val settings = ListenerFixture.settings(Map("bearerToken" -> "t"))
-    val error = intercept[EpochalException](new HttpListener(settings, nowhere, new MemoryIntake, Clock.systemUTC()))
+    val error = intercept[EpochalException](new HttpListener(settings, nowhere, Clock.systemUTC()))
     assert(error.condition == Conditions.PortUnavailable && error.getMessage.contains("no-such-host.invalid:0"))
+  }
+
+  test("while the listener stops, a correct request gets 503 or no response, and the port is free afterwards") {
+    (1 to 20).foreach { _ =>
+      val fixture = new ListenerFixture(Map.empty, Clock.systemUTC())
+      val taken = fixture.listener.address
+      @volatile var ended = false
+      val statuses = new ConcurrentLinkedQueue[Int]
+      def post(): Unit = Using.resource(fixture.client()) { client =>
+        while (!ended) {
+          client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 40000\r\n\r\n")
+          (1 to 20).foreach(_ => client.send("x" * 2000))
+          statuses.add(client.response().status): Unit
+        }
+      }
+      val clients = Seq.fill(6)(new Thread(() => while (!ended) Try(post()): Unit))
+      clients.foreach(_.start())
+      eventually(assert(statuses.size > 20))
+      fixture.close()
+      Using.resource(new ServerSocket(taken.getPort, 1, taken.getAddress))(_ => ())
+      ended = true
+      clients.foreach(_.join())
+      assert(statuses.asScala.toSet.subsetOf(Set(200, 503)), statuses)
+    }
+  }
+
+  test("a listener that never served, or was full when it stopped, frees its port") {
+    val unused =
+      new HttpListener(ListenerFixture.settings(Map.empty), new InetSocketAddress("127.0.0.1", 0), Clock.systemUTC())
+    unused.close()
+    val full = new ListenerFixture(Map("connections" -> "1"), Clock.systemUTC())
+    val client = full.client()
+    eventually(assert(full.listener.metrics("connections") == "1"))
+    full.close()
+    Seq(unused.address, full.listener.address).foreach(taken =>
+      Using.resource(new ServerSocket(taken.getPort, 1, taken.getAddress))(_ => ()))
+    client.close()
   }
 
   test("close leaves no thread, ends requests in flight, and preserves the caller's interrupt") {

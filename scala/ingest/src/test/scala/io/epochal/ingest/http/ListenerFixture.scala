@@ -20,7 +20,6 @@ final class MemoryIntake extends Intake {
   /** Receipt for an arrival that is not to be stored. */
   @volatile var instead: Arrival => Option[CompletableFuture[Receipt]] = _ => None
   @volatile var room = true
-  @volatile var open = true
 
   def arrivals: Seq[Arrival] = stored.asScala.toSeq
 
@@ -34,7 +33,8 @@ final class MemoryIntake extends Intake {
 
   override def hasRoom: Boolean = room
 
-  override def isOpen: Boolean = open
+  override val gauges: Seq[(String, String, Long)] =
+    Seq(("epochal_ingest_journal_bytes", "Bytes in the journal.", 42L))
 }
 
 object MemoryIntake {
@@ -50,12 +50,9 @@ final class ListenerFixture(options: Map[String, String], clock: Clock) extends 
 
   val intake = new MemoryIntake
   val listener =
-    new HttpListener(
-      settings(options),
-      new InetSocketAddress(options.getOrElse("host", "127.0.0.1"), 0),
-      intake,
-      clock,
-      () => Seq(("epochal_ingest_journal_bytes", "Bytes in the journal.", 42L)))
+    new HttpListener(settings(options), new InetSocketAddress(options.getOrElse("host", "127.0.0.1"), 0), clock)
+
+  listener.serve(intake)
 
   def port: Int = listener.address.getPort
 

@@ -74,8 +74,15 @@ private[connector] object AuthorCalls {
   }
 }
 
-/** An open origin, and calls of it. */
-final private[connector] class OriginCalls[P](val origin: Origin[P], author: AuthorCalls) extends AutoCloseable {
+/** An origin that the first call opens, and calls of it. */
+final private[connector] class OriginCalls[P](open: () => Origin[P], author: AuthorCalls) extends AutoCloseable {
+  @volatile private var isOpen = false
+
+  private lazy val origin: Origin[P] = {
+    val opened = author("opened its origin")(open())
+    isOpen = true
+    opened
+  }
 
   def apply[A](step: String)(body: Origin[P] => A): A = author(step)(body(origin))
 
@@ -104,17 +111,16 @@ final private[connector] class OriginCalls[P](val origin: Origin[P], author: Aut
   def invalid(member: String, reason: String): EpochalException = author.invalid(member, reason)
 
   def metrics: Map[String, String] =
-    Map("retries" -> author.repeated.toString) ++ author.once("gave its metrics")(origin.metrics().asScala)
+    Map("retries" -> author.repeated.toString) ++
+      (if (isOpen) author.once("gave its metrics")(origin.metrics().asScala) else Nil)
 
-  override def close(): Unit = author.once("closed its origin")(origin.close())
+  override def close(): Unit = if (isOpen) author.once("closed its origin")(origin.close())
 }
 
 private[connector] object OriginCalls {
 
-  def open[P](connector: SourceConnector[P], settings: Settings, schema: StructType): OriginCalls[P] = {
-    val author = connector.calls(settings)
-    new OriginCalls(author("opened its origin")(connector.open(settings, schema)), author)
-  }
+  def open[P](connector: SourceConnector[P], settings: Settings, schema: StructType): OriginCalls[P] =
+    new OriginCalls(() => connector.open(settings, schema), connector.calls(settings))
 
   def inTask[P](task: ConnectorInTask[SourceConnector[P]]): (PositionFormat[P], OriginCalls[P]) = {
     val connector = task.connector

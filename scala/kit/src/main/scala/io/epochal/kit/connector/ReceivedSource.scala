@@ -23,7 +23,7 @@ final private[connector] class ReceivedSource[C](
   /** The delay between two calls in a continuous or real-time query, after an empty one. */
   private val Pause = Duration.ofMillis(50)
   private val calls = connector.calls(read.settings)
-  private val receiver = calls("opened its origin")(connector.open(read.settings, read.schema))
+  private val origin = new ReceiverCalls(() => connector.open(read.settings, read.schema), calls)
   private val store = checkpoint.beside("journal")
   private val journal =
     new SourceJournal(store, identity, new ReceivedPositions[C], read.settings.lostRows(_, _, _), read.parts)
@@ -31,11 +31,11 @@ final private[connector] class ReceivedSource[C](
   override val polls: PollBudgets = new PollBudgets(PollBounds(Duration.ofSeconds(30), 64L << 20))
   private val feeding = Feeding(new FeedLog(store, identity), this, Pause)
   override val supply: ReceivedSupply[C] =
-    new ReceivedSupply(receiver, calls, connector, journal, new ReadAhead(polls), feeding)
+    new ReceivedSupply(origin, calls, connector, journal, new ReadAhead(polls), feeding)
   override protected def journalled: ReceivedSupply[C] = supply
 
   override def first: ConnectorPosition[C] =
-    ConnectorPosition(0L, calls("read its first position")(receiver.first()))
+    ConnectorPosition(0L, origin("read its first position")(_.first()))
 
   override def readerFactory: ReceivedReaderFactory[C] =
     ReceivedReaderFactory(read.inTask(connector), identity, store)
@@ -43,7 +43,25 @@ final private[connector] class ReceivedSource[C](
   override protected def feedRows: FeedRows = readerFactory
 
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
-    Map("retries" -> calls.repeated.toString) ++ calls.once("gave its metrics")(receiver.metrics().asScala)
+    Map("retries" -> calls.repeated.toString) ++ origin.metrics
+}
+
+/** A receiver that the first call opens, and calls of it. */
+final private[connector] class ReceiverCalls[C](open: () => Receiver[C], author: AuthorCalls) extends AutoCloseable {
+  @volatile private var isOpen = false
+
+  private lazy val receiver: Receiver[C] = {
+    val opened = author("opened its origin")(open())
+    isOpen = true
+    opened
+  }
+
+  def apply[A](step: String)(body: Receiver[C] => A): A = author(step)(body(receiver))
+
+  def metrics: Map[String, String] =
+    if (isOpen) author.once("gave its metrics")(receiver.metrics().asScala.toMap) else Map.empty
+
+  override def close(): Unit = if (isOpen) author.once("closed its origin")(receiver.close())
 }
 
 final private[connector] class ReceivedPositions[C] extends JournalPositions[ConnectorPosition[C], C] {
@@ -59,7 +77,7 @@ final private[connector] class ReceivedPositions[C] extends JournalPositions[Con
 
 /** Writes received records to the journal: one frame per call, with int32 length and bytes for each record. */
 final private[connector] class ReceivedSupply[C](
-    receiver: Receiver[C],
+    origin: ReceiverCalls[C],
     calls: AuthorCalls,
     connector: ReceivingConnector[C],
     journal: SourceJournal[ConnectorPosition[C], C],
@@ -86,7 +104,7 @@ final private[connector] class ReceivedSupply[C](
     var atEnd = false
     while (!atEnd && tail.available < most && !budget.spent) {
       val wanted = math.min(most - tail.available, MaxRecords.toLong).toInt
-      val found = calls("received records")(receiver.receive(tail.cursor, wanted))
+      val found = origin("received records")(_.receive(tail.cursor, wanted))
       val records = found.records
       if (records.size > wanted)
         throw calls.invalid("receive", s"asked for $wanted records, it gave ${records.size}")
@@ -112,7 +130,7 @@ final private[connector] class ReceivedSupply[C](
   }
 
   private def released(end: ConnectorPosition[C]): Unit =
-    calls("released records")(receiver.release(end.position))
+    origin("released records")(_.release(end.position))
 
   override protected def reset(): Unit = ()
 
@@ -124,6 +142,6 @@ final private[connector] class ReceivedSupply[C](
   override def close(): Unit = {
     super.close()
     Option(delivered.getAndSet(null)).foreach(end => Try(released(end)))
-    calls.once("closed its origin")(receiver.close())
+    origin.close()
   }
 }

@@ -47,7 +47,7 @@ final class ContinuousSourceStream[P](
       waiting = 0
       reconfiguring = false
     }
-    begin(position(start))
+    begin(position(start), position(start))
     source.endlessPartitions(reached(start))
   }
 

@@ -26,6 +26,16 @@ trait Source[P] extends PositionCodec[P] {
   /** The position before the first row. Called once in the life of a query. */
   def first: P
 
+  /** Opens what the source holds until `supply.close`, such as a port. Called before the first batch, when the whole plan exists: if
+    * planning fails, Spark stops none of the streams that it has created. A source that cannot open is opened again by the next call.
+    *
+    * @param start
+    *   of the first batch
+    * @param logged
+    *   the last position that Spark has logged
+    */
+  def open(start: P, logged: P): Unit = ()
+
   /** The supply, for the life of the stream. */
   def supply: Supply[P]
 

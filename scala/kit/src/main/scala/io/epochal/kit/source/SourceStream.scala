@@ -3,6 +3,7 @@ package io.epochal.kit.source
 import java.time.{Clock, Duration, Instant}
 import java.util
 import java.util.Optional
+import java.util.concurrent.atomic.AtomicBoolean
 import java.util.concurrent.{Future, ScheduledThreadPoolExecutor, TimeUnit}
 
 import scala.jdk.CollectionConverters._
@@ -13,7 +14,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.spark.{LogPace, QueryMetrics, QueryStop, RunningQuery}
+import io.epochal.kit.spark.{ApplicationEnd, LogPace, QueryMetrics, QueryStop, RunningQuery}
 
 /** A position as Spark handles it: compared, logged and returned as its JSON. */
 final case class SourceOffset[P](position: P, override val json: String) extends Offset
@@ -33,7 +34,9 @@ abstract class CheckpointedStream[P] private[source] (
     extends SparkDataStream {
 
   final private[source] val lag = new StreamLag(source.supply, clock)
-  private var gauged = false
+  private var begun = false
+  private val stopped = new AtomicBoolean
+  @volatile private var atEnd = Option.empty[AutoCloseable]
   private lazy val first = deserializeOffset(initial.orElse(source.toJson(source.first)))
 
   /** Spark calls it at the first start, and again when batch 0 is replayed. */
@@ -48,7 +51,12 @@ abstract class CheckpointedStream[P] private[source] (
   /** Spark may call it twice for a position, and while the batch that ends there can still be replayed. */
   override def commit(end: Offset): Unit = QueryStop.guard(source.supply.release(position(end)))
 
-  override def stop(): Unit =
+  /** Spark calls it when the query ends, and not always when the application does. */
+  final override def stop(): Unit = if (stopped.compareAndSet(false, true))
+    try close()
+    finally atEnd.foreach(_.close())
+
+  protected def close(): Unit =
     try eventTime.foreach(_.close())
     finally source.supply.close()
 
@@ -81,13 +89,15 @@ abstract class CheckpointedStream[P] private[source] (
   final protected def merged(endless: ContinuousSource[P], offsets: Array[PartitionOffset]): P =
     endless.merge(eventTime.fold(offsets.toSeq)(_.merged(offsets.toSeq)))
 
-  /** Begins a batch after `start`. From the first batch on, in the query's thread, Spark's metrics system always has the
-    * numbers of a progress.
+  /** Begins a batch after `start`, in the query's thread; a batch that is replayed ends at `logged`. From the first one on the
+    * source is open, and Spark's metrics system always has the numbers of a progress.
     */
-  final protected def begin(start: P): Unit = {
+  final protected def begin(start: P, logged: P): Unit = {
     lag.begin(start)
-    if (!gauged) {
-      gauged = true
+    if (!begun) {
+      if (atEnd.isEmpty) atEnd = Some(ApplicationEnd.run(() => stop()))
+      source.open(start, logged)
+      begun = true
       val part = Seq("source", initial.source, source.name.takeWhile(_ != '['))
       val names = gauges(Some(Lag(Some(0L), exact = true, Some(0L)))).keySet ++ eventTime.map(_ => EventTime.Lag)
       QueryMetrics.show(part, names)(gauges(lag.now).getOrElse(_, Double.NaN))
@@ -215,7 +225,7 @@ class SourceStream[P](
 
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = QueryStop.guard {
     planning
-    begin(position(start))
+    begin(position(start), position(start))
     report.begin()
     try endOfBatch(start, limit)
     finally report.end()
@@ -262,16 +272,16 @@ class SourceStream[P](
   }
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = QueryStop.guard {
-    begin(position(start))
+    begin(position(start), position(end))
     source.polls.ahead.begin()
     supply.partitions(position(start), reached(end))
   }
 
   override def createReaderFactory(): PartitionReaderFactory = QueryStop.guard(readers)
 
-  override def stop(): Unit =
+  override protected def close(): Unit =
     try report.close()
-    finally super.stop()
+    finally super.close()
 
   /** A real-time batch has ended at this position, and the origin's end was queried. */
   final protected def looked(end: P): Unit = lag.polled(end, clock.instant())

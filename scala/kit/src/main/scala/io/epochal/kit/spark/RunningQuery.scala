@@ -7,6 +7,7 @@ import java.util.{Map => JavaMap, UUID}
 
 import scala.util.Try
 
+import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.streaming.OutputMode
@@ -115,6 +116,29 @@ object RunningQuery {
     }
 
   private[spark] def call(on: AnyRef, method: String): AnyRef = on.getClass.getMethod(method).invoke(on)
+}
+
+/** The end of the application, which does not end all of its queries: Spark never answers a job that is submitted while it stops. */
+private[kit] object ApplicationEnd {
+
+  /** Runs `body` when the application of this thread's session ends, in a thread of Spark. In a thread without a session it does
+    * nothing.
+    *
+    * @return
+    *   cancels that
+    * @throws InterruptedException
+    *   the application has ended
+    */
+  def run(body: () => Unit): AutoCloseable =
+    SparkSession.getActiveSession.map(_.sparkContext).fold[AutoCloseable](() => ()) { context =>
+      val listener = new SparkListener {
+        override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = body()
+      }
+      context.addSparkListener(listener)
+      // Spark reports the end after it has set this flag: one of the two is seen.
+      if (context.isStopped) throw new InterruptedException("the application has ended")
+      () => context.removeSparkListener(listener)
+    }
 }
 
 /** The identity of a query's run, for as long as it is held. */

@@ -49,7 +49,7 @@ final class RealTimeSourceStream[P] private[source] (
     if (realTime) start else super.latestOffset(start, limit)
 
   override def planInputPartitions(start: Offset): Array[InputPartition] = QueryStop.guard {
-    begin(position(start))
+    begin(position(start), position(start))
     source.endlessPartitions(reached(start)).map(new RealTimePartition(_))
   }
 
