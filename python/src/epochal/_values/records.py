@@ -119,6 +119,7 @@ class Poll(Value):
     conditional: bool | None = option("conditionalRequests", BOOLEAN)
     max_time: Duration | None = option("maxPollTime", DURATION)
     max_bytes: Size | None = option("maxPollBytes", SIZE)
+    max_journal_bytes: Size | None = option("maxJournalBytes", SIZE)
 
 
 #: Values of ``records`` of ``epochal.read.rest``.

@@ -4,6 +4,7 @@ import java.time.Duration
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.source.journal.Feeding
 import io.epochal.rest.http.{HttpHeaders, OptionList}
 import io.epochal.rest.source.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
 
@@ -280,6 +281,8 @@ private[rest] object PollOptions extends OptionList {
     "Maximum duration of a poll with a journal, in a stream; the next poll continues. Raise it for long trigger intervals.")
   val MaxPollBytes = option("maxPollBytes", OptionType.bytes, Some(128L << 20))(
     "Record bytes after which a poll with a journal ends, in a stream.")
+  val MaxJournalBytes = option("maxJournalBytes", OptionType.bytes, Some(Feeding.MaxBytes))(
+    "Received bytes that may wait to be read in a continuous or real-time query; beyond it the list is not polled.")
 
   /** Poll interval of a continuous or real-time query, which has no triggers. */
   val FeedPause: Duration = Duration.ofSeconds(1)

@@ -49,7 +49,8 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
       codec: Option[PositionCodec[RestPosition]],
       parts: => Int = tasks): RestReceiver = {
     val pause = options.values.get(PollOptions.RefreshInterval).getOrElse(PollOptions.FeedPause)
-    val feeding = codec.map(Feeding(new FeedLog(store, options.source), _, pause))
+    val feeding =
+      codec.map(Feeding(new FeedLog(store, options.source), _, pause, options.values(PollOptions.MaxJournalBytes)))
     val list = new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, feeding, parts)
     options.paging match {
       case chained: ChainedPagination => new ChainSupply(list, chained)

@@ -27,6 +27,9 @@ final case class Ahead[C](segments: Seq[Segment], cursor: C)
   * The rows of a poll are visible to tasks only after their segment was sealed and the [[FeedLog]] names it. Each poll
   * with rows creates a segment. Small segments that no offset can name yet are merged, so that offsets stay short.
   *
+  * While `Feeding.maxBytes` of rows wait for a task, nothing is polled: a task that stands still does not fill the disk. Rows wait
+  * until a task of this JVM has read the rows before them, or, for tasks in other processes, until an epoch ends after them.
+  *
   * A failure ends the feed: it is thrown to every reader that has no rows left, and by `end` and `check`. Any thread
   * may call the public methods.
   *
@@ -53,6 +56,8 @@ final private[journal] class JournalFeed[P, C](
   private var cursor = ahead.fold(positions.cursor(start))(_.cursor)
   // The row after the last one that is visible to tasks.
   private var last = JournalFeed.end(segments, positions.rows(start))
+  // Rows before it have been read.
+  private var read = positions.rows(start)
 
   /** The segments and the cursor of the last write to the log, whether it succeeded or not. */
   private var announced = segments -> cursor
@@ -64,6 +69,7 @@ final private[journal] class JournalFeed[P, C](
   /** Segments that begin before this row may be named by an offset that Spark has logged, and are not merged. */
   private var namedFrom = JournalFeed.end(positions.needed(start), positions.rows(start))
   private var closed = false
+  private var wasFull = false
   private val budget = new PollBudget(JournalFeed.Bounds)
   private val thread = new DaemonThreads("epochal-feed").newThread(() => run())
 
@@ -75,8 +81,13 @@ final private[journal] class JournalFeed[P, C](
     thread.start()
   }
 
-  override def await(row: Long, millis: Long): Option[JournalPlan] =
-    FeedView.plan(journal.store, journal.source, received(row, millis), row)
+  /** Plans a part of the rows, so that the feed notices how far the task has read. */
+  override def await(row: Long, millis: Long): Option[JournalPlan] = {
+    val found = received(row, millis)
+    val sizes = found.scanLeft(0L)(_ + _.bytes)
+    val part = found.zip(sizes).takeWhile(_._2 < feeding.maxBytes / JournalFeed.Parts).map(_._1)
+    FeedView.plan(journal.store, journal.source, part, row)
+  }
 
   /** Waits at most `millis` until there is a row at `row`.
     *
@@ -86,6 +97,7 @@ final private[journal] class JournalFeed[P, C](
     *   the failure that ended the feed, if there will never be such a row
     */
   private def received(row: Long, millis: Long): Seq[Segment] = synchronized {
+    reached(row)
     val end = System.nanoTime() + millis * 1000000L
     var left = millis
     while (last <= row && failure.isEmpty && left > 0) {
@@ -111,6 +123,7 @@ final private[journal] class JournalFeed[P, C](
       while (last < row && failure.isEmpty) wait()
       check()
       namedFrom = last
+      reached(row)
       at(row)
     }
   }
@@ -156,6 +169,7 @@ final private[journal] class JournalFeed[P, C](
   private def run(): Unit =
     try
       while (!synchronized(closed)) {
+        makeRoom()
         val left = poll()
         if (!left) rest()
       }
@@ -171,6 +185,25 @@ final private[journal] class JournalFeed[P, C](
         }
         if (!NonFatal(error) && !error.isInstanceOf[InterruptedException]) throw error
     }
+
+  /** The rows before `row` have been read. */
+  private def reached(row: Long): Unit = if (row > read) {
+    // The feed's thread waits for nothing else then: a pause between two polls is not cut short.
+    val full = isFull
+    read = row
+    if (full) notifyAll()
+  }
+
+  private def isFull: Boolean = segments.filter(_.until > read).map(_.bytes).sum >= feeding.maxBytes
+
+  /** Waits until fewer than `maxBytes` wait. */
+  private def makeRoom(): Unit = synchronized {
+    if (isFull && !wasFull) {
+      wasFull = true
+      JournalFeed.log.info(s"${journal.source} is not polled while ${feeding.maxBytes} bytes wait in ${journal.store}")
+    }
+    while (!closed && isFull) wait()
+  }
 
   private def fail(error: Throwable): Unit = synchronized {
     failure = failure.orElse(Some(error))
@@ -282,6 +315,9 @@ private[journal] object JournalFeed {
   // So many consecutive segments are merged, if each has fewer bytes than SmallBytes.
   private val Joined = 32
   private val SmallBytes = 2L << 20
+
+  /** A task plans such a part of `maxBytes` at a time. */
+  private val Parts = 8
 
   /** With so many segments, polls pause until an epoch is committed, because each offset names all of them. */
   private val MostSegments = 4000

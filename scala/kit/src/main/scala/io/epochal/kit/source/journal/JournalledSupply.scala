@@ -229,8 +229,14 @@ abstract class JournalledSupply[P, C](
   *   of the feed
   * @param pause
   *   between two polls, after an empty one
+  * @param maxBytes
+  *   of received rows that wait to be read
   */
-final case class Feeding[P](log: FeedLog, codec: PositionCodec[P], pause: Duration)
+final case class Feeding[P](log: FeedLog, codec: PositionCodec[P], pause: Duration, maxBytes: Long = Feeding.MaxBytes)
+
+object Feeding {
+  val MaxBytes: Long = 1L << 30
+}
 
 /** A [[FedSource]] that polls its origin. */
 trait JournalledSource[P] extends FedSource[P] {

@@ -47,9 +47,9 @@ final private class StaleListing(store: FileStore, before: Seq[String]) extends 
 }
 
 /** One run over a checkpoint. */
-final private class FeedRun(feed: Feed, checkpoint: Path) {
+final private class FeedRun(feed: Feed, checkpoint: Path, maxBytes: Long = Feeding.MaxBytes) {
   private val source =
-    new FeedSource("feed", feed, new InitialOffset(checkpoint.toString, new Configuration()), parts = 1)
+    new FeedSource("feed", feed, new InitialOffset(checkpoint.toString, new Configuration()), parts = 1, maxBytes)
   val store: HadoopFileStore = source.store
   val codec: PositionCodec[FeedPosition] = source
   val supply: FeedSupply = source.supply

@@ -10,6 +10,7 @@ import org.scalatest.tagobjects.Slow
 import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.journal.Segment
 import io.epochal.kit.source.EndlessReader
 
 /** A feed's received rows count, for its task and for later runs. */
@@ -304,6 +305,24 @@ final class JournalFeedSuite extends AnyFunSuite {
       assert(second.store.names().toSet.intersect(listed.filter(_.endsWith(".feed")).toSet).isEmpty)
       assert(FeedLog.newest(new StaleListing(second.store, listed), "feed").exists(_._2.segments.last.until == 3))
     }
+  }
+
+  test("a feed receives nothing more while its task stands still, and then every row") {
+    val feed = new HeldFeed
+    val run = new FeedRun(feed, Files.createTempDirectory("feed"), maxBytes = 4000)
+    val reader = run.reader(0)
+    def received = FeedLog.newest(run.store, "feed").fold(Seq.empty[Segment])(_._2.segments)
+    def until = received.lastOption.fold(0L)(_.until)
+    do feed.size += 10
+    while (Try(eventually(timeout(Span(1, Seconds)))(assert(until == feed.size))).isSuccess && until < 5000)
+    assert(until < feed.size && until > 50 && received.map(_.bytes).sum < 6000)
+    feed.size += 1000
+    val before = until
+    assert(read(reader, 1) == Seq(0L))
+    Thread.sleep(100)
+    assert(until == before)
+    assert(read(reader, feed.size - 1) == (1L until feed.size.toLong))
+    run.close()
   }
 
   test("an offset that a later run logged takes precedence over rows that a feed had received before") {

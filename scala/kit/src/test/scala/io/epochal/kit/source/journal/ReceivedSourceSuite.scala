@@ -115,7 +115,12 @@ final private class FeedSupply(
   override protected def isTransient(error: EpochalException): Boolean = false
 }
 
-final private class FeedSource(source: String, feed: Feed, initial: InitialOffset, parts: Int)
+final private class FeedSource(
+    source: String,
+    feed: Feed,
+    initial: InitialOffset,
+    parts: Int,
+    maxBytes: Long = Feeding.MaxBytes)
     extends JournalledSource[FeedPosition] {
   val store: HadoopFileStore = initial.beside("journal")
   val log: FeedLog = new FeedLog(store, source)
@@ -127,7 +132,8 @@ final private class FeedSource(source: String, feed: Feed, initial: InitialOffse
   override def first: FeedPosition = FeedPosition(0, None, 0)
   override def toJson(position: FeedPosition): String = NumberOffset.toJson(source, position)
   override def fromJson(json: String): Either[EpochalException, FeedPosition] = NumberOffset.fromJson(source, json)
-  override val supply: FeedSupply = new FeedSupply(feed, journal, ahead, Feeding(log, this, Duration.ofMillis(10)))
+  override val supply: FeedSupply =
+    new FeedSupply(feed, journal, ahead, Feeding(log, this, Duration.ofMillis(10), maxBytes))
   override protected def journalled: FeedSupply = supply
   override val feedRows: NumberReaderFactory = new NumberReaderFactory(source, store)
   override def readerFactory: PartitionReaderFactory = feedRows
