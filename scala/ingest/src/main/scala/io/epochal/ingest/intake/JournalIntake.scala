@@ -3,7 +3,7 @@ package io.epochal.ingest.intake
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
-import java.time.{Clock, Duration}
+import java.time.{Clock, Duration, Instant, ZoneId, ZoneOffset}
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.atomic.LongAdder
 import java.util.{ArrayDeque, LinkedHashMap}
@@ -38,13 +38,15 @@ final private[epochal] case class IntakeSettings(maxJournalBytes: Long, dedupWin
   *   identity of the source, for errors
   * @param place
   *   the journal's directory, for errors
+  * @param clock
+  *   tells how long keys are remembered
   */
 final private[epochal] class JournalIntake(
     val journal: AcknowledgedJournal,
     settings: IntakeSettings,
     source: String,
     place: String,
-    clock: Clock = Clock.systemUTC()
+    clock: Clock = new SteadyClock
 ) extends Intake
     with AutoCloseable {
   import JournalIntake._
@@ -227,8 +229,10 @@ final private[epochal] class JournalIntake(
 
   private def restore(): Unit = {
     val now = clock.millis() * 1000L
-    journal.restore(keys.addAll(_)) { (payload, length) =>
-      ArrivalFormat.all(payload, length).foreach(arrival => arrival.key.foreach(keys.add(_, arrival.receivedAt)))
+    journal.restore(keys.addAll(_, now)) { (payload, length) =>
+      ArrivalFormat
+        .all(payload, length)
+        .foreach(arrival => arrival.key.foreach(keys.add(_, math.min(now, arrival.receivedAt))))
     }
     keys.expire(now)
   }
@@ -280,7 +284,22 @@ private[epochal] object KeyDigest {
   }
 }
 
-/** Idempotency keys that were stored within the window, with their times. Not thread-safe, except `size`.
+/** The time of day when it was created, and from then on the time that has passed since: nobody sets it.
+  *
+  * @param nanos
+  *   the time that passes
+  */
+final private[ingest] class SteadyClock(begin: Instant = Instant.now(), nanos: () => Long = () => System.nanoTime())
+    extends Clock {
+  private val first = nanos()
+
+  override def instant(): Instant = begin.plusNanos(nanos() - first)
+  override def getZone: ZoneId = ZoneOffset.UTC
+  override def withZone(zone: ZoneId): Clock = this
+}
+
+/** Idempotency keys that were stored within the window, with their times, which never decrease: the clock may have been set between
+  * runs, and the times of arrivals are those of a clock that may be set at any time. Not thread-safe, except `size`.
   *
   * Each new journal segment begins with a copy of them, so a key is remembered for the whole window, across restarts and after its
   * rows were removed.
@@ -291,6 +310,8 @@ private[epochal] object KeyDigest {
 final private[intake] class LiveKeys(window: Duration) {
   private val windowMicros = window.toMillis * 1000L
   private val stored = new LinkedHashMap[KeyDigest, Long]
+
+  private var latest = Long.MinValue
 
   @volatile private var count = 0
 
@@ -303,8 +324,9 @@ final private[intake] class LiveKeys(window: Duration) {
   }
 
   def add(key: KeyDigest, at: Long): Unit = {
+    latest = math.max(latest, at)
     stored.remove(key): Unit // Reinserted at the end.
-    stored.put(key, at): Unit
+    stored.put(key, latest): Unit
     count = stored.size
   }
 
@@ -326,8 +348,9 @@ final private[intake] class LiveKeys(window: Duration) {
     bytes.array
   }
 
-  def addAll(bytes: Array[Byte]): Unit = {
+  /** Adds keys that `toBytes` wrote; times after `now` count as `now`. */
+  def addAll(bytes: Array[Byte], now: Long): Unit = {
     val all = ByteBuffer.wrap(bytes)
-    while (all.remaining >= 24) add(KeyDigest(all.getLong(), all.getLong()), all.getLong())
+    while (all.remaining >= 24) add(KeyDigest(all.getLong(), all.getLong()), math.min(now, all.getLong()))
   }
 }

@@ -102,6 +102,44 @@ final class JournalIntakeSuite extends AnyFunSuite {
     intake.close()
   }
 
+  test("a key is remembered for the window after a restart, though the clock was a day ahead before") {
+    val fixture = new Fixture
+    fixture.clock.advance(Duration.ofDays(1))
+    val first = fixture.run()
+    Seq("k", "l").foreach(key => assert(fixture.keyed(first, key) == Receipt.Stored(1)))
+    first.close()
+    fixture.clock.set(start)
+    val second = fixture.run()
+    Seq("k", "l").foreach(key => assert(fixture.keyed(second, key) == Receipt.Duplicate))
+    assert(fixture.keyed(second, "m") == Receipt.Stored(1))
+    fixture.clock.advance(599)
+    assert(fixture.keyed(second, "k") == Receipt.Duplicate)
+    fixture.clock.advance(1)
+    Seq("k", "l", "m").foreach(key => assert(fixture.keyed(second, key) == Receipt.Stored(1)))
+    second.close()
+  }
+
+  test("a key is remembered after a restart, though the clock was set back for a day while it was stored") {
+    val fixture = new Fixture
+    val first = fixture.run()
+    assert(fixture.keyed(first, "k") == Receipt.Stored(1))
+    fixture.clock.advance(Duration.ofDays(-1))
+    assert(fixture.keyed(first, "l") == Receipt.Stored(1))
+    first.close()
+    fixture.clock.set(start)
+    val second = fixture.run()
+    Seq("k", "l").foreach(key => assert(fixture.keyed(second, key) == Receipt.Duplicate))
+    second.close()
+  }
+
+  test("the time within a run is that of its start and what has passed since, whatever the clock is set to") {
+    var nanos = 5L
+    val clock = new SteadyClock(start, () => nanos)
+    assert(clock.instant() == start)
+    nanos += 1500000000L
+    assert(clock.instant() == start.plusMillis(1500))
+  }
+
   test("the key of an arrival that was not stored is not remembered") {
     val fixture = new Fixture
     val intake = fixture.run()

@@ -237,6 +237,8 @@ class SourceStream[P](
     val waiting = available(from, ReadLimits.ceiling(limit))
     val now = clock.instant()
     lag.polled(from, now)
+    // The clock was set back: a minimum waits at most twice as long.
+    if (now.isBefore(lastBatch)) lastBatch = now
     // Under AvailableNow a minimum would block the last rows for ever.
     val since = if (availableNow) Instant.EPOCH else lastBatch
     val rows = ReadLimits.admit(limit, waiting, supply.rowsWithin(from, _), Duration.between(since, now))

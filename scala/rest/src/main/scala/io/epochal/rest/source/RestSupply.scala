@@ -101,7 +101,7 @@ final private[rest] class PollPace(interval: Option[Duration], clock: Clock) {
     rest =>
       val now = clock.instant()
       val toEnd = known.filter(_.exact).map(extent => math.max(0L, extent.exists - start))
-      val resting = endSeen.exists(seen => now.isBefore(seen.plus(rest)))
+      val resting = endSeen.exists(seen => !now.isBefore(seen) && now.isBefore(seen.plus(rest)))
       val found = poll(toEnd.filter(_ => resting).fold(most)(math.min(most, _)))
       // A known end that no poll has seen here was found by reading ahead, while a batch ran.
       if (!resting && (toEnd.forall(_ < most) || endSeen.isEmpty)) endSeen = Option.when(known.exists(_.exact))(now)
