@@ -57,6 +57,8 @@ final private[ingest] class IngestSource(
 
   override def first: IngestPosition = IngestPosition(0)
 
+  override def isFirstConstant: Boolean = true
+
   override def toJson(position: IngestPosition): String = IngestOffset.toJson(options.source, position)
 
   override def fromJson(json: String): Either[EpochalException, IngestPosition] =

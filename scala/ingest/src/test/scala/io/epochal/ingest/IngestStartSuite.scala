@@ -84,6 +84,20 @@ final class IngestStartSuite extends AnyFunSuite {
     assert(isFree(port))
   }
 
+  test("acknowledged rows are delivered, though a power failure has zeroed the first offset") {
+    val checkpoint = fresh()
+    Using.resource(new IngestRun(checkpoint, Map.empty)) { run =>
+      run.stream.initialOffset(): Unit
+      assert(store(run.source.intake, Seq("a")) == Receipt.Stored(1))
+    }
+    Files.write(checkpoint.resolve("initial-offset"), new Array[Byte](100)): Unit
+    Using.resource(new IngestRun(checkpoint, Map.empty, begins = false)) { run =>
+      val start = run.stream.initialOffset()
+      assert(start == position(0) && run.stream.latestOffset(start, run.source.limit) == position(1))
+      assert(run.values() == Seq("a"))
+    }
+  }
+
   test("a run whose journal cannot be written frees the port") {
     val (checkpoint, port) = (fresh(), Ports.free())
     Files.createDirectories(checkpoint): Unit

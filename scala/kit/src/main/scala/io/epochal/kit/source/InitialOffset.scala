@@ -7,14 +7,15 @@ import java.util.UUID
 import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{ChecksumException, ChecksumFileSystem, FileSystem, Path}
+import org.apache.hadoop.fs.{ChecksumException, ChecksumFileSystem, FileSystem, Path, StreamCapabilities}
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.store.{HadoopFileStore, RealTimeRuns}
 
 /** Stores a stream's first offset in its part of the checkpoint.
   *
-  * Spark does not log where batch 0 starts: it calls `initialOffset` again when it replays that batch. The file is written
+  * Spark does not log where batch 0 starts: it calls `initialOffset` again when it replays that batch. The file is durable
   * before the offset is first used, so that both calls return the same. It is valid if and only if it has its final name; a
   * crash before that leaves a file that is never read.
   *
@@ -45,21 +46,50 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
 
   /** The stored offset, else `first`, which is then stored.
     *
+    * @param constant
+    *   whether `first` is the same at every start, so that it can replace a damaged file
     * @throws io.epochal.core.error.EpochalException
     *   OFFSET_INVALID, if the file is damaged
     */
-  def orElse(first: => String): String = {
+  def orElse(first: => String, constant: Boolean = false): String = {
     val fs = file.getFileSystem(hadoop)
-    if (!fs.exists(file)) {
-      val text = first
-      fs.mkdirs(directory)
-      val unfinished = new Path(directory, s".$name.${UUID.randomUUID()}")
-      Using.resource(fs.create(unfinished, false))(_.write(text.getBytes(UTF_8)))
-      if (!fs.rename(unfinished, file)) fs.delete(unfinished, false)
+    if (!fs.exists(file)) write(fs, first)
+    try read(fs)
+    catch {
+      case error: EpochalException if constant =>
+        InitialOffset.log.warn(s"${error.problem} It is written again.")
+        fs.delete(file, false): Unit
+        write(fs, first)
+        read(fs)
     }
+  }
+
+  private def write(fs: FileSystem, text: String): Unit = {
+    fs.mkdirs(directory)
+    val unfinished = new Path(directory, s".$name.${UUID.randomUUID()}")
+    Using.resource(fs.create(unfinished, false)) { out =>
+      out.write(text.getBytes(UTF_8))
+      if (out.hasCapability(StreamCapabilities.HSYNC)) out.hsync()
+    }
+    val local = new HadoopFileStore(directory.toString, hadoop)
+    local.settle((unfinished +: checksums(fs, unfinished).toSeq).map(_.getName))
+    if (!fs.rename(unfinished, file)) fs.delete(unfinished, false): Unit
+    local.settle(Nil)
+  }
+
+  private def read(fs: FileSystem): String = {
     checkChecksums(fs)
-    try Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
-    catch { case _: ChecksumException => throw damaged }
+    val text =
+      try Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
+      catch { case _: ChecksumException => throw damaged }
+    // The remains of a file whose bytes were not yet on the disk when the power failed.
+    if (text.forall(_ == 0)) throw damaged
+    text
+  }
+
+  private def checksums(fs: FileSystem, of: Path): Option[Path] = fs match {
+    case checked: ChecksumFileSystem => Some(checked.getChecksumFile(of)).filter(checked.getRawFileSystem.exists)
+    case _                           => None
   }
 
   /** Hadoop allocates as much memory as the checksum file claims for one chunk. */
@@ -76,12 +106,13 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
   }
 
   private def damaged: EpochalException = {
-    val reason = "its bytes do not fit its checksum"
+    val reason = "its bytes are not those that were written"
     Conditions.OffsetInvalid("format" -> "Epochal", "offset" -> file.toString, "reason" -> reason)
   }
 }
 
 object InitialOffset {
+  private val log = LoggerFactory.getLogger(classOf[InitialOffset])
   private val FileName = "initial-offset"
 
   /** The version, and the number of bytes per checksum. */

@@ -23,8 +23,11 @@ trait Source[P] extends PositionCodec[P] {
   /** The column with a row's event time, if the user set one: its highest value is kept in the offsets. */
   def eventTimeColumn: Option[String] = None
 
-  /** The position before the first row. Called once in the life of a query. */
+  /** The position before the first row. Called once in the life of a query, unless it is constant. */
   def first: P
+
+  /** Whether `first` is the same whenever it is called. */
+  def isFirstConstant: Boolean = false
 
   /** Opens what the source holds until `supply.close`, such as a port. Called before the first batch, when the whole plan exists: if
     * planning fails, Spark stops none of the streams that it has created. A source that cannot open is opened again by the next call.

@@ -37,7 +37,7 @@ abstract class CheckpointedStream[P] private[source] (
   private var begun = false
   private val stopped = new AtomicBoolean
   @volatile private var atEnd = Option.empty[AutoCloseable]
-  private lazy val first = deserializeOffset(initial.orElse(source.toJson(source.first)))
+  private lazy val first = deserializeOffset(initial.orElse(source.toJson(source.first), source.isFirstConstant))
 
   /** Spark calls it at the first start, and again when batch 0 is replayed. */
   final override def initialOffset(): Offset = QueryStop.guard(first)

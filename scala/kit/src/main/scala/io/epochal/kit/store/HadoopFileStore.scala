@@ -3,7 +3,7 @@ package io.epochal.kit.store
 import java.io._
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
-import java.nio.file.StandardOpenOption.READ
+import java.nio.file.StandardOpenOption.{READ, WRITE}
 import java.nio.file.{FileAlreadyExistsException, Files, NoSuchFileException, Path => LocalPath}
 
 import scala.util.{Try, Using}
@@ -84,6 +84,9 @@ final class HadoopFileStore(
   private def namesThere(): Seq[String] =
     try files.listStatus(path).toSeq.map(_.getPath.getName)
     catch { case _: FileNotFoundException => Nil }
+
+  /** Makes files that Hadoop has written here durable, with the names of all files, where Hadoop itself does not. */
+  private[kit] def settle(names: Seq[String]): Unit = local.foreach(_.settle(names))
 
   override def delete(name: String): Unit = {
     val _ = files.delete(new Path(path, name), false)
@@ -193,6 +196,13 @@ final private[store] class LocalFiles(directory: LocalPath) {
     case None                               => throw new IOException(s"the files in $directory cannot be listed")
   }
 
+  /** Makes files durable, and all names. */
+  def settle(names: Seq[String]): Unit = {
+    names.foreach(name => Using.resource(FileChannel.open(directory.resolve(name), WRITE))(_.force(true)))
+    force(directory)
+    above
+  }
+
   /** The first call also makes the parent directories durable, which may have been created for this one, as far as they can be
     * read.
     */
@@ -218,8 +228,7 @@ final private[store] class LocalFiles(directory: LocalPath) {
     override def sync(): Unit = {
       out.getFD.sync()
       if (!isNameSynced) {
-        force(directory)
-        above
+        settle(Nil)
         isNameSynced = true
       }
     }

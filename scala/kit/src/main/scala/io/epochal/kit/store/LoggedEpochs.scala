@@ -203,7 +203,11 @@ final class RealTimeRuns(part: FileStore, next: => Long) {
   /** Records the start of a run; if the checkpoint was rewound, from an earlier epoch than before. */
   def begin(): Unit = {
     val first = next
-    if (!began(first)) part.create(s"$Prefix$first").close()
+    if (!began(first)) {
+      val file = part.create(s"$Prefix$first")
+      try file.sync()
+      finally file.close()
+    }
   }
 
   def end(): Unit = {

@@ -50,6 +50,8 @@ private[rest] class RestSource(
 
   override def first: RestPosition = RestPosition(0)
 
+  override def isFirstConstant: Boolean = true
+
   override def toJson(position: RestPosition): String = RestOffset.toJson(options.source, position)
 
   /** Rejects an offset of another pagination, independently of `sourceId`: the pagination determines how records are
