@@ -151,8 +151,8 @@ final private[ingest] class IngestSource(
     val interrupted = Thread.interrupted()
     try
       opened.foreach { case Opened(intake, listener) =>
-        listener.close()
-        intake.close()
+        try listener.close()
+        finally intake.close()
       }
     finally if (interrupted) Thread.currentThread.interrupt()
   }

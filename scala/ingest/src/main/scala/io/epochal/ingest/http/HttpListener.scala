@@ -3,9 +3,11 @@ package io.epochal.ingest.http
 import java.net.InetSocketAddress
 import java.time.temporal.ChronoUnit
 import java.time.{Clock, Instant}
+import java.util.LinkedHashMap
 import java.util.concurrent.{ConcurrentHashMap, Executor, TimeUnit}
 import javax.net.ssl.SSLContext
 
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 import scala.util.control.NonFatal
 
@@ -48,35 +50,35 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
   private val threads = makeThreads()
   private val server = new Server(threads)
   private val connector = makeConnector()
-  private val slow = new SlowClients(settings.headTimeout.toNanos, connector.getScheduler, counts)
+  private val clients = new Clients(settings, connector.getScheduler, counts)
 
   override val address: InetSocketAddress =
     new InetSocketAddress(bind.getAddress, Listener.addressOf(channel).getPort)
 
-  override def metrics: Map[String, String] = counts.progress(slow.open)
+  override def metrics: Map[String, String] = counts.progress(clients.open)
 
   override def serve(intake: Intake): Unit = {
-    val shared = new Shared(settings, intake, admission, counts, threads, clock)
-    connector.addBean(slow): Unit
+    val shared = new Shared(settings, intake, admission, counts, clients, threads, clock)
+    connector.addBean(clients): Unit
     server.addConnector(connector)
     server.addBean(new NetworkConnectionLimit(settings.maxConnections, connector)): Unit
     server.setErrorHandler(new BadRequests(counts))
-    def text = counts.prometheus(slow.open, shared.budget.usedBytes, intake.gauges)
-    server.setHandler(new IngestHandler(shared, slow, isLoopback, () => text))
+    def text = counts.prometheus(clients.open, shared.budget.usedBytes, intake.gauges)
+    server.setHandler(new IngestHandler(shared, isLoopback, () => text))
     connector.open(channel)
     server.start()
-    slow.start()
+    clients.start()
   }
 
   override def close(): Unit = {
     counts.isStopping = true
-    slow.stop()
+    clients.stop()
     // An interrupted stop still stops everything.
     val interrupted = Thread.interrupted()
     try server.stop()
     catch { case NonFatal(e) => log.warn(s"${Listener.Format} on $address did not stop cleanly: $e", e) }
     finally {
-      slow.closeAll()
+      clients.closeAll()
       // Jetty closes it only if it was accepting.
       Try(channel.close()): Unit
       if (interrupted) Thread.currentThread.interrupt()
@@ -137,24 +139,30 @@ final private[http] class Shared(
     val intake: Intake,
     val admission: Admission,
     val metrics: HttpMetrics,
+    val clients: Clients,
     val executor: Executor,
     clock: Clock) {
-  val budget = new BodyBudget(settings.maxBufferedBytes)
+  val budget = new BodyBudget(settings.maxBufferedBytes, clients.dropUpload(_))
 
   def nowMicros: Long = ChronoUnit.MICROS.between(Instant.EPOCH, clock.instant)
 }
 
-/** Closes the connections of clients that send too slowly. An idle timeout does not catch them: an occasional byte resets it. Checks
-  * every second; holds no thread.
+/** The open connections. Closes those of clients that send too slowly: an idle timeout does not catch them, because an occasional byte
+  * resets it. Checks every second; holds no thread.
   *
-  * Between requests only the idle timeout applies. A request head must be complete within `headTimeoutNanos` of its first byte; the
-  * first head of a connection, of the connect.
+  * Between requests only the idle timeout applies. A request head must be complete within `headTimeout` of its first byte; the first
+  * head of a connection, of the connect.
+  *
+  * Clients that have not shown yet that they may write make room for others: their connections, the oldest first, while they have more
+  * than half of all places or all places are taken; their bodies, the largest first, while memory is short.
   */
-final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Scheduler, metrics: HttpMetrics)
+final private[http] class Clients(settings: HttpSettings, scheduler: Scheduler, metrics: HttpMetrics)
     extends Connection.Listener {
-  import SlowClients._
+  import Clients._
 
   private val connections = new ConcurrentHashMap[Connection, Place]
+  // Those that have not shown that they may write, the oldest first, and when they were opened.
+  private val unproven = new LinkedHashMap[Connection, Long]
   private val uploads = ConcurrentHashMap.newKeySet[Upload]
   @volatile private var isStopped = false
 
@@ -171,11 +179,20 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
 
   override def onOpened(connection: Connection): Unit =
     if (isHttp(connection)) {
-      connections.put(connection, InHead(System.nanoTime())): Unit
+      val now = System.nanoTime()
+      connections.put(connection, InHead(now)): Unit
+      unproven.synchronized(unproven.put(connection, now)): Unit
       if (isStopped) connection.getEndPoint.close()
+      makeRoom(now)
     }
 
-  override def onClosed(connection: Connection): Unit = connections.remove(connection): Unit
+  override def onClosed(connection: Connection): Unit = {
+    connections.remove(connection): Unit
+    proves(connection)
+  }
+
+  /** The client has shown that it may write. */
+  def proves(connection: Connection): Unit = unproven.synchronized(unproven.remove(connection)): Unit
 
   /** The head of a request is complete. */
   def begins(connection: Connection): Unit = connections.replace(connection, InRequest): Unit
@@ -186,6 +203,33 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
 
   def forget(upload: Upload): Unit = uploads.remove(upload): Unit
 
+  /** Ends the largest upload of a client that has not shown yet that it may write, and has had the time, or has sent more than `size`
+    * bytes.
+    *
+    * @return
+    *   whether there was one
+    */
+  def dropUpload(size: Long): Boolean = {
+    val now = System.nanoTime()
+    val all = uploads.asScala.filter(one => one.unprovenSince.exists(now - _ > GraceNanos || one.received > size))
+    all.maxByOption(_.received).map(_.abort()).nonEmpty
+  }
+
+  private def makeRoom(now: Long): Unit = {
+    val crowd = unproven.synchronized {
+      val excess = unproven.size - math.max(1, settings.maxConnections / 2)
+      val least = if (connections.size >= settings.maxConnections) 1 else 0
+      val old =
+        unproven.asScala.iterator.takeWhile(now - _._2 > GraceNanos).map(_._1).take(math.max(least, excess)).toVector
+      old.foreach(one => unproven.remove(one): Unit)
+      old
+    }
+    crowd.foreach { connection =>
+      metrics.refused("too_slow")
+      connection.getEndPoint.close()
+    }
+  }
+
   private def schedule(): Unit =
     if (!isStopped) scheduler.schedule(() => look(), 1, TimeUnit.SECONDS): Unit
 
@@ -195,7 +239,7 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
       uploads.forEach(upload => if (upload.isTooSlow(now)) upload.abort())
       connections.forEach { (connection, place) =>
         place match {
-          case InHead(since) if now - since > headTimeoutNanos =>
+          case InHead(since) if now - since > settings.headTimeout.toNanos =>
             metrics.refused("too_slow")
             connection.getEndPoint.close()
           case Idle(bytes) if connection.getBytesIn > bytes =>
@@ -203,12 +247,16 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
           case _ => ()
         }
       }
+      makeRoom(now)
     } finally schedule()
 
   private def isHttp(connection: Connection): Boolean = !connection.isInstanceOf[SslConnection]
 }
 
-private object SlowClients {
+private object Clients {
+
+  /** How long a client that has not shown yet that it may write keeps its place, however crowded it is. */
+  private val GraceNanos = 2000000000L
 
   /** State of a connection. Times are `System.nanoTime`. */
   sealed trait Place

@@ -12,16 +12,17 @@ import org.eclipse.jetty.util.Callback
 import io.epochal.ingest.http.body.Refusal
 
 /** Routes requests to upload, health and metrics. */
-final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoopback: Boolean, metrics: () => String)
+final private[http] class IngestHandler(shared: Shared, isLoopback: Boolean, metrics: () => String)
     extends Handler.Abstract {
   private val MetricsType = "text/plain; version=0.0.4; charset=utf-8"
   private val MaxName = 128
+  private val clients = shared.clients
   private val Stream = s"[A-Za-z0-9._~-]{0,$MaxName}".r
 
   override def handle(request: Request, response: Response, callback: Callback): Boolean = {
     val connection: Connection = request.getConnectionMetaData.getConnection
-    slow.begins(connection)
-    Request.addCompletionListener(request, (_: Throwable) => slow.ends(connection))
+    clients.begins(connection)
+    Request.addCompletionListener(request, (_: Throwable) => clients.ends(connection))
     val reply = new Reply(response, callback, shared.metrics)
     val method = request.getMethod.toUpperCase(Locale.ROOT)
     def allowing(methods: String*)(answer: => Unit): Unit = if (methods.contains(method)) answer
@@ -43,15 +44,16 @@ final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoo
   private def write(stream: String, request: Request, reply: Reply): Unit =
     try {
       shared.admission.head(Inbound.header(request, _)).foreach(throw _)
+      if (shared.admission.provesWithoutBody) clients.proves(request.getConnectionMetaData.getConnection)
       val inbound = new Inbound(stream, request, shared.settings)
       // A request with a key goes to the journal even then: it may be a duplicate.
       if (!shared.intake.hasRoom && !inbound.mayBeKnown) throw Upload.full(1)
       val upload = new Upload(inbound, request, reply, shared)
-      slow.watch(upload)
+      clients.watch(upload)
       Request.addCompletionListener(
         request,
         (_: Throwable) => {
-          slow.forget(upload)
+          clients.forget(upload)
           upload.close()
         })
       upload.run()

@@ -22,18 +22,34 @@ import io.epochal.ingest.intake.{Arrival, Listener, Receipt}
 final private[http] class Upload(inbound: Inbound, request: Request, reply: Reply, shared: Shared) extends Runnable {
   private val buffer = shared.budget.newBuffer(shared.settings.maxRequestBytes)
   private val startNanos = System.nanoTime()
+  private var windowStart = startNanos
+  private var windowBytes = 0
   @volatile private var isReading = true
   @volatile private var stored = Option.empty[AutoCloseable]
 
-  /** Whether the client has sent less than `minBytesPerSecond` on average. */
+  /** Whether the client has sent less than `minBytesPerSecond` in the last [[Upload.WindowSeconds]] or more. Called by one thread,
+    * every second.
+    */
   def isTooSlow(now: Long): Boolean = {
-    val seconds = (now - startNanos) / 1000000000L
-    isReading && seconds >= Upload.GraceSeconds && buffer.length / seconds < shared.settings.minBytesPerSecond
+    val seconds = (now - windowStart) / 1000000000L
+    isReading && seconds >= Upload.WindowSeconds && {
+      val (before, length) = (windowBytes, buffer.length)
+      windowStart = now
+      windowBytes = length
+      (length - before) / seconds < shared.settings.minBytesPerSecond
+    }
   }
 
-  /** Closes the connection; reading then ends with a failure. */
+  def received: Int = buffer.length
+
+  /** Since when the client has been sending a body that proves its right to write only at the end; None: it does not. */
+  def unprovenSince: Option[Long] = Option.when(isReading && !shared.admission.provesWithoutBody)(startNanos)
+
+  /** Closes the connection and releases the memory; reading then ends with a failure. */
   def abort(): Unit = {
     shared.metrics.refused("too_slow")
+    isReading = false
+    buffer.close()
     request.getConnectionMetaData.getConnection.getEndPoint.close()
   }
 
@@ -71,6 +87,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     // No idle timeout from here on: the client waits for the journal.
     request.addIdleTimeoutListener((_: TimeoutException) => false)
     shared.admission.body(inbound.header, buffer.bytes, buffer.length).foreach(throw _)
+    shared.clients.proves(request.getConnectionMetaData.getConnection)
     val split = splitBody()
     // Only the records are kept while the journal syncs.
     buffer.close()
@@ -145,8 +162,8 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 private object Upload {
   private val log = LoggerFactory.getLogger("io.epochal.ingest.http.Upload")
 
-  /** Seconds before the minimum rate applies. */
-  private val GraceSeconds = 10L
+  /** The minimum rate applies to each such period. */
+  private val WindowSeconds = 10L
 
   def full(seconds: Int): Refusal =
     Refusal(429, Refusal.Full, "the journal is full", retryAfterSeconds = Some(math.max(1, seconds)))

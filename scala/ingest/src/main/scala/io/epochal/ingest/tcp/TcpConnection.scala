@@ -33,11 +33,13 @@ final private[tcp] class TcpConnection(
   private var failures = 0
   private var acknowledged = 0L
   private var announced = 0L
-  private var lastRead = System.nanoTime()
+  private val openedAt = System.nanoTime()
+  private var lastRead = openedAt
   private var ended = false
   private var errorLine = Option.empty[String]
   private var output = ByteBuffer.allocate(0)
   private var greeting = token.map(_ => new Array[Byte](0))
+  private var known = token.isEmpty
 
   /** Handles received bytes.
     *
@@ -102,6 +104,12 @@ final private[tcp] class TcpConnection(
   /** Whether the client was refused as idle and does not read the error line either. */
   def isStuck(nanos: Long): Boolean = output.hasRemaining && isIdle(nanos - settings.idleTimeout.toNanos)
 
+  /** Whether the first line was the token, if it must be. */
+  def isKnown: Boolean = known
+
+  /** Whether the first line is not complete after `GreetingSeconds`. */
+  def isSilent(nanos: Long): Boolean = greeting.nonEmpty && nanos - openedAt > GreetingSeconds * 1000000000L
+
   def hasInFlight: Boolean = inFlight.nonEmpty
 
   def lineTooLong: Boolean = buffer.tooLong
@@ -162,7 +170,8 @@ final private[tcp] class TcpConnection(
       greeting = None
       val expected = Greeting ++ token.getOrElse(Array.emptyByteArray)
       val firstLine = if (line.lastOption.contains('\r'.toByte)) line.dropRight(1) else line
-      if (MessageDigest.isEqual(firstLine, expected)) math.min(until + 1, count)
+      known = MessageDigest.isEqual(firstLine, expected)
+      if (known) math.min(until + 1, count)
       else {
         unauthorized.increment()
         refuse("the first line must be TOKEN and the token")
@@ -183,6 +192,9 @@ private object TcpConnection {
 
   private val Greeting = "TOKEN ".getBytes(US_ASCII)
   private val LongestGreeting = 8 << 10
+
+  /** Maximum time between connect and the end of the first line, if it must be the token. */
+  val GreetingSeconds = 30L
 
   // In nanoseconds.
   private val FirstPause = 50000000L

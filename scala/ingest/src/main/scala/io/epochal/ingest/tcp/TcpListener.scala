@@ -6,6 +6,7 @@ import java.nio.ByteBuffer
 import java.nio.channels.{CancelledKeyException, SelectionKey, Selector, SocketChannel}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.time.Duration
+import java.util.LinkedHashSet
 import java.util.concurrent.atomic.LongAdder
 import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 
@@ -48,8 +49,9 @@ final private[epochal] case class TcpSettings(
 /** Receives lines from any number of clients in one thread, which never blocks on a client or a disk.
   *
   * A slow or silent client costs only its buffer. While the intake has no room, nothing is read, so clients block in
-  * `write`. Connections beyond `maxConnections` are closed at once. [[TcpConnection]] handles the lines of a
-  * connection, and defines when they are acknowledged.
+  * `write`. Connections beyond `maxConnections` are closed at once. Clients that have not sent the token have at most half of these
+  * places, and make room for others: the oldest of them is closed. [[TcpConnection]] handles the lines of a connection, and defines
+  * when they are acknowledged.
   *
   * @throws io.epochal.core.error.EpochalException
   *   PORT_UNAVAILABLE, by the constructor
@@ -81,6 +83,8 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
   }
   private val receipts = new ConcurrentLinkedQueue[(TcpConnection, Receipt)]
   private val connections = ConcurrentHashMap.newKeySet[TcpConnection]()
+  // Those that have not sent the token, the oldest first.
+  private val unknown = new LinkedHashSet[TcpConnection]
   private val accepted, refused, unauthorized, linesTooLong = new LongAdder
   private val block = new Array[Byte](Block)
   private val blockBuffer = ByteBuffer.wrap(block)
@@ -179,6 +183,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
       admits = true
       if (channel != null) {
         accepted.increment()
+        makeRoom()
         if (connections.size >= settings.maxConnections) {
           refused.increment()
           channel.close()
@@ -198,6 +203,16 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
         admits = false
     }
 
+  /** A client that has the token sends it at once: whoever has waited longest does not have it. */
+  private def makeRoom(): Unit = {
+    val isCrowded =
+      connections.size >= settings.maxConnections || unknown.size >= math.max(1, settings.maxConnections / 2)
+    if (isCrowded && !unknown.isEmpty) {
+      refused.increment()
+      end(unknown.iterator.next())
+    }
+  }
+
   private def open(channel: SocketChannel): Unit = {
     channel.configureBlocking(false)
     channel.setOption[java.lang.Boolean](StandardSocketOptions.TCP_NODELAY, true)
@@ -206,6 +221,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     val connection = new TcpConnection(channel, key, settings, remote, token, unauthorized)
     key.attach(connection)
     connections.add(connection): Unit
+    if (!connection.isKnown) unknown.add(connection): Unit
   }
 
   private def read(connection: TcpConnection): Unit = {
@@ -213,6 +229,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     val count = connection.channel.read(blockBuffer)
     val knew = connection.lineTooLong
     if (count != 0) connection.received(block, count)
+    if (connection.isKnown) unknown.remove(connection): Unit
     if (connection.lineTooLong && !knew) linesTooLong.increment()
   }
 
@@ -220,6 +237,8 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
   private def tick(connection: TcpConnection, now: Long): Unit = {
     connection.retry(now).foreach(offer(connection, _))
     if (connection.isStuck(now)) throw new IOException("it takes nothing, and sends nothing")
+    if (connection.isSilent(now))
+      connection.refuse(s"TOKEN and the token did not come within ${TcpConnection.GreetingSeconds} s")
     if (connection.isIdle(now)) connection.refuse(s"nothing was sent for ${settings.idleTimeout.toSeconds} s")
   }
 
@@ -248,6 +267,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
 
   private def end(connection: TcpConnection): Unit = {
     connections.remove(connection): Unit
+    unknown.remove(connection): Unit
     Try(connection.channel.close()): Unit
   }
 }

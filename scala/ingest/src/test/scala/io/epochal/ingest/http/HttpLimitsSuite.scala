@@ -4,10 +4,12 @@ import java.io.ByteArrayOutputStream
 import java.util.concurrent.CompletableFuture
 import java.util.zip.GZIPOutputStream
 
-import scala.util.Using
+import scala.annotation.tailrec
+import scala.util.{Try, Using}
 
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.ingest.intake.Receipt
@@ -140,10 +142,15 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("the connection of a body that is too slow is closed, and another client is served") {
+  test("the connection of a body that is too slow is closed, and another client is served")(closesSlowBody(0))
+
+  test("much at first does not permit a body to be slow later", Slow)(closesSlowBody(1000000))
+
+  private def closesSlowBody(atFirst: Int): Unit =
     listening("minBytesPerSecond" -> "1k") { fixture =>
       Using.resource(fixture.client()) { client =>
         client.send(s"POST / HTTP/1.1\r\nHost: h\r\n${Text}Content-Length: 8000000\r\n\r\n")
+        client.send("x" * atFirst)
         val dripping = new Thread(() =>
           try
             while (true) {
@@ -159,7 +166,6 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
       assert(fixture.intake.records == Seq("a"))
       eventually(assert(buffered(fixture).endsWith(" 0")))
     }
-  }
 
   test("a client that stops in the middle of a body gets 408, or its connection is closed") {
     listening("idle" -> "500") { fixture =>
@@ -185,6 +191,61 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
         }
         val _ = receipt.complete(Receipt.Stored(1))
         assert(client.response().status == 200)
+      }
+    }
+  }
+
+  test("slow bodies that are not yet known to be signed do not keep out signed requests") {
+    val options = Seq("maxBufferedBytes" -> "1m", "maxRequestBytes" -> "600k", "maxRecordBytes" -> "600k")
+    val secret = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+    val signature = Seq("signature" -> "github", "signatureSecret" -> "It's a Secret to Everybody")
+    listening(options ++ signature: _*) { fixture =>
+      val slow = Seq.fill(8)(fixture.client())
+      slow.foreach { client =>
+        client.send(
+          s"POST / HTTP/1.1\r\nHost: h\r\n${Text}X-Hub-Signature-256: sha256=$secret\r\nContent-Length: 590000\r\n\r\n")
+        // Refused while it sends, if others have all the memory.
+        Try(client.send("x" * 500000))
+      }
+      def signed = fixture.post("Hello, World!", "X-Hub-Signature-256" -> s"sha256=$secret").status
+      (1 to 50).foreach { _ =>
+        assert(signed == 200)
+        Thread.sleep(20)
+      }
+      slow.foreach(_.close())
+      eventually(assert(buffered(fixture).endsWith(" 0")))
+    }
+  }
+
+  test("clients without the token do not keep out those that have it, however often they connect", Slow) {
+    listening("bearerToken" -> "t", "connections" -> "10") { fixture =>
+      @volatile var ended = false
+      val silent =
+        Seq.fill(15)(new Thread(() => while (!ended) Try(Using.resource(fixture.client())(_.awaitEnd())): Unit))
+      silent.foreach(_.start())
+      val headers = Seq("Content-Type" -> "text/plain", "Authorization" -> "Bearer t")
+      def ask(client: RawClient): Int = {
+        client.send(RawClient.request("POST", "/", "a".getBytes, headers: _*))
+        client.response().status
+      }
+      // Jetty closes a connection that it accepts at the moment when another one takes the last place.
+      @tailrec def connected(): RawClient = {
+        val client = fixture.client()
+        if (Try(ask(client)).toOption.contains(200)) client else connected()
+      }
+      try {
+        eventually(assert(fixture.listener.metrics("connections").toInt >= 5))
+        val begun = System.nanoTime()
+        Using.resource(connected()) { client =>
+          assert(System.nanoTime() - begun < 15000000000L)
+          // Long enough to be closed, if that client was taken for one without the token.
+          Thread.sleep(4000)
+          assert(ask(client) == 200)
+        }
+      } finally {
+        ended = true
+        fixture.close()
+        silent.foreach(_.join())
       }
     }
   }

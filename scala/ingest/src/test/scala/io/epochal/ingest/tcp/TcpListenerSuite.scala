@@ -1,6 +1,7 @@
 package io.epochal.ingest.tcp
 
 import java.nio.file.Files
+import java.util.concurrent.atomic.LongAdder
 
 import scala.util.{Random, Using}
 
@@ -220,6 +221,45 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
       }
       assert(run.metric("connectionsRefused") == "1")
       eventually(assert(run.metric("connections") == "0"))
+    }
+  }
+
+  test("clients without the token do not keep out those that have it") {
+    listening("token" -> "t", "maxConnections" -> "10", "ack" -> "true") { run =>
+      def known(): TcpClient = {
+        val client = new TcpClient(run.port)
+        client.send("TOKEN t\na\n")
+        client.await(1)
+        client
+      }
+      val silent = Seq.fill(30)(new TcpClient(run.port))
+      val open = Seq.fill(5)(known())
+      val more = Seq.fill(30)(new TcpClient(run.port))
+      open.foreach { client =>
+        client.send("b\n")
+        client.await(2)
+      }
+      known().close()
+      eventually(assert(run.metric("connections").toInt <= 10))
+      (silent ++ more ++ open).foreach(_.close())
+    }
+  }
+
+  test("a connection whose first line does not become complete is closed") {
+    val connection = new TcpSettings("", 0, None, false, 10, java.time.Duration.ZERO, 1, true)
+    Using.resource(java.nio.channels.Selector.open()) { selector =>
+      Using.resource(java.nio.channels.SocketChannel.open()) { channel =>
+        channel.configureBlocking(false): Unit
+        val key = channel.register(selector, 0)
+        def opened(token: Option[String]) =
+          new TcpConnection(channel, key, connection, "", token.map(_.getBytes("UTF-8")), new LongAdder)
+        val later = System.nanoTime() + 31000000000L
+        val waiting = opened(Some("t"))
+        waiting.received("TOKEN".getBytes("UTF-8"), 5)
+        assert(waiting.isSilent(later) && !waiting.isSilent(System.nanoTime()) && !opened(None).isSilent(later))
+        waiting.received(" t\n".getBytes("UTF-8"), 3)
+        assert(waiting.isKnown && !waiting.isSilent(later))
+      }
     }
   }
 

@@ -6,12 +6,17 @@ import java.util.Arrays
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 import java.util.zip.ZipException
 
+import scala.annotation.tailrec
 import scala.util.Using
 
 import io.epochal.kit.gzip.GzipMembers
 
-/** Memory limit for the bodies of all requests. */
-final private[http] class BodyBudget(maxBytes: Long) {
+/** Memory limit for the bodies of all requests.
+  *
+  * @param makeRoom
+  *   releases memory of another request for one of the given size; returns whether there was one to release
+  */
+final private[http] class BodyBudget(maxBytes: Long, makeRoom: Long => Boolean = _ => false) {
   private val used = new AtomicLong
 
   def usedBytes: Long = used.get
@@ -24,15 +29,19 @@ final private[http] class BodyBudget(maxBytes: Long) {
     *   the budget is exhausted
     */
   def charge(bytes: Int): AutoCloseable = {
-    if (!take(bytes.toLong)) throw Refusal.busy
+    if (!take(bytes.toLong, bytes.toLong)) throw Refusal.busy
     val closed = new AtomicBoolean
     () => if (closed.compareAndSet(false, true)) give(bytes.toLong)
   }
 
-  private[body] def take(bytes: Long): Boolean = {
+  /** @param size
+    *   of the request, with these bytes
+    */
+  @tailrec
+  private[body] def take(bytes: Long, size: Long): Boolean = {
     val granted = used.addAndGet(bytes) <= maxBytes
     if (!granted) give(bytes)
-    granted
+    granted || bytes <= maxBytes && makeRoom(size) && take(bytes, size)
   }
 
   private[body] def give(bytes: Long): Unit = used.addAndGet(-bytes): Unit
@@ -105,10 +114,18 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
     if (array.length - used < count) grow(used + count)
   }
 
-  private def grow(needed: Int): Unit = synchronized {
+  private def grow(needed: Int): Unit = {
     val size = math.min(limit + 1L, math.max(needed.toLong, array.length * 2L)).toInt max math.min(limit + 1, FirstSize)
-    if (closed || !budget.take(size.toLong - array.length)) throw Refusal.busy
-    array = Arrays.copyOf(array, size)
+    val more = size.toLong - array.length
+    // Outside of the lock: to make room, the budget may close another buffer, or even this one.
+    if (!budget.take(more, size.toLong)) throw Refusal.busy
+    synchronized {
+      if (closed) {
+        budget.give(more)
+        throw Refusal.busy
+      }
+      array = Arrays.copyOf(array, size)
+    }
   }
 
   private def tooLarge: Refusal = Refusal.tooLarge(s"the body is larger than $limit bytes")
