@@ -2,6 +2,7 @@ package io.epochal.ingest
 
 import java.net.{InetAddress, ServerSocket}
 import java.nio.file.{Files, Path}
+import java.time.Clock
 
 import scala.util.Using
 
@@ -11,7 +12,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.IngestStreams.store
 import io.epochal.ingest.intake.Receipt
 import io.epochal.ingest.tcp.TcpClient
-import io.epochal.kit.source.SourceOffset
+import io.epochal.kit.source.{ContinuousSourceStream, SourceOffset}
 import io.epochal.support.Ports
 
 /** What a stream takes, and when: the port and the journal, from its first batch to its stop. */
@@ -72,6 +73,21 @@ final class IngestStartSuite extends AnyFunSuite {
         client.await(2)
       }
       assert(first.values() == Seq("a", "b"))
+    }
+  }
+
+  test("a continuous run that cannot listen leaves the ends that an earlier run has logged") {
+    Using.resource(new IngestRun(fresh(), Map.empty)) { first =>
+      Using.resource(new IngestRun(fresh(), Map("port" -> first.port.toString), begins = false)) { second =>
+        var forgotten = false
+        val stream = new ContinuousSourceStream(
+          second.source,
+          second.initial,
+          Clock.systemUTC(),
+          forgetUncommitted = () => forgotten = true)
+        val refused = intercept[EpochalException](stream.planInputPartitions(position(0)))
+        assert(refused.condition == Conditions.PortUnavailable && !forgotten)
+      }
     }
   }
 

@@ -19,7 +19,7 @@ import io.epochal.kit.source.{InitialOffset, SourceStream}
   */
 final class IngestRun(checkpoint: Path, options: Map[String, String], begins: Boolean = true) extends AutoCloseable {
   private val read = IngestOptions.read(Map("port" -> "0") ++ options).fold(throw _, identity)
-  private val initial = new InitialOffset(checkpoint.toString, new Configuration())
+  val initial = new InitialOffset(checkpoint.toString, new Configuration())
   private val reading = RecordReading(IngestRun.schema, "UTC")
 
   val source: IngestSource = IngestSource.of(read, None, reading, initial, 2)

@@ -40,6 +40,8 @@ final class ContinuousSourceStream[P](
   @volatile private var fail: Throwable => Unit = _ => ()
 
   override def planInputPartitions(start: Offset): Array[InputPartition] = QueryStop.guard {
+    // A run that cannot open its source leaves the entries of an earlier one, which may still run, alone.
+    begin(position(start), position(start))
     if (!planned) forgetUncommitted()
     planned = true
     fail = RunningQuery.failureOfThisThread()
@@ -47,7 +49,6 @@ final class ContinuousSourceStream[P](
       waiting = 0
       reconfiguring = false
     }
-    begin(position(start), position(start))
     source.endlessPartitions(reached(start))
   }
 

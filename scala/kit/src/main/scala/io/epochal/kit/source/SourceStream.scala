@@ -224,8 +224,8 @@ class SourceStream[P](
   private lazy val planning: Unit = initial.realTimeRuns.end()
 
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = QueryStop.guard {
-    planning
     begin(position(start), position(start))
+    planning
     report.begin()
     try endOfBatch(start, limit)
     finally report.end()
