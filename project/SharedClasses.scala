@@ -54,6 +54,6 @@ object SharedClasses {
       val jars = first.map(_.data).toSet
       first ++ (Test / fullClasspath).value.filterNot(entry => jars(entry.data))
     },
-    Test / javaOptions ++= s"-XX:SharedArchiveFile=${archive.value}" +: quiet
+    Test / javaOptions ++= SparkJvm.files ++ (s"-XX:SharedArchiveFile=${archive.value}" +: quiet)
   )
 }

@@ -37,4 +37,10 @@ object SparkJvm {
     "-Dspark.driver.bindAddress=127.0.0.1",
     "-Dspark.driver.host=127.0.0.1"
   )
+
+  /** Local files without a process for each, for JVMs with `testsupport` on their class path. */
+  val files: Seq[String] = Seq(
+    "-Dspark.hadoop.fs.file.impl=io.epochal.support.LocalFiles",
+    "-Dspark.hadoop.fs.AbstractFileSystem.file.impl=io.epochal.support.LocalFilesContext"
+  )
 }
