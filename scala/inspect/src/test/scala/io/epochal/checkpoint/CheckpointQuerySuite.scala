@@ -5,6 +5,7 @@ import java.nio.file.{Files, Path}
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.test.QuerySuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
@@ -44,7 +45,7 @@ final class CheckpointQuerySuite extends QuerySuite {
     }
   }
 
-  test("the rows of an aggregation contain state stores and watermarks") {
+  test("the rows of an aggregation contain state stores and watermarks", Slow) {
     withCheckpoint { checkpoint =>
       val rows = spark.readStream.format("epochal-random").option("rowsPerBatch", "5").option("maxRows", "10").load()
       rows

@@ -85,7 +85,7 @@ final class DisplaySuite extends QuerySuite {
     }
   }
 
-  test("rows of every type are shown unchanged") {
+  test("rows of every type are shown unchanged", Slow) {
     val numbers = MemoryStream[Int]
     val columns = Seq(
       "value",
@@ -101,7 +101,7 @@ final class DisplaySuite extends QuerySuite {
     }
   }
 
-  test("a view over a display returns the current rows, and keeps the display after the query") {
+  test("a view over a display returns the current rows, and keeps the display after the query", Slow) {
     val numbers = MemoryStream[Int]
     val _ = displaying(numbers.toDF()) { (display, query) =>
       shown(display).createOrReplaceTempView("shown_numbers")

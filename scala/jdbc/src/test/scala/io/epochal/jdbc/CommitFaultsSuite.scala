@@ -13,6 +13,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.kit.sink.transport.InlineMessage
+import io.epochal.support.SlowTests
 import io.epochal.testkit.Epoch
 
 final class SqliteCommitFaultsSuite extends InlineFaults(Sqlite)
@@ -26,7 +27,8 @@ final class H2CommitFaultsSuite extends InlineFaults(InProcess.H2)
 @Slow
 final class HsqldbCommitFaultsSuite extends InlineFaults(InProcess.Hsqldb)
 
-final class StagedCommitFaultsSuite extends CommitFaults(PostgresBy.staged) {
+final class StagedCommitFaultsSuite extends CommitFaults(PostgresBy.staged) with SlowTests {
+  override protected def isSlow(test: String): Boolean = test.contains("a failure at any step")
   override protected def steps: Seq[Failpoint] = super.steps :+ Failpoint.TaskStaged :+ Failpoint.BeforeCleanup
 }
 

@@ -83,7 +83,9 @@ final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("3
     }
   }
 
-  test("offsets that another run logs for a future epoch end the query, and are ignored by its restart") {
+  test(
+    "offsets that another run logs for a future epoch end the query, and are ignored by its restart",
+    tagobjects.Slow) {
     withQueries { (database, checkpoint) =>
       val query = start(rows(), database, checkpoint)
       eventually(patience)(assert(stored(database).size > 50 && logged(checkpoint).nonEmpty))
@@ -114,7 +116,8 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
   }
 
   test(
-    "a start in micro-batches after a commit that Spark has not logged is refused, and the query resumes in real time") {
+    "a start in micro-batches after a commit that Spark has not logged is refused, and the query resumes in real time",
+    tagobjects.Slow) {
     withQueries { (database, checkpoint) =>
       Failpoints.arm("commit.after=fail@1")
       val _ = intercept[Exception](start(rows(), database, checkpoint).awaitTermination(120000))
@@ -237,7 +240,7 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
     }
   }
 
-  test("a run that dies at any step of a flush or commit leaves each row once", slowIfContinuous: _*) {
+  test("a run that dies at any step of a flush or commit leaves each row once", tagobjects.Slow) {
     withQueries { (database, checkpoint) =>
       Seq("flush.before-commit@7", "flush.after-commit@9", "ledger.written@1", "commit.after@1", "task.after-commit@3")
         .foreach { at =>
@@ -285,7 +288,7 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
     refusedPlan(rows().withColumn("value", rand().cast("string")))
   }
 
-  test("a nondeterministic function that claims to be deterministic is detected after a restart") {
+  test("a nondeterministic function that claims to be deterministic is detected after a restart", slowIfContinuous: _*) {
     withQueries { (database, checkpoint) =>
       def frame = {
         val calls = udf((_: String) => EndlessQuerySuite.calls.incrementAndGet().toString)

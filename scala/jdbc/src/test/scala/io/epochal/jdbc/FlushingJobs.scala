@@ -7,10 +7,14 @@ import org.scalatest.concurrent.Eventually.{PatienceConfig, scaled}
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.ledger.TriggerMode
+import io.epochal.support.SlowTests
 import io.epochal.testkit.Serialization
 
-/** Continuous and real-time queries, with the test acting as the engine. */
-abstract class FlushingJobs(databases: TestDatabases) extends SinkSuite(databases) {
+/** Continuous and real-time queries, with the test acting as the engine. What both have in common `make test` shows with one. */
+abstract class FlushingJobs(databases: TestDatabases) extends SinkSuite(databases) with SlowTests {
+
+  override protected def isSlow(test: String): Boolean =
+    test.contains("real-time: ") && testNames(test.replace("real-time: ", "continuous: "))
 
   implicit protected val patience: PatienceConfig = PatienceConfig(scaled(Span(30, Seconds)), scaled(Span(5, Millis)))
 

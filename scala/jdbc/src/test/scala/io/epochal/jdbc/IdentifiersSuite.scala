@@ -8,6 +8,7 @@ import org.scalacheck.rng.Seed
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
+import io.epochal.support.Examples
 
 final class SqliteIdentifiersSuite extends Identifiers(Sqlite)
 @Slow
@@ -121,7 +122,7 @@ abstract class Identifiers(databases: TestDatabases) extends SinkSuite(databases
     val seed = Seed.random()
     info(s"seed ${seed.toBase64}")
     val parameters = Gen.Parameters.default.withSize(30)
-    (0 until 15).foldLeft(seed) { (seed, i) =>
+    (0 until Examples.of(45)).foldLeft(seed) { (seed, i) =>
       val (table, columns) = cases.pureApply(parameters, seed)
       withClue(s"$i: $table ${columns.mkString("|")}")(roundTrip(table, columns))
       seed.slide

@@ -14,11 +14,14 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.support.SlowTests
 import io.epochal.testkit.Epoch
 
 final class SqliteReplaceSuite extends Replaces(Sqlite)
 
-final class PostgresReplaceSuite extends Replaces(Postgres)
+final class PostgresReplaceSuite extends Replaces(Postgres) with SlowTests {
+  override protected def isSlow(test: String): Boolean = test.contains("the restarted new query replaces once")
+}
 @Slow
 final class StagedReplaceSuite extends Replaces(PostgresBy.staged) {
   override protected def steps: Seq[Failpoint] = super.steps :+ Failpoint.TaskStaged :+ Failpoint.BeforeCleanup

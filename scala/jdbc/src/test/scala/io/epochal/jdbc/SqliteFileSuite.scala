@@ -11,6 +11,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
+import org.scalatest.tagobjects.Slow
 import org.scalatest.time.SpanSugar._
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -91,7 +92,7 @@ final class SqliteFileSuite extends QuerySuite {
   private def finish(rows: Int, url: String, checkpoint: File): Unit = {
     val frame = spark.readStream
       .format("epochal-random")
-      .options(Map("rowsPerBatch" -> "100", "maxRows" -> rows.toString))
+      .options(Map("rowsPerBatch" -> "250", "maxRows" -> rows.toString))
       .load()
       .select("id")
     assert(start(frame, url, checkpoint, Trigger.AvailableNow).awaitTermination(120000))
@@ -99,7 +100,9 @@ final class SqliteFileSuite extends QuerySuite {
 
   Seq[(String, Place => Unit)]("was deleted" -> (_.remove()), "was replaced" -> (_.replace())).foreach {
     case (what, change) =>
-      test(s"a query with a new checkpoint writes the current file after the previous query's file $what") {
+      test(
+        s"a query with a new checkpoint writes the current file after the previous query's file $what",
+        (if (what == "was replaced") Seq(Slow) else Nil): _*) {
         withPlace { (place, checkpoints) =>
           finish(500, place.database().url, new File(checkpoints, "first"))
           assert(place.ids() == (0L until 500L))
@@ -177,7 +180,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("the file is recognised through a link, a relative path and a URI") {
+  test("the file is recognised through a link, a relative path and a URI", Slow) {
     Seq[Path => String](
       file => Files.createSymbolicLink(file.resolveSibling("link.db"), file).toString,
       file => Paths.get("").toAbsolutePath.relativize(file).toString,

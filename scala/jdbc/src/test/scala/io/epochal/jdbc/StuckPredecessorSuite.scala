@@ -56,7 +56,8 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
     with SlowTests
     with Eventually {
 
-  override protected def isSlow(test: String): Boolean = test.contains("the successor of a driver")
+  override protected def isSlow(test: String): Boolean =
+    test.contains("the successor of a driver") || test.contains("a claim that the ledger refuses")
 
   // With it a claim checks for blockers after 2 s; by default after 10 s.
   private val timeouts =

@@ -6,6 +6,7 @@ import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
+import io.epochal.support.SlowTests
 
 final class SqliteWriteModesSuite extends WriteModes(Sqlite)
 final class PostgresWriteModesSuite extends WriteModes(Postgres)
@@ -13,7 +14,12 @@ final class MariadbWriteModesSuite extends WriteModes(Mariadb)
 final class Mysql8WriteModesSuite extends WriteModes(Mysql8)
 
 /** Append, upsert and complete. */
-abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases) {
+abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases) with SlowTests {
+
+  override protected def isSlow(test: String): Boolean = databases match {
+    case _: MysqlDatabases => !Seq("upsert replaces", "complete mode").exists(test.contains(_))
+    case _                 => false
+  }
 
   // Not every database allows TEXT as a key.
   private def keyText: String = databases match {

@@ -97,7 +97,7 @@ final class RandomQuerySuite extends QuerySuite {
     checkAnswer(rows(1).selectExpr("cast(max(timestamp) as double)"), Seq(org.apache.spark.sql.Row(946684809.9)))
   }
 
-  test("no row is late for a watermark, not even row 0") {
+  test("no row is late for a watermark, not even row 0", Slow) {
     val counted = spark.readStream
       .format("epochal-random")
       .options(Map("rowsPerBatch" -> "10", "maxRows" -> "30"))

@@ -10,7 +10,14 @@ object Examples {
   /** Whether this is `make test-crash`. */
   val isFull: Boolean = sys.env.get("EPOCHAL_CRASH").contains("full")
 
-  private val share: Int = if (isFull) 1 else if (sys.env.get("EPOCHAL_TESTS").contains("small")) 10 else 3
+  private val isSmall: Boolean = sys.env.get("EPOCHAL_TESTS").contains("small")
+  private val share: Int = if (isFull) 1 else if (isSmall) 10 else 3
 
-  def of(full: Int): PosInt = PosInt.ensuringValid((full + share - 1) / share)
+  /** @param small
+    *   at most so many in `make test`
+    */
+  def of(full: Int, small: Int = Int.MaxValue): PosInt = {
+    val shared = (full + share - 1) / share
+    PosInt.ensuringValid(if (isSmall && !isFull) shared.min(small) else shared)
+  }
 }

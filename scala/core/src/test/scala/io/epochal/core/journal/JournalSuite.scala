@@ -210,7 +210,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("rows are delivered once, in order, over any writes, truncations, replays and restarts") {
     val step = Gen.zip(Gen.listOf(Gen.choose(1, 9)), Gen.choose(0, 100), Gen.oneOf(true, false), Gen.oneOf(true, false))
-    forAll(Gen.listOf(step)) { steps =>
+    forAll(Gen.listOf(step), sizeRange(40)) { steps =>
       val store = new MemoryFileStore
       var log = journal(store)
       var logged = Vector((0L, Seq.empty[Segment]))

@@ -9,7 +9,7 @@ import io.epochal.core.ledger.ProgressModel.refusal
 /** The decisions about rows that are stored in the middle of epochs: rows applied and rows owed, over crashes at any point. */
 final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration =
-    PropertyCheckConfiguration(minSuccessful = 500)
+    PropertyCheckConfiguration(minSuccessful = 500, sizeRange = 40)
 
   private val Partitions = 3
 

@@ -8,9 +8,13 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.{HostileResponses, RawServer}
+import io.epochal.support.SlowTests
 
 /** The sink against servers that try to exhaust its memory, time or tasks. */
-final class HostileServerSinkSuite extends AnyFunSuite {
+final class HostileServerSinkSuite extends AnyFunSuite with SlowTests {
+
+  // `HostileServerSuite` has it for the same client.
+  override protected def isSlow(test: String): Boolean = test.contains("slower than it may be")
 
   HostileResponses.all.foreach { hostile =>
     test(s"${hostile.name}: the epoch fails with ${hostile.condition} soon") {

@@ -86,7 +86,7 @@ final class RestSinkQuerySuite extends QuerySuite {
   ).zipWithIndex.foreach { case ((way, options), i) =>
     Seq(true -> "a server that honours the key has every row once", false -> "one that does not, at least once")
       .foreach { case (honours, result) =>
-        test(s"$way: over restarts and replays, $result", (if (i == 0) Nil else Seq(Slow)): _*) {
+        test(s"$way: over restarts and replays, $result", (if (i == 0 && honours) Nil else Seq(Slow)): _*) {
           using(honours) { (api, checkpoint) =>
             Seq(25, 60, 61).foreach { count =>
               run(source(count).select("id", "value"), api, checkpoint, options)
@@ -111,7 +111,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("row-wise operators keep their order: filters, projections, explode, unions, watermarks") {
+  test("row-wise operators keep their order: filters, projections, explode, unions, watermarks", Slow) {
     using() { (api, checkpoint) =>
       val frame = source(20)
         .withWatermark("timestamp", "1 minute")
@@ -126,7 +126,7 @@ final class RestSinkQuerySuite extends QuerySuite {
   }
 
   Seq[(String, DataFrame => DataFrame, Seq[Tag])](
-    ("Repartition", _.repartition(2), Nil),
+    ("Repartition", _.repartition(2), Seq(Slow)),
     ("rand()", _.select($"id", rand().as("r")), Nil),
     ("Deduplicate", _.dropDuplicates("id"), Seq(Slow)),
     ("Join", _.join(spark.range(20), "id"), Seq(Slow))

@@ -4,6 +4,7 @@ import java.nio.file.Path
 
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
+import org.scalatest.tags.Slow
 
 import io.epochal.kit.source.SourceOffset
 import io.epochal.testkit.{SourceChecks, SourceFixture}
@@ -95,6 +96,7 @@ abstract class RestChainConformanceSuite(kind: String) extends SourceChecks {
 }
 
 final class RestByCursorConformanceSuite extends RestChainConformanceSuite("cursor")
+@Slow
 final class RestByHeaderConformanceSuite extends RestChainConformanceSuite("cursor in headers")
 final class RestByKeysetConformanceSuite extends RestChainConformanceSuite("keyset")
 final class RestByLinkConformanceSuite extends RestChainConformanceSuite("link")
@@ -102,8 +104,11 @@ final class RestByNextUrlConformanceSuite extends RestChainConformanceSuite("nex
 final class RestByOffsetConformanceSuite extends RestConformanceSuite("offset")
 final class RestByPageConformanceSuite extends RestConformanceSuite("page")
 final class RestWholeConformanceSuite extends RestConformanceSuite("none")
+@Slow
 final class RestByOffsetJournalConformanceSuite extends RestConformanceSuite("offset", journal = true)
+@Slow
 final class RestByPageJournalConformanceSuite extends RestConformanceSuite("page", journal = true)
+@Slow
 final class RestWholeJournalConformanceSuite extends RestConformanceSuite("none", journal = true)
 final class RestFannedConformanceSuite extends RestConformanceSuite("offset", fanned = true)
 final class RestFannedJournalConformanceSuite extends RestConformanceSuite("page", journal = true, fanned = true)

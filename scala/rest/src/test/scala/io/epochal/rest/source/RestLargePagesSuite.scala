@@ -10,8 +10,10 @@ import scala.util.Using
 import com.sun.net.httpserver.HttpExchange
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
+import org.scalatest.Tag
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.EpochalException
@@ -51,8 +53,10 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
     assert(Bodies.openFiles().isEmpty)
   }
 
+  private def slowIf(variant: Boolean): Seq[Tag] = if (variant) Seq(Slow) else Nil
+
   Seq(false, true).foreach { journal =>
-    test(s"by offset, journal=$journal: batches end within a page, and have each record once") {
+    test(s"by offset, journal=$journal: batches end within a page, and have each record once", slowIf(journal): _*) {
       RecordsApi.using(records = 10000) { api =>
         api.record = i => record(i.toLong)
         val options = Seq("pagination" -> "offset", "pageSize" -> s"$pageSize", "journal" -> s"$journal")
@@ -69,7 +73,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
   }
 
   ChainApi.kinds.foreach { case (kind, options) =>
-    test(s"$kind: pages are journalled in parts, and the last page may grow") {
+    test(s"$kind: pages are journalled in parts, and the last page may grow", slowIf(kind != "cursor"): _*) {
       ChainApi.using(records = 5000) { api =>
         api.pageSize = pageSize
         api.record = record
@@ -88,7 +92,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
   }
 
   Seq(false, true).foreach { journal =>
-    test(s"NDJSON and CSV, journal=$journal") {
+    test(s"NDJSON and CSV, journal=$journal", slowIf(journal): _*) {
       Seq(
         ("ndjson", Nil, (i: Int) => s"""{"id":$i,"name":"$i $text"}"""),
         ("csv", Seq("id,name"), (i: Int) => s"""$i,"$i $text"""")).foreach { case (format, header, line) =>
@@ -105,7 +109,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
   }
 
   Seq(1, 3).foreach { depth =>
-    test(s"a task that is abandoned half way holds no response, maxConcurrency=$depth") {
+    test(s"a task that is abandoned half way holds no response, maxConcurrency=$depth", slowIf(depth == 1): _*) {
       RecordsApi.using(records = 12000) { api =>
         api.record = i => record(i.toLong)
         val options = Seq("pagination" -> "offset", "pageSize" -> s"$pageSize", "numPartitions" -> "1")

@@ -11,6 +11,7 @@ import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.testkit.MicroBatch
 
@@ -58,7 +59,9 @@ final class RestOriginSuite extends QuerySuite {
   )
 
   pages.foreach { case (kind, urls) =>
-    test(s"$kind: each row has its first response's origin, in a replay too, and no secret") {
+    test(
+      s"$kind: each row has its first response's origin, in a replay too, and no secret",
+      (if (kind == "cursor") Nil else Seq(Slow)): _*) {
       ChainApi.using(records = 10) { api =>
         withTempDir { checkpoint =>
           val begin = System.currentTimeMillis()

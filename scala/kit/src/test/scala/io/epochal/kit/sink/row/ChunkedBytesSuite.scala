@@ -31,7 +31,7 @@ final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
   }
 
   test("a row that is reset leaves no byte, whichever chunks it had filled") {
-    forAll(rows, minSuccessful(Examples.of(60))) { rows =>
+    forAll(rows, minSuccessful(Examples.of(60)), sizeRange(20)) { rows =>
       val out = new ChunkedBytes(Long.MaxValue, () => fail())
       rows.foreach { case (pieces, bad) =>
         out.mark()

@@ -10,6 +10,7 @@ import io.epochal.rest.http.{Proxy, Tls}
 final class PemSuite extends AnyFunSuite {
 
   private lazy val client = new TestCertificates("client")
+  private lazy val other = new TestCertificates("other")
 
   private def wrong(body: => Any): String = intercept[PemException] { val _ = body }.getMessage
 
@@ -25,7 +26,6 @@ final class PemSuite extends AnyFunSuite {
   }
 
   test("all certificates of a text are read in order, with any text between them") {
-    val other = new TestCertificates("other")
     val found =
       Pem.certificates(s"subject=client\n${client.certificate}\n# and\n${other.certificate}${client.privateKey}")
     assert(found.map(_.getSubjectX500Principal.getName) == Seq("CN=client", "CN=other"))
@@ -42,7 +42,6 @@ final class PemSuite extends AnyFunSuite {
   }
 
   test("a key of another certificate is refused") {
-    val other = new TestCertificates("other")
     assert(
       wrong(Tls(None, Some(PemCertificate(client.certificate, other.privateKey, None))).context())
         .contains("not that of the first certificate"))

@@ -4,6 +4,8 @@ import java.math.{BigDecimal => Decimal}
 
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.Tag
+import org.scalatest.tagobjects.Slow
 import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.EpochalException
@@ -41,8 +43,12 @@ final class HostileNumbersSuite extends QuerySuite {
     "a DECIMAL in a map" -> "v MAP<STRING, DECIMAL(20, 4)>" -> ((n: String) => s"""{"k":$n}""")
   )
 
+  private def slowIf(variant: Boolean): Seq[Tag] = if (variant) Seq(Slow) else Nil
+
   for (((place, column), written) <- decimals; (kind, number) <- hostile)
-    test(s"$kind in $place is a bad record, in every mode") {
+    test(
+      s"$kind in $place is a bad record, in every mode",
+      slowIf(place.endsWith("array") || place.endsWith("map")): _*) {
       RecordsApi.using(3) { api =>
         api.record = i => s"""{"id":$i,"v":${written(if (i == 1) number else "1.5")}}"""
         val schema = s"id INT, $column"

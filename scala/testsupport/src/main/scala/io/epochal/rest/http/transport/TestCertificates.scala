@@ -64,6 +64,7 @@ object TestCertificates {
 
   private def keytool(arguments: String): Unit = {
     val program = Paths.get(System.getProperty("java.home"), "bin", "keytool").toString
-    val _ = Process(program +: arguments.split(' ').toSeq).!!
+    val brief = Seq("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+    val _ = Process(program +: (brief ++ arguments.split(' '))).!!
   }
 }
