@@ -143,6 +143,25 @@ def test_gzip_is_read_and_truncated_gzip_is_an_error() -> None:
         probed(api.url)
 
 
+def test_a_body_is_read_in_the_charset_and_coding_that_its_headers_name() -> None:
+    text = "id,name\n1,Zoë\n2,Zoé\n"
+    for charset in ("ISO-8859-1", "utf-16", "utf-8"):
+        headers = {"Content_Type": f'text/csv; Charset="{charset}"', "Content_Encoding": "GZIP, identity"}
+        with serving_body(gzip.compress(text.encode(charset)), **headers) as api:
+            assert probed(api.url).schema == "id BIGINT, name STRING"
+    for charset, said in (("klingon", "its charset klingon is unknown"), ("euc-jp", "it is not in euc-jp")):
+        with (
+            serving_body(text.encode("latin-1"), Content_Type=f"text/csv; charset={charset}") as api,
+            pytest.raises(epochal.HttpError, match=said),
+        ):
+            probed(api.url)
+    with (
+        serving_body(gzip.compress(text.encode()), Content_Type="text/csv") as api,
+        pytest.raises(epochal.HttpError, match="compressed by gzip"),
+    ):
+        probed(api.url)
+
+
 def test_a_redirection_on_the_same_server_is_followed() -> None:
     def slash(api: Lists, request: Request) -> Answer:
         return lists.whole(api, request) if request.path.endswith("/") else (301, b"", {"Location": "/comments/"})

@@ -18,6 +18,7 @@ Sender = Literal["github", "stripe", "slack", "header"]
 Algorithm = Literal["HmacSHA256", "HmacSHA512", "HmacSHA1"]
 Encoding = Literal["hex", "base64"]
 Malformed = Literal["refuse", "keep"]
+BodyFormat = Literal["lines", "ndjson", "json", "form"]
 
 
 class Tcp(Value, protocol="tcp"):
@@ -177,6 +178,7 @@ class HttpServer(Value, protocol="http"):
     tls: Tls | None = part(Tls, own_doc=True)
     headers: Sequence[str] | None = option("headers", NAMES, example='["User-Agent"]')
     malformed: Malformed | None = option("malformed", one_of(Malformed))
+    body_format: BodyFormat | None = option("bodyFormat", one_of(BodyFormat))
     trust_forwarded: bool | None = option("trustForwarded", BOOLEAN)
     open_status: bool | None = option("openStatus", BOOLEAN)
     max_request_bytes: Size | None = option("maxRequestBytes", SIZE)

@@ -20,6 +20,7 @@ class Records(Value):
     corrupt_column: str | None = option("columnNameOfCorruptRecord", TEXT)
     rescued_column: str | None = option("rescuedDataColumn", TEXT)
     max_bytes: Size | None = option("maxRecordBytes", SIZE)
+    encoding: str | None = option("encoding", TEXT)
     event_time_column: str | None = option("eventTimeColumn", TEXT)
 
     def __post_init__(self) -> None:

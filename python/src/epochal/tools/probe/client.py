@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import http.client
 import re
 import socket
@@ -225,6 +226,14 @@ class _TooLargeError(Exception):
     pass
 
 
+#: The charset that a byte order mark stands for. UTF-32 is first: its mark begins as that of UTF-16.
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8",
+}
 LOOK = "Open the address with curl or in a browser and check what it returns."
 
 
@@ -232,14 +241,30 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     body = response.read(LARGEST + 1)
     if len(body) <= LARGEST and response.length:
         raise http.client.IncompleteRead(body, response.length)
-    encoding = (response.getheader("Content-Encoding") or "identity").strip().lower()
+    codings = re.split(r"\s*,\s*", ",".join(response.headers.get_all("Content-Encoding", [])).strip().lower())
+    encoding = ", ".join(one for one in codings if one not in ("", "identity"))
     if encoding in ("gzip", "x-gzip") and body:
         body = _unpack(body)
-    elif encoding != "identity" and body:
+    elif encoding and body:
         raise zlib.error(f"its encoding is {one_line(encoding)}, which was not requested")
     if len(body) > LARGEST:
         raise _TooLargeError
-    return body
+    return body if response.status >= 300 else _utf8(body, response.headers.get_content_charset())
+
+
+def _utf8(body: bytes, charset: str | None) -> bytes:
+    """A text in UTF-8, from the charset that its content type declares."""
+    if body.startswith(b"\x1f\x8b"):
+        raise zlib.error("it is compressed by gzip, and its Content-Encoding does not say so")
+    charset = next((name for mark, name in _MARKS.items() if body.startswith(mark)), charset)
+    if charset in (None, "utf-8", "us-ascii"):
+        return body
+    try:
+        return body.decode(charset).encode()
+    except LookupError:
+        raise zlib.error(f"its charset {one_line(charset)} is unknown") from None
+    except UnicodeError:
+        raise zlib.error(f"it is not in {one_line(charset)}, the charset of its Content-Type") from None
 
 
 def _unpack(body: bytes) -> bytes:

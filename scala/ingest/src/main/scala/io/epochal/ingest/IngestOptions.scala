@@ -126,7 +126,7 @@ object IngestOptions extends SecretOptionList {
         "{option:mode=connect}, {option:protocol=http}",
         "Leave {option:mode} out: an API is read by the format epochal-rest.")
       idleTimeout = if (values.isSet(IdleTimeout)) values(IdleTimeout) else Duration.ofMinutes(1)
-      settings <- IngestHttpOptions.read(values, values(MaxConnections), idleTimeout)
+      settings <- IngestHttpOptions.read(values, values(MaxConnections), idleTimeout, values(Kind))
       _ <- exposed(values, IngestHttpOptions.Protection, settings.isProtected)
     } yield () => new HttpListener(settings, new InetSocketAddress(values(Host), values(Port)), Clock.systemUTC())
 

@@ -1,5 +1,6 @@
 package io.epochal.ingest.http
 
+import java.nio.charset.Charset
 import java.time.Duration
 import java.util.Locale
 import javax.net.ssl.SSLContext
@@ -7,7 +8,7 @@ import javax.net.ssl.SSLContext
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionList, OptionSpec, OptionType, OptionValues}
 import io.epochal.ingest.http.auth.{AdmissionOptions, AdmissionSettings}
-import io.epochal.ingest.http.body.RecordLimits
+import io.epochal.ingest.http.body.{BodyFormat, RecordLimits}
 
 /** Settings of an HTTP listener. `toString` contains no secrets.
   *
@@ -15,13 +16,16 @@ import io.epochal.ingest.http.body.RecordLimits
   *   silence after which a connection is closed
   * @param admission
   *   None: no credentials are required
+  * @param kind
+  *   how records are parsed: text, json or csv
   */
 final private[ingest] class HttpSettings(
     values: OptionValues,
     val maxConnections: Int,
     val idleTimeout: Duration,
     val admission: Option[AdmissionSettings],
-    val tls: Option[SSLContext]) {
+    val tls: Option[SSLContext],
+    kind: String) {
   import IngestHttpOptions._
 
   /** Maximum bytes of a body, before and after decompression. */
@@ -43,6 +47,13 @@ final private[ingest] class HttpSettings(
   val minBytesPerSecond: Long = values(MinBytesPerSecond)
 
   val keepMalformed: Boolean = values(Malformed) == "keep"
+
+  /** The content types that are accepted. */
+  val accepted: Seq[String] = BodyFormat.accepted(kind)
+
+  /** None: the type is not supported. */
+  def bodyFormat(contentType: Option[String], charset: Option[Charset]): Option[BodyFormat] =
+    BodyFormat.of(contentType, kind, values.get(Bodies), charset)
 
   /** Names of the headers that the column `headers` contains. */
   val headers: Seq[String] = values.get(Headers).getOrElse(Nil)
@@ -75,6 +86,8 @@ private[ingest] object IngestHttpOptions extends OptionList {
     "Minimum average rate of a body after its first 10 seconds; slower clients are disconnected.")
   val Malformed = option("malformed", OptionType.oneOf("refuse", "keep"), Some("refuse"))(
     "For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as one record (of NDJSON, the faulty lines).")
+  val Bodies = option("bodyFormat", OptionType.oneOf("lines", "ndjson", "json", "form"))(
+    "How bodies are split into records, whatever their Content-Type. Unset: by Content-Type, where with format=json a text that is one JSON document is json.")
   val Headers = option("headers", OptionType.names, sample = Some("User-Agent,X-GitHub-Event"))(
     "Request headers to keep in the column headers; ones with credentials or signatures are refused.")
   val TrustForwarded = option("trustForwarded", OptionType.boolean, Some(false))(
@@ -88,15 +101,26 @@ private[ingest] object IngestHttpOptions extends OptionList {
 
   override def all: Seq[OptionSpec[_]] = super.all ++ AdmissionOptions.all ++ ListenerTlsOptions.all
 
-  /** Reads the settings, given the options common to all listeners. */
-  def read(values: OptionValues, maxConnections: Int, idleTimeout: Duration): Either[EpochalException, HttpSettings] =
+  /** Reads the settings, given the options common to all listeners.
+    *
+    * @param kind
+    *   how records are parsed: text, json or csv
+    */
+  def read(
+      values: OptionValues,
+      maxConnections: Int,
+      idleTimeout: Duration,
+      kind: String = "text"): Either[EpochalException, HttpSettings] =
     for {
+      _ <- values.consistent(kind != "csv" || values.get(Bodies).forall(_ == "lines"))(
+        values.get(Bodies).fold("")(name => s"{option:bodyFormat=$name}, {option:format=csv}"),
+        "Leave {option:bodyFormat} out: a record of CSV is a line.")
       admission <- AdmissionOptions.read(values)
       tls <- ListenerTlsOptions.read(values)
       _ <- atMost(values, MaxRequestBytes, 1L << 30, "1g")
       _ <- atMost(values, MaxHeaderBytes, 1L << 20, "1m")
       _ <- harmless(values)
-    } yield new HttpSettings(values, maxConnections, idleTimeout, admission, tls)
+    } yield new HttpSettings(values, maxConnections, idleTimeout, admission, tls, kind)
 
   /** Refuses a size above a maximum. */
   private[ingest] def atMost(

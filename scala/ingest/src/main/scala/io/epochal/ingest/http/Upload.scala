@@ -1,6 +1,6 @@
 package io.epochal.ingest.http
 
-import java.util.Locale
+import java.nio.charset.Charset
 import java.util.concurrent.TimeoutException
 
 import scala.jdk.CollectionConverters._
@@ -15,6 +15,8 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.ingest.http.body.{BodyBuffer, BodyFormat, Refusal, SplitBody}
 import io.epochal.ingest.intake.{Arrival, Listener, Receipt}
+import io.epochal.kit.gzip.ContentCoding
+import io.epochal.kit.record.TextEncoding
 
 /** One request with records: reads the body without blocking a thread, passes the records to the intake, and responds when they are
   * stored.
@@ -105,16 +107,20 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     }
   }
 
-  private def splitBody(): SplitBody = {
-    def split(body: BodyBuffer) =
-      inbound.format.split(body.bytes, body.length, shared.settings.records, shared.settings.keepMalformed)
-    if (!inbound.isGzip) split(buffer)
-    else
-      Using.resource(shared.budget.newBuffer(shared.settings.maxRequestBytes)) { plain =>
-        plain.inflate(buffer)
-        split(plain)
-      }
-  }
+  private def splitBody(): SplitBody =
+    if (!inbound.isGzip) splitText(buffer) else from(_.inflate(buffer))(splitText)
+
+  private def splitText(body: BodyBuffer): SplitBody =
+    if (inbound.isPlain(body)) split(body) else from(_.decode(body, inbound.charset))(split)
+
+  private def split(body: BodyBuffer): SplitBody =
+    inbound.format.split(body.bytes, body.length, shared.settings.records, shared.settings.keepMalformed)
+
+  private def from(fill: BodyBuffer => Unit)(read: BodyBuffer => SplitBody): SplitBody =
+    Using.resource(shared.budget.newBuffer(shared.settings.maxRequestBytes)) { next =>
+      fill(next)
+      read(next)
+    }
 
   private def respond(arrival: Arrival, complete: Long, receipt: Receipt, error: Throwable): Unit =
     try
@@ -179,16 +185,19 @@ private object Upload {
 final private[http] class Inbound(val stream: String, request: Request, settings: HttpSettings) {
   import Inbound._
 
-  val format: BodyFormat = BodyFormat.of(header("Content-Type")).getOrElse {
-    val subject = if (request.getHeaders.contains("Content-Type")) "Content-Type" else "no Content-Type was sent: it"
-    throw unreadable(s"$subject is one of ${BodyFormat.Accepted.mkString(", ")}, in UTF-8")
+  /** The declared charset. */
+  val charset: Option[Charset] = header("Content-Type").flatMap(TextEncoding.declared).map { name =>
+    TextEncoding.named(name).getOrElse(throw unreadable(s"the charset '${name.take(MaxCharset)}' is not known"))
   }
 
-  val isGzip: Boolean = header("Content-Encoding").map(_.trim.toLowerCase(Locale.ROOT)) match {
-    case None | Some("identity")       => false
-    case Some("gzip") | Some("x-gzip") => true
-    case _                             => throw unreadable("Content-Encoding is gzip, or none")
+  val format: BodyFormat = settings.bodyFormat(header("Content-Type"), charset).getOrElse {
+    val subject = if (request.getHeaders.contains("Content-Type")) "Content-Type" else "no Content-Type was sent: it"
+    throw unreadable(s"$subject is one of ${settings.accepted.mkString(", ")}")
   }
+
+  val isGzip: Boolean = ContentCoding
+    .isGzip(request.getHeaders.getValuesList("Content-Encoding").asScala.toSeq)
+    .getOrElse(throw unreadable("Content-Encoding is gzip, or none"))
 
   if (request.getLength > settings.maxRequestBytes)
     throw Refusal.tooLarge(s"the body is larger than ${settings.maxRequestBytes} bytes")
@@ -198,6 +207,11 @@ final private[http] class Inbound(val stream: String, request: Request, settings
       .filter(isKey)
       .getOrElse(throw Refusal(400, "bad_key", s"$Key is one header of 1 to $MaxKey printable ASCII characters"))
   }
+
+  /** Whether a decompressed body can be split as it is. */
+  def isPlain(body: BodyBuffer): Boolean =
+    !TextEncoding.isGzip(body.bytes, body.length) &&
+      (!format.isText || TextEncoding.of(body.bytes, body.length, charset).isEmpty)
 
   /** Value of a header; None if it is missing or repeated. */
   def header(name: String): Option[String] = Inbound.header(request, name)
@@ -229,6 +243,12 @@ final private[http] class Inbound(val stream: String, request: Request, settings
   /** Whether the request has an idempotency key, so the journal may have stored it before. */
   def mayBeKnown: Boolean = idempotencyKey.isDefined || delivery.isDefined
 
+  private def unreadable(error: String) = Refusal(
+    415,
+    "media_type",
+    error,
+    headers = Seq(HttpHeader.ACCEPT.asString -> settings.accepted.mkString(", "), "Accept-Encoding" -> "gzip"))
+
   private def delivery = settings.admission.flatMap(_.delivery)
 
   /** The client address reported by the nearest proxy. */
@@ -253,13 +273,8 @@ private[http] object Inbound {
   private def isKey(text: String): Boolean =
     text.nonEmpty && text.length <= MaxKey && text.forall(c => c > ' ' && c < 127)
 
-  private def unreadable(error: String) = Refusal(
-    415,
-    "media_type",
-    error,
-    headers = Seq(HttpHeader.ACCEPT.asString -> BodyFormat.Accepted.mkString(", "), "Accept-Encoding" -> "gzip"))
-
   private val Key = "Idempotency-Key"
   private val MaxKey = 255
   private val MaxAddress = 64
+  private val MaxCharset = 40
 }

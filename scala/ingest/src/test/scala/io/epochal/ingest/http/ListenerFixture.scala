@@ -82,7 +82,9 @@ object ListenerFixture {
   private val group = OptionGroup("epochal-ingest", "", IngestHttpOptions.all)
 
   def read(options: Map[String, String], connections: Int = 100, idle: Duration = Duration.ofSeconds(20)) =
-    group.parse(options.removedAll(Seq("host"))).flatMap(IngestHttpOptions.read(_, connections, idle))
+    group
+      .parse(options.removedAll(Seq("host", "format")))
+      .flatMap(IngestHttpOptions.read(_, connections, idle, options.getOrElse("format", "text")))
 
   def refusal(options: (String, String)*): EpochalException =
     read(options.toMap).fold(identity, found => throw new AssertionError(s"not refused: $found"))

@@ -92,6 +92,18 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
     used <= limit
   }
 
+  /** Reads text to the end of `in`, as UTF-8.
+    *
+    * @param limit
+    *   as of `readFrom`, in UTF-8
+    * @param charset
+    *   the declared one
+    * @throws BodyProblem
+    *   if the text is compressed, or is not in its charset
+    */
+  def readText(in: InputStream, limit: Long, charset: Option[Charset]): Boolean =
+    readFrom(TextEncoding.utf8(in, charset, limit * Body.BytesOfAscii), limit)
+
   /** Releases the bytes. It can be reused. */
   override def close(): Unit = {
     used = 0
@@ -125,41 +137,8 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
   /** Overwrites the first bytes with line breaks, which every format skips: the records begin after them. */
   def blank(count: Int): Unit = Arrays.fill(array, 0, count, '\n'.toByte)
 
-  /** Whether the bytes are in UTF-8. */
-  def isUtf8: Boolean = encoding.isEmpty
-
-  /** The part in memory, in UTF-8: a copy, if the body is in UTF-16 or UTF-32.
-    *
-    * @throws BodyProblem
-    *   if the body is in a file and would have to be converted
-    */
-  def piece: Piece = encoding match {
-    case None => new Piece(array, math.min(used, array.length))
-    case Some(charset) if large.nonEmpty =>
-      throw new BodyProblem(s"it is in $charset, and too large to be read in anything but UTF-8")
-    case Some(charset) =>
-      val translated = new String(array, 0, used, charset).getBytes(UTF_8)
-      new Piece(translated, translated.length)
-  }
-
-  /** RFC 4627, section 3: the first characters are ASCII, or a byte order mark; the zeros among their bytes reveal the
-    * encoding.
-    */
-  private def encoding: Option[Charset] = {
-    def at(index: Int): Int = if (index < used) array(index) & 0xff else -1
-    val name = (at(0), at(1), at(2), at(3)) match {
-      case (0, 0, 0, c) if c > 0 => "UTF-32BE"
-      case (0, 0, 0xfe, 0xff)    => "UTF-32BE"
-      case (c, 0, 0, 0) if c > 0 => "UTF-32LE"
-      case (0xff, 0xfe, 0, 0)    => "UTF-32LE"
-      case (0, c, _, _) if c > 0 => "UTF-16BE"
-      case (0xfe, 0xff, _, _)    => "UTF-16BE"
-      case (c, 0, _, _) if c > 0 => "UTF-16LE"
-      case (0xff, 0xfe, _, _)    => "UTF-16LE"
-      case _                     => ""
-    }
-    Option.when(name.nonEmpty)(Charset.forName(name))
-  }
+  /** The part in memory. */
+  def piece: Piece = new Piece(array, math.min(used, array.length))
 
   /** The beginning, for a message. */
   def head(characters: Int): String =
@@ -188,6 +167,9 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
 
 private[epochal] object Body {
   private val FirstSize = 64 << 10
+
+  /** In UTF-32. */
+  private val BytesOfAscii = 4L
   private val PartBytes = 1 << 20
 
   /** The maximum of a page in memory: many times the usual page. */

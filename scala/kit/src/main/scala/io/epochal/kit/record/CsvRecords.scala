@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
+import io.epochal.kit.json.JsonScan
 import io.epochal.kit.spark.{CsvFields, CsvLayout, Examined}
 
 /** The CSV lines (RFC 4180) of a piece, split into fields in place. A field in double quotes may contain separators, line
@@ -26,6 +27,7 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
   private var begin = 0
   private var finished = 0
   private var odd = false
+  private var wide = false // Whether the line has bytes beyond ASCII.
   private var fields = 0
   private var from = new Array[Int](16)
   private var until = new Array[Int](16)
@@ -43,6 +45,7 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
       begin = at
       fields = 0
       odd = false
+      wide = false
       while (field()) {}
       finished = at
     }
@@ -51,6 +54,9 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
 
   /** If `next()` has failed, the line that failed. */
   override def start: Int = begin
+
+  override def pass(): Unit =
+    if (!format.tolerant && !isUtf8(begin, finished)) throw new BodyProblem("a line of its CSV is not in UTF-8")
 
   override def row(columns: RecordColumns): InternalRow = columns.csv.row(this, layoutOf(columns))
 
@@ -64,6 +70,8 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
 
   override def isSplit: Boolean = !odd
 
+  override def isUtf8(field: Int): Boolean = isUtf8(from(field), until(field))
+
   override def text(field: Int): String =
     if (isNull(field)) null
     else {
@@ -75,6 +83,8 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
     if (kind(field) == Doubled) UTF8String.fromString(text(field))
     else if (isNull(field)) null
     else UTF8String.fromBytes(Arrays.copyOfRange(piece.bytes, from(field), until(field)))
+
+  private def isUtf8(first: Int, end: Int): Boolean = !wide || new JsonScan(piece.bytes, first, end).text()
 
   private def isNull(field: Int): Boolean = kind(field) == Plain && {
     val length = until(field) - from(field)
@@ -115,14 +125,31 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
   }
 
   private def closing(start: Int): Int = {
+    val bytes = piece.bytes
+    val end = piece.length
+    var all = 0
     var i = start
-    while (i < piece.length && piece.bytes(i) != '"') i += 1
-    if (i >= piece.length) throw new BodyProblem("a quoted field of its CSV has no end", cut = true)
+    while (i < end && bytes(i) != '"') {
+      all |= bytes(i)
+      i += 1
+    }
+    if (all < 0) wide = true
+    if (i >= end) throw new BodyProblem("a quoted field of its CSV has no end", cut = true)
     i
   }
 
-  private def toEnd(): Unit =
-    while (at < piece.length && piece.bytes(at) != separator && !isBreak(piece.bytes(at))) at += 1
+  private def toEnd(): Unit = {
+    val bytes = piece.bytes
+    val end = piece.length
+    var all = 0
+    var i = at
+    while (i < end && bytes(i) != separator && !isBreak(bytes(i))) {
+      all |= bytes(i)
+      i += 1
+    }
+    if (all < 0) wide = true
+    at = i
+  }
 
   private def isBreak(byte: Byte): Boolean = byte == '\n' || byte == '\r'
 

@@ -106,7 +106,6 @@ final private[record] class LineScan(format: RecordFormat.OfLines, place: String
     if (body.absent) ScannedPage.nothing
     else {
       val beginning = body.piece
-      if (!body.isUtf8) throw new BodyProblem("it is not in UTF-8")
       format.refuse(beginning)
       var records = 0
       val spans = format
@@ -148,7 +147,6 @@ final private[record] class ArrayScan(
     if (body.absent) ScannedPage.nothing
     else {
       val piece = body.piece
-      if (!body.isUtf8) throw new BodyProblem("it is not in UTF-8")
       try body.file.fold(inMemory(piece, skip))(inFile(_, skip))
       catch {
         case missing: EpochalException =>

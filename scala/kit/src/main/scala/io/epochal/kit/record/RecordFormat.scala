@@ -2,6 +2,8 @@ package io.epochal.kit.record
 
 import org.apache.spark.sql.types.{StringType, StructField}
 
+import io.epochal.kit.json.JsonScan
+
 /** The format of records in a body. Arguments named `place` say in errors where the body came from. */
 sealed abstract class RecordFormat(val name: String) extends Serializable {
 
@@ -118,10 +120,21 @@ object RecordFormat {
     *   an ASCII character
     * @param nullText
     *   an unquoted text that means NULL, as an empty one does
+    * @param tolerant
+    *   whether a line that is not UTF-8 is a record that does not fit, rather than an error of the body
     */
-  final case class Csv(header: Boolean, separator: Char, nullText: Option[String]) extends OfLines("CSV") {
+  final case class Csv(header: Boolean, separator: Char, nullText: Option[String], tolerant: Boolean = false)
+      extends OfLines("CSV") {
 
-    override private[record] def refuse(body: Piece): Unit = BodyProblem.refuse(body, "<", "CSV")
+    override private[record] def refuse(body: Piece): Unit = {
+      BodyProblem.refuse(body, "<", "CSV")
+      // Its names would be unknown.
+      if (header) {
+        val end = body.bytes.indexOf('\n'.toByte)
+        if (!new JsonScan(body.bytes, 0, if (end < 0) body.length else math.min(end, body.length)).text())
+          throw new BodyProblem("the header of its CSV is not in UTF-8")
+      }
+    }
 
     override private[epochal] def read(piece: Piece, place: String): LineRecords = new CsvRecords(piece, this, place)
 
@@ -142,7 +155,7 @@ object RecordFormat {
       if (first < 0 || lines.start == first) 0 else lines.start
     }
 
-    override private[epochal] def ofBlocks: RecordFormat = this
+    override private[epochal] def ofBlocks: RecordFormat = copy(tolerant = true)
 
     override private[epochal] def lines: Option[String] = Some(s"csv, sep='$separator', header=$header")
 

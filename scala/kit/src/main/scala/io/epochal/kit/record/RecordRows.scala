@@ -177,8 +177,9 @@ final private[epochal] class RecordColumns(
 
   def name(column: Int): String = schema(column).name
 
+  /** Bytes that are not UTF-8 become U+FFFD. */
   def setCorrupt(row: InternalRow, record: => Array[Byte]): Unit =
-    if (corrupt >= 0) row.update(corrupt, UTF8String.fromBytes(record))
+    if (corrupt >= 0) row.update(corrupt, UTF8String.fromBytes(record).makeValid())
 
   /** Fills in the columns of the record's origin. */
   def setOrigin(row: InternalRow, from: Option[RecordOrigin]): Unit = if (ofOrigin.length > 0) {

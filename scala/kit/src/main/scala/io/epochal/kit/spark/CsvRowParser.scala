@@ -17,6 +17,9 @@ trait CsvFields {
   /** Whether the line could be split unambiguously. */
   def isSplit: Boolean
 
+  /** Whether the bytes of a field are UTF-8. */
+  def isUtf8(field: Int): Boolean
+
   /** The text of a field; null if it has no value. */
   def text(field: Int): String
 
@@ -106,8 +109,11 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
         Some(s"it has ${Plural.of(line.count.toLong, "field")}, not ${layout.columns.length}")
       else
         layout.columns.indices.filterNot(fits(line, layout, _, values)).headOption.map { field =>
-          val column = schema(layout.columns(field))
-          s"the column '${column.name}' is ${column.dataType.sql}, and the record has a text there that does not fit"
+          if (!line.isUtf8(field)) s"its field '${layout.names(field)}' is not in UTF-8"
+          else {
+            val column = schema(layout.columns(field))
+            s"the column '${column.name}' is ${column.dataType.sql}, and the record has a text there that does not fit"
+          }
         }
     if (unknownFields != null) values(unknownColumn) = unknownFields.take()
     Examined(new GenericInternalRow(values), reason)
@@ -115,6 +121,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
 
   private def take(line: CsvFields, layout: CsvLayout, field: Int, values: Array[Any]): Unit = {
     val column = layout.columns(field)
+    if (!line.isUtf8(field)) throw new IllegalArgumentException
     if (column < 0) { if (unknownFields != null) unknownFields.add(layout.names(field), line.text(field)) }
     else if (asIs(column)) values(column) = line.utf8(field)
     else {

@@ -3,9 +3,11 @@ package io.epochal.kit.spark
 import java.io.ByteArrayOutputStream
 import java.nio.charset.StandardCharsets.UTF_8
 
-import com.fasterxml.jackson.core.JsonParser
 import com.fasterxml.jackson.core.io.JsonStringEncoder
+import com.fasterxml.jackson.core.{JsonParseException, JsonParser}
 import org.apache.spark.unsafe.types.UTF8String
+
+import io.epochal.kit.json.JsonScan
 
 /** Collects fields without a column into one JSON object, with their values unchanged. One record at a time. */
 final private[spark] class UnknownFields {
@@ -23,7 +25,10 @@ final private[spark] class UnknownFields {
     parser.finishToken()
     val text = begin.contentReference().getRawContent.asInstanceOf[Array[Byte]]
     val from = begin.getByteOffset.toInt
-    out.write(text, from, parser.currentLocation().getByteOffset.toInt - from)
+    val until = parser.currentLocation().getByteOffset.toInt
+    // Jackson skips some sequences that are not UTF-8.
+    if (!new JsonScan(text, from, until).text()) throw new JsonParseException(parser, "a text is not in UTF-8")
+    out.write(text, from, until - from)
   }
 
   /** Adds a field with a text, or null. */

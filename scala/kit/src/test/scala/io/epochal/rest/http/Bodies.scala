@@ -30,7 +30,7 @@ private[epochal] object Bodies {
       .filter(_.contains("epochal-response-"))
 
   private def received(bytes: Array[Byte], buffer: Body): Body = {
-    assert(buffer.readFrom(new ByteArrayInputStream(bytes), Body.MaxBytes))
+    assert(buffer.readText(new ByteArrayInputStream(bytes), Body.MaxBytes, None))
     buffer
   }
 }

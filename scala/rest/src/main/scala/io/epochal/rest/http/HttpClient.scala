@@ -1,6 +1,7 @@
 package io.epochal.rest.http
 
 import java.io.{IOException, InputStream}
+import java.nio.charset.Charset
 import java.time.{Duration, Instant}
 import java.util.concurrent.atomic.AtomicBoolean
 
@@ -11,14 +12,14 @@ import com.fasterxml.jackson.core.exc.StreamConstraintsException
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
 import org.apache.hc.client5.http.protocol.HttpClientContext
 import org.apache.hc.core5.http.io.entity.ByteArrayEntity
-import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost}
+import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHeaders, HttpHost}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Redaction
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
-import io.epochal.kit.gzip.GzipMembers
+import io.epochal.kit.gzip.{ContentCoding, GzipMembers}
 import io.epochal.kit.json.Json
-import io.epochal.kit.record.{Body, BodyProblem}
+import io.epochal.kit.record.{Body, BodyProblem, TextEncoding}
 
 /** Sends requests with retries, within the query's budget. Connections and the [[HttpGate]] that enforces the budget are
   * shared by the JVM; this object belongs to one stream or task, which closes it. Thread-safe.
@@ -85,13 +86,13 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
           if (ends < math.min(request.endAfter, settings.retry.maxAttempts))
             throw HttpFailure.status(endpoint, response.status, Verdict.Retry, false, PageExists, settings.credentials)
         }
-        if (settings.byLines && !response.delimited && !buffer.endsLine)
+        if (settings.text.exists(_.byLines) && !response.delimited && !buffer.endsLine)
           throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
         try read(response)
         catch {
           case e: JsonProcessingException =>
             if (response.delimited && isBlank(buffer)) throw HttpFailure.noBody(endpoint, response.status)
-            throw HttpFailure.body(endpoint, Json.problem(e), mayBeCut(response, buffer, e))
+            throw HttpFailure.body(endpoint, described(e), mayBeCut(response, buffer, e))
         }
       }
     catch { case failure: HttpFailure => throw failure.report(attempts) }
@@ -102,6 +103,12 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     case _: StreamConstraintsException => false
     case problem: BodyProblem          => problem.cut || !response.delimited
     case _                             => !response.delimited || buffer.length == 0 || Json.endsEarly(error)
+  }
+
+  private def described(error: JsonProcessingException): String = {
+    val problem = Json.problem(error)
+    val inDoubt = problem.contains("UTF-8") && settings.text.exists(_.encoding.isEmpty)
+    if (inDoubt) s"$problem; {option:encoding=ISO-8859-1} is for text in that charset" else problem
   }
 
   override def close(): Unit = if (open.compareAndSet(true, false)) {
@@ -202,31 +209,50 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       response: ClassicHttpResponse,
       buffer: Body,
       watched: (InputStream, Long) => InputStream): Boolean = {
-    val limit = if (response.getCode >= 300) ErrorBytes else settings.maxResponseBytes
+    val failed = response.getCode >= 300
+    val limit = if (failed) ErrorBytes else settings.maxResponseBytes
+    def read(in: InputStream): Boolean = settings.text
+      .filterNot(_ => failed)
+      .fold(buffer.readFrom(in, limit))(text => buffer.readText(in, limit, charset(response, text)))
     Option(response.getEntity).fold(buffer.clear()) { entity =>
       def wire = watched(entity.getContent, ResponseLimits.wireBytes(limit))
-      entity.getContentEncoding match {
-        case null | "" | "identity" =>
-          val whole = buffer.readFrom(wire, limit)
+      ContentCoding.isGzip(codings(response)) match {
+        case Right(false) =>
+          val whole = read(wire)
           if (whole) entity.getContent.close()
           whole
-        case "gzip" | "x-gzip" =>
+        case Right(true) =>
           Using.resource(new GzipMembers(wire, ResponseLimits.compressedBytes(limit))) { members =>
             val whole =
-              try buffer.readFrom(members, limit)
+              try read(members)
               catch { case _: GzipMembers.TooLong => false }
             if (whole) entity.getContent.close()
             whole
           }
-        case other =>
+        case Left(_) if failed => !buffer.clear()
+        case Left(other) =>
           throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only gzip was requested", cut = false)
+      }
+    }
+  }
+
+  private def codings(response: ClassicHttpResponse): Seq[String] =
+    response.getHeaders(HttpHeaders.CONTENT_ENCODING).toSeq.map(_.getValue)
+
+  private def charset(response: ClassicHttpResponse, text: TextSettings): Option[Charset] = {
+    val kind = Option(response.getFirstHeader(HttpHeaders.CONTENT_TYPE)).map(_.getValue)
+    text.encoding.orElse(kind.flatMap(TextEncoding.declared)).map { name =>
+      TextEncoding.named(name).getOrElse {
+        val reason =
+          s"its Content-Type names the charset '$name', unknown to Java; {option:encoding=UTF-8} is for UTF-8"
+        throw HttpFailure.body(endpoint, reason, cut = false)
       }
     }
   }
 
   private def delimited(response: ClassicHttpResponse): Boolean =
     Option(response.getEntity).forall { entity =>
-      entity.getContentLength >= 0 || entity.isChunked || entity.getContentEncoding != null
+      entity.getContentLength >= 0 || entity.isChunked || ContentCoding.isGzip(codings(response)).contains(true)
     }
 
   /** Returns the connection to the pool if the body was read to its end; otherwise cancels instead of draining the rest.

@@ -20,6 +20,7 @@ import org.apache.hc.core5.http.{
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.retry.Verdict
 import io.epochal.kit.gzip.GzipMembers
+import io.epochal.kit.record.BodyProblem
 
 /** Why one attempt failed.
   *
@@ -107,6 +108,7 @@ private[epochal] object HttpFailure {
       case e: GzipMembers.TooManyMembers => beyondLimit(endpoint, e.getMessage)
       case e: MessageConstraintException => beyondLimit(endpoint, ResponseLimits.reason(e))
       case e: ZipException               => body(endpoint, reason(e), cut = true)
+      case e: BodyProblem                => body(endpoint, e.getMessage, e.cut)
       case _: ConnectTimeoutException | _: SocketTimeoutException | _: ConnectionRequestTimeoutException =>
         val text = Try(s"${timeout.toMillis} ms").getOrElse(timeout.toString)
         new HttpFailure(Verdict.Retry, !error.isInstanceOf[ConnectTimeoutException])(attempts =>

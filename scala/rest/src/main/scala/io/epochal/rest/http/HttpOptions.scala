@@ -133,9 +133,8 @@ private[rest] object TransportOptions extends OptionList {
   *   authentication
   * @param hidden
   *   further values that are masked in all texts
-  * @param byLines
-  *   whether successful bodies consist of lines: if only the end of the connection ends a body, its last line must have
-  *   a line break
+  * @param text
+  *   how successful bodies are read; None: as bytes
   * @param mayLackBody
   *   whether a successful response with an empty body counts as one without records
   * @param limits
@@ -154,7 +153,7 @@ final case class HttpSettings(
     ignored: HttpStatuses,
     auth: Seq[AuthSettings],
     hidden: Seq[Secret] = Nil,
-    byLines: Boolean = false,
+    text: Option[TextSettings] = None,
     mayLackBody: Boolean = false) {
 
   /** Masks secrets in a server's text. */
@@ -173,6 +172,15 @@ final case class HttpSettings(
     CredentialAdvice(auth.map(_.reference) ++ ofUrl ++ ofHeaders, AuthScheme.names :+ "headers.Authorization")
   }
 }
+
+/** How text is read.
+  *
+  * @param byLines
+  *   whether it consists of lines: if only the end of the connection ends a body, its last line must have a line break
+  * @param encoding
+  *   its charset; None: the one that its Content-Type declares, else UTF-8
+  */
+final case class TextSettings(byLines: Boolean, encoding: Option[String])
 
 object HttpSettings {
 

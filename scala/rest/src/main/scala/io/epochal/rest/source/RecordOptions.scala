@@ -5,7 +5,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionType, OptionValues}
-import io.epochal.kit.record.{RecordFormat, RecordOrigin, RecordRules, SharedRecordOptions}
+import io.epochal.kit.record.{RecordFormat, RecordOrigin, RecordRules, SharedRecordOptions, TextEncoding}
 import io.epochal.kit.spark.TextMap
 import io.epochal.rest.http.OptionList
 
@@ -17,6 +17,8 @@ private[rest] object RecordOptions extends OptionList {
 
   val Format = option("bodyFormat", OptionType.oneOf("json", "ndjson", "csv"), Some("json"))(
     "Format of responses; json holds an array of records.")
+  val Encoding = option("encoding", charset, sample = Some("ISO-8859-1"))(
+    "Charset of responses, whatever their Content-Type declares. Unset: the declared one, else UTF-8.")
   val Records = option("records", OptionType.jsonPointer, sample = Some("/data/items"))(
     "JSON Pointer to the array of records. Unset: the whole response.")
   val MissingRecords = option("missingRecords", OptionType.oneOf("fail", "empty"), Some("fail"))(
@@ -88,12 +90,17 @@ private[rest] object RecordOptions extends OptionList {
       _ <- values.only(Records, MissingRecords)(kind == "json", "{option:bodyFormat=json}")
       _ <- values.only(Separator, Header, NullValue)(kind == "csv", "{option:bodyFormat=csv}")
       separator <- shared.separator(values)
+      tolerant = values(Mode) != "FAILFAST"
     } yield kind match {
-      case "ndjson" => RecordFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
-      case "csv"    => RecordFormat.Csv(values(Header), separator, values.get(NullValue))
+      case "ndjson" => RecordFormat.Ndjson(tolerant)
+      case "csv"    => RecordFormat.Csv(values(Header), separator, values.get(NullValue), tolerant)
       case _        => RecordFormat.Json(values.get(Records).getOrElse(""), values(MissingRecords) == "empty")
     }
   }
+
+  private def charset = new OptionType[String]("string", "a charset that Java knows", "ISO-8859-1")(
+    text => TextEncoding.named(text.trim).map(_.name),
+    name => name)
 
   private def metadata(values: OptionValues): Either[EpochalException, Seq[StructField]] = {
     val columns = values.get(MetadataColumns).getOrElse(Nil)

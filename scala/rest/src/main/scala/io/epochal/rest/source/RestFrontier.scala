@@ -144,19 +144,12 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
         response.refusal.filter(_ => totalled).foreach { refusal =>
           throw options.mismatch(request, s"$refusal, and says that there are $total records in all")
         }
-        val scanned = scannedPage()
+        val scanned = scan.read(buffer)
         Option.when(scanned.records > 0)(digest(scanned))
       }
     finally buffer.close()
 
-  private def inPlace: Boolean = buffer.absent || buffer.isUtf8
-
-  private def scannedPage(): ScannedPage =
-    if (inPlace || totalPointer.nonEmpty) scan.read(buffer)
-    else ScannedPage.nothing.copy(records = options.rules.format.count(buffer, options.place).toInt)
-
-  private def digest(scanned: ScannedPage): Long =
-    if (inPlace) PageDigest.of(scan.blocks(scanned, buffer)) else PageDigest.of(buffer)
+  private def digest(scanned: ScannedPage): Long = PageDigest.of(scan.blocks(scanned, buffer))
 
   private def count(request: PageRequest): Counted = {
     val call = options.call(request).copy(unless = validators.validator(request))
@@ -172,7 +165,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   }
 
   private def counted(request: PageRequest, response: ResponseHead): Counted = {
-    val scanned = scannedPage()
+    val scanned = scan.read(buffer)
     val records = scanned.records.toLong
     if (options.pagination == Pagination.Whole && !options.endAssumed)
       WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(records, part))

@@ -216,7 +216,9 @@ object RestOptions extends OptionList {
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
       values,
-      http.copy(byLines = rules.format.lines.nonEmpty, mayLackBody = values(RecordOptions.MissingRecords) == "empty"),
+      http.copy(
+        text = Some(TextSettings(rules.format.lines.nonEmpty, values.get(RecordOptions.Encoding))),
+        mayLackBody = values(RecordOptions.MissingRecords) == "empty"),
       paging,
       pageCall,
       rules,

@@ -1,7 +1,8 @@
 package io.epochal.ingest.http.body
 
-import java.io.{ByteArrayInputStream, EOFException}
+import java.io.{ByteArrayInputStream, EOFException, InputStream}
 import java.nio.ByteBuffer
+import java.nio.charset.Charset
 import java.util.Arrays
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 import java.util.zip.ZipException
@@ -10,6 +11,7 @@ import scala.annotation.tailrec
 import scala.util.Using
 
 import io.epochal.kit.gzip.GzipMembers
+import io.epochal.kit.record.{BodyProblem, TextEncoding}
 
 /** Memory limit for the bodies of all requests.
   *
@@ -81,27 +83,39 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
     * @throws Refusal
     *   the body is not gzip, is truncated, or becomes too large
     */
-  def inflate(compressed: BodyBuffer): Unit = {
-    val source = new ByteArrayInputStream(compressed.bytes, 0, compressed.length)
-    try
-      Using.resource(new GzipMembers(source, Long.MaxValue, MaxMembers)) { members =>
-        var count = 0
-        while (count >= 0) {
-          if (used == array.length) makeRoom(math.min(Block, limit - used + 1))
-          count = members.read(array, used, array.length - used)
-          if (count > 0) added(count)
-        }
-      }
+  def inflate(compressed: BodyBuffer): Unit =
+    try Using.resource(new GzipMembers(compressed.stream, Long.MaxValue, MaxMembers))(fill(_))
     catch {
       case e @ (_: ZipException | _: EOFException | _: GzipMembers.TooManyMembers) =>
         throw Refusal.malformed(s"the body cannot be decompressed: ${e.getMessage}", None, None)
     }
-  }
+
+  /** Converts text into UTF-8, into this empty buffer.
+    *
+    * @param charset
+    *   the declared one
+    * @throws Refusal
+    *   the text is compressed, is not in its charset, or becomes too large
+    */
+  def decode(text: BodyBuffer, charset: Option[Charset]): Unit =
+    try fill(TextEncoding.utf8(text.stream, charset, Long.MaxValue))
+    catch { case e: BodyProblem => throw Refusal.malformed(s"the body cannot be read: ${e.getMessage}", None, None) }
 
   /** Releases the memory; the bytes must not be used afterwards. Idempotent. */
   override def close(): Unit = synchronized {
     if (!closed) budget.give(array.length.toLong)
     closed = true
+  }
+
+  private def stream: InputStream = new ByteArrayInputStream(array, 0, used)
+
+  private def fill(in: InputStream): Unit = {
+    var count = 0
+    while (count >= 0) {
+      if (used == array.length) makeRoom(math.min(Block, limit - used + 1))
+      count = in.read(array, used, array.length - used)
+      if (count > 0) added(count)
+    }
   }
 
   private def added(count: Int): Unit = {

@@ -1,7 +1,9 @@
 package io.epochal.ingest.http.body
 
 import java.net.URLDecoder
+import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
+import java.nio.charset.{CharacterCodingException, Charset}
 import java.util.Locale
 
 import scala.collection.mutable
@@ -13,7 +15,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory
 
 import io.epochal.kit.json.{Json => Jackson, JsonScan}
 
-/** Splits a body into records, by its `Content-Type`. Records are not parsed: they keep the bytes that were sent. */
+/** Splits a body into records, by its `Content-Type`. Records are not parsed: they keep the bytes that were sent, in UTF-8. */
 sealed private[http] trait BodyFormat {
 
   /** Splits a body.
@@ -26,16 +28,23 @@ sealed private[http] trait BodyFormat {
     *   the body is malformed, or exceeds a limit
     */
   def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody
+
+  /** Whether the bytes must be converted into UTF-8 before. */
+  def isText: Boolean = true
 }
 
 private[http] object BodyFormat {
 
-  /** `text/plain`: each line is a record, empty lines included. */
-  case object Lines extends BodyFormat {
+  /** `text/plain`: each line is a record.
+    *
+    * @param blanks
+    *   whether an empty line is one
+    */
+  final case class Lines(blanks: Boolean = true) extends BodyFormat {
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody = {
       val begin = beginOf(bytes, length)
       val spans = new RecordSpans(limits)
-      eachLine(bytes, begin, length)(spans.add)
+      eachLine(bytes, begin, length)((from, until) => if (blanks || until > from) spans.add(from, until))
       val scan = new JsonScan(bytes, begin, length)
       if (!keepMalformed && !scan.text()) {
         val line = (begin until scan.at).count(bytes(_) == '\n')
@@ -100,54 +109,78 @@ private[http] object BodyFormat {
     }
   }
 
+  /** `text/plain` where records are JSON: one JSON document, as some webhooks send it, or one on each line. */
+  case object JsonText extends BodyFormat {
+    override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody = {
+      val format = if (isJson(bytes, beginOf(bytes, length), length)) Json else Lines(blanks = false)
+      format.split(bytes, length, limits, keepMalformed)
+    }
+  }
+
+  /** Refuses bodies without any JSON object, whose records would all be corrupt. */
+  final case class Objects(format: BodyFormat) extends BodyFormat {
+    override def isText: Boolean = format.isText
+
+    override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody = {
+      val body = format.split(bytes, length, limits, keepMalformed)
+      if (!keepMalformed && body.records > 0 && !body.ends.indices.exists(isObject(body, _)))
+        throw Refusal.malformed("none of its records is a JSON object", Some(0), None)
+      body
+    }
+
+    private def isObject(body: SplitBody, record: Int): Boolean = {
+      val from = if (record == 0) 0 else body.ends(record - 1)
+      val until = body.ends(record)
+      new JsonScan(body.bytes, from, until).next() == '{' && isJson(body.bytes, from, until)
+    }
+  }
+
   /** `application/x-www-form-urlencoded`, as some webhooks send it: one record.
     *
     * If `payload` is the only field and its value is JSON, that value is the record. Otherwise the record is a JSON object of the
     * fields in the order of their first appearance; a repeated field is an array of strings, any other a string.
+    *
+    * @param charset
+    *   of the fields
     */
-  case object Form extends BodyFormat {
+  final case class Form(charset: Charset = UTF_8) extends BodyFormat {
+    override def isText: Boolean = false
+
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody =
       orWhole(bytes, length, limits, keepMalformed) {
-        val fields = mutable.LinkedHashMap.empty[String, Vector[Array[Byte]]]
+        val fields = mutable.LinkedHashMap.empty[String, Vector[String]]
         Field.findAllMatchIn(new String(bytes, 0, length, ISO_8859_1)).foreach { field =>
-          val name = new String(decoded(field.group(1), field.start(1)), UTF_8)
+          val name = decoded(field.group(1), field.start(1))
           fields(name) = fields.getOrElse(name, Vector.empty) :+ decoded(field.group(2), field.start(2))
           if (fields.size > MaxFields || fields(name).size > MaxFields)
             throw Refusal.tooLarge(s"the form has more than $MaxFields fields", Some(0), Some(field.start))
         }
         if (fields.isEmpty) throw Refusal.malformed("the form has no fields", Some(0), Some(0))
-        val payload = fields.get("payload").collect { case Vector(one) if fields.sizeIs == 1 && isJson(one) => one }
-        val record = payload.getOrElse(json(fields))
+        val payload = fields.get("payload").collect { case Vector(one) if fields.sizeIs == 1 => one.getBytes(UTF_8) }
+        val record = payload.filter(one => isJson(one, 0, one.length)).getOrElse(json(fields))
         RecordSpans.whole(record, record.length, limits)
       }
 
-    private def isJson(bytes: Array[Byte]): Boolean = {
-      val scan = new JsonScan(bytes, 0, bytes.length)
-      try {
-        pass(scan)
-        scan.next() < 0
-      } catch { case _: JsonProcessingException => false }
-    }
-
-    private def json(fields: collection.Map[String, Vector[Array[Byte]]]): Array[Byte] = {
+    private def json(fields: collection.Map[String, Vector[String]]): Array[Byte] = {
       val record = JsonNodeFactory.instance.objectNode()
-      fields.foreach { case (name, values) =>
-        val texts = values.map(new String(_, UTF_8))
+      fields.foreach { case (name, texts) =>
         if (texts.sizeIs == 1) record.put(name, texts.head)
         else texts.foldLeft(record.putArray(name))(_.add(_))
       }
       record.toString.getBytes(UTF_8)
     }
 
-    /** Decodes percent encoding and checks that the result is UTF-8. */
-    private def decoded(text: String, from: Int): Array[Byte] = {
+    /** Decodes percent encoding and the charset. */
+    private def decoded(text: String, from: Int): String = {
       BrokenEscape.findFirstMatchIn(text).foreach { broken =>
         throw Refusal.malformed("the percent encoding is wrong", Some(0), Some(from + broken.start))
       }
       val found = URLDecoder.decode(text, ISO_8859_1).getBytes(ISO_8859_1)
-      if (!new JsonScan(found, 0, found.length).text())
-        throw Refusal.malformed("a field is not UTF-8", Some(0), Some(from))
-      found
+      try charset.newDecoder().decode(ByteBuffer.wrap(found)).toString
+      catch {
+        case _: CharacterCodingException =>
+          throw Refusal.malformed(s"a field is not in ${charset.name}", Some(0), Some(from))
+      }
     }
 
     private val Field = "(?=[^&])([^&=]*)=?([^&]*)".r
@@ -155,24 +188,42 @@ private[http] object BodyFormat {
     private val MaxFields = 1000
   }
 
-  /** The accepted content types, for error messages. */
-  val Accepted: Seq[String] =
-    Seq("text/plain", "application/x-ndjson", "application/json", "application/x-www-form-urlencoded")
-
-  /** @return
-    *   None: an unsupported type, or a charset other than UTF-8
+  /** The accepted content types, for error messages.
+    *
+    * @param records
+    *   how they are parsed: text, json or csv
     */
-  def of(contentType: Option[String]): Option[BodyFormat] = {
-    val parts = contentType.getOrElse("").toLowerCase(Locale.ROOT).split(';').map(_.trim)
-    val charset = parts.drop(1).collectFirst { case s"charset=$name" => name.replace("\"", "").trim }
-    val format = parts.headOption.getOrElse("") match {
-      case "text/plain"                                                                   => Some(Lines)
-      case "application/x-ndjson" | "application/ndjson" | "application/jsonl"            => Some(Ndjson)
-      case "application/x-www-form-urlencoded"                                            => Some(Form)
-      case name if name == "application/json" || name.matches("application/[^/]+[+]json") => Some(Json)
-      case _                                                                              => None
+  def accepted(records: String): Seq[String] =
+    if (records == "csv") Seq("text/plain", "text/csv")
+    else Seq("text/plain", "application/x-ndjson", "application/json", "application/x-www-form-urlencoded")
+
+  /** The format of a body.
+    *
+    * @param name
+    *   replaces the `Content-Type`
+    * @param charset
+    *   of a form
+    * @return
+    *   None: the type is not supported
+    */
+  def of(
+      contentType: Option[String],
+      records: String,
+      name: Option[String] = None,
+      charset: Option[Charset] = None): Option[BodyFormat] = {
+    val kind = contentType.getOrElse("").takeWhile(_ != ';').trim.toLowerCase(Locale.ROOT)
+    val format = name.getOrElse(kind) match {
+      case "text/plain" if records == "json" => Some(JsonText)
+      case "lines" | "text/plain"            => Some(Lines(records == "text"))
+      case "text/csv" if records == "csv"    => Some(Lines(blanks = false))
+      case _ if records == "csv"             => None
+      case "ndjson" | "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Ndjson)
+      case "form" | "application/x-www-form-urlencoded" => Some(Form(charset.getOrElse(UTF_8)))
+      case json if json == "json" || json == "application/json" || json.matches("application/[^/]+[+]json") =>
+        Some(Json)
+      case _ => None
     }
-    format.filter(_ => charset.forall(Set("utf-8", "utf8", "us-ascii")))
+    if (records == "json") format.map(Objects(_)) else format
   }
 
   /** Skips a JSON value. Falls back to Jackson for a value that the scan cannot decide: an unusual or malformed one.
@@ -189,6 +240,15 @@ private[http] object BodyFormat {
         parser.finishToken()
         scan.at = from + parser.currentLocation.getByteOffset.toInt
       }
+  }
+
+  /** Whether the bytes are one JSON value. */
+  private def isJson(bytes: Array[Byte], from: Int, until: Int): Boolean = {
+    val scan = new JsonScan(bytes, from, until)
+    try {
+      pass(scan)
+      scan.next() < 0
+    } catch { case _: JsonProcessingException => false }
   }
 
   private def value(scan: JsonScan, record: Int): Unit = {
