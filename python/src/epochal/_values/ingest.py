@@ -245,6 +245,8 @@ class Json(Parsed, format="json"):
             are ignored.
     """
 
+    require_columns: bool | None = option("requireColumns", BOOLEAN)
+
 
 class Csv(Parsed, format="csv"):
     """A record is a line of CSV, without a header.

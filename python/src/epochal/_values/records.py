@@ -52,6 +52,7 @@ class Json(Records, bodyFormat="json"):
 
     pointer: str | None = field(default=None, kw_only=False, metadata=of("records", POINTER))
     missing: Missing | None = option("missingRecords", one_of(Missing))
+    require_columns: bool | None = option("requireColumns", BOOLEAN)
 
 
 class Ndjson(Records, bodyFormat="ndjson"):
@@ -71,6 +72,8 @@ class Ndjson(Records, bodyFormat="ndjson"):
         event_time_column: Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets
             and whose lag is reported.
     """
+
+    require_columns: bool | None = option("requireColumns", BOOLEAN)
 
 
 class Csv(Records, bodyFormat="csv"):

@@ -45,7 +45,7 @@ final private class IngestReaderFactory(
 /** Rows of one task: a partition of a micro-batch, or an endless partition. */
 sealed abstract private class IngestReader(arrivals: ArrivalReader) extends JournalRows {
   final override def number: Long = arrivals.number
-  final override def close(): Unit = arrivals.close()
+  override def close(): Unit = arrivals.close()
 }
 
 /** Rows of text: the record as it was received, and its origin. The row and the bytes of its text are reused. */
@@ -102,6 +102,11 @@ final private class ParsedReader(arrivals: ArrivalReader, reading: RecordReading
   override def next(): Boolean = rows.next()
 
   override def get(): InternalRow = rows.row
+
+  override def close(): Unit = {
+    rows.close()
+    super.close()
+  }
 }
 
 /** Iterates over the records of a task's journal slices. Not thread-safe. */

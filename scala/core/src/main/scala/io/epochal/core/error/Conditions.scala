@@ -56,6 +56,7 @@ object Conditions {
   val JournalNotShared: Condition = Condition("JOURNAL_NOT_SHARED")
   val ResponseFileFailed: Condition = Condition("RESPONSE_FILE_FAILED")
   val RecordInvalid: Condition = Condition("RECORD_INVALID")
+  val ColumnsMissing: Condition = Condition("COLUMNS_MISSING")
 
   // Databases and tables.
   val DatabaseUnreachable: Condition = Condition("DATABASE_UNREACHABLE")

@@ -27,7 +27,7 @@ object RecordParser {
   private val TimeZone: OptionSpec[String] =
     OptionSpec("timeZone", OptionType.string, "Where a time is that names no zone.", Some("UTC"))
 
-  /** `format`, `schema`, `parseMode`, `columnNameOfCorruptRecord`, `rescuedDataColumn`, `sep`, `timeZone`. */
+  /** `format`, `schema`, `parseMode`, `columnNameOfCorruptRecord`, `rescuedDataColumn`, `requireColumns`, `sep`, `timeZone`. */
   val options: util.List[OptionSpec[_]] = (Seq(Kind, TimeZone) ++ LoneRecordOptions.all).asJava
 
   /** The columns: those of the option `schema`, and after them the ones that `parseMode` and `rescuedDataColumn` add.
@@ -81,7 +81,9 @@ object RecordParser {
     new RowReader {
       override def next(): Boolean = parsed.next()
       override def get(): InternalRow = parsed.row
-      override def close(): Unit = resource.close()
+      override def close(): Unit =
+        try parsed.close()
+        finally resource.close()
     }
   }
 

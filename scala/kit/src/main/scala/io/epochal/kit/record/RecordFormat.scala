@@ -236,13 +236,16 @@ object RecordMode {
   *   columns for a record's origin
   * @param maxBytes
   *   the largest record; a larger one does not fit
+  * @param requireColumns
+  *   whether a column without a field in any record of a task is an error
   */
 final case class RecordRules(
     format: RecordFormat,
     mode: RecordMode = RecordMode.FailFast,
     unknown: Option[String] = None,
     origin: Seq[StructField] = Nil,
-    maxBytes: Option[Long] = None
+    maxBytes: Option[Long] = None,
+    requireColumns: Boolean = false
 ) {
 
   /** The column for a record that does not fit. */

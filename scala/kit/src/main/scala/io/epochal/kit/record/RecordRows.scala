@@ -1,6 +1,6 @@
 package io.epochal.kit.record
 
-import java.util.Arrays
+import java.util.{Arrays, Collections, LinkedHashMap, UUID}
 
 import scala.util.control.NonFatal
 
@@ -22,16 +22,39 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
   private val limited = largest < Long.MaxValue
   private var current = InternalRow.empty
   private var misfits = 0L
+  private var read = 0L
+  private var fields = ""
+  private var reported = columns.byPosition
 
   /** Moves to the next row, if there is one.
     *
     * @throws EpochalException
-    *   RECORD_INVALID, or any error of the pages
+    *   RECORD_INVALID, COLUMNS_MISSING after the last record, or any error of the pages
     */
   def next(): Boolean = {
     var found = false
     while (!found && pages.next()) found = take()
+    if (!found) report(rules.requireColumns)
     found
+  }
+
+  /** Ends before the last record. */
+  def close(): Unit = report(fails = false)
+
+  /** Reports columns that are in no record. */
+  private def report(fails: Boolean): Unit = if (!reported && read > 0) {
+    val missing = columns.json.missing
+    reported = true
+    if (missing.nonEmpty) {
+      val error = Conditions.ColumnsMissing(
+        "columns" -> missing.mkString(", "),
+        "records" -> read,
+        "url" -> place,
+        "fields" -> fields)
+      if (fails) throw error
+      if (columns.isFirstWarning)
+        LoggerFactory.getLogger(getClass).warn(s"${error.problem} They are NULL; requireColumns=true fails instead.")
+    }
   }
 
   def row: InternalRow = current
@@ -62,8 +85,11 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
           failure = e
           null
       }
-    if (failure == null) checked(found)
-    else if (pages.replaced()) made()
+    if (failure == null) {
+      read += 1
+      if (read == 1 && !reported && columns.json.missing.nonEmpty) fields = JsonRowParser.namesOf(pages.records.bytes)
+      checked(found)
+    } else if (pages.replaced()) made()
     else examined(failure)
   }
 
@@ -128,8 +154,13 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
   *   the selected columns
   * @param timeZone
   *   the session's, for texts without a zone
+  * @param scan
+  *   differs from query to query
   */
-final private[epochal] case class RecordReading(schema: StructType, timeZone: String)
+final private[epochal] case class RecordReading(
+    schema: StructType,
+    timeZone: String,
+    scan: String = UUID.randomUUID().toString)
 
 /** The origin of a page's records. */
 private[epochal] trait RecordOrigin {
@@ -157,6 +188,12 @@ final private[epochal] class RecordColumns(
   private val ofOrigin = rules.origin.map(column => schema.fieldNames.indexOf(column.name)).filter(_ >= 0).toArray
   private var origin: RecordOrigin = _
   private var originValues = valuesOf(null)
+
+  /** Whether values are found by position, or by a header that must have all columns. */
+  val byPosition: Boolean = rules.format.isInstanceOf[RecordFormat.Csv]
+
+  /** Whether this JVM has logged no warning about the columns of this query. */
+  def isFirstWarning: Boolean = RecordColumns.isFirst(reading.scan)
 
   /** Whether rows need no value from the record. */
   val none: Boolean = schema.isEmpty && rules.prunable
@@ -199,6 +236,17 @@ final private[epochal] class RecordColumns(
     val field = name(column)
     ofTask.getOrElse(field, if (origin == null) null else origin.value(field))
   }
+}
+
+private object RecordColumns {
+
+  /** The latest queries with a warning. */
+  private val warned = Collections.newSetFromMap(new LinkedHashMap[String, java.lang.Boolean] {
+    override def removeEldestEntry(eldest: java.util.Map.Entry[String, java.lang.Boolean]): Boolean = size > Remembered
+  })
+  private val Remembered = 1000
+
+  def isFirst(scan: String): Boolean = synchronized(warned.add(scan))
 }
 
 /** The records that one task reads, page after page. Used by the task's own thread only. */

@@ -20,6 +20,8 @@ final private[epochal] class SharedRecordOptions(modeName: String, standard: Str
     s"STRING column for unparsable records ($modeName=PERMISSIVE); added if the schema lacks it.")
   val RescuedColumn = option("rescuedDataColumn", OptionType.string, sample = Some("_rescued_data"))(
     "STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they are ignored.")
+  val RequireColumns = option("requireColumns", OptionType.boolean, Some(false))(
+    s"Whether a column that has a field in none of the records that a task reads fails the query; if not, it is NULL, and logged (not with $csv).")
   val Separator = option("sep", OptionType.string, Some(","))(s"Field separator of CSV ($csv).")
 
   def mode(values: OptionValues): RecordMode = values(Mode) match {
@@ -42,7 +44,7 @@ private[epochal] object LoneRecordOptions extends OptionList {
     "The records' schema as DDL, unless given by .schema(…) (format=json or csv).")
   private val shared =
     new SharedRecordOptions("parseMode", standard = "PERMISSIVE", csv = "format=csv")
-  import shared.Separator
+  import shared.{RequireColumns, Separator}
 
   override def all: Seq[OptionSpec[_]] = super.all ++ shared.all
 
@@ -54,11 +56,16 @@ private[epochal] object LoneRecordOptions extends OptionList {
   def read(values: OptionValues, kind: String): Either[EpochalException, RecordRules] =
     for {
       _ <- values.only(Separator)(kind == "csv", "{option:format=csv}")
+      _ <- values.only(RequireColumns)(kind == "json", "{option:format=json}")
       separator <- shared.separator(values)
     } yield {
       val format =
         if (kind == "csv") RecordFormat.Csv(header = false, separator, None) else RecordFormat.Ndjson(tolerant = true)
-      RecordRules(format, shared.mode(values), values.get(shared.RescuedColumn))
+      RecordRules(
+        format,
+        shared.mode(values),
+        values.get(shared.RescuedColumn),
+        requireColumns = values(RequireColumns))
     }
 
   /** Rejects all of them for text records. */

@@ -49,6 +49,10 @@ final class JsonRowParser(
   }
   private val unknownColumn = unknown.fold(-1)(schema.fieldNames.indexOf(_))
   private val unknownFields = if (unknownColumn < 0) null else new UnknownFields
+  private val found = new Array[Boolean](names.length)
+
+  /** The columns whose field was in no record so far, not even as null. */
+  def missing: Seq[String] = names.indices.filter(column => names(column) != null && !found(column)).map(names(_))
 
   /** The record as a row, which is valid as long as the scanned bytes. Of duplicate fields the last counts.
     *
@@ -82,6 +86,7 @@ final class JsonRowParser(
       if (column == Absent) without(parser)
       else {
         values(column) = converters(column)(exact)
+        found(column) = true
         expected = column + 1
       }
     }
@@ -124,7 +129,10 @@ final class JsonRowParser(
       if (sure) {
         scan.pass(): Unit
         sure = if (column == Absent) scan.value() else value(scan, column, values)
-        if (column != Absent) expected = column + 1
+        if (column != Absent) {
+          found(column) = true
+          expected = column + 1
+        }
       }
       if (sure) {
         byte = scan.next()
@@ -153,9 +161,9 @@ final class JsonRowParser(
 
   private def value(scan: JsonScan, column: Int, values: Array[Any]): Boolean = {
     val from = scan.at
-    val found = plain(column).read(scan)
-    if (found ne PlainValue.Other) {
-      values(column) = found
+    val plainly = plain(column).read(scan)
+    if (plainly ne PlainValue.Other) {
+      values(column) = plainly
       true
     } else {
       scan.at = from
@@ -185,9 +193,10 @@ final class JsonRowParser(
       if (column == Absent) without(parser)
       else {
         val (kind, value) = (schema(column).dataType, bytes(parser))
-        val found = attempt(kind, value)
-        values(column) = found.orNull
-        if (found.isEmpty) first = first.orElse(Some(misfit(name, kind, value)))
+        val fit = attempt(kind, value)
+        values(column) = fit.orNull
+        found(column) = true
+        if (fit.isEmpty) first = first.orElse(Some(misfit(name, kind, value)))
       }
     }
     first
@@ -228,7 +237,17 @@ final class JsonRowParser(
     }
 }
 
-private object JsonRowParser {
+private[kit] object JsonRowParser {
+  private val NamesShown = 20
+  private val LongestName = 60
+
+  /** The first names of a record's fields, for a message. */
+  def namesOf(record: Array[Byte]): String = {
+    val names = members(record, JsonToken.START_OBJECT, NamesShown + 1).map { case (name, _) =>
+      name.take(LongestName).map(c => if (Character.isISOControl(c)) '?' else c)
+    }
+    (if (names.sizeIs > NamesShown) names.init :+ "…" else names).mkString(", ")
+  }
 
   /** Spark's parser, with a check that rejects excessive numbers for DECIMAL columns at any depth. */
   final private class BoundedParser(schema: StructType, options: JSONOptions)
@@ -271,7 +290,7 @@ private object JsonRowParser {
   }
 
   /** The members of an object, or of an array (without names); empty for other values. */
-  private def members(value: Array[Byte], kind: JsonToken): Seq[(String, Array[Byte])] =
+  private def members(value: Array[Byte], kind: JsonToken, most: Int = Int.MaxValue): Seq[(String, Array[Byte])] =
     parsing(value) { parser =>
       if (parser.nextToken() != kind) Vector.empty
       else
@@ -283,6 +302,7 @@ private object JsonRowParser {
             if (token == JsonToken.FIELD_NAME) parser.nextToken()
             (name, bytes(parser))
           }
+          .take(most)
           .toVector
     }.getOrElse(Nil)
 

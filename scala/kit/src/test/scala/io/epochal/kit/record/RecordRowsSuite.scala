@@ -2,11 +2,13 @@ package io.epochal.kit.record
 
 import java.nio.charset.StandardCharsets.UTF_8
 
+import org.apache.logging.log4j.Level
 import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
+import io.epochal.support.LoggedLines
 
 /** Rows of a source without HTTP: messages of a queue, each with some records, and a number in an origin column. */
 final class RecordRowsSuite extends AnyFunSuite {
@@ -71,6 +73,55 @@ final class RecordRowsSuite extends AnyFunSuite {
     assert(
       rows(rules, "id INT", Seq(good, odd.replace("\"x\"", "9")), Map("_queue" -> UTF8String.fromString("orders"))) ==
         ((Seq("1|0|orders", "2|0|orders", "3|1|orders", "9|1|orders", "4|1|orders"), 0L)))
+  }
+
+  test("requireColumns fails for columns that no record of the task has, and names the fields that are there") {
+    Seq(json, RecordFormat.Ndjson(tolerant = true)).foreach { format =>
+      val messages = if (format == json) Seq(good, odd) else Seq("{\"id\":1,\"name\":\"secret\"}\n{\"id\":2}\n")
+      val rules = RecordRules(format, RecordMode.Permissive("_corrupt"), requireColumns = true)
+      val error = intercept[EpochalException](rows(rules, "id INT, nmae STRING, ID INT", messages))
+      assert(error.condition.name == "COLUMNS_MISSING")
+      assert(
+        error.getMessage.contains("for the columns nmae, ID;") && error.getMessage.contains(
+          "the first record has id, name."))
+      assert(!error.getMessage.contains("secret"))
+    }
+  }
+
+  test("a column is there if one record has its field, even as null") {
+    val rules = RecordRules(json, requireColumns = true)
+    val late = Seq(good, """{"items":[{"id":3},{"late":null,"id":4}]}""")
+    assert(rows(rules, "id INT, name STRING, late INT", late)._1.last == "4|null|null")
+    assert(rows(rules, "id INT, more STRING", Seq("""{"items":[]}"""))._1.isEmpty, "no record, no error")
+    assert(rows(rules, "", Seq(good))._1.size == 2)
+  }
+
+  test("without requireColumns a missing column is logged, once for all tasks of a query") {
+    val reading = RecordReading(StructType.fromDDL("id INT, nmae STRING"), "UTC")
+    val rules = RecordRules(json)
+    def task(): Unit = {
+      val rows = new RecordRows(new RecordColumns(reading, rules), rules, new Queue(json, Seq(good)), "queue 'orders'")
+      while (rows.next()) {}
+      rows.close()
+    }
+    def logged(body: => Unit) = LoggedLines.of(Level.WARN)(body).filter(_.contains("COLUMNS_MISSING"))
+    val first = logged { task(); task() }
+    assert(first.size == 1 && first.head.contains("nmae; the first record has id, name. They are NULL"), first)
+    assert(
+      logged {
+        val other = new RecordColumns(reading.copy(scan = "another query"), rules)
+        val rows = new RecordRows(other, rules, new Queue(json, Seq(good)), "queue 'orders'")
+        assert(rows.next())
+        rows.close()
+      }.size == 1,
+      "a task that ends early")
+  }
+
+  test("many fields are shown in part") {
+    val record = (0 until 100).map(i => s""""f$i\\n":$i""").mkString("{", ",", "}")
+    val error = intercept[EpochalException](
+      rows(RecordRules(json, requireColumns = true), "x INT", Seq(s"""{"items":[$record]}""")))
+    assert(error.getMessage.contains("f19?, …") && !error.getMessage.contains("f20"), error.getMessage)
   }
 
   test("a task without columns parses no record, and gives a row for each") {

@@ -13,7 +13,7 @@ import io.epochal.rest.http.OptionList
 private[rest] object RecordOptions extends OptionList {
 
   private val shared = new SharedRecordOptions("mode", standard = "FAILFAST", csv = "bodyFormat=csv")
-  import shared.{CorruptColumn, Mode, RescuedColumn, Separator}
+  import shared.{CorruptColumn, Mode, RequireColumns, RescuedColumn, Separator}
 
   val Format = option("bodyFormat", OptionType.oneOf("json", "ndjson", "csv"), Some("json"))(
     "Format of responses; json holds an array of records.")
@@ -28,7 +28,7 @@ private[rest] object RecordOptions extends OptionList {
     "Whether each response's first line names the fields; if not, they follow the schema's order (bodyFormat=csv).")
   val NullValue = option("nullValue", OptionType.string, sample = Some("NA"))(
     "Unquoted text that means NULL, as an empty field does (bodyFormat=csv).")
-  Seq(Mode, CorruptColumn, RescuedColumn).foreach(also(_))
+  Seq(Mode, CorruptColumn, RescuedColumn, RequireColumns).foreach(also(_))
   val MetadataColumns = option("metadataColumns", OptionType.names, sample = Some("_url,_fetchedAt"))(
     "Columns to add: _url STRING and _headers MAP<STRING, STRING> (lower-case names), both without possible secrets; _status INT; _fetchedAt TIMESTAMP; _params MAP<STRING, STRING> (of partitionParams).")
   val MaxRecordBytes = option("maxRecordBytes", OptionType.bytes, sample = Some("1m"))(
@@ -44,7 +44,8 @@ private[rest] object RecordOptions extends OptionList {
         shared.mode(values),
         values.get(RescuedColumn),
         origin,
-        values.get(MaxRecordBytes)
+        values.get(MaxRecordBytes),
+        values(RequireColumns)
       )
       names = rules.apart.map(_.name)
       _ <- names
@@ -89,6 +90,7 @@ private[rest] object RecordOptions extends OptionList {
     for {
       _ <- values.only(Records, MissingRecords)(kind == "json", "{option:bodyFormat=json}")
       _ <- values.only(Separator, Header, NullValue)(kind == "csv", "{option:bodyFormat=csv}")
+      _ <- values.only(RequireColumns)(kind != "csv", "{option:bodyFormat=json} or {option:bodyFormat=ndjson}")
       separator <- shared.separator(values)
       tolerant = values(Mode) != "FAILFAST"
     } yield kind match {

@@ -93,6 +93,7 @@ final private[rest] class RestReader(
 
   override def close(): Unit = if (!closed) {
     closed = true
+    rows.close()
     pages.close()
     counters.add(counts.value.copy(pages = pages.count, malformed = rows.malformed))
   }
