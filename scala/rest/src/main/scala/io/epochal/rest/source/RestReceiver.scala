@@ -116,9 +116,9 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     if (broken) breaks += 1
     if (once && broken && breaks == maxGaps + 1)
       log.warn(
-        s"This run of AvailableNow ends after $empty pages of ${options.endpoint} without records, each of which names " +
-          "another one; the next run continues there. emptyPages=end takes such a page for the last one, " +
-          "emptyPages=skip skips all of them.")
+        s"This run ends after ${breaks * EmptyPages} pages of ${options.endpoint} that have no records and name another " +
+          "page; the next run continues there. emptyPages=end takes such a page for the last one, emptyPages=skip skips " +
+          "all of them.")
     val ends = pages.atEnd || once && broken && breaks > maxGaps
     seen = Some(Extent(tail.until, if (ends) tail.until else Long.MaxValue))
     spent && !pages.atEnd
