@@ -60,8 +60,8 @@ sealed trait Pagination extends Paging {
   /** The request that continues at a record after a short page. */
   def continueAt(record: Long): PageRequest = request(record)
 
-  /** The request that shows whether the list ends with a full page, where the server refuses the page after it: its page
-    * begins within the full one, with the last records of that, and so is short if the list ends there.
+  /** The request that shows whether the list ends with a full page, where the server refuses the page after it: by another
+    * page size, its page begins within the full one, with the last records of that, and so is short if the list ends there.
     *
     * @param end
     *   number of records up to the end of the full page
@@ -110,8 +110,13 @@ object Pagination {
 
     override def continueAt(record: Long): PageRequest = PageRequest(offset + record + limit, record, pageSize)
 
+    /** By the usual page size, where that begins within the last page. */
     override def endCheck(end: Long): Option[(Pagination, Long)] =
-      Some((if (pageSize > 1) this else copy(pageSize = 2), end - 1))
+      if (end % pageSize != 0) Some((this, end - 1))
+      else {
+        val size = checkSize(pageSize, end)
+        Some((copy(pageSize = size), end / size * size))
+      }
   }
 
   /** `page`: pages of one size, numbered from `firstPage`. */
@@ -126,12 +131,15 @@ object Pagination {
       PageRequest(number + (firstPage + page) + size, page * pageSize, pageSize)
     }
 
-    /** By a page size that does not divide the number of records, and is smaller if possible. */
     override def endCheck(end: Long): Option[(Pagination, Long)] = {
-      val sizes = (pageSize - 1 to 2L by -1L).iterator ++ Iterator.iterate(pageSize + 1)(_ + 1)
-      sizes.find(end % _ != 0).map(size => (copy(pageSize = size), end / size * size))
+      val size = checkSize(pageSize, end)
+      Some((copy(pageSize = size), end / size * size))
     }
   }
+
+  /** A page size that does not divide the number of records, smaller than the usual one if possible. */
+  private def checkSize(pageSize: Long, end: Long): Long =
+    ((pageSize - 1 to 2L by -1L).iterator ++ Iterator.iterate(pageSize + 1)(_ + 1)).find(end % _ != 0).get
 }
 
 /** Signs that a response is only a part of a list that was requested as a whole. */

@@ -94,6 +94,18 @@ final class RestRefusedPagesSuite extends AnyFunSuite with CountedFixture {
     }
   }
 
+  test("offset: the end is proven to servers that refuse or round a start within a page, too") {
+    Seq[RecordsApi => Unit](_.strict = true, _.rounds = true).foreach { set =>
+      query(30, "pagination" -> "offset") { query =>
+        set(query.api)
+        query.api.behind = Some(404)
+        assert(query.batch() == (0 until 30) && query.batch().isEmpty)
+        query.api.count = 40
+        assert(query.batch() == (30 until 40))
+      }
+    }
+  }
+
   test("a server with one page size: the end after a full page is proven by the length that a response has") {
     query(30, "pagination" -> "page", "records" -> "/results") { query =>
       query.api.fixed = Some(10)
