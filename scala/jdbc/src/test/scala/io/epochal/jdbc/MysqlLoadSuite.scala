@@ -26,6 +26,7 @@ final class Mysql8ByMariadbLoadSuite extends MysqlLoads(Mysql8ByMariadb)
 abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases) {
 
   private val Off = Map("connection.allowLocalInfile" -> "false", "connection.allowLoadLocalInfile" -> "false")
+
   /** The way without LOAD DATA. */
   private val otherwise = if (databases == Mariadb) "bulk INSERT" else "INSERT"
   private val keyed = "CREATE TABLE t (id BIGINT PRIMARY KEY, word VARCHAR(20))"
@@ -64,7 +65,25 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
 
   /** Characters that the lines of LOAD DATA, SQL, charsets and JSON treat specially. */
   private val Odd =
-    Seq("\t", "\n", "\\", "\\N", "\\n", "\r", "\r\n", "'", "\"", "`", "%", "\u0001", "\u001a", ";", ",", "a", "N", "") ++
+    Seq(
+      "\t",
+      "\n",
+      "\\",
+      "\\N",
+      "\\n",
+      "\r",
+      "\r\n",
+      "'",
+      "\"",
+      "`",
+      "%",
+      "\u0001",
+      "\u001a",
+      ";",
+      ",",
+      "a",
+      "N",
+      "") ++
       Seq("é", "ß")
   private val Far = Odd ++ Seq("日本語", "🙂", "\u2028", "ﬀ")
 
@@ -118,7 +137,8 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
   Seq("error", "strip", "replace").foreach { nul =>
     on(s"nulCharacter=$nul is the same for both", table, "CREATE TABLE u (id BIGINT NOT NULL, word TEXT)") { f =>
       loading(f)
-      val some = (0 until 300).map(n => InternalRow(n.toLong, UTF8String.fromString(if (nul == "error") "a" else "a\u0000\tb")))
+      val some =
+        (0 until 300).map(n => InternalRow(n.toLong, UTF8String.fromString(if (nul == "error") "a" else "a\u0000\tb")))
       write(f, start(f, "nulCharacter" -> nul), 0, some)
       write(f, f.newRun(otherQuery, Map("sinkId" -> "o", "dbtable" -> "u", "nulCharacter" -> nul) ++ Off), 0, some)
       def words(table: String): Any = f.database.query(s"SELECT DISTINCT HEX(word) FROM $table")
@@ -240,8 +260,9 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
         override def iterator = pieces.iterator ++ Iterator.continually(throw lost)
       }
       MysqlDialect.begin(connection, options.lockTimeout, None): Unit
-      assert(intercept[IllegalStateException](
-        MysqlDialect.load(connection, bound, EncodedRows(400, 0, broken), 200)) eq lost)
+      assert(
+        intercept[IllegalStateException](
+          MysqlDialect.load(connection, bound, EncodedRows(400, 0, broken), 200)) eq lost)
       MysqlDialect.rollback(connection)
       Using.resource(connection.createStatement())(_.execute("SELECT 1"))
     }

@@ -209,6 +209,18 @@ abstract class MysqlTypes(databases: TestDatabases) extends SinkSuite(databases)
     holds(f, 0 until 20)
   }
 
+  test("dates and times are the same as bytes") {
+    val iso = new insert.IsoBytes
+    val random = new scala.util.Random(1)
+    val edges =
+      Seq(insert.IsoTime.FirstMicro, insert.IsoTime.FirstMicro + 1, -1L, 0L, 86400000000L, insert.IsoTime.LastMicro)
+    (edges ++ Seq.fill(1000)(random.between(insert.IsoTime.FirstMicro, insert.IsoTime.LastMicro))).foreach { micros =>
+      val bytes = new Array[Byte](26)
+      iso.timestamp(micros, bytes, 0)
+      assert(new String(bytes, "US-ASCII") == insert.IsoTime.timestamp(micros))
+    }
+  }
+
   test("dates and times are texts in the proleptic calendar") {
     assert(insert.IsoTime.date(LocalDate.of(1500, 2, 28).toEpochDay.toInt) == "1500-02-28")
     val at = LocalDateTime.of(2026, 1, 31, 12, 30, 0, 1000).toInstant(ZoneOffset.UTC)

@@ -322,8 +322,7 @@ object Loaded {
   /** @param expected
     *   number of rows that should be stored: all rows sent, less those of the same key that lost by the order column
     */
-  final case class Rows(stored: Long, expected: Long, override val by: Map[String, String] = Map.empty)
-      extends Loaded {
+  final case class Rows(stored: Long, expected: Long, override val by: Map[String, String] = Map.empty) extends Loaded {
     override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
       if (stored != expected)
         throw Conditions.RowsDropped(

@@ -135,7 +135,7 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
   }
 
   private def sql(into: String, table: BoundTable, rows: Int): String = {
-    val row = table.incoming.map(_ => "?").mkString("(", ",", ")")
+    val row = (table.columns.map(rules.parameter) ++ table.operation.map(_ => "?")).mkString("(", ",", ")")
     val names = table.incoming.map(quote).mkString(", ")
     s"INSERT INTO $into ($names) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
   }

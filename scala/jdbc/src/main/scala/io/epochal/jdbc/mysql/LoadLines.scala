@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable}
-import io.epochal.jdbc.insert.IsoTime
+import io.epochal.jdbc.insert.IsoBytes
 import io.epochal.jdbc.row.{NulCharacter, StoredText}
 import io.epochal.kit.sink.row.EncodedRows
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
@@ -132,8 +132,8 @@ private[mysql] object LoadLines {
     case DoubleType  => (row, c, line) => line.ascii(row.getDouble(c).toString)
     case d: DecimalType =>
       (row, c, line) => line.ascii(row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal.toPlainString)
-    case DateType                         => (row, c, line) => line.ascii(IsoTime.date(row.getInt(c)))
-    case TimestampType | TimestampNTZType => (row, c, line) => line.ascii(IsoTime.timestamp(row.getLong(c)))
+    case DateType                         => (row, c, line) => line.date(row.getInt(c).toLong)
+    case TimestampType | TimestampNTZType => (row, c, line) => line.timestamp(row.getLong(c))
     case BinaryType                       => (row, c, line) => line.escaped(row.base, row.address(c), row.length(c))
     case _ if nul == NulCharacter.Error   => (row, c, line) => line.escaped(row.base, row.address(c), row.length(c))
     case _ =>
@@ -148,9 +148,11 @@ private[mysql] object LoadLines {
   final private class Line {
     var bytes = new Array[Byte](2 * Enough)
     var length = 0
+    private val iso = new IsoBytes
 
     private def reserve(more: Int): Unit =
-      if (bytes.length - length < more) bytes = java.util.Arrays.copyOf(bytes, math.max(bytes.length * 2, length + more))
+      if (bytes.length - length < more)
+        bytes = java.util.Arrays.copyOf(bytes, math.max(bytes.length * 2, length + more))
 
     def put(character: Char): Unit = {
       reserve(1)
@@ -163,6 +165,18 @@ private[mysql] object LoadLines {
       reserve(added.length)
       System.arraycopy(added, 0, bytes, length, added.length)
       length += added.length
+    }
+
+    def date(days: Long): Unit = {
+      reserve(IsoBytes.DateLength)
+      iso.date(days, bytes, length)
+      length += IsoBytes.DateLength
+    }
+
+    def timestamp(micros: Long): Unit = {
+      reserve(IsoBytes.TimestampLength)
+      iso.timestamp(micros, bytes, length)
+      length += IsoBytes.TimestampLength
     }
 
     def number(value: Long): Unit =

@@ -130,8 +130,7 @@ private[mysql] object MysqlCatalog extends Catalog {
 
   /** Unique indexes on whole columns. */
   private def keys(connection: Connection, table: QualifiedName, loose: Map[String, String]): Seq[TargetKey] =
-    TargetKey.ofIndexes(
-      unique(connection, table)((index, column) => (index, column, column.flatMap(loose.get))))
+    TargetKey.ofIndexes(unique(connection, table)((index, column) => (index, column, column.flatMap(loose.get))))
 
   /** @param read
     *   reads an index and a column of it; None: a part of a column, or an expression

@@ -98,11 +98,7 @@ private[mysql] object MysqlLoad {
     * @return
     *   the number of rows, or why nothing is loaded
     */
-  private def load(
-      connection: Connection,
-      into: String,
-      table: BoundTable,
-      rows: EncodedRows): Either[String, Long] = {
+  private def load(connection: Connection, into: String, table: BoundTable, rows: EncodedRows): Either[String, Long] = {
     val lines = new LoadLines(table, rows)
     Sql.run(connection, s"SAVEPOINT $Savepoint")
     val loaded =

@@ -19,9 +19,15 @@ private[sqlite] object FileLocks {
 
   def holders(files: Seq[Path]): Seq[String] = Try {
     val inodes = files.filter(Files.exists(_)).map(Files.getAttribute(_, "unix:ino").toString).toSet
-    Files.readAllLines(Paths.get("/proc/locks")).asScala.toSeq.collect {
-      case Held(process, inode, first) if inodes(inode) && isLock(first.toLong) => process.toLong
-    }.distinct.map(described)
+    Files
+      .readAllLines(Paths.get("/proc/locks"))
+      .asScala
+      .toSeq
+      .collect {
+        case Held(process, inode, first) if inodes(inode) && isLock(first.toLong) => process.toLong
+      }
+      .distinct
+      .map(described)
   }.getOrElse(Nil)
 
   private def isLock(first: Long): Boolean = OfDatabase.contains(first) || OfIndex.contains(first)

@@ -1,11 +1,12 @@
 package io.epochal.jdbc.sqlite
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Locale
 
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.{BoundColumn, ColumnType, TypeRules}
-import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
+import io.epochal.jdbc.insert.{Binder, IsoBytes, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.json.{JsonColumn, JsonValue}
 import io.epochal.jdbc.row.NulCharacter
 
@@ -105,7 +106,42 @@ private[sqlite] object SqliteRules extends ValueRules {
     case _                                => None
   }
 
-  override def binder(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
+  /** Whether values are bound as bytes: texts are UTF-8 in Spark's rows and in the database, so that neither driver nor binder
+    * has to decode and encode them.
+    */
+  private def asBytes(column: BoundColumn): Boolean = column.field.dataType match {
+    case _: StringType | _: CharType | _: VarcharType | DateType | TimestampType | TimestampNTZType =>
+      column.column.columnType.asInstanceOf[SqliteType].sortsTexts
+    case _ => false
+  }
+
+  override def parameter(column: BoundColumn): String = if (asBytes(column)) "CAST(? AS TEXT)" else "?"
+
+  override def binder(column: BoundColumn, nul: NulCharacter): Binder =
+    if (asBytes(column)) bytes(column, nul) else plain(column, nul)
+
+  private def bytes(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
+    case DateType =>
+      val iso = new IsoBytes
+      (s, i, row, c) => {
+        val text = new Array[Byte](IsoBytes.DateLength)
+        iso.date(row.getInt(c).toLong, text, 0)
+        s.setBytes(i, text)
+      }
+    case TimestampType | TimestampNTZType =>
+      val iso = new IsoBytes
+      val isInstant = column.field.dataType == TimestampType
+      (s, i, row, c) => {
+        val text = new Array[Byte](IsoBytes.TimestampLength + (if (isInstant) 1 else 0))
+        iso.timestamp(row.getLong(c), text, 0)
+        if (isInstant) text(IsoBytes.TimestampLength) = 'Z'
+        s.setBytes(i, text)
+      }
+    case _ if nul == NulCharacter.Error => (s, i, row, c) => s.setBytes(i, row.getBinary(c))
+    case _ => (s, i, row, c) => s.setBytes(i, nul(row.getUTF8String(c).toString).getBytes(UTF_8))
+  }
+
+  private def plain(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
     case BooleanType => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
     case FloatType   => (s, i, row, c) => s.setDouble(i, row.getFloat(c).toDouble)
     case d: DecimalType =>
