@@ -111,7 +111,7 @@ test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) test-lines ## sources and sinks on
 # For test_frozen.py, in the versions of the Scala tests: JDBC drivers that are not in the jar, and MySQL's programs.
 build/drivers/.jars: project/Dependencies.scala Makefile
 	rm -rf $(@D)
-	sed -nE 's/.*"(org.mariadb.jdbc|com.h2database|io.airlift)" % "([^"]+)" % "([^"]+)".*/\1:\2:\3/p' $< | while read -r artifact; do \
+	sed -nE 's/.*"(org.mariadb.jdbc|com.mysql|com.h2database|io.airlift)" % "([^"]+)" % "([^"]+)".*/\1:\2:\3/p' $< | while read -r artifact; do \
 	  mvn -q -B dependency:copy -Dartifact=$$artifact -DoutputDirectory=$(CURDIR)/$(@D) </dev/null || exit 1; done
 	@touch $@
 
@@ -252,7 +252,7 @@ build/venv-%/classes.jsa: tests/support/first_query.py build/venv-%/.epochal
 	rm -f $@
 	SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$(CURDIR)/$@" $(@D)/bin/python $< >$(@D)/classes.log 2>&1
 
-bench: venv ## JMH and end-to-end benchmarks, against the alternatives (ARGS=…)
+bench: venv build/drivers/.jars ## JMH and end-to-end benchmarks, against the alternatives (ARGS=…)
 	$(call pip,$(VENV)) -r bench/requirements.txt
 	$(BIN)/python bench/run.py $(ARGS)
 

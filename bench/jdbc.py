@@ -297,7 +297,13 @@ def small_epochs(spark: SparkSession, target: Target) -> bool:
 
 def main() -> bool:
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session(spark_sql_streaming_numRecentProgressUpdates="6000", spark_sql_streaming_minBatchesToRetain="10")
+    import jdbc_others
+
+    spark = session(
+        spark_sql_streaming_numRecentProgressUpdates="6000",
+        spark_sql_streaming_minBatchesToRetain="10",
+        spark_driver_extraClassPath=jdbc_others.drivers(),
+    )
     try:
         with postgres.server(shared_buffers="1GB", max_wal_size="4GB") as server:
             target = Target(server.dsn)
@@ -307,6 +313,7 @@ def main() -> bool:
                     append(spark, target, key=True, goals=(1.5, 2.0)),
                     upsert(spark, target),
                     small_epochs(spark, target),
+                    jdbc_others.run(spark),
                 ]
             )
     finally:

@@ -41,9 +41,10 @@ class Server:
     Args:
         kind: ``mariadb`` or ``mysql``.
         home: an empty directory.
+        settings: further arguments of the server.
     """
 
-    def __init__(self, kind: str, home: Path) -> None:
+    def __init__(self, kind: str, home: Path, *settings: str) -> None:
         self._home = home
         self._user = ordinary_user()
         if self._user:
@@ -57,7 +58,7 @@ class Server:
             program, more = _unpacked(home), [f"--tmpdir={home}", f"--pid-file={home}/pid", "--mysqlx=OFF"]
             self._run(program, f"--datadir={home}/data", "--initialize-insecure")
         place = [f"--datadir={home}/data", f"--socket={home}/socket", "--bind-address=127.0.0.1", f"--port={self.port}"]
-        server = [program, "--no-defaults", *place, *more, "--innodb-buffer-pool-size=64M"]
+        server = [program, "--no-defaults", *place, *more, "--innodb-buffer-pool-size=64M", *settings]
         self._process = subprocess.Popen(
             ["sh", "-c", _GUARD, "sh", *server],
             stdin=subprocess.PIPE,
@@ -111,12 +112,12 @@ def _unpacked(home: Path) -> str:
 
 
 @contextmanager
-def server(kind: str) -> Iterator[Server]:
+def server(kind: str, *settings: str) -> Iterator[Server]:
     """Starts a server; stops it and removes its data at the end."""
     home = Path(tempfile.mkdtemp(prefix=f"epochal-{kind}-"))
     made: Server | None = None
     try:
-        made = Server(kind, home)
+        made = Server(kind, home, *settings)
         yield made
     finally:
         if made is not None:
