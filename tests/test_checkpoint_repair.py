@@ -206,7 +206,7 @@ def test_an_interrupted_fork_leaves_no_copy(checkpoint: Path, tmp_path: Path, mo
         raise TornError
 
     plan = fork(epochal.checkpoint(checkpoint), tmp_path / "copy")
-    monkeypatch.setattr("epochal.tools.checkpoint.repair._sync", fails)
+    monkeypatch.setattr("epochal.tools.checkpoint.files.sync", fails)
     with pytest.raises(TornError):
         plan.run()
     assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint"]

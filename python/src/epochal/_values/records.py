@@ -44,10 +44,14 @@ class Json(Records, bodyFormat="json"):
         rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
             are ignored.
         max_bytes: Maximum record size; a larger record is handled by mode. Unset: ``Http(max_response_bytes=…)``.
+        encoding: Charset of responses, whatever their Content-Type declares. Unset: the declared one, else UTF-8.
         event_time_column: Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets
             and whose lag is reported.
         pointer: JSON Pointer to the array of records. Unset: the whole response.
-        missing: Whether a response without the array of records fails or is an empty page. Default: ``"fail"``.
+        missing: Whether a response without the array of records, or with an empty body, fails or is an empty page.
+            Default: ``"fail"``.
+        require_columns: Whether a column that has a field in none of the records that a task reads fails the query; if
+            not, it is NULL, and logged (not with ``records="csv"``). Default: ``False``.
     """
 
     pointer: str | None = field(default=None, kw_only=False, metadata=of("records", POINTER))
@@ -69,8 +73,11 @@ class Ndjson(Records, bodyFormat="ndjson"):
         rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
             are ignored.
         max_bytes: Maximum record size; a larger record is handled by mode. Unset: ``Http(max_response_bytes=…)``.
+        encoding: Charset of responses, whatever their Content-Type declares. Unset: the declared one, else UTF-8.
         event_time_column: Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets
             and whose lag is reported.
+        require_columns: Whether a column that has a field in none of the records that a task reads fails the query; if
+            not, it is NULL, and logged (not with ``records="csv"``). Default: ``False``.
     """
 
     require_columns: bool | None = option("requireColumns", BOOLEAN)
@@ -90,6 +97,7 @@ class Csv(Records, bodyFormat="csv"):
         rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
             are ignored.
         max_bytes: Maximum record size; a larger record is handled by mode. Unset: ``Http(max_response_bytes=…)``.
+        encoding: Charset of responses, whatever their Content-Type declares. Unset: the declared one, else UTF-8.
         event_time_column: Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets
             and whose lag is reported.
         sep: Field separator of CSV. Default: ``","``.
@@ -117,6 +125,8 @@ class Poll(Value):
         max_time: Maximum duration of a poll with a journal, in a stream; the next poll continues. Raise it for long
             trigger intervals. Default: ``"1m"``.
         max_bytes: Record bytes after which a poll with a journal ends, in a stream. Default: ``"128m"``.
+        max_journal_bytes: Received bytes that may wait to be read in a continuous or real-time query; beyond it the
+            list is not polled. Default: ``"1g"``.
     """
 
     interval: Duration | None = option("refreshInterval", DURATION)

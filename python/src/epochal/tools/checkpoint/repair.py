@@ -9,15 +9,13 @@ next.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from epochal.errors import RepairError
+from epochal.tools.checkpoint import files
 from epochal.tools.checkpoint.kinds import acknowledged_rows, unfinished_segments
 from epochal.tools.checkpoint.log import UnreadableError, read_offsets
 from epochal.tools.checkpoint.model import Checkpoint, Epoch
@@ -70,15 +68,15 @@ class Rewind(Repair):
         Raises:
             RepairError: the checkpoint has changed since it was read. Nothing is removed.
         """
-        _copy(self.directory, self.backup, only=("metadata", *LOGS))
+        files.copy(self.directory, self.backup, only=("metadata", *LOGS))
         if _positions(read_local(self.directory)) != _positions(self.checkpoint):
             raise _active(self.checkpoint, "it has changed since it was read")
         for epoch in range(_newest(self.directory), self.epoch, -1):
             for log in LOGS:
-                _remove(self.directory / log, str(epoch))
+                files.remove(self.directory / log, str(epoch))
         if self.epoch == START:
             for file in unfinished(self.directory):
-                _remove(file.parent, file.name)
+                files.remove(file.parent, file.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +105,7 @@ class Fork(Repair):
                 (partial / ".metadata.crc").unlink(missing_ok=True)
                 (partial / "metadata").write_text(json.dumps({"id": self.query_id}), "utf-8")
 
-        _copy(self.directory, self.copy, complete=complete)
+        files.copy(self.directory, self.copy, complete=complete)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +133,8 @@ class Restore(Repair):
         if place.exists():
             newest = max((entry.millis for entry in _set_aside(self.directory)), default=0)
             now = max(int(datetime.now(timezone.utc).timestamp() * 1000), newest + 1)
-            _move(place, self.entry.with_name(f"{self.epoch}-{now}"))
-        _move(self.entry, place)
+            files.move(place, self.entry.with_name(f"{self.epoch}-{now}"))
+        files.move(self.entry, place)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,58 +405,3 @@ def _positions(checkpoint: Checkpoint) -> list[tuple[int, bool, bool]]:
 def _newest(directory: Path) -> int:
     names = [file.name for log in LOGS if (directory / log).is_dir() for file in (directory / log).iterdir()]
     return max((int(name) for name in names if name.isdigit()), default=START)
-
-
-def _move(source: Path, target: Path) -> None:
-    """Moves a file with its checksum, without which Hadoop reads it unchecked."""
-    checksum = target.with_name(f".{target.name}.crc")
-    checksum.unlink(missing_ok=True)
-    source.rename(target)
-    old = source.with_name(f".{source.name}.crc")
-    if old.exists():
-        old.rename(checksum)
-    _sync(source.parent)
-    _sync(target.parent)
-
-
-def _remove(log: Path, name: str) -> None:
-    for file in (log / f".{name}.crc", log / name):
-        if file.exists():
-            file.unlink()
-            _sync(log)
-
-
-def _copy(
-    source: Path, target: Path, *, only: tuple[str, ...] = (), complete: Callable[[Path], None] | None = None
-) -> None:
-    """Copies files and directories; ``target`` appears only when it is complete and synced."""
-    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    partial.mkdir(parents=True)
-    try:
-        for name in only or [entry.name for entry in source.iterdir()]:
-            if (source / name).is_dir():
-                shutil.copytree(source / name, partial / name)
-            elif (source / name).exists():
-                shutil.copy2(source / name, partial / name)
-        if complete:
-            complete(partial)
-        for directory, _, files in os.walk(partial):
-            for file in files:
-                _sync(Path(directory, file))
-            _sync(Path(directory))
-        partial.rename(target)
-        _sync(target.parent)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-
-
-def _sync(path: Path) -> None:
-    """Syncs a file or a directory to disk, if the system supports it."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,7 +15,7 @@ import io.epochal.ingest.tcp.TcpClient
 import io.epochal.kit.source.{ContinuousSourceStream, SourceOffset}
 import io.epochal.support.Ports
 
-/** What a stream takes, and when: the port and the journal, from its first batch to its stop. */
+/** A stream holds the port and the journal from its first batch to its stop. */
 final class IngestStartSuite extends AnyFunSuite {
 
   private def position(row: Long) =

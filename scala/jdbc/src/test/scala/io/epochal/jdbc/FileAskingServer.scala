@@ -23,7 +23,7 @@ final private[jdbc] class FileAskingServer(port: Int, file: String)(asks: String
 
   def url(behind: String): String = behind.replace(s":$port/", s":${listener.getLocalPort}/")
 
-  /** What clients sent, one text for each time that they were asked. */
+  /** The answers of clients, one text for each request for a file. */
   def received: Seq[String] = sent.asScala.toSeq
 
   /** Drops what was received. */

@@ -9,7 +9,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.TriggerMode
 
-/** What an epoch that is stored while it runs does to Spark's offset log, and what another run's entries there do to it. */
+/** An epoch whose rows are stored while it runs, and Spark's offset log: entries of its own and of other runs. */
 final class FlushedEpochSuite extends FlushingJobs(Postgres) {
 
   /** Ends an epoch on another thread, which is held when its commit is about to lock the ledger.

@@ -35,7 +35,7 @@ final class Mysql8QuerySuite extends JdbcQueries(Mysql8)
 
 final class PostgresQuerySuite extends JdbcQueries(Postgres) with SlowTests {
 
-  // What no database decides.
+  // Their outcome does not depend on the database.
   override protected def isSlow(test: String): Boolean =
     Seq("a nondeterministic plan", "without keyColumns", "too large is refused", "invalid options").exists(
       test.contains(_))

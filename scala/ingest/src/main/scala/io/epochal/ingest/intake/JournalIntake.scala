@@ -39,7 +39,7 @@ final private[epochal] case class IntakeSettings(maxJournalBytes: Long, dedupWin
   * @param place
   *   the journal's directory, for errors
   * @param clock
-  *   tells how long keys are remembered
+  *   measures how long keys are remembered
   */
 final private[epochal] class JournalIntake(
     val journal: AcknowledgedJournal,

@@ -60,7 +60,7 @@ final class TailOrderSuite extends QuerySuite {
       assert((tails(again.endlessPartitions(first.first)) == planned) == kept && !again.regrouped)
     }
 
-  test("the offset at the end of an epoch tells which task ended where") {
+  test("the offset at the end of an epoch has the position of each task") {
     val scene = new Scene
     val first = scene.source()
     val end = logged(first, first.first, 5, 3)
@@ -85,7 +85,7 @@ final class TailOrderSuite extends QuerySuite {
     assert(tails(fourth.endlessPartitions(end)) == planned && !fourth.regrouped)
   }
 
-  test("an offset of one task is as it was before offsets told of tasks") {
+  test("the offset of a single task has no list of tails") {
     val scene = new Scene
     scene.feed.parts = 1
     val source = scene.source()

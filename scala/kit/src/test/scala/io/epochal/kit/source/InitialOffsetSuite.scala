@@ -9,7 +9,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 
 final class InitialOffsetSuite extends AnyFunSuite {
 
-  /** What a power failure may leave of a file that was not synced; with and without Hadoop's checksums. */
+  /** Zeroed contents that a power failure may leave of a file that was not synced, with and without Hadoop's checksums. */
   private val remains = for {
     length <- Seq(0, 9, 4096)
     sums <- Seq(None, Some(0), Some(12))
