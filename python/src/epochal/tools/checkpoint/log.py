@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 #: Logged in place of an offset if the source had none yet.
 VOID = "-"
+
+#: Offsets that a run of Epochal has moved out of Spark's log: ``<epoch>-<milliseconds since 1970>``.
+ASIDE = "epochal-offsets"
 
 
 class UnreadableError(ValueError):
@@ -128,3 +133,38 @@ def _hash(version: str, sources: list[str]) -> str:
     """SHA-256 over what determines the epoch's rows, as the sink computes it (``docs/PROTOCOL.md``)."""
     ordered = sorted(sources, key=lambda line: line.encode("utf-16-be")) if version == "v2" else sources
     return hashlib.sha256("\n".join([version, *ordered]).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetAside:
+    """An entry of Spark's offset log that was set aside.
+
+    Attributes:
+        file: the file.
+        epoch: its epoch.
+        millis: when it was set aside, in milliseconds since 1970.
+        offsets_hash: as in the ledger; None if the file cannot be read.
+    """
+
+    file: Path
+    epoch: int
+    millis: int
+    offsets_hash: str | None
+
+    def __str__(self) -> str:
+        when = datetime.fromtimestamp(self.millis / 1000, timezone.utc)
+        return f"{self.file.name} (set aside {when:%Y-%m-%d %H:%M:%S} UTC, offsets_hash {self.offsets_hash})"
+
+
+def set_aside(directory: Path) -> list[SetAside]:
+    """Entries that were set aside, in the order of time."""
+    found = []
+    for file in (directory / ASIDE).glob("*-*"):
+        epoch, _, millis = file.name.partition("-")
+        if epoch.isdigit() and millis.isdigit():
+            try:
+                hashed: str | None = read_offsets(file.read_text("utf-8")).offsets_hash
+            except (UnreadableError, UnicodeDecodeError):
+                hashed = None
+            found.append(SetAside(file=file, epoch=int(epoch), millis=int(millis), offsets_hash=hashed))
+    return sorted(found, key=lambda one: one.millis)

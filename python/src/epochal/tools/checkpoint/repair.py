@@ -17,16 +17,13 @@ from pathlib import Path
 from epochal.errors import RepairError
 from epochal.tools.checkpoint import files
 from epochal.tools.checkpoint.kinds import acknowledged_rows, unfinished_segments
-from epochal.tools.checkpoint.log import UnreadableError, read_offsets
+from epochal.tools.checkpoint.log import ASIDE, set_aside
 from epochal.tools.checkpoint.model import Checkpoint, Epoch
 from epochal.tools.checkpoint.reading import local_path, read_local, unfinished
 
 #: Logs with a file for each epoch, in the order of removal. The REST sink's log holds what determines the requests of
 #: an epoch, and would contradict a new plan of that epoch.
 LOGS = ("commits", "epochal-rest", "offsets")
-
-#: Offsets that a run of Epochal has moved out of Spark's log: ``<epoch>-<milliseconds since 1970>``.
-ASIDE = "epochal-offsets"
 
 #: The position before the first epoch.
 START = -1
@@ -131,31 +128,10 @@ class Restore(Repair):
         place = self.directory / "offsets" / str(self.epoch)
         place.parent.mkdir(exist_ok=True)
         if place.exists():
-            newest = max((entry.millis for entry in _set_aside(self.directory)), default=0)
+            newest = max((entry.millis for entry in set_aside(self.directory)), default=0)
             now = max(int(datetime.now(timezone.utc).timestamp() * 1000), newest + 1)
             files.move(place, self.entry.with_name(f"{self.epoch}-{now}"))
         files.move(self.entry, place)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SetAside:
-    """An entry of Spark's offset log that was set aside.
-
-    Attributes:
-        file: the file.
-        epoch: its epoch.
-        millis: when it was set aside, in milliseconds since 1970.
-        offsets_hash: as in the ledger; None if the file cannot be read.
-    """
-
-    file: Path
-    epoch: int
-    millis: int
-    offsets_hash: str | None
-
-    def __str__(self) -> str:
-        when = datetime.fromtimestamp(self.millis / 1000, timezone.utc)
-        return f"{self.file.name} (set aside {when:%Y-%m-%d %H:%M:%S} UTC, offsets_hash {self.offsets_hash})"
 
 
 def restore(
@@ -178,7 +154,7 @@ def restore(
         RepairError: they cannot (``REPAIR_REFUSED``): none were set aside, or several and none is chosen.
     """
     directory = _local(checkpoint)
-    known = [one for one in _set_aside(directory) if one.epoch == epoch and one.offsets_hash]
+    known = [one for one in set_aside(directory) if one.epoch == epoch and one.offsets_hash]
     if entry:
         chosen = [one for one in known if one.file.name == entry]
     elif offsets_hash:
@@ -207,20 +183,6 @@ def restore(
         ),
         warnings=_unknowable(stopped),
     )
-
-
-def _set_aside(directory: Path) -> list[SetAside]:
-    """Entries that were set aside, in the order of time."""
-    found = []
-    for file in (directory / ASIDE).glob("*-*"):
-        epoch, _, millis = file.name.partition("-")
-        if epoch.isdigit() and millis.isdigit():
-            try:
-                hashed: str | None = read_offsets(file.read_text("utf-8")).offsets_hash
-            except (UnreadableError, UnicodeDecodeError):
-                hashed = None
-            found.append(SetAside(file=file, epoch=int(epoch), millis=int(millis), offsets_hash=hashed))
-    return sorted(found, key=lambda one: one.millis)
 
 
 def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewind:

@@ -87,7 +87,7 @@ private[ingest] object IngestHttpOptions extends OptionList {
   val Malformed = option("malformed", OptionType.oneOf("refuse", "keep"), Some("refuse"))(
     "For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as one record (of NDJSON, the faulty lines).")
   val Bodies = option("bodyFormat", OptionType.oneOf("lines", "ndjson", "json", "form"))(
-    "How bodies are split into records, whatever their Content-Type. Unset: by Content-Type, where with format=json a text that is one JSON document is json.")
+    "How bodies are split into records, whatever their Content-Type. Unset: by Content-Type; if records are parsed as JSON, a text that is one JSON document is json.")
   val Headers = option("headers", OptionType.names, sample = Some("User-Agent,X-GitHub-Event"))(
     "Request headers to keep in the column headers; ones with credentials or signatures are refused.")
   val TrustForwarded = option("trustForwarded", OptionType.boolean, Some(false))(
