@@ -192,7 +192,7 @@ def append(spark: SparkSession, place: Place, key: bool, goals: tuple[float, flo
 
 
 def upsert(spark: SparkSession, place: Place, goal: float) -> bool:
-    """Epochs of which half the rows are new, into a table of as many rows as two epochs. The first two are not counted."""
+    """Epochs in which every second row is new, into a table with the rows of two epochs. The first two are not counted."""
     own = Own(skipped=2)
     half_new = 2 * EPOCH - EPOCH // 2
     sets = ", ".join(f"{name} = VALUES({name})" for name in NAMES.split(", ")[1:])

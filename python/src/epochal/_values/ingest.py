@@ -156,8 +156,8 @@ class HttpServer(Value, protocol="http"):
         headers: Request headers to keep in the column headers; ones with credentials or signatures are refused.
         malformed: For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as
             one record (of NDJSON, the faulty lines). Default: ``"refuse"``.
-        body_format: How bodies are split into records, whatever their Content-Type. Unset: by Content-Type, where with
-            format=json a text that is one JSON document is json.
+        body_format: How bodies are split into records, whatever their Content-Type. Unset: by Content-Type; if records
+            are parsed as JSON, a text that is one JSON document is json.
         trust_forwarded: Whether the last X-Forwarded-For address is the client's. Only behind a proxy: any client can
             set the header. Default: ``False``.
         open_status: Whether GET /health and GET /metrics need no credentials, as on loopback. Default: ``False``.
@@ -246,7 +246,7 @@ class Json(Parsed, format="json"):
         rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
             are ignored.
         require_columns: Whether a column that has a field in none of the records that a task reads fails the query; if
-            not, it is NULL, and logged (not with format=csv). Default: ``False``.
+            not, it is NULL, and logged. Lines of CSV have all fields. Default: ``False``.
     """
 
     require_columns: bool | None = option("requireColumns", BOOLEAN)
