@@ -21,7 +21,7 @@ import epochal
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
-from support import mysql
+from support import mysql  # noqa: E402
 
 NAMES = "id, name, amount, at, kind"
 LIMIT = "limit: bytes ready"
@@ -98,7 +98,9 @@ def served(kind: str, directory: Path) -> Iterator[Place]:
     with mysql.server(kind, *memory) as server:
         server.client("-e", "CREATE DATABASE bench CHARACTER SET utf8mb4")
         lines = directory / f"{kind}.txt"
-        lines.write_text("".join(f"{n}\t{n:x>20}\t{n / 7.0}\t2026-01-31 12:30:00.123456\t{n % 1000}\n" for n in range(EPOCH)))
+        lines.write_text(
+            "".join(f"{n}\t{n:x>20}\t{n / 7.0}\t2026-01-31 12:30:00.123456\t{n % 1000}\n" for n in range(EPOCH))
+        )
 
         def run(sql: str) -> str:
             return server.client("--local-infile=1", "-N", "bench", sql=sql)
@@ -178,7 +180,8 @@ def append(spark: SparkSession, place: Place, key: bool, goals: tuple[float, flo
         return EPOCH / place.limit()
 
     return Contest(
-        f"Into {place.name}, {EPOCHS} epochs of {EPOCH:,} rows, {'with a primary key' if key else 'no key'}, without noop's time",
+        f"Into {place.name}, {EPOCHS} epochs of {EPOCH:,} rows, {'with a primary key' if key else 'no key'}, "
+        "without noop's time",
         {
             NOOP: lambda: own.noop(events(spark)),
             "auto": lambda: by(lambda: ours(events(spark), place)),
@@ -192,7 +195,7 @@ def append(spark: SparkSession, place: Place, key: bool, goals: tuple[float, flo
 
 
 def upsert(spark: SparkSession, place: Place, goal: float) -> bool:
-    """Epochs in which every second row is new, into a table with the rows of two epochs. The first two are not counted."""
+    """Epochs with half of their rows new, into a table of two epochs' rows. The first two are not counted."""
     own = Own(skipped=2)
     half_new = 2 * EPOCH - EPOCH // 2
     sets = ", ".join(f"{name} = VALUES({name})" for name in NAMES.split(", ")[1:])
