@@ -289,7 +289,7 @@ def _retry_after(response: Response) -> float:
     headers = response.headers
     waits = [_wait(headers.get("retry-after"))]
     waits += [_wait(headers.get(name), 1000) for name in ("retry-after-ms", "x-ms-retry-after-ms")]
-    if response.status == 429:
+    if response.status == 429 and not any(waits):
         waits += [_reset(headers, name) for name in _LIMITS if f"{name}-remaining" not in headers]
     found = [wait for wait in waits if wait is not None]
     return max([0.0, *found, *([_UNREAD] if not any(found) and any(wait is None for wait in waits) else [])])

@@ -190,7 +190,7 @@ private[http] object Throttle {
 
   /** The pause after a response with this status.
     *
-    *   - `Retry-After`, `Retry-After-Ms` and `X-Ms-Retry-After-Ms` of an unsuccessful response
+    *   - `Retry-After`, `Retry-After-Ms` and `X-Ms-Retry-After-Ms` of an unsuccessful response; of a 429 they alone count
     *   - the time until a rate limit resets, if the response reports that no requests remain, or is a 429 that does not say
     *     how many remain: `RateLimit` as in the drafts of the IETF's httpapi group (`"default";r=0;t=30`, and the older
     *     `limit=100, remaining=0, reset=30`), `RateLimit-Remaining` with `RateLimit-Reset-After` or `RateLimit-Reset`, and
@@ -201,8 +201,12 @@ private[http] object Throttle {
     */
   def of(status: Int, header: Headers, now: Instant): Pause = {
     val retry = if (status < 300) Pause(None) else retryAfter(header, now)
-    val reset = Prefixes.map(pair(_, header, now, refused = status == 429)).reduce(_ and _)
-    retry.and(reset).and(Pause(header("RateLimit").flatMap(policies)))
+    def reset =
+      Prefixes
+        .map(pair(_, header, now, refused = status == 429))
+        .reduce(_ and _)
+        .and(Pause(header("RateLimit").flatMap(policies)))
+    if (status == 429) retry.orElse(reset) else retry.and(reset)
   }
 
   /** Whether a response demands by `Retry-After`, or a header like it, that the request is repeated later. */

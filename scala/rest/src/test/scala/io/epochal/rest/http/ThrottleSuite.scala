@@ -55,7 +55,7 @@ final class ThrottleSuite extends AnyFunSuite {
     }
   }
 
-  test("a refusal pauses for the longest of Retry-After, its milliseconds, and the reset of a used up limit") {
+  test("a refusal pauses for the longest of Retry-After and its milliseconds, or until a used up limit resets") {
     Seq(
       Seq("Retry-After-Ms" -> "1500") -> 1500L,
       Seq("Retry-After" -> "1", "X-Ms-Retry-After-Ms" -> "2500") -> 2500L,
@@ -63,10 +63,16 @@ final class ThrottleSuite extends AnyFunSuite {
       Seq("X-RateLimit-Reset" -> s"${now.getEpochSecond + 60}") -> 60000L,
       Seq("X-RateLimit-Reset" -> "2026-01-01T00:01:00Z") -> 60000L,
       Seq("X-RateLimit-Reset-After" -> "1.25", "X-RateLimit-Reset" -> s"${now.getEpochSecond + 60}") -> 1250L,
-      Seq("Retry-After" -> "30", "X-RateLimit-Remaining" -> "0", "X-RateLimit-Reset" -> "5") -> 30000L
+      Seq("Retry-After" -> "30", "X-RateLimit-Remaining" -> "0", "X-RateLimit-Reset" -> "5") -> 30000L,
+      Seq("Retry-After" -> "2", "X-RateLimit-Reset" -> "60") -> 2000L,
+      Seq("Retry-After" -> "2", "X-RateLimit-Remaining" -> "0", "X-RateLimit-Reset" -> "60") -> 2000L,
+      Seq("Retry-After" -> "2", "RateLimit" -> "\"default\";r=0;t=30") -> 2000L,
+      Seq("Retry-After" -> "0", "X-RateLimit-Reset" -> "60") -> 60000L
     ).foreach { case (headers, wait) => assert(pause(429, headers: _*).length.map(_.toMillis).contains(wait), headers) }
     assert(pause(429, "X-RateLimit-Remaining" -> "9", "X-RateLimit-Reset" -> "3600") == Pause(None))
     assert(pause(503, "X-RateLimit-Reset" -> "3600") == Pause(None))
+    val both = Seq("Retry-After" -> "2", "X-RateLimit-Remaining" -> "0", "X-RateLimit-Reset" -> "60")
+    assert(pause(503, both: _*).length.contains(Duration.ofMinutes(1)))
     assert(pause(200, "Retry-After" -> "3600") == Pause(None))
   }
 
