@@ -55,12 +55,15 @@ final private[epochal] case class Refusal(status: Int, body: String) {
   *   body may be truncated
   * @param refusal
   *   the response, if it is a refusal
+  * @param blank
+  *   whether the body is blank, and that means no records; a single such response is not believed
   */
 final private[epochal] class ResponseHead(
     response: HttpResponse,
     val notModified: Boolean = false,
     val delimited: Boolean = true,
-    val refusal: Option[Refusal] = None) {
+    val refusal: Option[Refusal] = None,
+    val blank: Boolean = false) {
   def status: Int = response.getCode
 
   /** The validator for a later conditional request. */

@@ -72,6 +72,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   def call[A](request: HttpCall, buffer: Body, first: Boolean = false)(read: ResponseHead => A): A = {
     var attempts = 0
     var ends = 0
+    var blanks = 0
     val firstAttempts = if (first) FirstContactAttempts else Int.MaxValue
     def classify(error: Throwable): Verdict = error match {
       case failure: HttpFailure if failure.connected || attempts < firstAttempts => failure.verdict
@@ -85,6 +86,10 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
           ends += 1
           if (ends < math.min(request.endAfter, settings.retry.maxAttempts))
             throw HttpFailure.status(endpoint, response.status, Verdict.Retry, false, PageExists, settings.credentials)
+        }
+        if (response.blank) {
+          blanks += 1
+          if (blanks < math.min(2, settings.retry.maxAttempts)) throw HttpFailure.noBody(endpoint, response.status)
         }
         if (settings.text.exists(_.byLines) && !response.delimited && !buffer.endsLine)
           throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
@@ -153,14 +158,16 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       val code = response.getCode
       val notModified = call.unless.isDefined && code == 304
       val ignored = settings.ignored.contains(code)
-      val refusal = Option.when(!ignored && isPastEnd(code, call))(
+      // An ignored status is no error, yet a page that must exist is requested once more.
+      val refusal = Option.when((!ignored || call.endAfter > 1) && isPastEnd(code, call))(
         Refusal(code, HttpFailure.shown(detail(request, response, buffer, whole))))
-      if (notModified || code == 204 || ignored || refusal.isDefined) buffer.markAbsent()
+      val absent = notModified || code == 204 || ignored || refusal.isDefined
+      val blank = !absent && code < 300 && whole && settings.mayLackBody && isBlank(buffer) && delimited(response)
+      if (absent || blank) buffer.markAbsent()
       else if (code >= 300) throw refused(request, response, buffer, whole, pause)
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
-      else if (settings.mayLackBody && isBlank(buffer) && delimited(response)) buffer.markAbsent()
       counters.add(HttpCounts(bytes = buffer.length.toLong))
-      new ResponseHead(response, notModified, delimited(response), refusal)
+      new ResponseHead(response, notModified, delimited(response), refusal, blank)
     } catch {
       // The library reports a request cancelled while it waits for a connection as IllegalStateException.
       case e @ (_: IOException | _: HttpException | _: IllegalStateException) => throw failure(e, watched)

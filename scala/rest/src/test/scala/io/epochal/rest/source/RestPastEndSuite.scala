@@ -64,10 +64,12 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
 
     test(s"$kind: a page of a planned batch that is missing once is requested again, and loses no record") {
       val mild = Seq("pagination" -> kind, "failOnDataLoss" -> "false", "retry.initialDelay" -> "1ms")
-      query(60, mild: _*) { query =>
-        val end = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
-        query.api.once.put(20, 404)
-        assert(query.read(end) == (0 until 60) && query.api.once.isEmpty)
+      Seq(Nil, Seq("ignoreStatuses" -> "404")).foreach { ignored =>
+        query(60, mild ++ ignored: _*) { query =>
+          val end = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
+          query.api.once.put(20, 404)
+          assert(query.read(end) == (0 until 60) && query.api.once.isEmpty)
+        }
       }
       query(60, mild ++ total :+ ("journal" -> "true"): _*) { query =>
         query.api.body = array => s"""{"count":${query.api.count},"results":$array}"""

@@ -2,6 +2,7 @@ package io.epochal.rest.source.record
 
 import java.nio.charset.StandardCharsets.US_ASCII
 import java.nio.file.Files
+import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.Using
 
@@ -66,8 +67,9 @@ final class MissingRecordsSuite extends AnyFunSuite {
       s"$kind${if (journal) " with a journal" else ""}: a list is followed from its first record on, and past its end, with $name for no records") {
       RecordsApi.using(0) { api =>
         api.body = array => if (array == "[]") empty else s"""{"data":$array}"""
-        val options = Seq("pagination" -> kind, "records" -> "/data", "missingRecords" -> "empty") ++
-          Option.when(kind != "none")("pageSize" -> "10") ++ Option.when(journal)("journal" -> "true")
+        val options =
+          Seq("pagination" -> kind, "records" -> "/data", "missingRecords" -> "empty", "retry.initialDelay" -> "1ms") ++
+            Option.when(kind != "none")("pageSize" -> "10") ++ Option.when(journal)("journal" -> "true")
         val schema = StructType.fromDDL("id INT, name STRING")
         val stream = RestStreams.over(api.url, Files.createTempDirectory("rest").resolve("0"), schema, options: _*)
         val delivered = Seq(0, 4, 10, 20, 25).scanLeft((stream.initialOffset(), Seq.empty[Int])) {
@@ -78,6 +80,29 @@ final class MissingRecordsSuite extends AnyFunSuite {
             }
         }
         assert(delivered.flatMap(_._2) == (0 until 25))
+      }
+    }
+
+  for {
+    kind <- Seq("none", "offset", "page")
+    journal <- Seq(false, true)
+  }
+    test(s"$kind${if (journal) " with a journal" else ""}: a single empty body is not believed, so no record is lost") {
+      RecordsApi.using(25) { api =>
+        val seen = ConcurrentHashMap.newKeySet[String]()
+        api.body = array => if (seen.add(array)) "" else s"""{"data":$array}"""
+        val options = Seq(
+          "pagination" -> kind,
+          "records" -> "/data",
+          "missingRecords" -> "empty",
+          "failOnDataLoss" -> "false",
+          "retry.initialDelay" -> "1ms") ++
+          Option.when(kind != "none")("pageSize" -> "10") ++ Option.when(journal)("journal" -> "true")
+        val schema = StructType.fromDDL("id INT, name STRING")
+        val stream = RestStreams.over(api.url, Files.createTempDirectory("rest").resolve("0"), schema, options: _*)
+        val start = stream.initialOffset()
+        val end = MicroBatch.next(stream, start, ReadLimit.allAvailable()).get
+        assert(MicroBatch.read(stream, schema, start, end).map(_.head) == (0 until 25))
       }
     }
 
