@@ -1,5 +1,7 @@
 package io.epochal.rest.source
 
+import scala.util.Try
+
 import io.epochal.core.error.Plural
 import io.epochal.kit.source.Extent
 import io.epochal.rest.http.Refusal
@@ -38,7 +40,8 @@ final private[rest] case class Counted(
   * records take about log n requests, each for one page.
   *
   * A refused page after a short one is the end. After a full one it may be, or the API limits how far it can be paged: the
-  * end then needs the proof of [[Pagination.endCheck]], or a total.
+  * end then needs the proof of [[Pagination.endCheck]], or a total. A 400 needs the former, even with a total: it may be the
+  * same limit that caps the total.
   *
   * @param byTotal
   *   whether responses have the total number of records
@@ -119,12 +122,8 @@ final private[rest] class EndSearch(
     case Some(refusal) if known.exact =>
       val end = known.ends
       def isTotal(known: Known) = refusal.status != 400 && known.totals.contains(end)
-      def isChecked = pagination.endCheck(end).exists { case (pages, first) =>
-        val page = count(pages.continueAt(first))
-        page.refusal.isEmpty && page.records == end - first
-      }
       val settled = known.copy(refusal = None)
-      if (isTotal(known) || isChecked) settled
+      if (isTotal(known) || isChecked(end)) settled
       else {
         val again = ask(ask(Known(Extent(0), known.memory), end), end - 1)
         val isSame = again.exact && again.ends == end && again.refusal.isDefined
@@ -133,6 +132,13 @@ final private[rest] class EndSearch(
         else proven(search(again, if (again.ends < start) again.ends else target, target, 1), start, target)
       }
     case _ => known
+  }
+
+  /** Whether the page of [[Pagination.endCheck]] ends at `end`, or says that the list has changed. */
+  private def isChecked(end: Long): Boolean = pagination.endCheck(end).exists { case (pages, first) =>
+    EndProof.of(count(pages.continueAt(first))).exists { page =>
+      page.refusal.isEmpty && (page.records == end - first || page.total.exists(_ != end))
+    }
   }
 
   /** Requests pages until the end is exact or record `target - 1` is known to exist: in growing steps while no end is
@@ -210,18 +216,29 @@ final private[rest] class EndSearch(
     }
   }
 
-  /** The end according to the total. A full page does not reveal a capped total: on an idle list the next page, which may
-    * not exist, is requested every `IdlePollsPerCheck` polls.
+  /** The end according to the total. A full page does not reveal a capped total, so the next page, which may not exist, is
+    * requested: on an idle list every `IdlePollsPerCheck` polls, and once before that, when any response will do.
+    *
+    * @throws Throwable
+    *   if the server refuses that page with 400, as one that cannot be paged to, and nothing proves the end
     */
   private def stated(start: Long): Known = {
     val request = pagination.request(math.max(0L, start - 1))
     val page = fitting(request)
     val total = page.total.getOrElse(left(request.first, page))
-    val isFull = total == start && start > 0 && start % pagination.pageSize == 0
-    val idle = if (isFull) memory.idlePolls + 1 else 0
-    val checked = if (idle % IdlePollsPerCheck == 1) fitting(pagination.request(total)).total else None
-    val end = checked.getOrElse(total)
-    Known(Extent(end, end), memory).idle(idle)
+    val isFull = total > 0 && total % pagination.pageSize == 0
+    val idle = if (isFull && total == start) memory.idlePolls + 1 else 0
+    val next = pagination.request(total)
+    val after =
+      if (idle % IdlePollsPerCheck == 1) Some(fitting(next))
+      else if (isFull && idle == 0 && !memory.looked) Try(count(next)).toOption.map(_.copy(total = None))
+      else None
+    after
+      .flatMap(_.refusal)
+      .filter(refusal => refusal.status == 400 && !isChecked(total))
+      .foreach(refusal => throw refused(next, refusal))
+    val end = after.flatMap(_.total).getOrElse(total)
+    Known(Extent(end, end), memory.copy(looked = memory.looked || isFull)).idle(idle)
   }
 
   /** Requests a page, once more if it contradicts its total: the list may change while the server counts and reads. */
@@ -285,12 +302,15 @@ private object EndSearch {
     *   whether the last search reached its limit
     * @param idlePolls
     *   number of consecutive searches without new records
+    * @param looked
+    *   whether a page behind a total was requested
     */
   final private case class Memory(
       short: (Long, Long) = (0L, 0L),
       trusted: Int = 0,
       full: Boolean = false,
-      idlePolls: Int = 0)
+      idlePolls: Int = 0,
+      looked: Boolean = false)
 
   /** The result of the requests so far.
     *

@@ -163,12 +163,14 @@ final private[rest] class PageChain(
     records(check.pagination, check.token).contains(check.records)
   }
 
-  /** The number of records of a page; None if the server refuses it. */
+  /** The number of records of a page; None if the server refuses it, with whatever status. */
   private def records(pagination: ChainedPagination, token: Option[String]): Option[Long] =
     Using.resource(Body.ofPage()) { body =>
-      client.call(options.pageCall.of(endpoint, pagination, token).copy(endAfter = 1), body) { head =>
-        Option.when(head.refusal.isEmpty)(scan.read(body).records.toLong)
-      }
+      EndProof.of {
+        client.call(options.pageCall.of(endpoint, pagination, token).copy(endAfter = 1), body) { head =>
+          Option.when(head.refusal.isEmpty)(scan.read(body).records.toLong)
+        }
+      }.flatten
     }
 
   /** The validator for a conditional request of the last page. If a header names the next page, it may appear without a

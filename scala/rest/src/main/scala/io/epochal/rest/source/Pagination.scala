@@ -5,9 +5,9 @@ import java.util.Locale
 import org.apache.hc.core5.util.Tokenizer
 import org.apache.spark.sql.connector.read.InputPartition
 
-import io.epochal.core.error.Plural
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.kit.record.ScannedPage
-import io.epochal.rest.http.{Endpoint, HttpBudget, ResponseHead}
+import io.epochal.rest.http.{Endpoint, HttpBudget, HttpStatuses, ResponseHead}
 
 /** How records are requested, one page at a time: a [[Pagination]] counts them and can request any page again; a
   * [[ChainedPagination]] learns from each page how to request the next one.
@@ -142,6 +142,24 @@ object Pagination {
     ((pageSize - 1 to 2L by -1L).iterator ++ Iterator.iterate(pageSize + 1)(_ + 1)).find(end % _ != 0).get
 }
 
+/** Requests that only prove an end. */
+private[rest] object EndProof {
+
+  /** @return
+    *   the response; None if its status is an error: it is for a page size that the user has never set, so it proves
+    *   nothing
+    * @throws EpochalException
+    *   any other failure, and a transient one
+    */
+  def of[A](response: => A): Option[A] =
+    try Some(response)
+    catch {
+      case e: EpochalException if e.condition == Conditions.HttpStatus && isFinal(e.values("status").toInt) => None
+    }
+
+  private def isFinal(status: Int): Boolean = status != 401 && !HttpStatuses.transient.contains(status)
+}
+
 /** Signs that a response is only a part of a list that was requested as a whole. */
 private[rest] object WholeList {
 
@@ -179,12 +197,17 @@ private[rest] object WholeList {
     }
   }
 
-  /** Numbers in a response that may be the length of the list, and are not its number of records. */
+  /** Numbers in a response that may be the length of the list. One that equals its number of records counts only where the
+    * response says that it is the last page.
+    */
   def totals(response: ResponseHead, scanned: ScannedPage): Seq[Long] = {
     val inBody = scanned.outline.collect {
       case (pointer, text) if Total(plain(pointer)) || plain(pointer) == "count" => text
     }
-    (response.header("X-Total-Count") +: inBody).flatten.flatMap(_.trim.toLongOption).filter(_ > scanned.records)
+    val isLast = scanned.outline.exists { case (pointer, text) => text.isEmpty && Next(plain(pointer)) }
+    (response.header("X-Total-Count") +: inBody).flatten
+      .flatMap(_.trim.toLongOption)
+      .filter(total => total > scanned.records || isLast && total == scanned.records && total > 0)
   }
 
   /** The last name of a pointer; of `/_links/next/href` the last but one. Letters only, in lower case. */

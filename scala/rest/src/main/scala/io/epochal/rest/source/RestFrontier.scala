@@ -141,7 +141,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private def records(request: PageRequest, total: Long): Option[Long] =
     try
       client.call(if (totalled) options.planned(request) else options.call(request), buffer) { response =>
-        response.refusal.filter(_ => totalled).foreach { refusal =>
+        response.refusal.filter(one => totalled && !options.http.ignored.contains(one.status)).foreach { refusal =>
           throw options.mismatch(request, s"$refusal, and says that there are $total records in all")
         }
         val scanned = scan.read(buffer)
@@ -160,9 +160,12 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
         }
       finally buffer.close()
     contacted = true
-    listMarks = if (same) listMarks.unchanged(request) else listMarks.next(found)
+    listMarks = if (same && isUsual(request)) listMarks.unchanged(request) else listMarks.next(found)
     found
   }
+
+  /** Whether a page has the usual size: a server with one size returns other records than a check asks for. */
+  private def isUsual(request: PageRequest): Boolean = request.size == options.pagination.pageSize
 
   private def counted(request: PageRequest, response: ResponseHead): Counted = {
     val scanned = scan.read(buffer)
@@ -176,7 +179,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       case _: Pagination.ByOffset if records > 0 => digest(scanned)
       case _                                     => 0L
     }
-    val compared = if (records > 0 && records <= request.size) listMarks.candidates(request, records) else Nil
+    val isPlaced = records > 0 && records <= request.size && totalCount.forall(_ >= request.first + records)
+    val compared = if (isUsual(request) && isPlaced) listMarks.candidates(request, records) else Nil
     val totals = if (totalled) Nil else WholeList.totals(response, scanned)
     Counted(records, totalCount, content, digests.read(buffer, request.first, compared), response.refusal, totals)
   }

@@ -83,6 +83,24 @@ final class RestRefusedPagesSuite extends AnyFunSuite with CountedFixture {
       }
     }
 
+    test(s"$kind: a total that is capped where the API refuses to page on is an error, in streams and batches") {
+      val total = Seq(paged, "totalCount" -> "/count", "records" -> "/results", "params.key" -> "hunter2-key")
+      query(95, total: _*) { query =>
+        query.api.reach = 50
+        query.api.body = array => s"""{"count":50,"results":$array}"""
+        refused(failure(batchEnd(query.api, total: _*)))
+        refused(failure(query.batch()))
+        assert(batchEnd(query.api, total :+ ("ignoreStatuses" -> "400"): _*) == 50)
+      }
+      RecordsApi.using(50) { api =>
+        api.body = array => s"""{"count":50,"results":$array}"""
+        Seq(400, 404, 422).foreach { status =>
+          api.behind = Some(status)
+          assert(batchEnd(api, total: _*) == 50, status)
+        }
+      }
+    }
+
     test(s"$kind: a page of a planned batch that is refused is data loss, which shows the status and the body") {
       query(60, paged, "retry.initialDelay" -> "1ms") { query =>
         val end = query.stream.latestOffset(query.at, ReadLimit.allAvailable())
@@ -116,6 +134,31 @@ final class RestRefusedPagesSuite extends AnyFunSuite with CountedFixture {
       assert(query.batch().isEmpty)
       query.api.count = 40
       assert(query.batch() == (30 until 40))
+    }
+  }
+
+  test("a server with one page size: the length of a list of one full page counts where no page follows") {
+    Seq("\"next\":null," -> true, "" -> false).foreach { case (next, ends) =>
+      query(10, "pagination" -> "page", "records" -> "/results") { query =>
+        query.api.fixed = Some(10)
+        query.api.behind = Some(404)
+        query.api.body = array => s"""{"count":${query.api.count},$next"results":$array}"""
+        if (ends) {
+          assert(query.batch() == (0 until 10) && query.batch().isEmpty)
+          query.api.count = 20
+          assert(query.batch() == (10 until 20))
+        } else refused(failure(query.batch()), 404)
+      }
+    }
+  }
+
+  test("a page of another size, which a server with one size ignores, is not compared with delivered records") {
+    query(3, "pagination" -> "page", "pageSize" -> "1") { query =>
+      query.api.fixed = Some(1)
+      query.api.behind = Some(404)
+      assert(query.batch() == (0 until 3) && query.batch().isEmpty)
+      query.restart()
+      assert(query.batch().isEmpty)
     }
   }
 
@@ -183,6 +226,13 @@ final class RestRefusedWindowsSuite extends AnyFunSuite with WindowFixture {
         assert(failure(query.batch()).condition.name == "PAGE_REFUSED")
         query.restart("ignoreStatuses" -> "404")
         assert(query.batch() == (0 until 6))
+      }
+      query(kind) { query =>
+        query.api.refuses = (place, _) => if (place == 4) Some(422) else Option.when(place >= 6)(404)
+        (0 until 6).foreach(id => query.event(id, 1))
+        query.nowAt(41)
+        val error = failure(query.batch())
+        assert(error.condition.name == "PAGE_REFUSED" && error.values("status") == "404", error)
       }
       WindowApi.using { api =>
         api.refuses = (place, _) => Option.when(place >= 6)(404)

@@ -6,6 +6,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.Extent
 import io.epochal.rest.http.Refusal
 import io.epochal.rest.source.Pagination.{ByOffset, ByPage, Whole}
@@ -121,6 +122,24 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         request => if (request.size == 10) bodies(request) else Counted(0, refusal = Some(Refusal(404, ""))))
         .find(30, 100) == Extent(30, 30))
     intercept[IllegalStateException](new Refusing(pages, 90, 30, total = Some(90)).finder.find(30, 100))
+  }
+
+  test(
+    "an error in response to a request that only proves the end is no proof, and no failure unless it is transient") {
+    def end(status: Int, totals: Seq[Long]) = search(
+      ByPage("p", "n", 1, 10),
+      request =>
+        if (request.size != 10)
+          throw Conditions.HttpStatus("url" -> "", "status" -> status, "attempts" -> 1, "body" -> "", "advice" -> "")
+        else if (request.first >= 30) Counted(0, refusal = Some(Refusal(404, "")))
+        else Counted(10, totals = totals)
+    ).find(30, 100)
+    Seq(403, 422).foreach { status =>
+      assert(end(status, Seq(30)) == Extent(30, 30))
+      assert(intercept[IllegalStateException](end(status, Nil)).getMessage.startsWith("refused 30"))
+    }
+    Seq(401, 503).foreach(status =>
+      assert(intercept[EpochalException](end(status, Nil)).values("status") == s"$status"))
   }
 
   test("an idle API that refuses pages past the end costs one request per poll, and its end is proven again") {
