@@ -1,14 +1,15 @@
 package io.epochal.random
 
+import java.nio.file.Files
 import java.time.{Clock, Instant}
 import java.util
 import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
+import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.connector.read.streaming.{Offset, SparkDataStream}
+import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset, SparkDataStream, SupportsRealTimeMode}
 import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.streaming.Trigger
@@ -18,6 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame, Dataset, ForeachWriter}
 import org.scalatest.tagobjects.Slow
 
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.{ManualClock, SourceStream}
 
 /** Queries, tested with Spark's `StreamTest` actions. */
@@ -143,6 +145,33 @@ object Delivered {
 
   def into(name: String): ConcurrentLinkedQueue[Long] =
     queues.computeIfAbsent(name, _ => new ConcurrentLinkedQueue[Long])
+
+  test("a real-time run ends no epoch once a later run has begun") {
+    val options = new CaseInsensitiveStringMap(Map("numPartitions" -> "2").asJava)
+    val checkpoint = Files.createTempDirectory("runs").toString
+
+    /** Plans an epoch, whose end it returns when asked. */
+    def begin(): () => Offset = {
+      val table = new RandomProvider().getTable(RandomProvider.schema, Array.empty, options.asCaseSensitiveMap)
+      val scan = table.asInstanceOf[SupportsRead].newScanBuilder(options).build()
+      scan.toMicroBatchStream(checkpoint) match {
+        case stream: SupportsRealTimeMode =>
+          stream.prepareForRealTimeMode()
+          val own = stream.asInstanceOf[SourceStream[RandomPosition]]
+          val start = own.deserializeOffset(own.initialOffset().json)
+          stream.planInputPartitions(start): Unit
+          val ends = Seq.tabulate(2)(RandomPartitionOffset(start.position, _, 2, 3))
+          () => stream.mergeOffsets(ends.toArray[PartitionOffset])
+        case other => fail(s"$other has no real-time mode")
+      }
+    }
+
+    val earlier = begin()
+    val before = earlier().json
+    val later = begin()
+    assert(intercept[EpochalException](earlier()).condition == Conditions.RunSuperseded)
+    assert(later().json == before)
+  }
 }
 
 /** The source with the test's clock. */
