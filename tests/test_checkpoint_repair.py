@@ -263,8 +263,8 @@ def test_a_rewind_to_acknowledged_rows_that_were_removed_is_refused(tmp_path: Pa
     journal = place / "sources" / "0" / "ingest"
     journal.mkdir(parents=True)
     for first in (20, 35):
-        file = f"{1:019}-{first:09}-{0:032}.ack"
-        (journal / file).write_bytes(b"EPOCHALA" + (1).to_bytes(4, "big") + first.to_bytes(8, "big") + b"rest")
+        name = f"{1:019}-{first:09}-{0:032}.ack"
+        (journal / name).write_bytes(b"EPOCHALA" + (1).to_bytes(4, "big") + first.to_bytes(8, "big") + b"rest")
     for epoch, row in ((0, "10"), (START, "0")):
         with pytest.raises(epochal.RepairError, match=f"Rows {row} to 20 of source 0"):
             rewind(found, epoch)

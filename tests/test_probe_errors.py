@@ -147,7 +147,7 @@ def test_a_body_is_read_in_the_charset_and_coding_that_its_headers_name() -> Non
     text = "id,name\n1,Zoë\n2,Zoé\n"
     for charset in ("ISO-8859-1", "utf-16", "utf-8"):
         headers = {"Content_Type": f'text/csv; Charset="{charset}"', "Content_Encoding": "GZIP, identity"}
-        with serving_body(gzip.compress(text.encode(charset)), **headers) as api:
+        with serving_body(gzip.compress(text.encode(charset)), 200, **headers) as api:
             assert probed(api.url).schema == "id BIGINT, name STRING"
     for charset, said in (("klingon", "its charset klingon is unknown"), ("euc-jp", "it is not in euc-jp")):
         with (

@@ -3,7 +3,7 @@ package io.epochal.core.ledger
 import java.util.HexFormat
 import java.util.concurrent.ThreadLocalRandom
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
 
 /** The positions of the task partitions at the end of an epoch: rows delivered, whether they were stored then or before.
   *
@@ -198,10 +198,11 @@ object StartDecision {
       if (boundary.trigger != start.trigger) s"the ${start.trigger.name} trigger"
       else if (boundary.ends.size != start.partitions) s"${start.partitions} partitions"
       else "partitions that the source has divided in another way"
+    def condition = if (start.regrouped) Regrouped else Conditions.RowsOwed
     for {
       _ <- EpochDecision.sameOffsets(row.sinkId, start.before, boundary.offsetsHash, start.offsetsHash)
       _ <- progress.contradiction(boundary).map(lost(start, row, _)).toLeft(())
-      _ <- Either.cond(same || owed == 0, (), owes(row, boundary, owed, change))
+      _ <- Either.cond(same || owed == 0, (), owes(row, boundary, owed, change, condition))
     } yield if (same) StartDecision(boundary, newCounts = false) else anchor(start)
   }
 
@@ -210,8 +211,17 @@ object StartDecision {
     StartDecision(Boundary(start.before, start.trigger, start.offsetsHash, ends), newCounts = true)
   }
 
-  private def owes(row: LedgerRow, boundary: Boundary, rows: Long, change: String): EpochalException =
-    Conditions.RowsOwed(
+  private val Regrouped = Conditions.RowsOwed.withHint(
+    "Nothing was written. The rows beyond that end belong to the former partitions: let the source have these again, or start with " +
+      "a new checkpoint.")
+
+  private def owes(
+      row: LedgerRow,
+      boundary: Boundary,
+      rows: Long,
+      change: String,
+      condition: Condition = Conditions.RowsOwed): EpochalException =
+    condition(
       "sinkId" -> row.sinkId,
       "owed" -> rows,
       "last" -> boundary.epoch,

@@ -85,7 +85,7 @@ final private[journal] class JournalFeed[P, C](
   override def await(row: Long, millis: Long): Option[JournalPlan] = {
     val found = received(row, millis)
     val sizes = found.scanLeft(0L)(_ + _.bytes)
-    val part = found.zip(sizes).takeWhile(_._2 < feeding.maxBytes / JournalFeed.Parts).map(_._1)
+    val part = found.zip(sizes).takeWhile(_._2 < math.max(1L, feeding.maxBytes / JournalFeed.Parts)).map(_._1)
     FeedView.plan(journal.store, journal.source, part, row)
   }
 
