@@ -131,20 +131,6 @@ final class RandomQuerySuite extends QuerySuite {
       assert(error.getMessage.contains("[EPOCHAL.MODE_UNSUPPORTED]"))
     }
   }
-}
-
-/** Collects the rows of a query in this JVM, by name, since tasks of a stopped query may still be running. */
-final class Delivered(name: String) extends ForeachWriter[Long] {
-  override def open(partition: Long, epoch: Long): Boolean = true
-  override def process(id: Long): Unit = { Delivered.into(name).add(id); () }
-  override def close(error: Throwable): Unit = ()
-}
-
-object Delivered {
-  private val queues = new ConcurrentHashMap[String, ConcurrentLinkedQueue[Long]]
-
-  def into(name: String): ConcurrentLinkedQueue[Long] =
-    queues.computeIfAbsent(name, _ => new ConcurrentLinkedQueue[Long])
 
   test("a real-time run ends no epoch once a later run has begun") {
     val options = new CaseInsensitiveStringMap(Map("numPartitions" -> "2").asJava)
@@ -172,6 +158,20 @@ object Delivered {
     assert(intercept[EpochalException](earlier()).condition == Conditions.RunSuperseded)
     assert(later().json == before)
   }
+}
+
+/** Collects the rows of a query in this JVM, by name, since tasks of a stopped query may still be running. */
+final class Delivered(name: String) extends ForeachWriter[Long] {
+  override def open(partition: Long, epoch: Long): Boolean = true
+  override def process(id: Long): Unit = { Delivered.into(name).add(id); () }
+  override def close(error: Throwable): Unit = ()
+}
+
+object Delivered {
+  private val queues = new ConcurrentHashMap[String, ConcurrentLinkedQueue[Long]]
+
+  def into(name: String): ConcurrentLinkedQueue[Long] =
+    queues.computeIfAbsent(name, _ => new ConcurrentLinkedQueue[Long])
 }
 
 /** The source with the test's clock. */
