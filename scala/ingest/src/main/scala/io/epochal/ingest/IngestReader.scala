@@ -33,6 +33,8 @@ final private class IngestReaderFactory(
 
   override def source: String = options.source
 
+  def needsEnd: Option[String] = rules.flatMap(_.needsEnd)
+
   override def rows(slices: Iterator[Slice]): IngestReader = {
     val arrivals = new ArrivalReader(frames(slices))
     rules.fold[IngestReader](new TextReader(arrivals, reading.schema, options.replacesInvalid))(

@@ -53,6 +53,8 @@ final private[ingest] class IngestSource(
 
   override def limit: ReadLimit = options.limit
 
+  override def needsEnd: Option[String] = factory.needsEnd
+
   override def eventTimeColumn: Option[String] = options.eventTimeColumn
 
   override def first: IngestPosition = IngestPosition(0)
@@ -84,6 +86,11 @@ final private[ingest] class IngestSource(
     if (isClosed) throw new InterruptedException(s"$name is closed")
     if (opened.isEmpty) opened = Some(listening(start.row, logged.row))
   }
+
+  override def probe(): Unit = options.listen().close()
+
+  /** Nobody else may have the port while a query hangs. */
+  override def applicationEnded(): Unit = close()
 
   override def available(start: IngestPosition, most: Long): Long = {
     ended.foreach(throw _)

@@ -6,7 +6,7 @@ import java.nio.charset.StandardCharsets.ISO_8859_1
 import scala.util.Using
 
 import org.apache.logging.log4j.Level
-import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
 import org.scalatest.time.{Millis, Minutes, Span}
 
@@ -71,6 +71,23 @@ final class IngestRecordsSuite extends QuerySuite {
       send(port, "{\"id\":1,\"name\":\"x\"}\n")
       val error = intercept[Exception](query.awaitTermination(60000))
       assert(EpochalException.in(error).exists(_.condition.name == "COLUMNS_MISSING"))
+    }
+    withTempDir { dir =>
+      val frame =
+        spark.readStream
+          .format("epochal-ingest")
+          .options(schema.toMap ++ Map("port" -> "0", "requireColumns" -> "true"))
+          .load()
+      val error = intercept[Exception] {
+        frame.writeStream
+          .format("noop")
+          .option("checkpointLocation", dir.getPath)
+          .trigger(Trigger.Continuous(1000))
+          .start()
+          .awaitTermination(60000)
+      }
+      val refusal = EpochalException.in(error).getOrElse(fail(error))
+      assert(refusal.condition.name == "TRIGGER_UNSUPPORTED" && refusal.getMessage.contains("requireColumns"))
     }
   }
 }

@@ -6,13 +6,14 @@ import java.time.Clock
 
 import scala.util.Using
 
+import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.IngestStreams.store
 import io.epochal.ingest.intake.Receipt
 import io.epochal.ingest.tcp.TcpClient
-import io.epochal.kit.source.{ContinuousSourceStream, SourceOffset}
+import io.epochal.kit.source.{ContinuousSourceStream, RealTime, SourceOffset}
 import io.epochal.support.Ports
 
 /** A stream holds the port and the journal from its first batch to its stop. */
@@ -88,6 +89,35 @@ final class IngestStartSuite extends AnyFunSuite {
         val refused = intercept[EpochalException](stream.planInputPartitions(position(0)))
         assert(refused.condition == Conditions.PortUnavailable && !forgotten)
       }
+    }
+  }
+
+  test("a real-time run that cannot listen leaves an earlier one its place") {
+    val checkpoint = fresh()
+    Using.resource(new IngestRun(checkpoint, Map.empty)) { first =>
+      def prepared(run: IngestRun): Unit =
+        RealTime.stream(run.source, run.initial, Clock.systemUTC(), None) match {
+          case stream: SupportsRealTimeMode => stream.prepareForRealTimeMode()
+          case other                        => fail(s"$other")
+        }
+      Using.resource(new IngestRun(checkpoint, Map("port" -> first.port.toString), begins = false)) { second =>
+        assert(intercept[EpochalException](prepared(second)).condition == Conditions.PortUnavailable)
+        assert(!Files.exists(checkpoint.resolve("real-time")))
+      }
+      val port = Ports.free()
+      Using.resource(new IngestRun(checkpoint, Map("port" -> port.toString), begins = false)) { third =>
+        prepared(third)
+        assert(isFree(port) && Files.exists(checkpoint.resolve("real-time")))
+      }
+    }
+  }
+
+  test("the end of the application frees the port") {
+    val port = Ports.free()
+    Using.resource(new IngestRun(fresh(), Map("port" -> port.toString))) { run =>
+      run.source.applicationEnded()
+      assert(isFree(port))
+      intercept[InterruptedException](run.source.open(IngestPosition(0), IngestPosition(0)))
     }
   }
 

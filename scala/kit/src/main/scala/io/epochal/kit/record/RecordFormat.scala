@@ -254,6 +254,10 @@ final case class RecordRules(
     case _                             => None
   }
 
+  /** Why a task that reads them must have an end; None: it need not. */
+  def needsEnd: Option[String] =
+    Option.when(requireColumns)("with {option:requireColumns=true} a task fails at its end, and it has none")
+
   /** The columns that are not fields of a record, in the order in which they follow the fields. */
   def apart: Seq[StructField] = (corrupt ++ unknown).map(StructField(_, StringType)).toSeq ++ origin
 

@@ -39,6 +39,11 @@ trait Source[P] extends PositionCodec[P] {
     */
   def open(start: P, logged: P): Unit = ()
 
+  /** The application ends, and may never stop the query: releases what must not be held any longer. Called by a thread of Spark,
+    * also while others use the source.
+    */
+  def applicationEnded(): Unit = ()
+
   /** The supply, for the life of the stream. */
   def supply: Supply[P]
 
@@ -131,6 +136,12 @@ trait PositionCodec[P] {
   * end of the last epoch that Spark logged as committed.
   */
 trait ContinuousSource[P] extends Source[P] {
+
+  /** Why this stream's tasks must have an end, as the reason of an error; None: they need none. */
+  def needsEnd: Option[String] = None
+
+  /** Fails if `open` would, and holds nothing afterwards. Called before a real-time run takes an earlier one's place. */
+  def probe(): Unit = ()
 
   /** The partitions after a position, each without an end. A continuous query calls it once in a run, and again after
     * [[needsReconfiguration]]; a real-time query at every epoch.

@@ -54,6 +54,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
       logged.keepUncommitted()
     }
     val found = source(initial)
+    if (inRealTime) refuseEndless(found, TriggerMode.RealTime)
     found match {
       case endless: ContinuousSource[P] => RealTime.stream(endless, initial, clock, eventTime(found, initial))
       case _ if inRealTime              => throw (refused(TriggerMode.RealTime, _, _)).tupled(whyNoRealTime)
@@ -70,6 +71,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     val initial = initialOffset(checkpoint)
     source(initial) match {
       case endless: ContinuousSource[P] =>
+        refuseEndless(endless, TriggerMode.Continuous)
         def forget(): Unit = epochs.foreach(forgetUncommitted)
         new ContinuousSourceStream(endless, initial, clock, eventTime(endless, initial), forget _)
       case _ => super.toContinuousStream(checkpoint)
@@ -94,6 +96,12 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
         "the trigger that began it once more, such as {trigger:availableNow} with output mode append, until it is committed"
       )
     }
+
+  private def refuseEndless(source: Source[P], trigger: TriggerMode): Unit = source match {
+    case endless: ContinuousSource[P] =>
+      endless.needsEnd.foreach(reason => throw refused(trigger, reason, "{trigger:processingTime=1 second}"))
+    case _ => ()
+  }
 
   /** A batch read has no offsets, and needs no event time. */
   private def eventTime(source: Source[P], checkpoint: InitialOffset): Option[EventTime] =
@@ -130,7 +138,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
 /** The seam for real-time mode, which Spark has from 4.1 on. Classes that name its interfaces are in `kit.source.realtime`, and
   * are loaded only if they exist; only this object knows.
   */
-private[source] object RealTime {
+private[epochal] object RealTime {
   private val Interface = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode"
   private val Stream = "io.epochal.kit.source.realtime.RealTimeSourceStream"
 

@@ -95,7 +95,7 @@ abstract class CheckpointedStream[P] private[source] (
   final protected def begin(start: P, logged: P): Unit = {
     lag.begin(start)
     if (!begun) {
-      if (atEnd.isEmpty) atEnd = Some(ApplicationEnd.run(() => stop()))
+      if (atEnd.isEmpty) atEnd = Some(ApplicationEnd.run(() => source.applicationEnded()))
       source.open(start, logged)
       begun = true
       val part = Seq("source", initial.source, source.name.takeWhile(_ != '['))

@@ -116,6 +116,7 @@ private[rest] object RestSource {
       new RestSource(options, reading, checkpoint, tasks, clock, counters) with JournalledSource[RestPosition] {
         override lazy val supply: RestReceiver = supplies.received(options, journal, Some(this))
         override protected def journalled: RestReceiver = supply
+        override def needsEnd: Option[String] = options.rules.needsEnd
         override protected lazy val feedRows: FeedRows =
           new RestFeedRows(options.alone, reading, counters, journal)
       }

@@ -39,6 +39,7 @@ final class RealTimeSourceStream[P] private[source] (
   private lazy val generation = Generation.claim(runs, UUID.randomUUID().toString.replace("-", ""), 0L)
 
   override def prepareForRealTimeMode(): Unit = QueryStop.guard {
+    source.probe()
     generation: Unit
     initial.realTimeRuns.begin()
     realTime = true
