@@ -107,6 +107,9 @@ final private[tcp] class TcpConnection(
   /** Whether the first line was the token, if it must be. */
   def isKnown: Boolean = known
 
+  /** Whether the client has had the time to send the first line. */
+  def isOverdue(nanos: Long): Boolean = nanos - openedAt > GraceNanos
+
   /** Whether the first line is not complete after `GreetingSeconds`. */
   def isSilent(nanos: Long): Boolean = greeting.nonEmpty && nanos - openedAt > GreetingSeconds * 1000000000L
 
@@ -197,6 +200,7 @@ private object TcpConnection {
   val GreetingSeconds = 30L
 
   // In nanoseconds.
+  private val GraceNanos = 2000000000L
   private val FirstPause = 50000000L
   private val LongestPause = 2000000000L
 

@@ -49,9 +49,9 @@ final private[epochal] case class TcpSettings(
 /** Receives lines from any number of clients in one thread, which never blocks on a client or a disk.
   *
   * A slow or silent client costs only its buffer. While the intake has no room, nothing is read, so clients block in
-  * `write`. Connections beyond `maxConnections` are closed at once. Clients that have not sent the token have at most half of these
-  * places, and make room for others: the oldest of them is closed. [[TcpConnection]] handles the lines of a connection, and defines
-  * when they are acknowledged.
+  * `write`. Connections beyond `maxConnections` are closed at once. Clients that have not sent the token within 2 seconds have at
+  * most half of these places, and make room for others: the oldest of them is closed. [[TcpConnection]] handles the lines of a
+  * connection, and defines when they are acknowledged.
   *
   * @throws io.epochal.core.error.EpochalException
   *   PORT_UNAVAILABLE, by the constructor
@@ -203,14 +203,18 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
         admits = false
     }
 
-  /** A client that has the token sends it at once: whoever has waited longest does not have it. */
+  /** A client that has the token sends it at once: whoever has waited longest does not have it. While there is a place for
+    * everybody, each client gets the time to do so: many may connect at once.
+    */
   private def makeRoom(): Unit = {
-    val isCrowded =
-      connections.size >= settings.maxConnections || unknown.size >= math.max(1, settings.maxConnections / 2)
-    if (isCrowded && !unknown.isEmpty) {
-      refused.increment()
-      end(unknown.iterator.next())
-    }
+    val isFull = connections.size >= settings.maxConnections
+    val isCrowded = unknown.size >= math.max(1, settings.maxConnections / 2)
+    unknown.asScala.headOption
+      .filter(oldest => isFull || isCrowded && oldest.isOverdue(System.nanoTime()))
+      .foreach { oldest =>
+        refused.increment()
+        end(oldest)
+      }
   }
 
   private def open(channel: SocketChannel): Unit = {
@@ -257,7 +261,8 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     try {
       body
       if (!closing) connection.next().foreach(offer(connection, _))
-      if (connection.proceed(!closing && intake.hasRoom)) end(connection)
+      // The token needs no room: a client must not be refused because it could not send it.
+      if (connection.proceed(!closing && (!connection.isKnown || intake.hasRoom))) end(connection)
     } catch {
       case _: IOException | _: CancelledKeyException => end(connection)
       case NonFatal(e) =>

@@ -212,6 +212,30 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
+  test("while the journal is full a client can still send its token") {
+    listening("token" -> "t", "maxJournalBytes" -> "20k") { run =>
+      IngestStreams.store(run.source.intake, Seq("z" * (20 << 10))): Unit
+      assert(!run.source.intake.hasRoom)
+      client(run) { client =>
+        Thread.sleep(200)
+        client.send("TOKEN wrong\n")
+        assert(client.line() == "ERR the first line must be TOKEN and the token")
+      }
+    }
+  }
+
+  test("many clients that connect at once are not refused before they could send the token") {
+    listening("token" -> "t", "maxConnections" -> "10", "ack" -> "true") { run =>
+      val all = Seq.fill(9)(new TcpClient(run.port))
+      eventually(assert(run.metric("connections") == "9"))
+      all.foreach { client =>
+        client.send("TOKEN t\na\n")
+        client.await(1)
+        client.close()
+      }
+    }
+  }
+
   test("an idle connection is closed, and one above the maximum immediately") {
     listening("idleTimeout" -> "200ms", "maxConnections" -> "1") { run =>
       client(run) { idle =>
