@@ -40,13 +40,16 @@ final private[epochal] case class IntakeSettings(maxJournalBytes: Long, dedupWin
   *   the journal's directory, for errors
   * @param clock
   *   measures how long keys are remembered
+  * @param wall
+  *   the time of day, in which the journal keeps them: the other clock may stand still while the machine sleeps
   */
 final private[epochal] class JournalIntake(
     val journal: AcknowledgedJournal,
     settings: IntakeSettings,
     source: String,
     place: String,
-    clock: Clock = new SteadyClock
+    clock: Clock = new SteadyClock,
+    wall: Clock = Clock.systemUTC()
 ) extends Intake
     with AutoCloseable {
   import JournalIntake._
@@ -202,7 +205,9 @@ final private[epochal] class JournalIntake(
       buffer = ByteBuffer.allocate(math.max(length, math.min(2 * buffer.capacity, MaxGroup)))
     buffer.clear()
     group.foreach(_.encoded.write(buffer))
-    journal.append(group.map(_.encoded.records).sum, buffer.array, 0, length)(keys.toBytes): Unit
+    journal.append(group.map(_.encoded.records).sum, buffer.array, 0, length) {
+      keys.toBytes(ahead = wall.millis() * 1000L - now)
+    }: Unit
     group.foreach(_.encoded.key.foreach(keys.add(_, now)))
     if (buffer.capacity > MaxGroup) buffer = ByteBuffer.allocate(MaxGroup)
     currentError = None
@@ -341,10 +346,10 @@ final private[intake] class LiveKeys(window: Duration) {
     count = stored.size
   }
 
-  /** 24 bytes per key: digest and time. */
-  def toBytes: Array[Byte] = {
+  /** 24 bytes per key: digest and time, in a clock that is ahead by so many microseconds. */
+  def toBytes(ahead: Long): Array[Byte] = {
     val bytes = ByteBuffer.allocate(24 * stored.size)
-    stored.forEach((key, at) => bytes.putLong(key.high).putLong(key.low).putLong(at): Unit)
+    stored.forEach((key, at) => bytes.putLong(key.high).putLong(key.low).putLong(at + ahead): Unit)
     bytes.array
   }
 

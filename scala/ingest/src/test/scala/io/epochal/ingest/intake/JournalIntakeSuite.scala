@@ -1,6 +1,6 @@
 package io.epochal.ingest.intake
 
-import java.time.Duration
+import java.time.{Clock, Duration}
 import java.util.concurrent.TimeUnit.SECONDS
 import java.util.concurrent.{CountDownLatch, CyclicBarrier}
 
@@ -19,13 +19,14 @@ final class JournalIntakeSuite extends AnyFunSuite {
     private val runs = new SlowStore
     val clock = new ManualClock(start)
 
-    def run(): JournalIntake =
+    def run(wall: Clock = clock): JournalIntake =
       new JournalIntake(
         AcknowledgedJournal.take(files, runs, "source", settings.segmentBytes),
         settings,
         "source",
         "/journal",
-        clock)
+        clock,
+        wall)
 
     def keyed(intake: JournalIntake, key: String): Receipt =
       intake.accept(arrival(Seq(key), Some(key), clock.millis() * 1000L)).get(60, SECONDS)
@@ -130,6 +131,22 @@ final class JournalIntakeSuite extends AnyFunSuite {
     val second = fixture.run()
     Seq("k", "l").foreach(key => assert(fixture.keyed(second, key) == Receipt.Duplicate))
     second.close()
+  }
+
+  test("a key is remembered after a restart, though the machine slept for an hour while it was remembered") {
+    val fixture = new Fixture
+    val wall = new ManualClock(start)
+    val first = fixture.run(wall)
+    assert(fixture.keyed(first, "k") == Receipt.Stored(1))
+    first.close()
+    val second = fixture.run(wall)
+    wall.advance(Duration.ofHours(1))
+    assert(fixture.keyed(second, "l") == Receipt.Stored(1))
+    second.close()
+    fixture.clock.set(wall.instant())
+    val third = fixture.run(wall)
+    Seq("k", "l").foreach(key => assert(fixture.keyed(third, key) == Receipt.Duplicate, key))
+    third.close()
   }
 
   test("the time within a run is that of its start and what has passed since, whatever the clock is set to") {
