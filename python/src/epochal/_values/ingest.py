@@ -168,8 +168,8 @@ class HttpServer(Value, protocol="http"):
             ``"64m"``.
         max_header_bytes: Maximum size of request line and headers; up to 1m. Default: ``"16k"``.
         head_timeout: Time to send a request's line and headers, before the connection is closed. Default: ``"15s"``.
-        min_bytes_per_second: Minimum average rate of a body after its first 10 seconds; slower clients are
-            disconnected. Default: ``"1k"``.
+        min_bytes_per_second: Minimum average rate of a body in every 10 seconds; slower clients are disconnected.
+            Default: ``"1k"``.
         idle_timeout: Silence after which a connection is closed; 0s: never. Default: ``"1m"``.
         max_connections: Maximum connections; further ones wait. Default: ``1000``.
     """
@@ -246,7 +246,8 @@ class Json(Parsed, format="json"):
         rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
             are ignored.
         require_columns: Whether a column that has a field in none of the records that a task reads fails the query; if
-            not, it is NULL, and logged. Lines of CSV have all fields. Default: ``False``.
+            not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and real-time queries.
+            Default: ``False``.
     """
 
     require_columns: bool | None = option("requireColumns", BOOLEAN)

@@ -43,7 +43,7 @@ final private[ingest] class HttpSettings(
   /** From connect, or from the first byte of a later request, to the end of the headers. */
   val headTimeout: Duration = values(HeadTimeout)
 
-  /** Minimum rate of a body, on average after the first 10 seconds. */
+  /** Minimum average rate of a body in every 10 seconds. */
   val minBytesPerSecond: Long = values(MinBytesPerSecond)
 
   val keepMalformed: Boolean = values(Malformed) == "keep"
@@ -83,7 +83,7 @@ private[ingest] object IngestHttpOptions extends OptionList {
   val HeadTimeout = option("headTimeout", OptionType.duration, Some(Duration.ofSeconds(15)))(
     "Time to send a request's line and headers, before the connection is closed.")
   val MinBytesPerSecond = option("minBytesPerSecond", OptionType.bytes, Some(1L << 10))(
-    "Minimum average rate of a body after its first 10 seconds; slower clients are disconnected.")
+    "Minimum average rate of a body in every 10 seconds; slower clients are disconnected.")
   val Malformed = option("malformed", OptionType.oneOf("refuse", "keep"), Some("refuse"))(
     "For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as one record (of NDJSON, the faulty lines).")
   val Bodies = option("bodyFormat", OptionType.oneOf("lines", "ndjson", "json", "form"))(

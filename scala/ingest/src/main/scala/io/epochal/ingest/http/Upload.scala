@@ -111,7 +111,13 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     if (!inbound.isGzip) splitText(buffer) else from(_.inflate(buffer))(splitText)
 
   private def splitText(body: BodyBuffer): SplitBody =
-    if (inbound.isPlain(body)) split(body) else from(_.decode(body, inbound.charset))(split)
+    try if (inbound.isPlain(body)) split(body) else from(_.decode(body, inbound.charset))(split)
+    catch { case refusal: Refusal if isKept(refusal, body) => split(body) }
+
+  /** Whether a text that is not in its charset is kept as it is. */
+  private def isKept(refusal: Refusal, body: BodyBuffer): Boolean =
+    shared.settings.keepMalformed && refusal.reason == Refusal.Malformed &&
+      !TextEncoding.isGzip(body.bytes, body.length)
 
   private def split(body: BodyBuffer): SplitBody =
     inbound.format.split(body.bytes, body.length, shared.settings.records, shared.settings.keepMalformed)

@@ -62,6 +62,16 @@ final class HttpBodiesSuite extends AnyFunSuite {
     }
   }
 
+  test("with malformed=keep a body that is not in its charset is kept as it is") {
+    listening("malformed" -> "keep") { fixture =>
+      texts.foreach { case (kind, text) =>
+        val wrong = post(fixture, text.getBytes(ISO_8859_1), "Content-Type" -> s"$kind; charset=EUC-JP")
+        assert(wrong.status == 200 && wrong.body == "{\"records\":1}", wrong)
+      }
+      assert(fixture.intake.records == texts.map(_._2.replace('ë', '\ufffd')))
+    }
+  }
+
   test("decoded text is limited, and its memory is released") {
     listening("maxRequestBytes" -> "150", "maxBufferedBytes" -> "100k") { fixture =>
       val latin = Seq("Content-Type" -> "text/plain; charset=ISO-8859-1")

@@ -1,7 +1,7 @@
 package io.epochal.kit.record
 
 import java.io.{ByteArrayInputStream, InputStream, InputStreamReader, SequenceInputStream}
-import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
+import java.nio.charset.StandardCharsets.{US_ASCII, UTF_16, UTF_8}
 import java.nio.charset.{CharacterCodingException, Charset}
 
 import scala.util.Try
@@ -52,12 +52,15 @@ private[epochal] object TextEncoding {
     def at(index: Int): Int = if (index < math.min(length, FrontBytes)) bytes(index) & 0xff else -1
     val front = (at(0), at(1), at(2), at(3))
     front match {
-      case (0xef, 0xbb, 0xbf, _)        => None
-      case (0, 0, 0xfe, 0xff)           => known("UTF-32BE")
-      case (0xff, 0xfe, 0, 0)           => known("UTF-32LE")
-      case (0xfe, 0xff, _, _)           => known("UTF-16BE")
-      case (0xff, 0xfe, _, _)           => known("UTF-16LE")
-      case _ if !charset.forall(isUtf8) => charset
+      case (0xef, 0xbb, 0xbf, _) => None
+      case (0, 0, 0xfe, 0xff)    => known("UTF-32BE")
+      case (0xff, 0xfe, 0, 0)    => known("UTF-32LE")
+      case (0xfe, 0xff, _, _)    => known("UTF-16BE")
+      case (0xff, 0xfe, _, _)    => known("UTF-16LE")
+      // The WHATWG's default, except for what begins with an ASCII character in the other order.
+      case (0, c, _, _) if c > 0 && isUtf16(charset) => known("UTF-16BE")
+      case _ if isUtf16(charset)                     => known("UTF-16LE")
+      case _ if !charset.forall(isUtf8)              => charset
       // RFC 4627, section 3: JSON begins with two ASCII characters.
       case (0, 0, 0, c) if c > 0 => known("UTF-32BE")
       case (c, 0, 0, 0) if c > 0 => known("UTF-32LE")
@@ -73,6 +76,9 @@ private[epochal] object TextEncoding {
 
   /** ASCII is a part of UTF-8. */
   private def isUtf8(charset: Charset): Boolean = charset == UTF_8 || charset == US_ASCII
+
+  /** Whether the charset leaves the order of the bytes open. */
+  private def isUtf16(charset: Option[Charset]): Boolean = charset.contains(UTF_16)
 
   private def known(name: String) = Some(Charset.forName(name))
 

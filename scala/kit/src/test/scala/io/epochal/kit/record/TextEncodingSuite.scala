@@ -89,6 +89,12 @@ final class TextEncodingSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     }
   }
 
+  test("UTF-16 without a byte order mark is read in the order that its first character shows, else little-endian") {
+    for (charset <- Seq("UTF-16LE", "UTF-16BE", "UTF-16"))
+      assert(utf8("aé€".getBytes(Charset.forName(charset)), Some("utf-16")) == "aé€", charset)
+    assert(utf8("€a".getBytes(Charset.forName("UTF-16LE")), Some("UTF-16")) == "€a")
+  }
+
   test("bytes that are not in the charset are an error that names it") {
     assert(problem("é!".getBytes(ISO_8859_1), Some("Shift_JIS")) == "it is not in Shift_JIS")
     assert(problem(Array[Byte](0x41, 0, 0x42), Some("UTF-16LE")) == "it is not in UTF-16LE")
