@@ -4,15 +4,18 @@ import java.io._
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
 import java.nio.file.StandardOpenOption.{READ, WRITE}
-import java.nio.file.{FileAlreadyExistsException, Files, NoSuchFileException, Path => LocalPath}
+import java.nio.file.{FileAlreadyExistsException, FileSystemException, Files, NoSuchFileException, Path => LocalPath}
+import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs._
 import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
+import io.epochal.kit.spark.QueryStop
 
 /** A directory in any file system that Hadoop supports: that of the query's checkpoint. Serialized to the executors.
   *
@@ -169,7 +172,8 @@ final private class HadoopInput(in: FSDataInputStream, override val length: Long
 
 /** Durable files in a directory of a local disk: `sync` makes a file's bytes survive a power loss, and its name too.
   *
-  * Not guaranteed if the disk or its driver lies about a sync.
+  * Not guaranteed if the disk or its driver lies about a sync, or for a name if the file system cannot sync directories, as
+  * some network mounts.
   */
 final private[store] class LocalFiles(directory: LocalPath) {
 
@@ -199,7 +203,11 @@ final private[store] class LocalFiles(directory: LocalPath) {
   /** Makes files durable, and all names. */
   def settle(names: Seq[String]): Unit = {
     names.foreach(name => Using.resource(FileChannel.open(directory.resolve(name), WRITE))(_.force(true)))
-    force(directory)
+    try force(directory)
+    catch {
+      case e: FileSystemException                         => throw e // It cannot be opened.
+      case e: IOException if !QueryStop.isInterruption(e) => LocalFiles.cannotForce(directory, e)
+    }
     above
   }
 
@@ -235,4 +243,14 @@ final private[store] class LocalFiles(directory: LocalPath) {
 
     override def close(): Unit = out.close()
   }
+}
+
+private object LocalFiles {
+  private val isReported = new AtomicBoolean
+
+  def cannotForce(directory: LocalPath, error: IOException): Unit =
+    if (isReported.compareAndSet(false, true))
+      LoggerFactory
+        .getLogger(classOf[LocalFiles])
+        .warn(s"The names of new files may be lost when the power fails: $directory cannot be synced ($error).")
 }

@@ -1,7 +1,10 @@
 package io.epochal.kit.store
 
 import java.io.IOException
-import java.nio.file.{Files, NoSuchFileException}
+import java.nio.channels.FileChannel
+import java.nio.file.{Files, NoSuchFileException, Path, Paths}
+
+import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
 import org.scalatest.funsuite.AnyFunSuite
@@ -25,4 +28,15 @@ final class HadoopFileStoreSuite extends AnyFunSuite {
     val error = intercept[IOException](store("").open("below"))
     assert(!error.isInstanceOf[NoSuchFileException])
   }
+
+  test("a directory that cannot be synced is no failure, but one that is missing, or a file, is") {
+    val cannotSync = Paths.get("/proc/self/task")
+    assume(Files.exists(cannotSync) && Try(force(cannotSync)).isFailure)
+    new LocalFiles(cannotSync).settle(Nil)
+    intercept[NoSuchFileException](new LocalFiles(directory.resolve("missing")).settle(Nil))
+    intercept[IOException](new LocalFiles(directory).settle(Seq("missing")))
+  }
+
+  private def force(directory: Path): Unit =
+    Using.resource(FileChannel.open(directory))(_.force(true))
 }
