@@ -16,10 +16,10 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
     "core": (34, 2190),
-    "kit": (81, 8298),
+    "kit": (81, 8329),
     "random": (7, 382),
-    "rest": (41, 6418),
-    "ingest": (23, 2715),
+    "rest": (41, 6419),
+    "ingest": (23, 2730),
     "jdbc": (60, 6917),
     "inspect": (6, 471),
     "app": (3, 84),
