@@ -38,7 +38,7 @@ final private[jdbc] class JdbcTable(
       if (options.createTable) checks.bindNew(connection).fold(throw _, identity) else throw checks.missing(connection)
     dialect.check(options).fold(throw _, identity)
     checkTransport()
-    options.deadLetterTable.foreach(name => TableCheck.nameable(dialect, name.table.text).fold(throw _, identity))
+    options.deadLetterTable.foreach(name => DeadLetterTable.nameable(dialect, name.table.text).fold(throw _, identity))
     if (database.isNew) checkNew(None)
     else
       database.inspect { connection =>

@@ -41,7 +41,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
     find(connection, trust).getOrElse {
       val made = dialect.catalog.newName(connection, name)
       if (made == trust.target) throw isTarget
-      TableCheck.nameable(dialect, made.table).fold(throw _, identity)
+      nameable(dialect, made.table).fold(throw _, identity)
       import words.{bigint, text, timestamp}
       Sql.run(
         connection,
@@ -61,6 +61,9 @@ private[jdbc] object DeadLetterTable {
 
   val Columns: Seq[String] =
     Seq("sink_id", "epoch", "partition_id", "row_number", "column_name", "reason", "row_json", "recorded_at")
+
+  def nameable(dialect: Dialect, name: String): Either[EpochalException, Unit] =
+    TableCheck.nameable(dialect, name, "{option:deadLetterTable=shorter_name}")
 
   /** The text type of a dialect whose ledger's texts are too short for rows. */
   def refused(options: JdbcOptions, database: String): Either[EpochalException, Unit] =

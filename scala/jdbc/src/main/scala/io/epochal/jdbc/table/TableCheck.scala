@@ -75,7 +75,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     }
     for {
       query <- queried
-      _ <- all(name.table +: query.stored.map(_.into))(nameable)
+      _ <- TableCheck.nameable(dialect, name.table, "{option:dbtable=shorter_name}")
+      _ <- all(query.stored.map(_.into))(nameable)
       columns <- all(query.stored)(definition(query))
     } yield {
       val primary = Option.when(query.keys.nonEmpty)(
@@ -93,7 +94,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       "nearest" -> near.fold("")(name => s" (there is '$name')"))
   }
 
-  private def nameable(name: String): Checked[Unit] = TableCheck.nameable(dialect, name)
+  private def nameable(name: String): Checked[Unit] =
+    TableCheck.nameable(dialect, name, "{option:columnMap=query_name:shorter_name}")
 
   private def declared(field: StructField): Checked[String] =
     dialect.types.declare(field.dataType).toRight(unsupported(field))
@@ -220,8 +222,12 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
 
 private[jdbc] object TableCheck {
 
-  /** Refuses a name for a new table or column that the database would refuse, or silently cut. */
-  def nameable(dialect: Dialect, name: String): Checked[Unit] = {
+  /** Refuses a name for a new table or column that the database would refuse, or silently cut.
+    *
+    * @param instead
+    *   the option that gives it another name
+    */
+  def nameable(dialect: Dialect, name: String, instead: String): Checked[Unit] = {
     val abilities = dialect.abilities
     import abilities.{longestName, namesCountCharacters}
     val (length, unit) =
@@ -231,7 +237,6 @@ private[jdbc] object TableCheck {
       JdbcOptions.unsupported(
         s"make '$name'",
         s"it has $length $unit, and a name in ${dialect.name} has at most $longestName",
-        "Use a shorter name; {option:columnMap=query_name:table_name} gives a column a different name."
-      ))
+        s"Use a shorter name: $instead."))
   }
 }
