@@ -165,8 +165,8 @@ class Transport(Value):
         spill_directory: Directory, reachable by driver and executors, for rows beyond ``inline_max_bytes`` without
             staging (all but PostgreSQL). Unset: the checkpoint; for a batch a temporary directory in local mode, none
             on a cluster.
-        batch_size: Rows per INSERT where the database has no bulk load (all but PostgreSQL), within its parameter
-            limit. Default: ``200``.
+        batch_size: Maximum rows per INSERT, within the database's parameter limit, where neither COPY (PostgreSQL),
+            LOAD DATA LOCAL (MySQL, MariaDB) nor MariaDB's bulk protocol loads an epoch. Default: ``200``.
         flush_interval: Continuous and real-time triggers: minimum time between the starts of a task's transactions;
             rows gather in the meantime. Default: ``"10ms"``.
         flush_rows: Continuous and real-time triggers: gathered rows that are stored before ``flush_interval`` ends.

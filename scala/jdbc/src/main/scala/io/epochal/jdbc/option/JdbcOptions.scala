@@ -125,7 +125,7 @@ object JdbcOptions extends OptionList {
   val SpillDirectory = option("spillDirectory", OptionType.string, sample = Some("s3a://bucket/spill"))(
     "Directory, reachable by driver and executors, for rows beyond inlineMaxBytes without staging (all but PostgreSQL). Unset: the checkpoint; for a batch a temporary directory in local mode, none on a cluster.")
   val BatchSize = option("batchSize", OptionType.int(1, 100000), Some(200))(
-    "Rows per INSERT where the database has no bulk load (all but PostgreSQL), within its parameter limit.")
+    "Maximum rows per INSERT, within the database's parameter limit, where neither COPY (PostgreSQL), LOAD DATA LOCAL (MySQL, MariaDB) nor MariaDB's bulk protocol loads an epoch.")
   val LockTimeout = option("lockTimeout", OptionType.duration, Some(Duration.ofSeconds(30)))(
     "Maximum wait of one attempt for a database lock.")
   val FlushInterval = option("flushInterval", OptionType.duration, Some(Duration.ofMillis(10)))(
