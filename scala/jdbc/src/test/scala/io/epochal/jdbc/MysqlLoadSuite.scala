@@ -57,11 +57,12 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
     .add("p", TimestampNTZType)
     .add("q", BooleanType)
     .add("r", StringType)
+    .add("s", FloatType)
 
   private def columns(name: String): String =
     s"""CREATE TABLE $name (id BIGINT, a BOOLEAN, b TINYINT, c SMALLINT, d INT, e FLOAT, f DOUBLE, g DECIMAL(38,18), h DECIMAL(9,2),
        |i LONGTEXT CHARACTER SET utf8mb4, j VARCHAR(40) CHARACTER SET latin1, k JSON, l LONGBLOB, m BINARY(3), n DATE,
-       |o TIMESTAMP(6) NULL, p DATETIME(6), q BIT(1), r VARCHAR(40) CHARACTER SET ucs2)""".stripMargin
+       |o TIMESTAMP(6) NULL, p DATETIME(6), q BIT(1), r VARCHAR(40) CHARACTER SET ucs2, s DOUBLE)""".stripMargin
 
   /** Characters that the lines of LOAD DATA, SQL, charsets and JSON treat specially. */
   private val Odd =
@@ -95,7 +96,7 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
     case "b"       => random.nextInt().toByte
     case "c"       => random.nextInt().toShort
     case "d"       => random.nextInt()
-    case "e"       => Iterator.continually(java.lang.Float.intBitsToFloat(random.nextInt())).find(_.isFinite).get
+    case "e" | "s" => Iterator.continually(java.lang.Float.intBitsToFloat(random.nextInt())).find(_.isFinite).get
     case "f"       => Iterator.continually(java.lang.Double.longBitsToDouble(random.nextLong())).find(_.isFinite).get
     case "g"       => Decimal(BigDecimal(BigInt(110, random.self), 18) * (if (random.nextBoolean()) 1 else -1), 38, 18)
     case "h"       => Decimal(BigDecimal(random.nextInt(999999999).toLong, 2), 9, 2)
@@ -121,7 +122,7 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
 
   onSchema("LOAD DATA and INSERTs store the same rows", every, columns("t"), columns("u")) { f =>
     loading(f)
-    val many = rows(1500)
+    val many = rows(1500) :+ InternalRow.fromSeq(Seq[Any](5000L) ++ Seq.fill[Any](every.size - 2)(null) :+ 0.1f)
     val loads = start(f)
     write(f, loads, 0, many)
     assert(loads.metrics("load") == "LOAD DATA LOCAL", loads.metrics)
@@ -130,7 +131,8 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
     assert(inserts.metrics("load") == otherwise)
     def stored(table: String): Seq[Seq[Any]] = f.database.query(
       s"SELECT ${every.fieldNames.map(name => s"HEX(CAST(${if (name == "q") "q + 0" else name} AS BINARY))").mkString(", ")} FROM $table ORDER BY id")
-    assert(stored("t").size == 1500)
+    assert(stored("t").size == 1501)
+    assert(f.database.query("SELECT t.s, u.s FROM t JOIN u USING (id) WHERE id = 5000") == Seq(Seq(0.1, 0.1)))
     stored("t").zip(stored("u")).foreach { case (one, other) => assert(one == other) }
   }
 
@@ -177,14 +179,43 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
     }
   }
 
-  on("rows that warn but fit are stored by INSERTs, and the reason is named", table) { f =>
+  on(
+    "rows that warn but fit are stored by INSERTs, from then on by these alone, and the reason is named",
+    "CREATE TABLE t (id BIGINT, word VARCHAR(20), third DECIMAL(9,1) AS (id / 3) STORED)") { f =>
     loading(f)
-    f.database.execute(
-      "CREATE TRIGGER warn BEFORE INSERT ON t FOR EACH ROW SIGNAL SQLSTATE '01000' SET MESSAGE_TEXT = 'mind the gap'")
+    val run = start(f)
+    write(f, run, 0, numbers(f, 0 until 300))
+    val reason = run.metrics("loadReason")
+    assert(run.metrics("load") == otherwise && reason.matches("LOAD DATA gave [0-9]+ warnings, the first 1265"), reason)
+    write(f, run, 1, numbers(f, 300 until 600))
+    assert(run.metrics("load") == otherwise && run.metrics("loadReason") == s"in an earlier epoch, $reason")
+    holds(f, 0 until 600)
+  }
+
+  private val numbered =
+    "CREATE TABLE t (id BIGINT PRIMARY KEY, word VARCHAR(20), n BIGINT NOT NULL AUTO_INCREMENT, KEY (n))"
+
+  on("a table with an AUTO_INCREMENT column gets LOAD DATA only where that locks out no other writer", numbered) { f =>
+    loading(f)
     val run = start(f)
     write(f, run, 0, numbers(f, 0 until 300))
     holds(f, 0 until 300)
-    if (run.metrics("load") == otherwise) assert(run.metrics("loadReason").contains("mind the gap"))
+    if (f.database.one("SELECT @@innodb_autoinc_lock_mode").toString == "2")
+      assert(run.metrics("load") == "LOAD DATA LOCAL")
+    else
+      assert(
+        run.metrics("load") == otherwise && run.metrics("loadReason").contains("innodb_autoinc_lock_mode is not 2"))
+  }
+
+  on("an upsert takes no numbers of an AUTO_INCREMENT column for rows that exist", numbered) { f =>
+    loading(f)
+    val run = start(f, "keyColumns" -> "id")
+    (0L until 4L).foreach(write(f, run, _, numbers(f, 0 until 300)))
+    assert(run.metrics("load") == "LOAD DATA LOCAL")
+    write(f, run, 4, numbers(f, 0 until 301))
+    holds(f, 0 until 301)
+    // A server reserves numbers for an INSERT ... SELECT in powers of two.
+    assert(f.database.query("SELECT n FROM t WHERE n > 600").isEmpty)
   }
 
   on("the reason for INSERTs is named: few rows, the server's setting, the user's setting", table) { f =>

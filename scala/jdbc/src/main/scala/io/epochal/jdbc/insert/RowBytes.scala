@@ -109,20 +109,31 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
 
   /** One row per statement, many statements per driver batch. Rows whose outcome the driver does not report
     * (`SUCCESS_NO_INFO`) count as stored.
+    *
+    * @param maxBytes
+    *   encoded bytes with which a batch ends
     */
-  def batches(connection: Connection, into: String, table: BoundTable, rows: EncodedRows, batchSize: Int): Long = {
+  def batches(
+      connection: Connection,
+      into: String,
+      table: BoundTable,
+      rows: EncodedRows,
+      batchSize: Int,
+      maxBytes: Long = Long.MaxValue): Long = {
     val source = new Source(table, rows, maxRows = 1)
     Using.resource(connection.prepareStatement(sql(into, table, 1))) { statement =>
       var stored = 0L
       var done = 0L
       while (done < rows.rows) {
-        val count = math.min(batchSize.toLong, rows.rows - done)
-        var row = 0L
-        while (row < count) {
+        val most = math.min(batchSize.toLong, rows.rows - done)
+        var count = 0L
+        var bytes = 0L
+        while (count < most && bytes < maxBytes) {
           source.gather(Long.MaxValue): Unit
           source.bind(statement, 0)
           statement.addBatch()
-          row += 1
+          bytes += source.bytes
+          count += 1
         }
         stored += statement.executeBatch().map(n => if (n == Statement.SUCCESS_NO_INFO) 1L else n.toLong).sum
         done += count
@@ -197,7 +208,10 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
     private def lengthAt(bytes: Array[Byte], place: Int): Int =
       java.lang.Long.reverseBytes(Memory.getLong(bytes, Memory.ARRAY_START + place)).toInt
 
-    /** Size of the last bound row in bytes; bytes that MySQL's texts escape count twice. */
+    /** Size of the last bound row in bytes. */
+    def bytes: Int = lengthAt(held(bound - 1), places(bound - 1))
+
+    /** The same, where bytes that MySQL's texts escape count twice. */
     def escapedBytes: Long = {
       val (bytes, place) = (held(bound - 1), places(bound - 1))
       val length = lengthAt(bytes, place)

@@ -3,8 +3,6 @@ package io.epochal.jdbc.mysql
 import java.io.InputStream
 import java.nio.charset.StandardCharsets.US_ASCII
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable}
@@ -16,8 +14,8 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 /** Encoded rows as the lines that LOAD DATA reads: fields end in a tab, lines in a line feed, NULL is `\N`. In texts and bytes a
   * backslash stands before each tab, line feed (written as `t` and `n`) and backslash.
   *
-  * A failure to read the rows ends the stream early: an exception would leave the driver in the middle of its exchange with the
-  * server, which would take the next statement for a row. The caller rethrows it by [[check]], and rolls back.
+  * Any failure to read the rows, also a fatal one, ends the stream early: an exception would leave the driver in the middle of its
+  * exchange with the server, which would take the next statement for a row. The caller rethrows it by [[check]], and rolls back.
   */
 final private[mysql] class LoadLines(table: BoundTable, rows: EncodedRows) extends InputStream {
   import LoadLines._
@@ -54,7 +52,7 @@ final private[mysql] class LoadLines(table: BoundTable, rows: EncodedRows) exten
     sent = 0
     try while (failure.isEmpty && line.length < Enough && advance()) write()
     catch {
-      case NonFatal(error) =>
+      case error: Throwable =>
         failure = Some(error)
         line.length = 0
     }

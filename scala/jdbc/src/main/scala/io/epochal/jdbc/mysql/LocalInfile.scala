@@ -27,7 +27,8 @@ private[mysql] object LocalInfile {
   /** No directory can be below a device. */
   private val Nowhere = "/dev/null/epochal"
 
-  val Variables: Seq[String] = Seq("local_infile", "wsrep_on", "wsrep_load_data_splitting")
+  val Variables: Seq[String] =
+    Seq("local_infile", "wsrep_on", "wsrep_load_data_splitting", "innodb_autoinc_lock_mode")
 
   /** Driver properties that make it possible, unless the user has set one of them. */
   def properties(settings: ConnectionSettings): Map[String, String] = {
@@ -45,13 +46,18 @@ private[mysql] object LocalInfile {
     *
     * @param variables
     *   those of [[Variables]] that the server has
+    * @param increments
+    *   the table has an AUTO_INCREMENT column
     */
-  def refusal(connection: Connection, variables: Map[String, String]): Option[String] = {
+  def refusal(connection: Connection, variables: Map[String, String], increments: Boolean): Option[String] = {
     def isOn(name: String): Boolean = variables.get(name).exists(value => value.equalsIgnoreCase("ON") || value == "1")
     if (!isOn("local_infile")) Some("local_infile is OFF on the server")
     // The cluster would commit after every 10,000 rows.
     else if (isOn("wsrep_on") && isOn("wsrep_load_data_splitting"))
       Some("wsrep_load_data_splitting is ON in the cluster")
+    // All other writers of the table would wait for the end of the statement, whose number of rows the server does not know.
+    else if (increments && !variables.get("innodb_autoinc_lock_mode").contains("2"))
+      Some("innodb_autoinc_lock_mode is not 2, and the table has an AUTO_INCREMENT column")
     else
       Using.resource(connection.createStatement()) { statement =>
         Option.when(setter(statement).isEmpty)(s"the driver has no $Setter")

@@ -97,6 +97,7 @@ private[mysql] object MysqlCatalog extends Catalog {
         |FROM information_schema.columns WHERE table_schema = ${table.schema} AND table_name = ${table.table} ORDER BY ordinal_position"""
       .query(connection) { rows =>
         val extra = rows.getString(4).toLowerCase(Locale.ROOT)
+        val increments = extra.contains("auto_increment")
         val kind = MysqlType(
           rows.getString(6).toLowerCase(Locale.ROOT),
           rows.getString(7).toLowerCase(Locale.ROOT),
@@ -105,12 +106,13 @@ private[mysql] object MysqlCatalog extends Catalog {
           rows.getInt(10),
           rows.getInt(11),
           rows.getInt(12),
-          rows.getString(13))
+          rows.getString(13),
+          increments)
         TargetColumn(
           rows.getString(1),
           kind,
           nullable = rows.getString(2) == "YES",
-          filled = rows.getString(3) != null || extra.contains("auto_increment"),
+          filled = rows.getString(3) != null || increments,
           generated =
             Option(rows.getString(5)).exists(_.nonEmpty) || extra.contains("row start") || extra.contains("row end")
         )

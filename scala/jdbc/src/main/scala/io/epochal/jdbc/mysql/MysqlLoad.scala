@@ -1,10 +1,13 @@
 package io.epochal.jdbc.mysql
 
 import java.sql.{Connection, ResultSet, SQLException}
+import java.util.{Collections, WeakHashMap}
 
 import scala.util.Using
 
-import io.epochal.core.error.Plural
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.{Plural, Redaction}
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
@@ -16,6 +19,7 @@ import io.epochal.kit.sink.row.EncodedRows
   * bulk protocol of MariaDB, or by multi-row INSERTs.
   */
 private[mysql] object MysqlLoad {
+  private val log = LoggerFactory.getLogger("io.epochal.jdbc.mysql.MysqlLoad")
 
   private val MaxParameters = 65535
 
@@ -29,6 +33,9 @@ private[mysql] object MysqlLoad {
   private val FewRows = 200
   private val BulkRows = 1000
   private val Savepoint = "epochal_load"
+
+  /** Why LOAD DATA was undone for rows that INSERTs then stored: further epochs of the run would be loaded twice as well. */
+  private val undone = Collections.synchronizedMap(new WeakHashMap[BoundTable, String])
   private val inserts = new InsertBatches(MysqlRules, MysqlDialect.quote, MaxParameters)
 
   /** The server cuts the connection while the statement arrives, which drivers report as a lost connection. */
@@ -69,18 +76,28 @@ private[mysql] object MysqlLoad {
       into: String,
       table: BoundTable,
       rows: EncodedRows,
-      batchSize: Int): Stored =
-    (if (rows.rows < FewRows) Left(s"fewer than $FewRows rows")
-     else
-       LocalInfile
-         .refusal(connection, variables(connection, LocalInfile.Variables))
-         .toLeft(())
-         .flatMap(_ => load(connection, into, table, rows))) match {
+      batchSize: Int): Stored = {
+    val refused =
+      if (rows.rows < FewRows) Some(s"fewer than $FewRows rows")
+      else Option(undone.get(table)).orElse(refusal(connection, table))
+    refused.toLeft(()).flatMap(_ => load(connection, into, table, rows)) match {
       case Right(stored) => Stored(stored, "LOAD DATA LOCAL", "local_infile is ON")
-      case Left(reason) if rows.rows >= FewRows && hasBulkProtocol(connection) =>
-        Stored(inserts.batches(connection, into, table, rows, BulkRows), "bulk INSERT", reason)
-      case Left(reason) => Stored(insert(connection, into, table, rows, batchSize), "INSERT", reason)
+      case Left(reason) =>
+        val stored =
+          if (rows.rows >= FewRows && hasBulkProtocol(connection))
+            Stored(inserts.batches(connection, into, table, rows, BulkRows, MaxBytes), "bulk INSERT", reason)
+          else Stored(insert(connection, into, table, rows, batchSize), "INSERT", reason)
+        if (refused.isEmpty) undone.put(table, s"in an earlier epoch, $reason"): Unit
+        stored
     }
+  }
+
+  /** A row that replaces others goes into a temporary table first, which numbers nothing. */
+  private def refusal(connection: Connection, table: BoundTable): Option[String] =
+    LocalInfile.refusal(
+      connection,
+      variables(connection, LocalInfile.Variables),
+      increments = table.mode == WriteMode.Append && table.table.columns.exists(MysqlType.of(_).increments))
 
   /** MariaDB's driver sends a batch to a MariaDB server as one message, unless a property forbids it. */
   private def hasBulkProtocol(connection: Connection): Boolean =
@@ -104,11 +121,13 @@ private[mysql] object MysqlLoad {
     val loaded =
       try {
         val stored = LocalInfile.execute(connection, LoadLines.sql(into, table), lines)
-        warning(connection)
+        warning(connection, table)
           .orElse(Option.when(stored != rows.rows)(s"LOAD DATA stored $stored of ${rows.rows} rows"))
           .toLeft(stored)
       } catch {
-        case error: SQLException if MysqlErrors.verdict(error) == Verdict.GiveUp => Left(error.getMessage)
+        case error: SQLException if MysqlErrors.verdict(error) == Verdict.GiveUp =>
+          note(table, error.getMessage)
+          Left(s"LOAD DATA gave error ${error.getErrorCode}")
       }
     lines.check()
     // Fails if something has ended the transaction.
@@ -116,14 +135,24 @@ private[mysql] object MysqlLoad {
     loaded
   }
 
+  /** The server's text may have values of a row: it goes to the log, not into the progress. */
+  private def note(table: BoundTable, text: String): Unit =
+    log.warn(
+      "epochal-jdbc: LOAD DATA into {} is undone, and INSERTs follow: {}",
+      table.table.name: Any,
+      Redaction.text(text): Any)
+
   /** Counts all warnings, even where `max_error_count` keeps none. */
-  private def warning(connection: Connection): Option[String] =
+  private def warning(connection: Connection, table: BoundTable): Option[String] =
     Using.resource(connection.createStatement()) { statement =>
       def first[A](sql: String)(read: ResultSet => A): Option[A] =
         Using.resource(statement.executeQuery(sql))(rows => Option.when(rows.next())(read(rows)))
       first("SHOW COUNT(*) WARNINGS")(_.getLong(1)).filter(_ > 0).map { count =>
-        val text = first("SHOW WARNINGS LIMIT 1")(rows => s", the first: ${rows.getString(2)} ${rows.getString(3)}")
-        s"LOAD DATA gave ${Plural.of(count, "warning")}${text.getOrElse("")}"
+        val code = first("SHOW WARNINGS LIMIT 1") { rows =>
+          note(table, rows.getString(3))
+          s", the first ${rows.getInt(2)}"
+        }
+        s"LOAD DATA gave ${Plural.of(count, "warning")}${code.getOrElse("")}"
       }
     }
 
@@ -176,7 +205,9 @@ private[mysql] object MysqlLoad {
     override protected def merge(rows: Long, distinct: Long): Loaded = {
       val source = if (distinct == rows) incoming else ordered
       if (source == ordered) make(ordered, s"SELECT w.* FROM $winners w")
-      val replacesAll = (upsert.keys ++ upsert.updated).toSet == table.columnNames.toSet
+      // A column that the query does not write would get its default, or a number, for rows that exist as well.
+      val replacesAll = (upsert.keys ++ upsert.updated).toSet == table.columnNames.toSet &&
+        table.table.columns.forall(c => c.generated || table.columnNames.contains(c.name))
       // The temporary table was made from the target, whose indexes cannot change until the transaction ends.
       if (replacesAll && MysqlCatalog.hasOnlyKey(connection, table.table.name, upsert.keys)) replace(source, distinct)
       else update(source, distinct)

@@ -25,6 +25,8 @@ import io.epochal.kit.spark.memory.Memory
   *   fractional second digits
   * @param collation
   *   null if the column is not a text
+  * @param increments
+  *   the server numbers rows that have no value for it
   */
 final case class MysqlType(
     name: String,
@@ -34,7 +36,8 @@ final case class MysqlType(
     precision: Int,
     scale: Int,
     fraction: Int,
-    collation: String
+    collation: String,
+    increments: Boolean = false
 ) extends ColumnType {
   def unsigned: Boolean = declared.contains("unsigned")
   def isText: Boolean = collation != null
@@ -193,6 +196,9 @@ private[mysql] object MysqlRules extends ValueRules {
     // As texts: a driver would convert dates by its own calendar and zone. The session's zone is UTC.
     case DateType                         => (s, i, row, c) => s.setString(i, IsoTime.date(row.getInt(c)))
     case TimestampType | TimestampNTZType => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), ""))
-    case other                            => Binder.plain(other, nul)
+    // The shortest digits, as in a statement's text: 0.1, where the bulk protocol would store 0.10000000149011612.
+    case FloatType if MysqlType.of(column.column).name == "double" =>
+      (s, i, row, c) => s.setDouble(i, row.getFloat(c).toString.toDouble)
+    case other => Binder.plain(other, nul)
   }
 }
