@@ -16,7 +16,7 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
     "core": (34, 2199),
-    "kit": (81, 8329),
+    "kit": (81, 8327),
     "random": (7, 382),
     "rest": (41, 6419),
     "ingest": (23, 2730),

@@ -18,7 +18,7 @@ import io.epochal.kit.store.HadoopFileStore
   */
 final private[connector] case class TailPlan(start: String, tails: Seq[String])
 
-/** Keeps the last plan whose tasks a sink counts, if the offset that it begins at does not tell their order: the first one of a
+/** Keeps the last plan whose tasks a sink counts, where their order does not follow from the offset before: the first plan of a
   * query, and those in which an origin has divided its rows in another way.
   *
   * A plan is a file in the source's part of the checkpoint, `tails/<number, 19 digits>.json`, with

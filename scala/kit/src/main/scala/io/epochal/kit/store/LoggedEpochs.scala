@@ -100,10 +100,9 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
     * @return
     *   the epoch whose entry was put back
     */
-  def restore(): Option[Long] = {
-    val entries = setAsideEntries
+  def restore(): Option[Long] =
     lastCommitted.filterNot(epochs(offsets).contains).flatMap { epoch =>
-      entries.filter(_.epoch == epoch) match {
+      setAsideEntries.filter(_.epoch == epoch) match {
         case Seq(only) =>
           rename(new Path(aside, only.name), new Path(offsets, epoch.toString))
           LoggedEpochs.log.warn(
@@ -112,7 +111,6 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
         case _ => None
       }
     }
-  }
 
   private def putAside(epoch: Long, deleted: Boolean): Unit = {
     val entries = setAsideEntries

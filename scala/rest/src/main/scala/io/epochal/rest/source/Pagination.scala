@@ -198,7 +198,7 @@ private[rest] object WholeList {
   }
 
   /** Numbers in a response that may be the length of the list. One that equals its number of records counts only where the
-    * response says that it is the last page.
+    * response is marked as the last page.
     */
   def totals(response: ResponseHead, scanned: ScannedPage): Seq[Long] = {
     val inBody = scanned.outline.collect {
