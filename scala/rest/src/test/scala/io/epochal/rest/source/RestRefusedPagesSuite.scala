@@ -1,14 +1,11 @@
 package io.epochal.rest.source
 
-import java.time.Instant
-
 import scala.util.Using
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.record.RecordReading
 import io.epochal.rest.http.HttpCounters
 import io.epochal.rest.source.window.{Event, WindowApi, WindowFixture}
 
@@ -237,18 +234,7 @@ final class RestRefusedWindowsSuite extends AnyFunSuite with WindowFixture {
       WindowApi.using { api =>
         api.refuses = (place, _) => Option.when(place >= 6)(404)
         api.events = (0 until 10).map(id => Event(id, minutes(1))).toVector
-        val options = WindowApi.kinds(kind) ++ Seq(
-          "url" -> api.url,
-          "pagination" -> "time-window",
-          "records" -> "/data",
-          "windowStart" -> s"${WindowApi.start}",
-          "windowLength" -> "10m")
-        val read = RestOptions.read(options.toMap).fold(throw _, identity)
-        val factory = new RestReaderFactory(read, RecordReading(schema, "UTC"), new HttpCounters, None)
-        val error = failure {
-          val reader = factory.createReader(ChainPartition(Instant.parse("2026-01-01T00:35:00Z")))
-          while (reader.next()) {}
-        }
+        val error = failure(batchRead(api, kind, minutes(35)))
         assert(error.condition.name == "PAGE_REFUSED")
       }
     }

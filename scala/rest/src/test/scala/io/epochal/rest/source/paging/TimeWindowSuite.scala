@@ -5,9 +5,6 @@ import java.time.{Duration, Instant}
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.kit.record.RecordReading
-import io.epochal.rest.http.HttpCounters
-import io.epochal.rest.source._
 import io.epochal.rest.source.window.{Event, WindowApi, WindowFixture}
 import io.epochal.testkit.MicroBatch
 
@@ -62,16 +59,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     test(s"windowPagination=$kind: a batch read requests each moment once, up to lag ago") {
       WindowApi.using { api =>
         api.events = (0 until 40).map(id => Event(id, minutes(id.toLong))).toVector
-        val options = WindowApi.kinds(kind) ++ overlapping ++ Seq(
-          "url" -> api.url,
-          "pagination" -> "time-window",
-          "records" -> "/data",
-          "windowStart" -> s"${WindowApi.start}",
-          "windowLength" -> "10m")
-        val read = RestOptions.read(options.toMap).fold(throw _, identity)
-        val factory = new RestReaderFactory(read, RecordReading(schema, "UTC"), new HttpCounters, None)
-        val reader = factory.createReader(ChainPartition(minutes(35).plusNanos(5)))
-        val ids = Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
+        val ids = batchRead(api, kind, minutes(35).plusNanos(5), overlapping: _*)
         assert(ids == (0 until 35))
         assert(api.requests().map(_.takeWhile(_ != '#')).distinct.last == s"${minutes(30)}/${minutes(35)}")
       }

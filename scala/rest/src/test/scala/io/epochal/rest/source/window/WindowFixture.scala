@@ -11,8 +11,10 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.Assertions
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.record.RecordReading
 import io.epochal.kit.source.{ManualClock, SourceStream}
-import io.epochal.rest.source.{RestPosition, RestStreams}
+import io.epochal.rest.http.HttpCounters
+import io.epochal.rest.source._
 import io.epochal.testkit.MicroBatch
 
 /** Queries over an API of time windows of ten minutes from midnight on, without a session. */
@@ -70,6 +72,20 @@ trait WindowFixture extends Assertions {
     def event(id: Int, minute: Long): Unit = api.events :+= Event(id, minutes(minute))
 
     def nowAt(minute: Long): Unit = clock.set(minutes(minute))
+  }
+
+  /** The ids of a batch read up to a moment. */
+  protected def batchRead(api: WindowApi, kind: String, until: Instant, more: (String, String)*): Seq[Int] = {
+    val options = WindowApi.kinds(kind) ++ more ++ Seq(
+      "url" -> api.url,
+      "pagination" -> "time-window",
+      "records" -> "/data",
+      "windowStart" -> s"${WindowApi.start}",
+      "windowLength" -> "10m")
+    val read = RestOptions.read(options.toMap).fold(throw _, identity)
+    val factory = new RestReaderFactory(read, RecordReading(schema, "UTC"), new HttpCounters, None)
+    val reader = factory.createReader(ChainPartition(until))
+    Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
   }
 
   protected def query(kind: String, options: (String, String)*)(body: Query => Any): Unit =
