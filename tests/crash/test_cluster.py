@@ -88,7 +88,7 @@ def test_executors_that_die_with_prepared_transactions_cost_a_restart_and_no_row
         for executor in until(lambda: two_workers.executors(application), "executors"):
             two_workers.kill(executor)
         gate.open(step)
-        assert "SQLSTATE 55P03" in driver.error_of(scene.cases[0].name)
+        assert "DATABASE_LOCKED" in driver.error_of(scene.cases[0].name)
         driver.start(scene.queries())
         scene.advance(driver)
         driver.stop_queries()
