@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
+from epochal._arguments import Spellings, suggesting
 from epochal._errors import OptionError
 from epochal._options import OptionValue, text
 from epochal._values.secret import MASK
-from epochal._values.value import Option, Setting, Value, settings_of, shown, without_login
+from epochal._values.value import Option, Setting, Value, settings_of, shown, within, without_login
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Options(dict[str, str]):
@@ -52,6 +55,18 @@ class Form:
     @property
     def is_source(self) -> bool:
         return self.caller.startswith("epochal.read.")
+
+    def helper(self, function: _F) -> _F:
+        """Decorates a function with these parameters: the error for an unknown one names the one that was meant."""
+        return suggesting(function, self._spellings)
+
+    def _spellings(self) -> Spellings:
+        for name, option in self.plain.items():
+            yield option.name, f"{name}=…"
+        for name, kinds in self.values.items():
+            for kind in kinds:
+                yield from ((fixed, f"{name}=…") for fixed in kind._fixed)
+                yield from within(name, kind)
 
     def given(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a helper that are options."""

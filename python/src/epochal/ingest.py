@@ -25,6 +25,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from epochal import _hooks
+from epochal._arguments import suggesting
 from epochal._values.ingest import Basic, Bearer, Csv, HttpServer, Journal, Json, Signature, Tcp, Text, Tls
 from epochal.errors import ModeError, named
 
@@ -41,6 +42,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@suggesting
 def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
     """Host and port on which a query's ``epochal-ingest`` source listens, from the query's progress.
 

@@ -1,7 +1,7 @@
 """Sources as DataFrames: ``DataStreamReader`` calls, or ``DataFrameReader`` calls for batches, with typed arguments.
 
-All arguments except the session and ``url`` are keyword-only. ``None`` means "not set": the jar's default applies
-(``docs/OPTIONS.md``). The functions work on classic and on Connect sessions.
+All arguments except the session and ``url`` are keyword-only. ``None`` means "not set": the jar's default applies. The
+functions work on classic and on Connect sessions.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@CHECKPOINT.helper
 def checkpoint_log(
     spark: SparkSession, path: Location, *, options: Mapping[str, OptionValue] | None = None
 ) -> DataFrame:
     """The logs of a checkpoint, of any query and any sink: one row for each source of each epoch.
 
-    ``docs/checkpoints.md`` lists the columns. ``epochal.checkpoint`` returns the same logs as a Python object, which
-    prints as a summary.
+    ``epochal.checkpoint`` returns the same logs as a Python object, which prints as a summary.
 
     Args:
         spark: the session.
         path: the query's ``checkpointLocation``, on any file system that Spark can read.
-        options: further options, by their names in ``docs/OPTIONS.md``.
+        options: further options, by the names that the jar gives them.
 
     Returns:
         A batch DataFrame. A log file that cannot be read yields a row whose ``problem`` states why.
@@ -57,6 +57,7 @@ def checkpoint_log(
     return load(spark, CHECKPOINT, {"path": text(path)}, options, None, streaming=False)
 
 
+@INGEST.helper
 def ingest(
     spark: SparkSession,
     *,
@@ -74,8 +75,7 @@ def ingest(
     """A stream of the records that clients send to the driver. A record is acknowledged once it is in the checkpoint.
 
     Columns: ``value STRING``, or with ``records`` those of ``schema``; then ``receivedAt TIMESTAMP``,
-    ``remote STRING``, ``stream STRING``, ``headers MAP<STRING, STRING>``. ``docs/ingest.md`` describes the guarantees
-    to clients.
+    ``remote STRING``, ``stream STRING``, ``headers MAP<STRING, STRING>``.
 
     >>> from epochal import ingest
     >>> lines = epochal.read.ingest(spark, protocol=ingest.Tcp(9999, ack=True))  # doctest: +SKIP
@@ -95,7 +95,7 @@ def ingest(
         source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.
         event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress, such as
             ``"receivedAt"``.
-        options: further options, by their names in ``docs/OPTIONS.md``, such as ``{"port": 9999}``.
+        options: further options, by the names that the jar gives them, such as ``{"port": 9999}``.
 
     Raises:
         OptionError: the source rejects a value, or the listener is reachable from other machines without credentials.
@@ -104,6 +104,7 @@ def ingest(
     return load(spark, INGEST, INGEST.given(locals()), options, schema, streaming=True)
 
 
+@JDBC_SOURCE.helper
 def jdbc(
     spark: SparkSession,
     url: str,
@@ -141,6 +142,7 @@ def jdbc(
     return load_table(spark, JDBC_SOURCE, JDBC_SOURCE.given(locals()), options)
 
 
+@RANDOM.helper
 def random(
     spark: SparkSession,
     *,
@@ -181,7 +183,7 @@ def random(
         event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress; here
             ``"timestamp"``.
         streaming: False returns a batch DataFrame.
-        options: further options, by their names in ``docs/OPTIONS.md``, such as ``{"maxRows": 10}``.
+        options: further options, by the names that the jar gives them, such as ``{"maxRows": 10}``.
 
     Raises:
         OptionError: the source rejects a value, or options exclude each other.
@@ -189,6 +191,7 @@ def random(
     return load(spark, RANDOM, RANDOM.given(locals()), options, None, streaming)
 
 
+@REST.helper
 def rest(
     spark: SparkSession,
     url: str,
@@ -255,7 +258,7 @@ def rest(
         fail_on_data_loss: whether the query fails when the list has become shorter than the offset.
         source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.
         streaming: False returns a batch DataFrame.
-        options: further options, by their names in ``docs/OPTIONS.md``, such as ``{"pageSize": 10}``.
+        options: further options, by the names that the jar gives them, such as ``{"pageSize": 10}``.
 
     Raises:
         OptionError: the source rejects a value, or options exclude each other.

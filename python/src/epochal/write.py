@@ -75,6 +75,7 @@ def jdbc(
     retry: Retry | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> None: ...
+@JDBC.helper
 def jdbc(
     df: DataFrame,
     url: str,
@@ -150,6 +151,7 @@ def jdbc(
     return start(df, JDBC, JDBC.given(locals()), options, stream)
 
 
+@JDBC.helper
 def jdbc_options(
     url: str,
     *,
@@ -230,6 +232,7 @@ def rest(
     http: Http | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> None: ...
+@REST_SINK.helper
 def rest(
     df: DataFrame,
     url: str,
@@ -301,6 +304,7 @@ def rest(
     )
 
 
+@REST_SINK.helper
 def rest_options(
     url: str,
     *,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from epochal._arguments import Spellings, suggesting
 from epochal._errors import OptionError
 from epochal._options import text
 from epochal._values.kind import FAMILY, NAMES, SECRET, Kind
@@ -87,6 +88,7 @@ class Value:
     def __init_subclass__(cls, **fixed: str) -> None:
         cls._fixed = {**cls._fixed, **fixed}
         dataclass(frozen=True, kw_only=True, repr=False)(cls)
+        type.__setattr__(cls, "__init__", suggesting(vars(cls)["__init__"], lambda: spellings(cls)))
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -153,6 +155,23 @@ class Value:
                 yield from settings_of(declared, given, f"{shown(type(self))}({one.name}=…)")
             else:
                 yield from given._options()
+
+
+def spellings(kind: type[Value]) -> Spellings:
+    """The names of a value's options, and of what its parts consist of, with the argument of each."""
+    for one in fields(kind):
+        if option := option_of(one):
+            yield option.name, f"{one.name}=…"
+        for part in one.metadata.get("part", ()):
+            yield from within(one.name, part)
+
+
+def within(argument: str, kind: type[Value]) -> Spellings:
+    """The names of fields and options of a value that an argument takes."""
+    for one in fields(kind):
+        yield one.name, f"{argument}={shown(kind)}({one.name}=…)"
+    for name, spelled in spellings(kind):
+        yield name, f"{argument}={shown(kind)}({spelled})"
 
 
 def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:

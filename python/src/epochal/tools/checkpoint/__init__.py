@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from epochal._arguments import suggesting
 from epochal._options import Location
 from epochal.errors import OptionError
 from epochal.tools.checkpoint.model import Checkpoint, Epoch, NextStart, SourceOffset
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "Epoch", "NextStart", "SourceOffset", "checkpoint"]
 
 
+@suggesting
 def checkpoint(path: Location, *, spark: SparkSession | None = None) -> Checkpoint:
     """Reads the logs of a checkpoint, of any query and any sink, without changing it.
 

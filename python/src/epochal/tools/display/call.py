@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from epochal import _hooks
+from epochal._arguments import suggesting
 from epochal._options import Location
 from epochal._start import OutputMode, Stream
 from epochal._trigger import Trigger
@@ -37,6 +38,7 @@ _MAX_ENDED = 8
 _known: dict[str, Display] = {}
 
 
+@suggesting
 def display(
     df: DataFrame,
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from epochal._arguments import suggesting
 from epochal._values.kind import SECRET
 from epochal._values.secret import Secret
 from epochal._values.value import Option, settings_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "DatabaseLedger", "LedgerEpoch", "LedgerRow", "change", "ledger"]
 
 
+@suggesting
 def ledger(
     url: str,
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from epochal._arguments import suggesting
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http
 from epochal._values.kind import NUMBER, whole
@@ -18,6 +19,7 @@ REQUESTS = 20
 DELAY = 0.2
 
 
+@suggesting
 def probe(
     url: str,
     *,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epochal import _hooks
+from epochal._arguments import suggesting
 from epochal.errors import OptionError
 from epochal.tools.testing import promises, query_checks, reader_checks
 from epochal.tools.testing.query_checks import QueryScene
@@ -28,6 +29,7 @@ def source_promises() -> list[Promise]:
     return [*reader_checks.CHECKS, *query_checks.CHECKS]
 
 
+@suggesting
 def check_source(
     spark: SparkSession,
     source: str | type[DataSource] | Callable[[], Any],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, overload
 
+from epochal._arguments import suggesting
 from epochal._start import failed_queries
 from epochal.tools.output import aligned
 from epochal.tools.watch import words
@@ -33,12 +34,12 @@ class QueryRow:
 
     Attributes:
         name: name of the query, else the target of its sink, else the start of its id.
-        state: ``starting`` (no batch yet), ``running``, ``waiting`` (for data, or for its trigger), ``failed``.
+        state: ``starting`` (no epoch yet), ``running``, ``waiting`` (for data, or for its trigger), ``failed``.
         rate: rows read per second, over the last batches.
         behind: rows up to the last one that the sources have seen; a lower bound unless ``is_exact``.
         seconds_behind: maximum age of the lag.
-        source: Spark's description of the sources; None before the first batch.
-        sink: Spark's description of the sink; None before the first batch.
+        source: Spark's description of the sources; None before the first epoch.
+        sink: Spark's description of the sink; None before the first epoch.
         error: the error of a failed query.
     """
 
@@ -133,6 +134,7 @@ def stop_all(spark: SparkSession | None = None) -> None:
         raise first
 
 
+@suggesting
 def await_all(
     queries: Given = None, *, timeout: str | float | timedelta | None = None, stop_others: bool = False
 ) -> bool:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
 
 from epochal import _hooks
+from epochal._arguments import suggesting
 from epochal.errors import OptionError, named
 from epochal.tools.watch import words
 from epochal.tools.watch.interrupts import Interrupts
@@ -30,6 +31,7 @@ _UNITS = {"ms": 0.001, "millisecond": 0.001, "s": 1.0, "second": 1.0, "m": 60.0,
 _UNITS |= {"h": 3600.0, "hour": 3600.0}
 
 
+@suggesting
 def watch(queries: Given = None, *, every: str | float | timedelta | None = None, file: TextIO | None = None) -> None:
     """Shows the progress of streaming queries until they end: rows, rate, lag, requests, and the work of the sink.
 

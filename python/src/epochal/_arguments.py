@@ -1,0 +1,42 @@
+"""Errors for unknown keyword arguments that name the one that was meant."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+#: Other names for an argument, each with the argument as it is written, such as ``http=Http(timeout=…)``.
+Spellings = Iterable[tuple[str, str]]
+
+
+def suggesting(function: _F, spellings: Callable[[], Spellings] = tuple) -> _F:
+    """Adds what was meant to the ``TypeError`` for an unknown argument, as Python 3.13 does without ``spellings``."""
+    known = tuple(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        if unknown := next((name for name in named if name not in known), None):
+            meant = _meant(unknown, known, spellings())
+            suggestion = f". Did you mean {meant}?" if meant else ""
+            raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument '{unknown}'{suggestion}")
+        return function(*given, **named)
+
+    return cast("_F", call)
+
+
+def _meant(unknown: str, known: Sequence[str], spellings: Spellings) -> str | None:
+    close = difflib.get_close_matches(unknown, known, 1)
+    if not difflib.get_close_matches(unknown, close, 1, 0.85):
+        for name, argument in spellings:
+            if _plain(name) == _plain(unknown):
+                return argument
+    return f"'{close[0]}'" if close else None
+
+
+def _plain(name: str) -> str:
+    """``retry.maxAttempts`` and ``max_attempts`` are the same name."""
+    return name.rpartition(".")[2].replace("_", "").lower()
