@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -93,3 +94,21 @@ def test_every_option_reference_in_a_text_is_an_option() -> None:
     named = {name for text in texts for name in re.findall(r"\{option:([\w.]+(?:\.\*)?)[=}]", text)}
     assert len(named) > 80
     assert named - options == set()
+
+
+def shown_texts() -> Iterator[tuple[str, str]]:
+    """Texts of the jar and the package that users can see: all but comments and docstrings."""
+    yield from ((name, " ".join(texts.values())) for name, texts in CONDITIONS.items())
+    for file in sorted(ROOT.glob("scala/*/src/main/**/*.scala")):
+        code = re.sub(r"/\*.*?\*/", "", file.read_text("utf-8"), flags=re.DOTALL)
+        yield from ((file.name, token[0]) for token in TOKEN.finditer(code))
+    for file in sorted((ROOT / "python/src").rglob("*.py")):
+        tree = ast.parse(file.read_text("utf-8"))
+        docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+                yield file.name, node.value
+
+
+def test_no_text_refers_to_a_file_that_only_the_repository_has() -> None:
+    assert [(place, text) for place, text in shown_texts() if re.search(r"\w\.md\b", text)] == []

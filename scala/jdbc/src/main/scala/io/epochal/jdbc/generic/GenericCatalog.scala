@@ -111,5 +111,5 @@ private[generic] object GenericCatalog extends Catalog {
     else name.replace(escape, escape + escape).replace("_", s"${escape}_").replace("%", s"$escape%")
   }
 
-  private val Own = "Write a dialect for it (docs/databases.md)."
+  private val Own = "Implement io.epochal.jdbc.dialect.JdbcDialect for it."
 }

@@ -34,7 +34,7 @@ class GenericDialect extends Dialect {
     JdbcOptions.unsupported(
       s"replace rows by {option:keyColumns} in ${options.connection.place}",
       "Epochal has no dialect for this database, and there is no upsert statement that all databases know",
-      "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/databases.md).")
+      "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a JdbcDialect of your own can do it.")
 
   override def quote(name: QualifiedName): String =
     if (name.schema.isEmpty) quote(name.table) else super.quote(name)

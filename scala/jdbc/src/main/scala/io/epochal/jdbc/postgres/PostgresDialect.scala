@@ -189,7 +189,7 @@ private[postgres] object PostgresTls {
       .filter(_ => warned.size < MaxPlaces && warned.add(settings.place))
       .foreach(mode =>
         log.warn(
-          "epochal-jdbc: {} is on another host, and with {} its identity is not verified. Set connection.sslmode=verify-full, and connection.sslrootcert to the file of its authority (docs/security.md).",
+          "epochal-jdbc: {} is on another host, and with {} its identity is not verified. Set connection.sslmode=verify-full, and connection.sslrootcert to the file of its authority.",
           settings.place: Any,
           mode))
 
