@@ -49,6 +49,22 @@ def test_an_unknown_condition_is_still_an_epochal_error() -> None:
     assert found.condition == "FROM_THE_FUTURE"
 
 
+SECOND_DRIVER = (
+    "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [CONCURRENT_STREAM_LOG_UPDATE] Concurrent "
+    "update to the log. Multiple streaming jobs detected for 7.\nPlease make sure only one streaming job runs on a "
+    "specific checkpoint location at a time. SQLSTATE: 40000\n=== Streaming Query ===\n{source}"
+)
+
+
+def test_a_run_whose_epoch_another_driver_has_logged_says_what_to_do() -> None:
+    found = from_spark(RuntimeError(SECOND_DRIVER.format(source="epochal-random[...]")))
+    assert isinstance(found, epochal.SinkFencedError)
+    assert found.condition == "EPOCH_LOGGED_BY_OTHER"
+    assert found.problem == "The offsets of epoch 7 were logged in the checkpoint by another run."
+    assert "stop one of them, and start the other again" in found.hint
+    assert from_spark(RuntimeError(SECOND_DRIVER.format(source="KafkaV2[...]"))) is None
+
+
 def test_other_exceptions_are_not_converted() -> None:
     assert from_spark(ValueError("no")) is None
     assert from_spark(None) is None

@@ -59,10 +59,13 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+#: The texts of the jar.
+_CONDITIONS: Final[Mapping[str, Mapping[str, str]]] = json.loads(
+    Path(__file__).with_name("conditions.json").read_text("utf-8")
+)
 #: The class of each condition, of the jar and of this package.
 _TYPES: Final[Mapping[str, type[EpochalError]]] = {
-    name: getattr(_errors, texts["python"])
-    for name, texts in json.loads(Path(__file__).with_name("conditions.json").read_text("utf-8")).items()
+    name: getattr(_errors, texts["python"]) for name, texts in _CONDITIONS.items()
 } | {"SESSION_WITHOUT_JAR": SessionWithoutJarError, "VERSION_MISMATCH": VersionMismatchError}
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
@@ -96,6 +99,8 @@ _OF_REAL_TIME = {
     ),
 }
 
+#: Two runs of a query have logged the same epoch.
+_LOGGED_TWICE = re.compile(r"\[CONCURRENT_STREAM_LOG_UPDATE\][^\n]* detected for (\d+)")
 _REAL_TIME = re.compile(r"\[(STREAMING_REAL_TIME_MODE\.\w+)\]")
 #: Errors without a condition name.
 _CONTINUOUS_SOURCE = re.compile(r"Data source ([\w-]+) does not support continuous processing")
@@ -174,17 +179,20 @@ def _in_message(exc: BaseException) -> EpochalError | None:
         return SessionWithoutJarError.behind(exc)
     if _CLASS_NOT_FOUND.search(message):
         return SessionWithoutJarError.of_server()
-    return _of_trigger(message, bool(_references.calls(message)))
+    return _of_engine(message, bool(_references.calls(message)))
 
 
-def _of_trigger(message: str, helping: bool) -> ModeError | None:
-    """Spark's error about a trigger, rewritten, if the query has Epochal's sources or sinks.
+def _of_engine(message: str, helping: bool) -> EpochalError | None:
+    """Spark's error about a trigger or a second driver, rewritten, if the query has Epochal's sources or sinks.
 
     Args:
         helping: whether a helper started the query; otherwise the message must mention Epochal.
     """
     if not helping and "epochal" not in message.lower():
         return None
+    if match := _LOGGED_TWICE.search(message):
+        problem = f"The offsets of epoch {match[1]} were logged in the checkpoint by another run."
+        return SinkFencedError("EPOCH_LOGGED_BY_OTHER", problem, _CONDITIONS["EPOCH_LOGGED_BY_OTHER"]["hint"])
     hint = _MICRO_BATCHES
     if (match := _REAL_TIME.search(message)) and match[1] in _OF_REAL_TIME:
         problem, hint = _OF_REAL_TIME[match[1]]
