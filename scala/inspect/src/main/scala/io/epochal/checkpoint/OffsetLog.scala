@@ -28,13 +28,14 @@ final case class OffsetLog(
 
 object OffsetLog {
   private val Void = "-"
+  private val Versions = Seq("v1", "v2")
 
   /** @return
     *   Left: why Spark could not continue from the file
     */
   def read(text: String): Either[String, OffsetLog] =
     for {
-      file <- LogFile.read(text)
+      file <- LogFile.read(text, Versions)
       _ <- Either.cond(file.lines.size > 1, (), "it ends after its first line")
       sources <- if (file.lines.head == "v2") named(file.lines.drop(2)) else Right(numbered(file.lines.drop(2)))
       _ <- sources
@@ -74,8 +75,12 @@ object OffsetLog {
 final case class CommitLog(nextWatermark: Option[Long])
 
 object CommitLog {
+
+  /** Version 2 adds the state's files, version 3 the names of the sinks. */
+  private val Versions = Seq("v1", "v2", "v3")
+
   def read(text: String): Either[String, CommitLog] =
-    LogFile.read(text).map(file => CommitLog(file.number("nextBatchWatermarkMs")))
+    LogFile.read(text, Versions).map(file => CommitLog(file.number("nextBatchWatermarkMs")))
 }
 
 /** A file of either log.
@@ -98,13 +103,14 @@ private[checkpoint] object LogFile {
   /** @return
     *   Left: why Spark could not read the file
     */
-  def read(text: String): Either[String, LogFile] = {
+  def read(text: String, versions: Seq[String]): Either[String, LogFile] = {
     val lines = text.split('\n').toSeq.reverse.dropWhile(_.isEmpty).reverse
     lines.headOption match {
-      case None                      => Left("it is empty")
-      case Some("v1" | "v2")         => metadata(lines.lift(1).getOrElse("")).map(LogFile(lines, _))
-      case Some(version @ Version()) => Left(s"it is of version $version, and v1 and v2 are known")
-      case Some(_)                   => Left("it does not begin with a version")
+      case None                                        => Left("it is empty")
+      case Some(version) if versions.contains(version) => metadata(lines.lift(1).getOrElse("")).map(LogFile(lines, _))
+      case Some(version @ Version()) =>
+        Left(s"it is of version $version, and ${versions.init.mkString(", ")} and ${versions.last} are known")
+      case Some(_) => Left("it does not begin with a version")
     }
   }
 

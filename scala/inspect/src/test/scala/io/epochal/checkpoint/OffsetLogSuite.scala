@@ -7,6 +7,11 @@ final class OffsetLogSuite extends AnyFunSuite {
 
   private val settings = """{"batchWatermarkMs":5,"batchTimestampMs":1767225600000,"conf":{"a":"b"}}"""
 
+  /** As Spark 4.3 writes it with queryEvolution.enableSinkEvolution. */
+  private val namedSink =
+    "v3\n" + """{"nextBatchWatermarkMs":0,"sinkMetadataMap":{"table_t":{"sinkName":"table_t","commitOffset":"-",""" +
+      """"providerName":"io.epochal.jdbc.JdbcTable","apiVersion":"DSv2","isActive":true}}}"""
+
   test("version 1 lists the sources by index, and '-' is no offset") {
     val log = OffsetLog.read(s"v1\n$settings\n12\n-\n{\"logOffset\":3}\n").fold(fail(_), identity)
     assert(log.sources == Seq("0" -> Some("12"), "1" -> None, "2" -> Some("""{"logOffset":3}""")))
@@ -42,9 +47,11 @@ final class OffsetLogSuite extends AnyFunSuite {
     test(s"${text.replace('\n', ' ').replace('\u0000', '0')}: $reason")(assert(OffsetLog.read(text) == Left(reason)))
   }
 
-  test("a commit contains the next watermark, in both versions") {
+  test("a commit contains the next watermark, in every version") {
     assert(CommitLog.read("v1\n{\"nextBatchWatermarkMs\":7}") == Right(CommitLog(Some(7L))))
     assert(CommitLog.read("v2\n{\"nextBatchWatermarkMs\":7,\"stateUniqueIds\":{}}") == Right(CommitLog(Some(7L))))
+    assert(CommitLog.read(namedSink) == Right(CommitLog(Some(0L))))
+    assert(CommitLog.read("v4\n{}") == Left("it is of version v4, and v1, v2 and v3 are known"))
     assert(CommitLog.read("v1") == Right(CommitLog(None)))
     assert(CommitLog.read("") == Left("it is empty"))
   }

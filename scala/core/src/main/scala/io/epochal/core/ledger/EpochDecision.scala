@@ -56,6 +56,8 @@ object OnLedgerEmpty {
   *   the run: a ledger restored from a backup can assign the same generation again, but not to the same run
   * @param offsetsHash
   *   hash of the epoch's offsets in Spark's checkpoint; None if they cannot be read
+  * @param repartitions
+  *   the hash of an earlier epoch's offsets, if in that epoch Spark only repartitioned the query's state: no sink sees it
   */
 final case class EpochAttempt(
     queryId: String,
@@ -64,7 +66,8 @@ final case class EpochAttempt(
     runId: String,
     trigger: TriggerMode,
     offsetsHash: Option[String],
-    digest: ContentDigest
+    digest: ContentDigest,
+    repartitions: Long => Option[String] = _ => None
 ) {
   def applied: AppliedEpoch = AppliedEpoch(epoch, trigger, offsetsHash, digest)
 }
@@ -115,7 +118,7 @@ object EpochDecision {
           Right(Apply(applied(attempt, row)))
         case None => Left(Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> row.sinkId))
         case Some(last) =>
-          inOrder(row.sinkId, attempt.epoch, attempt.trigger, last).flatMap(_ =>
+          inOrder(row.sinkId, attempt.epoch, attempt.trigger, last, attempt.repartitions).flatMap(_ =>
             if (attempt.epoch > last.epoch) Right(Apply(applied(attempt, row)))
             else replay(attempt, last, row, onMismatch))
       }
@@ -182,13 +185,16 @@ object EpochDecision {
       (),
       Conditions.SinkFenced("sinkId" -> row.sinkId, "generation" -> generation, "current" -> row.generation))
 
-  /** An error unless the epoch follows the last one of the ledger, or is that one under the same trigger. */
+  /** An error unless the epoch follows the last one of the ledger, or is that one under the same trigger. Epochs that only
+    * repartitioned the state, with the last one's offsets, may be between them.
+    */
   private[ledger] def inOrder(
       sinkId: String,
       epoch: Long,
       trigger: TriggerMode,
-      last: AppliedEpoch): Either[EpochalException, Unit] =
-    if (epoch > last.epoch + 1)
+      last: AppliedEpoch,
+      repartitions: Long => Option[String] = _ => None): Either[EpochalException, Unit] =
+    if ((last.epoch + 1 until epoch).exists(between => repartitions(between).forall(!last.offsetsHash.contains(_))))
       Left(
         Conditions
           .EpochGap("epoch" -> epoch, "sinkId" -> sinkId, "last" -> last.epoch, "missing" -> (epoch - last.epoch - 1)))

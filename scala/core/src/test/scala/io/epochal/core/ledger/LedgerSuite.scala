@@ -230,6 +230,13 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refusal(decide(attempt(4), at(5))) == Conditions.EpochRegressed)
   }
 
+  test("an epoch follows the last one across epochs that only repartitioned the state") {
+    def after(known: Long => Option[String]) = decide(attempt(8).copy(repartitions = known), at(5))
+    assert(after(Map(6L -> "h5", 7L -> "h5").get).isRight)
+    assert(refusal(after(Map(6L -> "h5").get)) == Conditions.EpochGap)
+    assert(refusal(after(Map(6L -> "h5", 7L -> "h7").get)) == Conditions.EpochGap)
+  }
+
   test("an empty ledger is rejected by a later epoch, or begins with it as the option for that epoch decides") {
     assert(refusal(decide(attempt(3), claimed())) == Conditions.LedgerEmpty)
     assert(decide(attempt(3), claimed(), OnLedgerEmpty.Write(3)).map(_.isInstanceOf[Apply]) == Right(true))

@@ -91,7 +91,19 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
   }
 
   def attempt(epoch: Long, offsetsHash: Option[String], digest: ContentDigest): EpochAttempt =
-    EpochAttempt(queryId, epoch, claimed.row.generation, claimed.row.runId, query.trigger, offsetsHash, digest)
+    EpochAttempt(
+      queryId,
+      epoch,
+      claimed.row.generation,
+      claimed.row.runId,
+      query.trigger,
+      offsetsHash,
+      digest,
+      before =>
+        Option
+          .when(new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).repartitions(before))(before)
+          .flatMap(CheckpointOffsets.hash(query.checkpoint, _, engine.hadoop))
+    )
 
   /** Called before any task runs. */
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {

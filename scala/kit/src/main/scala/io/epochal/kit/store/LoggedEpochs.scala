@@ -40,6 +40,13 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
     */
   def unfinished: Option[Long] = uncommitted.find(epoch => settings(epoch).exists(_.nonEmpty))
 
+  /** Whether Spark logged the epoch only to repartition the query's state, without its sources and sink. */
+  def repartitions(epoch: Long): Boolean = settings(epoch).exists { own =>
+    def partitions(of: String) = LoggedEpochs.Partitions.findFirstMatchIn(of).map(_.group(1))
+    own.contains("\"controlBatchInfo\"") ||
+    settings(epoch - 1).exists(before => partitions(before).exists(known => partitions(own).exists(_ != known)))
+  }
+
   /** Moves the entries of epochs that are not committed out of the offset log, for a continuous run that has not begun.
     *
     * Under a continuous trigger Spark reruns those epochs, to other ends, but keeps existing entries: the epoch would be
@@ -168,6 +175,9 @@ object LoggedEpochs {
   private val Aside = "epochal-offsets"
   private val Entry = "(\\d{1,18})-(\\d{1,18})".r
   private val Kept = 100
+
+  /** The state partitions of an epoch, in its settings. */
+  private val Partitions = "\"spark[.]sql[.]shuffle[.]partitions\":\"(\\d+)\"".r
 
   /** The epochs of the query of a stream.
     *

@@ -88,6 +88,15 @@ final class LoggedEpochsSuite extends AnyFunSuite {
     assert(checkpoint(Map(4 -> settings, 5 -> ""), Seq(4))._2.unfinished.isEmpty)
   }
 
+  test("an epoch with another number of state partitions only repartitioned the state, and so did a control batch") {
+    def partitions(count: Int) = s"""{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"$count"}}"""
+    val control = settings.dropRight(1) + ""","controlBatchInfo":{"operationType":"repartition"}}"""
+    val (_, epochs) = checkpoint(
+      Map(0 -> partitions(2), 1 -> partitions(2), 2 -> partitions(3), 3 -> settings, 4 -> partitions(3), 5 -> control),
+      0 to 5)
+    assert((0L to 7L).filter(epochs.repartitions) == Seq(2L, 5L))
+  }
+
   test("a planned epoch is taken back, and no other") {
     val (directory, epochs) = checkpoint(Map(4 -> settings, 5 -> settings), Seq(4))
     Files.createDirectory(directory.resolve("sources"))
