@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -16,6 +18,7 @@ from epochal._form import Form
 from epochal._start import Stream, start
 from epochal._trigger import real_time, set_real_time
 from epochal.errors import from_spark
+from support.databases import Postgres
 from support.streams import forget_last_commit, numbers
 from support.waiting import until
 
@@ -23,6 +26,15 @@ ALLOWLIST = "spark.sql.streaming.realTimeMode.allowlistCheck"
 SHORTEST = "spark.sql.streaming.realTimeMode.minBatchDuration"
 #: Spark's noop sink, as a helper would start it.
 NOOP = Form("noop", "epochal.write.noop", {}, {})
+
+
+SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+STATE = "spark.sql.streaming.stateStore"
+#: The state that Spark requires in real time.
+ROCKS_DB = {
+    f"{STATE}.checkpointFormatVersion": "2",
+    f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+}
 
 
 @pytest.fixture
@@ -62,6 +74,18 @@ def some_rows(query: StreamingQuery) -> None:
 def commit_what_is_begun(spark: SparkSession, checkpoint: Path) -> None:
     """A stop in the middle of an epoch leaves it unfinished, and only micro-batches may replay it."""
     assert started(strings(spark), checkpoint, "availableNow").awaitTermination(60)
+
+
+def in_real_time(df: DataFrame, postgres: Postgres, checkpoint: Path) -> StreamingQuery:
+    return epochal.write.jdbc(
+        df,
+        postgres.url,
+        table="t",
+        user=postgres.user,
+        create_table=True,
+        checkpoint=checkpoint,
+        trigger="realTime 300 milliseconds",
+    )
 
 
 def refused_in_real_time(spark: SparkSession, checkpoint: Path) -> epochal.ModeError:
@@ -160,6 +184,59 @@ def test_an_unfinished_epoch_is_refused_in_real_time_until_it_is_committed(
     assert "epoch 0 was begun under another trigger" in error.problem
     assert 'trigger="availableNow"' in error.hint
     commit_what_is_begun(short, checkpoint)
+
+
+@pytest.mark.skipif(SPARK < (4, 3), reason="Spark 4.3 allows shuffles and state in real time")
+@pytest.mark.parametrize(
+    ("plan", "operator", "reason"),
+    [
+        (lambda rows: rows.repartition("id"), "Exchange", "in the order in which they arrive"),
+        (lambda rows: rows.dropDuplicates(["id"]), "StreamingDeduplicate", "the order in which a shuffle delivers"),
+        (lambda rows: rows.groupBy("length").count(), "Aggregat", "the order in which a shuffle delivers"),
+        (lambda rows: rows.join(rows.sparkSession.range(9), "id"), "BroadcastHashJoin", "other rows after a restart"),
+    ],
+    ids=["repartition", "dropDuplicates", "count", "join"],
+)
+def test_a_plan_whose_rows_cannot_be_counted_is_refused_in_real_time_with_the_reason(
+    plan: Callable[[DataFrame], DataFrame],
+    operator: str,
+    reason: str,
+    short: SparkSession,
+    postgres: Postgres,
+    checkpoint: Path,
+) -> None:
+    for name, value in ROCKS_DB.items():
+        short.conf.set(name, value)
+    try:
+        query = in_real_time(plan(strings(short)), postgres, checkpoint)
+        error = from_spark(until(lambda: query.exception(), "the query's end"))
+    finally:
+        for name in ROCKS_DB:
+            short.conf.unset(name)
+    assert isinstance(error, epochal.ModeError)
+    assert re.search(f"its plan has \\w*{operator}\\w*, .*{reason}", error.problem), error.problem
+
+
+@pytest.mark.skipif(SPARK < (4, 2), reason="Python has the trigger since Spark 4.2")
+def test_exploded_rows_are_stored_once_in_real_time_across_stops(
+    short: SparkSession, postgres: Postgres, checkpoint: Path
+) -> None:
+    postgres.execute("CREATE TABLE t (id BIGINT, part INT)")
+    df = strings(short).selectExpr("id", "explode(array(1, 2, 3)) AS part")
+
+    def stored(query: StreamingQuery) -> int:
+        if (error := query.exception()) is not None:
+            raise error
+        found: int = postgres.query("SELECT count(*) FROM t")[0][0]
+        return found
+
+    for least in (100, 200, 300):
+        query = in_real_time(df, postgres, checkpoint)
+        until(lambda query=query, least=least: stored(query) > least, "rows")
+        query.stop()
+    ((rows, distinct, last),) = postgres.query("SELECT count(*), count(DISTINCT (id, part)), max(id) FROM t")
+    assert rows == distinct
+    assert 3 * last < rows <= 3 * (last + 1)
 
 
 def test_without_the_helper_an_unlisted_sink_names_the_required_setting(short: SparkSession, checkpoint: Path) -> None:

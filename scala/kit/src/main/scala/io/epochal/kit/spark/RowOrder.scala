@@ -75,7 +75,7 @@ private[spark] object CountedPlan {
   private def foreign(plan: SparkPlan): Option[String] =
     plan
       .find(node => !Known(node.getClass.getSimpleName))
-      .map(node => s"its plan has ${node.nodeName}")
+      .map(node => s"its plan has ${node.nodeName}${Reasons.getOrElse(node.getClass.getSimpleName, "")}")
 
   /** A task is identified by its number alone, and a row by its index: after a restart, a source must assign the same partition
     * the same number and the same rows ([[CountedStream]]). Kafka's partitions, for example, come in the order of a hash map, and
@@ -110,17 +110,40 @@ private[spark] object CountedPlan {
   /** Spark's streams that repeat their rows in numbered partitions. */
   private val Steady = Set("RateStreamContinuousStream")
 
-  /** Writing, reading, and operators that turn one row into one or none. Spark's names, in `sql.execution` and below. */
+  /** Writing, reading, and operators that work row by row: all rows that come of one are delivered before the next is read, and
+    * so before an epoch ends. Spark's names, in `sql.execution` and below.
+    */
   private val Known = Set(
     "WriteToDataSourceV2Exec",
     "WriteToContinuousDataSourceExec",
     "RealTimeStreamScanExec",
     "ContinuousScanExec",
+    "CollectMetricsExec",
     "ColumnarToRowExec",
+    "DeserializeToObjectExec",
     "EventTimeWatermarkExec",
     "FilterExec",
+    "GenerateExec",
     "InputAdapter",
+    "MapElementsExec",
     "ProjectExec",
+    "SerializeFromObjectExec",
     "WholeStageCodegenExec"
+  )
+
+  private val Arrival = ", whose rows depend on the order in which a shuffle delivers those of several tasks"
+
+  /** Why operators that Spark allows in real time are not among them. */
+  private val Reasons = Map(
+    "ShuffleExchangeExec" -> ", a shuffle, which delivers the rows of several tasks in the order in which they arrive",
+    "StatefulStreamlineAggregateExec" -> Arrival,
+    "ProjectAggregationBufferExec" -> Arrival,
+    "StateStoreSaveExec" -> Arrival,
+    "StreamingDeduplicateExec" -> Arrival,
+    "StreamingDeduplicateWithinWatermarkExec" -> Arrival,
+    "TransformWithStateExec" -> s"$Arrival, and on timers",
+    "BroadcastHashJoinExec" -> ", whose other side may have other rows after a restart",
+    "MapPartitionsExec" -> ", a function of all rows of an epoch, which ends elsewhere when it is repeated",
+    "UnionExec" -> ", of several sources"
   )
 }
