@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LONGEST = 500
 
 _JSON = ("array", "map", "struct", "variant")
+_PLACES = ("geometry", "geography")
 
 
 def columns(schema: StructType) -> tuple[Column, ...]:
@@ -49,6 +50,8 @@ def expressions(schema: StructType) -> list[str]:
 def as_text(expression: str, kind: DataType) -> str:
     """SQL that converts a value to text."""
     name = kind.typeName()
+    if name in _PLACES:  # Spark casts them to no other type.
+        expression, name = f"ST_AsBinary({expression})", "binary"
     if name == "binary":
         return f"concat('0x', hex(substring({expression}, 1, {LONGEST})))"
     if name in _JSON:

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.jdbc.database.TypeRules
 import io.epochal.jdbc.generic.GenericType
 import io.epochal.jdbc.mysql.MysqlType
 import io.epochal.jdbc.postgres.PostgresType
@@ -129,7 +130,11 @@ final class TypesDocumentSuite extends AnyFunSuite {
   }
 
   test("an undocumented type is refused") {
-    assert(PostgresType.declare(NullType).isEmpty && SqliteType.declare(NullType).isEmpty)
+    val place = GeometryType(4326)
+    val refused =
+      Seq[DataType](NullType, place, GeographyType(4326), ArrayType(place), new StructType().add("x", place))
+    for (dialect <- Seq[TypeRules](PostgresType, SqliteType, MysqlType, GenericType); kind <- refused)
+      assert(dialect.declare(kind).isEmpty, s"$dialect $kind")
   }
 
   test("SQLite stores the documented forms") {

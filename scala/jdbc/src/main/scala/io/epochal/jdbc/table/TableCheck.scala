@@ -10,6 +10,7 @@ import io.epochal.core.option.Nearest
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
 import io.epochal.jdbc.table.QueryColumns.Checked
+import io.epochal.kit.sink.NewTypes
 
 /** Checks whether a query's rows fit a table. Runs before the query starts, and again when a run claims the sink. */
 final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, schema: StructType) {
@@ -101,7 +102,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     dialect.types.declare(field.dataType).toRight(unsupported(field))
 
   private def unsupported(field: StructField): EpochalException =
-    Conditions.TypeUnsupported("column" -> field.name, "sparkType" -> field.dataType.sql, "database" -> dialect.name)
+    NewTypes.unsupported(field, dialect.name)
 
   private def column(query: QueryColumn, table: TargetTable): Checked[BoundColumn] = {
     val field = query.field

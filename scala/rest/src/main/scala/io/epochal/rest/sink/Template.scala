@@ -8,6 +8,7 @@ import org.apache.spark.sql.types._
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionSpec}
+import io.epochal.kit.sink.NewTypes
 import io.epochal.rest.http.Endpoint
 import io.epochal.rest.sink.RestSinkOptions.ensure
 
@@ -220,6 +221,7 @@ private[rest] object RequestShape {
     for {
       _ <- RestSinkOptions.ensure(schema.nonEmpty)(
         RestSinkOptions.group.invalid(RestSinkOptions.RowTemplate, "", "a row of one column or more"))
+      _ <- NewTypes.inexactInJson(schema).map(NewTypes.unsupported(_, "JSON")).toLeft(())
       url <- all(settings.url.columns)(scalar(RestSinkOptions.Url, _, schema, inUrl))
       row <- all(settings.rowTemplate)(piece(_, schema))
       keys <- all(settings.keyColumns)(key(_, settings.keyColumns, schema))

@@ -1,9 +1,9 @@
 package io.epochal.rest.sink
 
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 
 /** Checks of the sink's options before a query starts. */
 final class RestSinkOptionsSuite extends AnyFunSuite {
@@ -34,6 +34,16 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
       val error = refused(url, option)
       assert(error.condition.name == "OPTION_INVALID" && error.getMessage.contains(s"'${option._1}'"), option)
     }
+  }
+
+  test("a column without an exact form in JSON is refused before a query starts, also within others") {
+    val place = GeometryType(4326)
+    Seq(place, ArrayType(place), MapType(StringType, new StructType().add("at", place))).foreach { kind =>
+      val error =
+        RequestShape.of(columns.add("place", kind), read(url)).fold(identity, good => fail(s"was taken: $good"))
+      assert(error.condition == Conditions.TypeUnsupported && error.values("column") == "place")
+    }
+    assert(RequestShape.of(columns.add("at", TimeType(6)).add("more", VariantType), read(url)).isRight)
   }
 
   test("mutually exclusive options are refused, naming the one to leave out") {
