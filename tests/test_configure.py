@@ -66,7 +66,7 @@ class TestBeforeTheJvmStarts:
         ],
     )
     def test_a_jar_of_another_release_is_refused_with_a_hint(self, key: str, value: str) -> None:
-        with pytest.raises(epochal.VersionMismatchError, match=r"9\.9\.9.*pip install 'epochal==9\.9\.9'"):
+        with pytest.raises(epochal.VersionMismatchError, match=r"9\.9\.9.*pip install epochal-9\.9\.9-py3-none"):
             epochal.configure(SparkSession.builder.config(key, value))
 
     def test_jars_of_the_submit_arguments_are_kept_where_spark_reads_them(

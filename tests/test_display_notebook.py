@@ -138,13 +138,13 @@ def test_without_the_extra_a_table_is_updated_html_with_an_install_hint(
     (html,) = shown(without_widgets[0], "text/html")
     assert html.count("<tr>") == 26
     assert "strings · ended · batch 2 · 25 rows" in html
-    assert "pip install &#x27;epochal[notebook]&#x27;" in html
+    assert "pip install anywidget plotly" in html
 
 
 def test_without_the_extra_a_plot_is_an_error_with_an_install_hint(without_widgets: list[Any]) -> None:
     (error,) = errors(without_widgets[2])
     assert "[EPOCHAL.EXTRA_MISSING] kind='line' in a notebook needs anywidget and plotly" in error
-    assert "%pip install 'epochal[notebook]'" in error
+    assert "%pip install anywidget plotly" in error
 
 
 def test_hostile_rows_are_escaped_in_html(without_widgets: list[Any]) -> None:

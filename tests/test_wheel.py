@@ -89,7 +89,7 @@ def test_the_library_has_no_dependencies_and_the_command_line_has_an_install_hin
     assert any("rich" in text and "cli" in text for text in metadata.get_all("Requires-Dist", []))
     assert VERSION in run(str(installed), "-I", "-m", "epochal", "--version")
     done = subprocess.run([str(installed), "-I", "-m", "epochal", "info"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "The command line needs rich: pip install 'epochal[cli]'\n")
+    assert (done.returncode, done.stderr) == (1, "This command needs rich: pip install rich\n")
 
 
 def test_the_installed_package_finds_its_jar(installed: Path) -> None:

@@ -80,7 +80,7 @@ def unknown_targets(words: list[str]) -> Iterator[str]:
 
 def unknown_package(package: str) -> Iterator[str]:
     name, _, extras = package.removesuffix("]").partition("[")
-    if name not in ("epochal", f"dist/{WHEEL}"):
+    if name != f"dist/{WHEEL}":
         yield name
     yield from (extra for extra in filter(None, extras.split(",")) if f"\n{extra} = [" not in PYPROJECT)
 

@@ -180,8 +180,8 @@ def _check_release(name: str) -> None:
         raise VersionMismatchError(
             "VERSION_MISMATCH",
             f"The session has Epochal's jar {match['version']} ({name}), but the Python package is {VERSION}.",
-            f"Install the package of the jar (pip install 'epochal=={match['version']}'), or give Spark the jar "
-            f"{_PREFIX}{VERSION}.jar; epochal.configure adds it when no other one is set.",
+            f"Install the package of the jar (pip install epochal-{match['version']}-py3-none-any.whl), or give Spark "
+            f"the jar {_PREFIX}{VERSION}.jar; epochal.configure adds it when no other one is set.",
         )
 
 

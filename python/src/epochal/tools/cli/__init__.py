@@ -47,7 +47,7 @@ def _with_rich(name: str) -> Command:
         except ModuleNotFoundError as missing:
             if (missing.name or "").partition(".")[0] != "rich":
                 raise
-            print("The command line needs rich: pip install 'epochal[cli]'", file=sys.stderr)
+            print("This command needs rich: pip install rich", file=sys.stderr)
             return 1
         command: Command = getattr(terminal, name)
         return command(options)

@@ -80,7 +80,7 @@ def spark(version: str | None) -> Finding:
         remote = _installed_version("pyspark-client") or _installed_version("pyspark-connect")
         if remote:
             return Finding("Spark", f"Connect client {remote}: the jar belongs to the server")
-        return Finding("Spark", "not found", "pip install 'epochal[spark]'")
+        return Finding("Spark", "not found", f"pip install 'pyspark~={newest}.0'")
     line = ".".join(version.split(".")[:2])
     if line in SPARK_LINES:
         return Finding("Spark", f"{version} (supported)")

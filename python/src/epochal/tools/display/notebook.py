@@ -17,8 +17,8 @@ from epochal.tools.watch.views import running_shell
 if TYPE_CHECKING:
     from epochal.tools.display.handle import Display
 
-INSTALL = "pip install 'epochal[notebook]'"
 _NEEDED = ("anywidget", "plotly")
+INSTALL = f"pip install {' '.join(_NEEDED)}"
 _NOTICE = f"Live tables with a stop button, and plots, need {INSTALL}. Until then display.stop() stops this one."
 
 
