@@ -52,7 +52,7 @@ def declared() -> dict[str, dict[str, Declared]]:
             shared = re.findall(r"\[([^]]+)\]", further[1]) if further else []
             lines = [line for one in (section, *(sections[name] for name in shared)) for line in _LINE.findall(one)]
             found[title.strip("`")] = {
-                name: Declared(name, default.strip("`*"), doc, kind == "secret")
+                name: Declared(name, default.strip("`*"), doc.replace("`", ""), kind == "secret")
                 for names, kind, default, doc in lines
                 for name in re.findall(r"`([^`]+)`", names)
             }
@@ -152,20 +152,18 @@ def with_docs(path: Path, kinds: Mapping[str, type[Value]]) -> str:
 
 
 def tables() -> str:
-    """The arguments of each helper and the fields of its values, with the option if its name differs."""
+    """The arguments of each helper, and the fields of its values, whose options have other names."""
     places = {kind: name for form in FORMS.values() for name, group in form.values.items() for kind in group}
     kinds = [kind for form in FORMS.values() for group in form.values.values() for kind in group]
     uses = Counter(part for kind in kinds for part in _all(kind))
     parts = []
     for form in FORMS.values():
-        plain = [_written(name, option) for name, option in form.plain.items()]
-        schema = ["`schema`"] if form.format in ("epochal-rest", "epochal-ingest") else []
-        lines = ["- " + ", ".join(plain + schema)]
+        plain = [written for name, option in form.plain.items() if (written := _written(name, option))]
+        lines = ["- " + ", ".join(plain)] if plain else []
         for name, group in form.values.items():
             lines += [line for kind in group if uses[kind] == 1 for line in _fields(kind, name)]
-        also = ", ".join(f"`{name}`" for name, group in form.values.items() if any(uses[kind] > 1 for kind in group))
-        lines += [f"- {also}: [below](#values-of-several-functions)"] if also else []
-        parts.append(f"### `{form.caller}`\n\n" + "\n".join(lines))
+        if lines:
+            parts.append(f"### `{form.caller}`\n\n" + "\n".join(lines))
     listed = [line for kind, name in places.items() if uses[kind] > 1 for line in _fields(kind, name)]
     parts.append("### Values of several functions\n\n" + "\n".join(dict.fromkeys(listed)))
     return "\n\n".join(parts)
@@ -187,7 +185,8 @@ def _fields(kind: type[Value], place: str) -> Iterator[str]:
         option = option_of(one)
         chosen = option or not one.metadata["chooses"]
         written.append(_written(one.name, option) if chosen else f"`{one.name}` (`{one.metadata['chooses']}`)")
-    yield f"- `{place}={shown(kind)}(…)`" + (": " + ", ".join(written) if written else "")
+    if any(written):
+        yield f"- `{place}={shown(kind)}(…)`: " + ", ".join(filter(None, written))
     for one in fields(kind):
         if not option_of(one) and not one.metadata["chooses"]:
             for part in one.metadata["part"]:
@@ -195,12 +194,13 @@ def _fields(kind: type[Value], place: str) -> Iterator[str]:
 
 
 def _written(name: str, option: Option | None) -> str:
+    """The name and its option; nothing if they are alike."""
     if option is None:
-        return f"`{name}`"
+        return ""
     alike = re.sub(r"([A-Z])", r"_\1", option.name.rpartition(".")[2]).lower() == name
     if option.kind is FAMILY:
-        return f"`{name}={{…}}`" if alike else f"`{name}={{…}}` (`{option.name}.*`)"
-    return f"`{name}`" if alike else f"`{name}` (`{option.name}`)"
+        return "" if alike else f"`{name}={{…}}` (`{option.name}.*`)"
+    return "" if alike else f"`{name}` (`{option.name}`)"
 
 
 def documents() -> dict[Path, str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import json
 import re
 import zipfile
 from pathlib import Path
@@ -14,11 +17,13 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import epochal
+from epochal import _trigger
 from support import commands, documents
 from support.documents import Page
 from support.places import ROOT
 
 PAGES = documents.pages()
+CONDITIONS = json.loads((ROOT / "python/src/epochal/conditions.json").read_text("utf-8"))
 NAMES = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
 CAMEL_CASE = re.compile(r"([a-z]+(?:[A-Z][a-z]*)+)(?:=.*)?")
 
@@ -81,11 +86,32 @@ def test_the_tests_page_names_every_test() -> None:
     assert {name for name in files if name not in named} == set()
 
 
-def test_the_python_page_names_everything_public() -> None:
+def test_the_python_page_names_every_public_function_and_trigger() -> None:
     named = set(re.findall(r"\w+", "\n".join(documents.page("docs/python.md").inline())))
-    modules = {name for name in epochal.__all__ if name.islower()}
-    assert {*epochal.__all__, *epochal.rest.__all__, *epochal.jdbc.__all__} - modules - named == set()
-    assert {"configure", "check_version", "jar_path", "read", "write", "from_spark"} <= named
+    modules = (epochal, epochal.read, epochal.write, epochal.rest, epochal.jdbc, epochal.ingest, epochal.errors)
+    functions = {name for one in modules for name in one.__all__ if inspect.isfunction(getattr(one, name))}
+    assert functions - named == {"named"}  # for exceptions of other code
+    assert {*_trigger._WORDS.values(), "continuous"} <= named
+
+
+def test_the_python_page_lists_the_conditions_that_only_the_package_raises() -> None:
+    raised = set()
+    for path in (ROOT / "python/src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id=kind), args=[ast.Constant(value=str(condition)), *_]) if (
+                    kind == "cls" or kind.endswith("Error")
+                ):
+                    raised.add(condition)
+    _, _, after = documents.page("docs/python.md").source.partition("The package has its own:\n\n")
+    listed = re.findall(r"^- `([A-Z_]+)`", after.partition("\n\n")[0], re.MULTILINE)
+    assert sorted(listed) == sorted(name for name in raised - set(CONDITIONS) if NAMES.fullmatch(name))
+
+
+def test_an_install_command_names_what_is_published_or_built_here() -> None:
+    said = "".join(page.source for page in PAGES)
+    said += texts("examples/*.*", "python/src/**/*.py", "scala/*/src/main/**/*.java", "scala/*/src/main/**/*.json")
+    assert re.findall(r"pip install[^\n`]*\bepochal\b(?!-)[^\n`]*", said) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,15 @@ def test_every_public_name_is_documented() -> None:
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):
                 assert value.__doc__, name
+
+
+def test_the_api_reference_has_every_public_name() -> None:
+    parts = re.split(r"^::: ", (ROOT / "docs/api.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
+    modules = {module.__name__ for module in (epochal, errors, epochal.ingest, jdbc, read, rest, testing, write)}
+    assert {part.split()[0] for part in parts} == modules
+    listed = re.findall(r"\w+", parts[0].partition("members:")[2])
+    shown_with_its_module = {"__version__", *errors.__all__, *(name.removeprefix("epochal.") for name in modules)}
+    assert sorted(listed) == sorted(set(epochal.__all__) - shown_with_its_module)
 
 
 #: Global state that ``epochal`` may change: how PySpark, Python and IPython show errors and queries.

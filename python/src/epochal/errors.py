@@ -1,7 +1,5 @@
 """The exceptions of Epochal, and functions that find them inside Spark's.
 
-::
-
     EpochalError
     ├── ConfigurationError            the configuration is invalid; nothing was started
     │   ├── SessionWithoutJarError    the session runs without Epochal's jar

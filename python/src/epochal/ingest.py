@@ -3,13 +3,9 @@
 Every value is frozen, validated when it is created, and printed without secrets. ``None`` means "not set": the jar's
 default applies.
 
-======================  ==============================
-``protocol=``           ``Tcp``, ``HttpServer``
-``records=``            ``Text``, ``Json``, ``Csv``
-``journal=``            ``Journal``
-``HttpServer(auth=)``   ``Bearer``, ``Basic``, ``Signature``
-``HttpServer(tls=)``    ``Tls``
-======================  ==============================
+- ``protocol=``: ``Tcp``, ``HttpServer``; its ``auth=``: ``Bearer``, ``Basic``, ``Signature``; its ``tls=``: ``Tls``
+- ``records=``: ``Text``, ``Json``, ``Csv``
+- ``journal=``: ``Journal``
 
 ``address`` returns the host and port on which a running query listens.
 

@@ -3,14 +3,12 @@
 Every value is frozen, validated when it is created, and printed without secrets. ``None`` means "not set": the jar's
 default applies.
 
-============================  ==================================================================================
-``pages=``                    ``NoPages``, ``Offset``, ``Page``, ``Cursor``, ``Keyset``, ``Link``, ``NextUrl``,
-                              ``TimeWindow``
-``records=``                  ``Json``, ``Ndjson``, ``Csv``
-``auth=`` (of both)           ``Bearer``, ``Basic``, ``ApiKey``, ``OAuth2``, ``Signer``
-``poll=``                     ``Poll``
-``body=``, ``batch=``, …      ``Body``, ``Batch``, ``Results``, ``DeadLetters`` of ``epochal.write.rest``
-============================  ==================================================================================
+- ``pages=``: ``NoPages``, ``Offset``, ``Page``, ``Cursor``, ``Keyset``, ``Link``, ``NextUrl``, ``TimeWindow``
+- ``records=``: ``Json``, ``Ndjson``, ``Csv``
+- ``auth=`` (of both): ``Bearer``, ``Basic``, ``ApiKey``, ``OAuth2``, ``Signer``
+- ``poll=``: ``Poll``
+- ``body=``, ``batch=``, ``results=``, ``dead_letters=`` of ``epochal.write.rest``: ``Body``, ``Batch``, ``Results``,
+  ``DeadLetters``
 
 ``probe`` finds out with a few requests which of them an API needs; it returns a ``Probe`` with a list of ``Finding``.
 

@@ -175,10 +175,8 @@ def jdbc_options(
     ...     "comments", "epochal-jdbc", epochal.write.jdbc_options("jdbc:sqlite:comments.db", table="comments")
     ... )
 
-    Args:
-        url, table, sink_id, mode, create_table, columns, dead_letters, user, password, connection, ledger, transport,
-            retry, options: as in ``epochal.write.jdbc``. Spark logs the options of a pipeline's sink: pass the password
-            as ``Secret.env`` or ``Secret.file``, which the driver reads.
+    The arguments are those of ``epochal.write.jdbc``. Spark logs the options of a pipeline's sink: pass the password as
+    ``Secret.env`` or ``Secret.file``, which the driver reads.
 
     Returns:
         Options of the format ``epochal-jdbc``; secrets are masked when printed.
@@ -324,9 +322,7 @@ def rest_options(
 ) -> dict[str, str]:
     """The options that ``epochal.write.rest`` sets, with the same checks.
 
-    Args:
-        url, sink_id, method, body, batch, key_columns, idempotency_header, results, dead_letters, auth, headers,
-            params, http, options: as in ``epochal.write.rest``.
+    The arguments are those of ``epochal.write.rest``.
 
     Returns:
         Options of the format ``epochal-rest``; secrets are masked when printed.
