@@ -22,9 +22,11 @@ from support.streams import drain
 
 PAGES = documents.pages()
 BLOCKS = [block for page in PAGES for block in page.blocks()]
-#: Requirements of single blocks: Spark for SQL, the pipeline that the block belongs to (test_pipeline.py), or a stub of
-#: an API's shape (test_rest_recipes.py).
-NEEDS = {"spark", "pipeline"} | {name for name, kind in inspect.getmembers(shapes) if inspect.isfunction(kind)}
+#: Requirements of single blocks: Spark for SQL, the pipeline that the block belongs to (test_pipeline.py), Airflow
+#: (test_tasks.py), or a stub of an API's shape (test_rest_recipes.py).
+NEEDS = {"airflow", "spark", "pipeline"} | {
+    name for name, kind in inspect.getmembers(shapes) if inspect.isfunction(kind)
+}
 LANGUAGES = {"python", "sql", "bash", "json", "xml", "scala", "java", "yaml", "text"}
 
 

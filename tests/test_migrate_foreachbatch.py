@@ -1,4 +1,4 @@
-"""``docs/migrate-foreachbatch.md``: a crash duplicates rows with foreachBatch and none with Epochal; the migration."""
+"""A crash duplicates rows with foreachBatch and none with Epochal, as ``README.md`` shows; the migration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_kill_duplicates_rows_of_foreach_batch_and_none_of_epochal(tmp_path: P
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (shown,) = page("docs/migrate-foreachbatch.md").blocks("text")
+    (shown,) = page("README.md").blocks("text")
     assert done.stdout == shown.text
 
 

@@ -76,5 +76,21 @@ def stored(postgres: Postgres) -> list[Row]:
     return postgres.query('SELECT "postId", id, name, email, body FROM comments ORDER BY id')
 
 
+def test_the_readme_begins_with_why_then_a_program_the_guarantee_and_the_two_commands() -> None:
+    first, _, rest = README.source.partition("\n## ")
+    assert [block.language for block in README.blocks()][:3] == ["text", "python", "bash"]
+    assert (
+        first.index("```text")
+        < first.index("```python")
+        < first.index("**A query that is killed")
+        < first.index("```bash")
+    )
+    assert "make demo" in first
+    assert "make test" in first
+    assert "| from ↓ to →" in rest
+    assert rest.index('trigger="') < rest.index("| from ↓ to →")
+    assert len(README.source.split()) < 900
+
+
 def test_the_readme_names_the_wheel_and_the_jar_that_are_built() -> None:
     assert set(re.findall(r"epochal(?:-spark_2\.13)?-(\d[\w.]*?)(?:-py3|\.jar)", README.source)) == {VERSION}

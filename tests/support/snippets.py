@@ -45,7 +45,7 @@ def here(text: str, api: Server | Api, database: Postgres, directory: Path) -> s
         r"jdbc:postgresql:[^\"']*(?=\")": database.url,
         r"(url ')jdbc:postgresql:[^']*": rf"\1{database.url}&user={database.user}",
         r"jdbc:sqlite:(?!/)": f"jdbc:sqlite:{directory}/",
-        r"user=\"loader\"": f'user="{database.user}"',
+        r"(user\"?[=:] ?)\"loader\"": rf'\1"{database.user}"',
         r"table=\"warehouse[.]": f'table="{database.schema}.',
         r"((?:checkpoint|path)=\")(?!/)": rf"\g<1>{directory}/",
         r"\"/data/": f'"{directory}/data/',
