@@ -126,6 +126,7 @@ def in_python(option: Declared, own: Mapping[str, str], name: str) -> str:
             names += f"|{key}(?==)"
     text = _IMPLIED.sub("", option.doc)
     text = re.sub(rf"(?<![\w.])(?P<name>{names})(?:=(?P<value>\w+))?(?![\w=]|\.[\w*])", word, text)
+    text = re.sub(r"(?<!`)[\w:]*<[A-Za-z][^<>]*>", r"``\g<0>``", text)
     default = f" Default: ``{_literal(option.default)}``." if option.default not in ("", "required") else ""
     return text + (" Secret." if option.secret else "") + default
 

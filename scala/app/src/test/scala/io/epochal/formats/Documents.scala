@@ -2,6 +2,7 @@ package io.epochal.formats
 
 import java.nio.file.{Files, Path, Paths}
 import java.util.Locale
+import java.util.regex.Matcher.quoteReplacement
 
 import io.epochal.core.error.{Conditions, Reference}
 import io.epochal.core.option.{OptionGroup, OptionSpec}
@@ -25,17 +26,38 @@ object Documents {
   }
 
   private def errors: String = {
-    def shown(template: String): String = Reference.plain(template).replace("<", "*").replace(">", "*")
-    val rows = Conditions.all.map(c => s"- `${c.name}`: ${shown(c.text.problem)} → ${shown(c.text.hint)}")
+    val rows = Conditions.all.map(c => s"- `${c.name}`: ${markdown(c.text.problem)} → ${markdown(c.text.hint)}")
     val head = Seq(
       "# Error conditions",
       "",
       "Generated from `conditions.json` by `make docs`. Every error reads",
-      "`[EPOCHAL.<CONDITION>] <problem> Hint: <hint>`; here an arrow separates problem and hint. A released name keeps its",
-      "meaning.",
+      "`[EPOCHAL.<CONDITION>] <problem> Hint: <hint>`; here an arrow separates problem and hint, and *italics* or `<…>` stand",
+      "for values. A released name keeps its meaning.",
       "")
     (head ++ rows).mkString("", "\n", "\n")
   }
+
+  private val Marks =
+    raw"(\{(?:option|schema|trigger):[^{}]*})|<([A-Za-z]\w*)>(?=(<[A-Za-z]\w*>)?)|<(?=[A-Za-z/!?])|&(?=#?\w+;)".r
+  private val Emphasis = raw"[\\`]|\[(?=[^\]]*]\()|(?<!\s)\*|\*(?!\s)|(?<=\S)_(?![A-Za-z0-9])".r
+
+  /** The text of an error as Markdown: an option is code, a placeholder is emphasised, all else stands for itself. */
+  private[formats] def markdown(text: String): String = {
+    val between = Marks.split(text).map(Emphasis.replaceAllIn(_, found => quoteReplacement("\\" + found.matched)))
+    val marks = Marks.findAllMatchIn(text).map { found =>
+      if (found.group(1) != null) s"`${Reference.plain(found.matched)}`"
+      else if (found.group(2) != null) s"*${found.group(2)}*" + (if (found.group(3) == null) "" else "<!-- -->")
+      else if (found.matched == "<") "&lt;"
+      else "&amp;"
+    }
+    between.iterator.zipAll(marks, "", "").map { case (plain, mark) => plain + mark }.mkString
+  }
+
+  private val Typed = raw"[\w:]*<[A-Za-z][^<>]*>|[\w.]+\.\*".r
+
+  /** The description of an option as Markdown: `append:<id>` and `params.*` are code. */
+  private[formats] def described(doc: String): String =
+    Typed.replaceAllIn(doc, found => quoteReplacement(s"`${found.matched}`"))
 }
 
 /** `docs/OPTIONS.md`: each option once, shared ones in sections of their own. */
@@ -71,7 +93,7 @@ private object OptionsPage {
       }
       val also = if (common.isEmpty) "" else s" Further options: ${common.mkString(", ")}."
       val own = group.specs.filterNot(section(_).exists { case (_, whose) => whose.contains(group.format) })
-      s"## `${group.format}`\n\n${group.description}$also\n\n${lines(own, group.specs)}"
+      s"## `${group.format}`\n\n${Documents.described(group.description)}$also\n\n${lines(own, group.specs)}"
     }
     val ofSeveral = shared.map { case (title, whose) =>
       val all = formats.filter(group => whose.contains(group.format)).flatMap(_.specs).distinctBy(_.name)
@@ -93,7 +115,7 @@ private object OptionsPage {
       else if (spec.kind.allowed.nonEmpty && spec.kind.name != "boolean") spec.kind.allowed.mkString("/")
       else spec.kind.name
     val default = if (spec.required) Some("**required**") else spec.defaultText.map(text => s"default `$text`")
-    s"- $names (${(kind +: default.toSeq).mkString(", ")}): ${spec.doc}"
+    s"- $names (${(kind +: default.toSeq).mkString(", ")}): ${Documents.described(spec.doc)}"
   }
 
   /** The options that give a secret by a file or by a variable. */
