@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,36 +14,9 @@ from pyspark.sql import SparkSession
 import epochal
 from epochal.tools.checkpoint.comparison import State
 from epochal.tools.checkpoint.kinds import words
-from epochal.tools.ledger.model import LedgerRow
-from support.checkpoints import QUERY, SHAPES, commit_text, of_kind, offset, offsets_text, write
+from support.checkpoints import QUERY, SHAPES, commit_text, of_kind, offset, offsets_text, row, write
 from support.databases import Database
 from support.streams import finish, forget_last_commit, numbers
-
-
-def row(last_epoch: int | None, **values: Any) -> LedgerRow:
-    """The ledger's row of the query."""
-    now = datetime.now(timezone.utc)
-    known = LedgerRow(
-        sink_id="comments",
-        v=1,
-        query_id=QUERY,
-        target="public.comments",
-        target_oid=4711,
-        last_epoch=last_epoch,
-        trigger_mode="micro-batch",
-        offsets_hash=None,
-        digest="0" * 16,
-        rows=10,
-        epochs=3,
-        total_rows=30,
-        generation=1,
-        run_id="run",
-        server_id="sqlite",
-        timeline=None,
-        created_at=now,
-        updated_at=now,
-    )
-    return dataclasses.replace(known, **values)
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -268,6 +240,7 @@ def test_a_query_that_ran_is_in_step_and_after_a_crash_its_sink_is_ahead_by_one_
     ledger = epochal.ledger(database.url, user=database.user, spark=spark)
     last = numbers(checkpoint, "commits")[-1]
     entry = ledger.sink("strings")
+    assert epochal.ledger(database.url, user=database.user) == ledger
     assert ledger.find(found.query_id) == entry
     assert (entry.last_epoch, entry.total_rows) == (last, 30)
     assert [line.epoch for line in entry.history] == list(range(last, -1, -1))
@@ -296,7 +269,7 @@ def test_a_checkpoint_reads_the_same_with_and_without_spark(spark: SparkSession,
 
 
 def rounded(found: epochal.Checkpoint) -> epochal.Checkpoint:
-    """Truncates times to milliseconds, as Hadoop does."""
+    """Truncates times to milliseconds, as Hadoop does, and does not compare why there is no query id."""
 
     def milliseconds(when: datetime | None) -> datetime | None:
         return when.replace(microsecond=when.microsecond // 1000 * 1000) if when else None
@@ -307,7 +280,7 @@ def rounded(found: epochal.Checkpoint) -> epochal.Checkpoint:
         )
         for epoch in found.epochs
     ]
-    return dataclasses.replace(found, epochs=tuple(epochs))
+    return dataclasses.replace(found, epochs=tuple(epochs), problems=("some",) * bool(found.problems))
 
 
 def test_the_format_returns_a_row_for_each_source_of_each_epoch(spark: SparkSession, tmp_path: Path) -> None:

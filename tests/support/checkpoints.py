@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
+
+from epochal.tools.ledger.model import LedgerRow
 
 QUERY = "0e1a1f5e-7c51-4b58-9c1f-52f7a1f6d001"
 
@@ -79,3 +84,29 @@ def of_kind(directory: Path, kind: str, *, committed: int = 2) -> Path:
     """Three epochs of one source with ten rows each; those up to ``committed`` are committed."""
     texts = {n: offsets_text(offset(kind, 10 * (n + 1))) for n in range(3)}
     return write(directory, texts, range(committed + 1))
+
+
+def row(last_epoch: int | None, **values: Any) -> LedgerRow:
+    """The ledger's row of the query."""
+    now = datetime.now(timezone.utc)
+    known = LedgerRow(
+        sink_id="comments",
+        v=1,
+        query_id=QUERY,
+        target="public.comments",
+        target_oid=4711,
+        last_epoch=last_epoch,
+        trigger_mode="micro-batch",
+        offsets_hash=None,
+        digest="0" * 16,
+        rows=10,
+        epochs=3,
+        total_rows=30,
+        generation=1,
+        run_id="run",
+        server_id="sqlite",
+        timeline=None,
+        created_at=now,
+        updated_at=now,
+    )
+    return dataclasses.replace(known, **values)

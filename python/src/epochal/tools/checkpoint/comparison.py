@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from epochal.tools.checkpoint.start import BACKUP, last_commit, metadata_remedy, offsets_remedy
 from epochal.tools.output import counted
 
 if TYPE_CHECKING:
     from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
-    from epochal.tools.ledger.model import LedgerRow
+    from epochal.tools.ledger.model import DatabaseLedger, LedgerRow
 
 #: Results of the comparison of a checkpoint with a ledger. The first two need no action.
 State = Literal["in step", "sink ahead", "gap", "rewound", "changed", "foreign", "not in the ledger", "broken"]
@@ -128,20 +130,21 @@ class Comparison:
     __repr__ = __str__
 
 
-def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
+def comparison(checkpoint: Checkpoint, found: DatabaseLedger | LedgerRow | None) -> Comparison:
     """Predicts the sink's decision about the next epoch, by the commit rules in ``docs/PROTOCOL.md``."""
+    row, others = _row(checkpoint, found)
     start = checkpoint.next_start
     if start.epoch is None:
         return Comparison(
             state="broken",
             explanation="the checkpoint has a file from which Spark cannot resume.",
             next_start=start.explanation,
-            remedy=_broken(checkpoint, row),
+            remedy=_broken(checkpoint, row) if row else start.remedy,
             row=row,
         )
     epoch, path = start.epoch, checkpoint.path
     if row is None:
-        return _unknown(epoch)
+        return _unknown(epoch, others)
     if checkpoint.query_id is not None and row.query_id != checkpoint.query_id:
         return Comparison(
             state="foreign",
@@ -153,7 +156,10 @@ def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
         )
     last = row.last_epoch
     if last is None:
-        return _unknown(epoch) if epoch else _fits(row, "no epoch is committed yet.", start.explanation)
+        return _unknown(epoch, ()) if epoch else _fits(row, "no epoch is committed yet.", start.explanation)
+    control = {one.number for one in checkpoint.epochs if one.control and one.offsets_hash == row.offsets_hash}
+    while epoch > last + 1 and last + 1 in control:
+        last += 1
     if epoch == last + 1:
         return _in_step(checkpoint, row, epoch, last)
     if epoch > last + 1:
@@ -167,6 +173,24 @@ def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
             row=row,
         )
     return _ahead(checkpoint, row, epoch, last, replay=start.replay)
+
+
+def _row(
+    checkpoint: Checkpoint, found: DatabaseLedger | LedgerRow | None
+) -> tuple[LedgerRow | None, Sequence[LedgerRow]]:
+    """The row of the query's sink, and the rows among which it may be.
+
+    A query that another has replaced is in that one's row. A query without an id is recognised by its last offsets.
+    """
+    rows = () if found is None else getattr(found, "rows", None)
+    if not isinstance(rows, tuple):
+        return found, ()  # type: ignore[return-value]
+    query = checkpoint.query_id
+    hashes = {(epoch.number, epoch.offsets_hash) for epoch in checkpoint.epochs if epoch.offsets_hash}
+    mine = [row for row in rows if row.query_id == query]
+    mine = mine or [row for row in rows if any(old.query_id == query for old in row.retired)]
+    mine = mine or [row for row in rows if query is None and (row.last_epoch, row.offsets_hash) in hashes]
+    return max(mine, key=lambda row: row.updated_at, default=None), rows
 
 
 def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> Comparison:
@@ -196,7 +220,9 @@ def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, rep
     return Comparison(
         state="rewound",
         explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}.",
-        next_start=f"The sink refuses it: {'EPOCH_REGRESSED' if epoch < last else 'EPOCH_OFFSETS_CHANGED'}.",
+        next_start="The sink refuses it: EPOCH_REGRESSED."
+        if epoch < last
+        else "The sink refuses it: EPOCH_OFFSETS_CHANGED, unless Spark plans the same offsets again.",
         remedy="Restore the newest checkpoint."
         + ("" if _endless(row) else f" If the epochs from {epoch} on were removed from the table: {set_back}"),
         row=row,
@@ -226,28 +252,43 @@ def _changed(row: LedgerRow, next_start: str) -> Comparison:
     )
 
 
-def _unknown(epoch: int) -> Comparison:
+def _unknown(epoch: int, others: Sequence[LedgerRow]) -> Comparison:
+    """The comparison of a query that the ledger does not know.
+
+    Args:
+        others: its sinks: one of them is the query's if the query has that ``sinkId``, which no checkpoint contains.
+    """
+    names = " or ".join(f"'{row.sink_id}'" for row in others)
+    refused = f"QUERY_CHANGED if its sinkId is {names}, TARGET_SHARED if its table is that of such a sink"
     if epoch == 0:
         return Comparison(
             state="in step",
             explanation="the ledger has no row of this query, which has committed nothing yet.",
-            next_start="The first epoch adds the query to the ledger.",
+            next_start="The first epoch adds the query to the ledger."
+            + (f" The sink refuses it: {refused}." if others else ""),
         )
+    empty = (
+        f"Check the table for rows of epoch {epoch}: those after the offsets of the epoch before (epochal "
+        f"checkpoint show). If all are there: onLedgerEmpty=skip:{epoch}. If none are: onLedgerEmpty=write:{epoch}. If "
+        "some are, as after a continuous or real-time run: start the query and follow the error."
+    )
     return Comparison(
         state="not in the ledger",
         explanation=f"the ledger has no epoch of this query, whose next epoch is {epoch}.",
-        next_start="The sink refuses it: LEDGER_EMPTY.",
-        remedy=f"Check the table for rows of epoch {epoch}: those after the offsets of the epoch before (epochal "
-        f"checkpoint show). If all are there: onLedgerEmpty=skip:{epoch}. If none are: onLedgerEmpty=write:{epoch}. If "
-        "some are, as after a continuous or real-time run: start the query and follow the error.",
+        next_start=f"The sink refuses it: {refused}, otherwise LEDGER_EMPTY."
+        if others
+        else "The sink refuses it: LEDGER_EMPTY.",
+        remedy=f"Name its sink, to compare with that: --sink. If it is in none of these: {empty}" if others else empty,
     )
 
 
-def _broken(checkpoint: Checkpoint, row: LedgerRow | None) -> str:
-    """The remedy for a damaged file: Spark can plan the last epoch again if the sink has not written it."""
-    restore = "Restore the file from a backup of the checkpoint."
-    whole = checkpoint.last_whole
-    if whole is None or (row is not None and row.last_epoch != whole):
-        return restore
-    unless = "Or " if row else f"Or, if the sink has nothing after epoch {whole}, "
-    return f"{restore} {unless}let Spark plan the epoch again: epochal checkpoint rewind {checkpoint.path} --to {whole}"
+def _broken(checkpoint: Checkpoint, row: LedgerRow) -> str:
+    """The remedy for a damaged file, by the sink's last epoch."""
+    if checkpoint.query_id is None:
+        return metadata_remedy(checkpoint.path, row.query_id)
+    epochs = checkpoint.epochs
+    done = last_commit(checkpoint)
+    without = tuple(replace(one, problem=one.problem_of("offsets")) if one.number == done else one for one in epochs)
+    if without != epochs and comparison(replace(checkpoint, epochs=without), row).healthy:
+        return checkpoint.next_start.remedy
+    return offsets_remedy(checkpoint, known=True) if row.last_epoch == checkpoint.last_whole else BACKUP

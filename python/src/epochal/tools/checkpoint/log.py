@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -12,8 +14,16 @@ from typing import Any
 #: Logged in place of an offset if the source had none yet.
 VOID = "-"
 
+#: Versions of the files; Spark 4.3 writes commits as ``v3`` if sinks have names.
+_OFFSETS, _COMMITS = ("v1", "v2"), ("v1", "v2", "v3")
+
 #: Offsets that a run of Epochal has moved out of Spark's log: ``<epoch>-<milliseconds since 1970>``.
 ASIDE = "epochal-offsets"
+
+_PARTITIONS = re.compile(r'"spark\.sql\.shuffle\.partitions":"(\d+)"')
+
+#: Begins the reason of a file with a torn offset. Spark does not parse the offsets before the last epoch's.
+TORN_OFFSET = "the offset of source"
 
 
 class UnreadableError(ValueError):
@@ -47,11 +57,13 @@ def read_offsets(text: str) -> OffsetLog:
     Raises:
         UnreadableError: Spark could not resume from this file either.
     """
-    version, *rest = _lines(text)
+    version, *rest = _lines(text, _OFFSETS)
     if not rest:
         raise UnreadableError("it ends after its first line")
     settings, sources = rest[0], rest[1:]
     metadata = _json_object(settings) if settings.strip() else {}
+    if not sources:
+        raise UnreadableError("it lists no sources: the file is torn")
     named = [_split_name(line) for line in sources] if version == "v2" else [(str(n), s) for n, s in enumerate(sources)]
     for name, offset in named:
         _check_offset(name, offset)
@@ -65,6 +77,17 @@ def read_offsets(text: str) -> OffsetLog:
     )
 
 
+def is_control(settings: str, before: str) -> bool:
+    """Whether an epoch is of Spark itself, without rows: Spark 4.2 logs one when it repartitions the state.
+
+    Args:
+        settings: the second line of its ``offsets`` file.
+        before: that of the epoch before; ``v1`` shows only that the number of partitions differs.
+    """
+    (own, known) = (_PARTITIONS.search(text) for text in (settings, before))
+    return '"controlBatchInfo"' in settings or bool(own and known and own[1] != known[1])
+
+
 def read_commit(text: str) -> int | None:
     """Reads a ``commits`` file.
 
@@ -74,11 +97,14 @@ def read_commit(text: str) -> int | None:
     Raises:
         UnreadableError: Spark could not resume from this file either.
     """
-    _, *rest = _lines(text)
-    return _number(_json_object(rest[0]), "nextBatchWatermarkMs") if rest else None
+    version, *rest = _lines(text, _COMMITS)
+    metadata = _json_object(rest[0]) if rest else {}
+    if version == "v3" and not metadata.get("sinkMetadataMap"):
+        raise UnreadableError("it names no sink")
+    return _number(metadata, "nextBatchWatermarkMs")
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text: str, versions: Sequence[str]) -> list[str]:
     """The version, and the lines below it without empty ones at the end, which Spark ignores too."""
     lines = text.split("\n")
     while lines and not lines[-1]:
@@ -86,10 +112,11 @@ def _lines(text: str) -> list[str]:
     if not lines:
         raise UnreadableError("it is empty")
     version = lines[0]
-    if version not in ("v1", "v2"):
-        known = version[:1] == "v" and version[1:].isdigit()
-        reason = f"it is of version {version}, and v1 and v2 are known" if known else "it does not begin with a version"
-        raise UnreadableError(reason)
+    if version not in versions:
+        if version[:1] != "v" or not version[1:].isdigit():
+            raise UnreadableError("it does not begin with a version")
+        *first, last = versions
+        raise UnreadableError(f"it is of version {version}, and {', '.join(first)} and {last} are known")
     return lines
 
 
@@ -121,7 +148,7 @@ def _check_offset(name: str, offset: str) -> None:
         try:
             json.loads(offset)
         except ValueError as error:
-            raise UnreadableError(f"the offset of source {name} is not JSON: the file is torn") from error
+            raise UnreadableError(f"{TORN_OFFSET} {name} is not JSON: the file is torn") from error
 
 
 def _number(values: dict[str, Any], name: str) -> int | None:

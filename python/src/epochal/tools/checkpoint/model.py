@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from epochal.errors import CheckpointError
 from epochal.tools.checkpoint import kinds
 from epochal.tools.checkpoint.comparison import Comparison, Difference, comparison, difference
+from epochal.tools.checkpoint.start import NextStart, next_start
 from epochal.tools.output import as_json
 
 if TYPE_CHECKING:
-    from epochal.tools.ledger.model import LedgerRow
+    from epochal.tools.ledger.model import DatabaseLedger, LedgerRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +65,7 @@ class Epoch:
         timestamp: when Spark planned it, in milliseconds since 1970.
         next_watermark: after this epoch, in milliseconds since 1970; None before the commit.
         offsets_hash: as in the ledger; None if the offsets cannot be read.
+        control: whether it is of Spark itself (4.2: a repartitioning of state) and has no rows: no sink receives it.
         logged_at: modification time of the offsets file, in UTC.
         committed_at: modification time of the commit file, in UTC.
         problem: which file cannot be read, and why; None if there is none.
@@ -78,24 +79,14 @@ class Epoch:
     timestamp: int | None = None
     next_watermark: int | None = None
     offsets_hash: str | None = None
+    control: bool = False
     logged_at: datetime | None = None
     committed_at: datetime | None = None
     problem: str | None = None
 
-
-@dataclass(frozen=True, kw_only=True)
-class NextStart:
-    """The first epoch that Spark runs when the query is restarted.
-
-    Attributes:
-        epoch: number of the epoch; None if the query cannot start.
-        replay: whether it runs with its logged offsets; otherwise Spark plans it again.
-        explanation: one sentence.
-    """
-
-    epoch: int | None
-    replay: bool
-    explanation: str
+    def problem_of(self, log: str) -> str | None:
+        """The problem of its file in ``offsets`` or ``commits``."""
+        return next((part for part in (self.problem or "").split("; ") if part.startswith(log)), None)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -152,23 +143,7 @@ class Checkpoint:
     @property
     def next_start(self) -> NextStart:
         """The first epoch that Spark runs when the query is restarted, independent of the sink."""
-        known: Mapping[int, Epoch] = {epoch.number: epoch for epoch in self.epochs}
-        last = self.last_logged
-        if last is None:
-            return NextStart(epoch=0, replay=False, explanation="Spark begins with epoch 0.")
-        newest = max(self.epochs, key=lambda epoch: epoch.number)
-        for number in range(max(last - 1, 0), last + 1):
-            epoch = known.get(number)
-            missing = None if epoch and epoch.logged else f"offsets/{number} is missing"
-            if problem := missing or (epoch and epoch.problem):
-                return NextStart(epoch=None, replay=False, explanation=f"Spark fails: {problem}.")
-        if newest.problem:
-            return NextStart(epoch=None, replay=False, explanation=f"Spark fails: {newest.problem}.")
-        if self.last_committed == last:
-            explanation = f"Spark plans epoch {last + 1}, from the offsets at the end of epoch {last}."
-            return NextStart(epoch=last + 1, replay=False, explanation=explanation)
-        explanation = f"Spark replays epoch {last}, up to its logged offsets."
-        return NextStart(epoch=last, replay=True, explanation=explanation)
+        return next_start(self)
 
     def diff(self, first: int, second: int) -> Difference:
         """The rows delivered between the ends of two epochs.
@@ -178,9 +153,9 @@ class Checkpoint:
         """
         return difference(self.epoch(first), self.epoch(second))
 
-    def compare(self, row: LedgerRow | None) -> Comparison:
-        """Compares the checkpoint with the sink's row in the ledger; pass None if the ledger has no row."""
-        return comparison(self, row)
+    def compare(self, found: DatabaseLedger | LedgerRow | None) -> Comparison:
+        """Compares the checkpoint with a ledger, or with a sink's row in it; pass None if there is none."""
+        return comparison(self, found)
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types; times are ISO 8601."""
@@ -213,7 +188,9 @@ class Checkpoint:
         if self.has_state:
             lines.append("  state       has state stores")
         lines += [f"  problem     {text}" for text in (*self.problems, *self._epochs_problems())]
-        return "\n".join([*lines, f"  next start  {self.next_start.explanation}"])
+        start = self.next_start
+        lines.append(f"  next start  {start.explanation}")
+        return "\n".join([*lines, f"  what to do  {start.remedy}"] if start.remedy else lines)
 
     __repr__ = __str__
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from epochal.errors import CheckpointError
 from epochal.tools.checkpoint import kinds
-from epochal.tools.checkpoint.log import UnreadableError, read_commit, read_offsets
+from epochal.tools.checkpoint.log import UnreadableError, is_control, read_commit, read_offsets
 from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _OFFSETS, _COMMITS = "offsets", "commits"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _WHOLE = re.compile(r"-?\d+")
+_ID = re.compile(r"[0-9a-fA-F]+(?:-[0-9a-fA-F]+){4}")
 
 
 def local_path(location: str) -> Path | None:
@@ -45,14 +46,14 @@ def read_local(directory: Path) -> Checkpoint:
         raise not_found(str(directory), "it has neither 'offsets' nor 'commits' nor 'metadata'")
     offsets, commits = _numbered(directory / _OFFSETS), _numbered(directory / _COMMITS)
     query_id, problem = _query_id(directory / "metadata")
-    problems = [problem] if problem else []
+    problems = [f"metadata {problem}"] if problem else []
     if not offsets and not commits and unfinished(directory):
         problems.append(_TORN)
     return Checkpoint(
         path=str(directory),
         query_id=query_id,
         epochs=_with_marks(
-            directory, [_epoch(n, offsets.get(n), commits.get(n)) for n in sorted({*offsets, *commits})]
+            directory, _marked([_epoch(n, offsets.get(n), commits.get(n)) for n in sorted({*offsets, *commits})])
         ),
         has_state=_is_filled(directory / "state"),
         problems=tuple(problems),
@@ -98,9 +99,9 @@ def read_remote(location: str, spark: SparkSession) -> Checkpoint:
     return Checkpoint(
         path=location,
         query_id=next((row["query_id"] for row in rows), None),
-        epochs=tuple(_epoch_of_rows(number, by_epoch[number]) for number in sorted(by_epoch)),
+        epochs=tuple(_marked([_epoch_of_rows(number, by_epoch[number]) for number in sorted(by_epoch)])),
         has_state=any(row["has_state"] for row in rows),
-        problems=() if any(row["query_id"] for row in rows) else (_NO_ID,),
+        problems=() if any(row["query_id"] for row in rows) else ("metadata is missing or cannot be read",),
     )
 
 
@@ -111,8 +112,6 @@ def not_found(location: str, reason: str) -> CheckpointError:
         "Give the directory that the query has as checkpointLocation (checkpoint=… in Python).",
     )
 
-
-_NO_ID = "metadata is missing or cannot be read, so the query's id is not known"
 
 _TORN = (
     "the first epoch was torn: Spark 4.3 refuses to start on its unfinished files, until an Epochal sink or "
@@ -128,18 +127,35 @@ def _numbered(directory: Path) -> dict[int, Path]:
 
 
 def _query_id(metadata: Path) -> tuple[str | None, str | None]:
+    """The query's id, or why there is none."""
+    if not metadata.is_file():
+        return None, "is missing"
     try:
-        found = json.loads(metadata.read_text("utf-8"))["id"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None, _NO_ID
-    return str(found), None
+        text = _text(metadata)
+        if not text:
+            raise UnreadableError("it is empty")
+        found = json.loads(text)["id"]
+    except UnreadableError as error:
+        return None, f"cannot be read: {error}"
+    except (ValueError, KeyError, TypeError):
+        found = None
+    if not isinstance(found, str) or not _ID.fullmatch(found):
+        return None, 'cannot be read: it is not {"id":"<UUID>"}'
+    return found, None
 
 
 def _is_filled(directory: Path) -> bool:
     return directory.is_dir() and any(directory.iterdir())
 
 
-def _epoch(number: int, offsets: Path | None, commit: Path | None) -> Epoch:
+def _marked(found: Sequence[tuple[Epoch, str]]) -> list[Epoch]:
+    """Marks the epochs of Spark itself, by their settings and those of the epochs before."""
+    settings = {epoch.number: own for epoch, own in found}
+    return [replace(epoch, control=is_control(own, settings.get(epoch.number - 1, ""))) for epoch, own in found]
+
+
+def _epoch(number: int, offsets: Path | None, commit: Path | None) -> tuple[Epoch, str]:
+    """An epoch and its settings."""
     problems: list[str] = []
     log = None
     if offsets:
@@ -153,7 +169,7 @@ def _epoch(number: int, offsets: Path | None, commit: Path | None) -> Epoch:
             next_watermark, committed = read_commit(_text(commit)), True
         except UnreadableError as error:
             problems.append(_cannot_be_read(_COMMITS, number, error))
-    return Epoch(
+    epoch = Epoch(
         number=number,
         logged=offsets is not None,
         committed=committed,
@@ -170,6 +186,7 @@ def _epoch(number: int, offsets: Path | None, commit: Path | None) -> Epoch:
         committed_at=_modified(commit),
         problem="; ".join(problems) or None,
     )
+    return epoch, log.settings if log else ""
 
 
 def _cannot_be_read(log: str, number: int, error: UnreadableError) -> str:
@@ -192,9 +209,9 @@ def _modified(file: Path | None) -> datetime | None:
         return None
 
 
-def _epoch_of_rows(number: int, rows: Iterable[dict[str, Any]]) -> Epoch:
+def _epoch_of_rows(number: int, rows: Iterable[dict[str, Any]]) -> tuple[Epoch, str]:
     first, *_ = listed = list(rows)
-    return Epoch(
+    epoch = Epoch(
         number=number,
         logged=first["logged"],
         committed=first["committed"],
@@ -215,6 +232,7 @@ def _epoch_of_rows(number: int, rows: Iterable[dict[str, Any]]) -> Epoch:
         committed_at=_in_utc(first["committed_at"]),
         problem=first["problem"],
     )
+    return epoch, first["settings"] or ""
 
 
 def _in_utc(when: datetime | None) -> datetime | None:
