@@ -9,7 +9,7 @@ from epochal._values.kind import SECRET
 from epochal._values.secret import Secret
 from epochal._values.value import Option, settings_of
 from epochal.errors import OptionError
-from epochal.tools.ledger import jvm, sqlite
+from epochal.tools.ledger import jvm, postgres, sqlite
 from epochal.tools.ledger.model import Change, DatabaseLedger, LedgerEpoch, LedgerRow
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ def ledger(
     ...     print(row.sink_id, row.last_epoch)
 
     Args:
-        url: the sink's JDBC URL. SQLite is read without Spark and without a JVM.
+        url: the sink's JDBC URL. SQLite is read without Spark and without a JVM; so is PostgreSQL, if psycopg is
+            installed (``pip install 'epochal[postgres]'``) and the URL has no parameters of PgJDBC alone.
         schema: schema of the sink's table; unset, it is resolved in the same way as by the sink.
         user: database user.
         password: password of the user.
-        spark: a classic session with the jar, required for all databases except SQLite.
+        spark: a classic session with the jar, required for all other databases.
 
     Returns:
         A frozen value with one row for each sink, ordered by sink id. Prints as a table.
@@ -50,7 +51,15 @@ def ledger(
     """
     if url.startswith(sqlite.PREFIX):
         return sqlite.read(url)
-    return jvm.read(_session(url, spark), options(url, schema, user, password))
+    known = options(url, schema, user, password)
+    if spark is None and (server := postgres.server(url)):
+        return server.read(known["dbtable"], user, password)
+    return jvm.read(_session(url, spark), known)
+
+
+def needs_session(url: str) -> bool:
+    """Whether only a session can read the ledger of this database."""
+    return not url.startswith(sqlite.PREFIX) and postgres.server(url) is None
 
 
 def change(
@@ -84,7 +93,8 @@ def _session(url: str, spark: SparkSession | None) -> SparkSession:
         raise OptionError(
             "OPTION_REQUIRED",
             f"epochal.ledger needs 'spark' for {url.split(':', 2)[1] if url.count(':') > 1 else 'this'} databases: "
-            "only SQLite is read without a JVM.",
-            "Pass a classic session: epochal.ledger(url, user=…, password=…, spark=spark).",
+            "only SQLite and, with psycopg, PostgreSQL are read without a JVM.",
+            "Pass a classic session: epochal.ledger(url, user=…, password=…, spark=spark)."
+            + (" Or: pip install 'epochal[postgres]'." if url.startswith(postgres.PREFIX) else ""),
         )
     return spark

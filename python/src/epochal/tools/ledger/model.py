@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 from epochal.errors import SinkIdentityError
@@ -219,12 +219,14 @@ def epoch_of(values: Mapping[str, Any]) -> LedgerEpoch:
 
 
 def _with_moments(values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    """The known columns, with timestamps parsed."""
+    """The known columns, with times in UTC."""
     return {name: _moment(value) if name.endswith("_at") else value for name, value in values.items() if name in known}
 
 
-def _moment(text: str) -> datetime:
+def _moment(text: str | datetime) -> datetime:
     """Parses a timestamp; Python 3.10 supports neither ``Z`` nor nanoseconds."""
+    if isinstance(text, datetime):
+        return text.astimezone(timezone.utc)
     parts = _TIME.fullmatch(text)
     if parts is None:
         raise ValueError(f"not a time: {text}")

@@ -6,14 +6,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from epochal import _locks
 from epochal.errors import DatabaseError
-from epochal.tools.ledger.model import DatabaseLedger, LedgerRow, epoch_of, ledger_not_found, row_of
+from epochal.tools.ledger import rows
+from epochal.tools.ledger.model import DatabaseLedger, ledger_not_found
 
 PREFIX = "jdbc:sqlite:"
-_HISTORY = 10
 
 
 def read(url: str) -> DatabaseLedger:
@@ -25,23 +24,7 @@ def read(url: str) -> DatabaseLedger:
     """
     with _connection(url) as connection:
         connection.execute("BEGIN")
-        ids = [name for (name,) in connection.execute("SELECT sink_id FROM epochal_ledger ORDER BY sink_id")]
-        return DatabaseLedger(place=url.partition("?")[0], rows=tuple(_row(connection, sink_id) for sink_id in ids))
-
-
-def _row(connection: sqlite3.Connection, sink_id: str) -> LedgerRow:
-    (values,) = _as_dicts(connection, "SELECT * FROM epochal_ledger WHERE sink_id = ?", sink_id)
-    of_sink = "WHERE sink_id = ? ORDER BY"
-    retired = _as_dicts(connection, f"SELECT * FROM epochal_ledger_retired {of_sink} updated_at", sink_id)
-    history = f"SELECT * FROM epochal_ledger_history {of_sink} number DESC LIMIT {_HISTORY}"
-    lines = _as_dicts(connection, history, sink_id)
-    return row_of(values, tuple(row_of(old, (), ()) for old in retired), tuple(map(epoch_of, lines)))
-
-
-def _as_dicts(connection: sqlite3.Connection, sql: str, *parameters: Any) -> list[dict[str, Any]]:
-    cursor = connection.execute(sql, parameters)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]
+        return rows.read(url.partition("?")[0], lambda sql, *parameters: connection.execute(sql, parameters))
 
 
 @contextmanager

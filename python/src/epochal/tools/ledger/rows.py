@@ -1,0 +1,37 @@
+"""Reads the ledger's tables over a connection of a Python driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from epochal.tools.ledger.model import DatabaseLedger, LedgerRow, epoch_of, row_of
+
+_HISTORY = 10
+
+#: Executes a statement, whose parameters are ``?``, and returns its cursor.
+Execute = Callable[..., Any]
+
+
+def read(place: str, execute: Execute, schema: str = "") -> DatabaseLedger:
+    """Reads the ledger in the caller's transaction.
+
+    Args:
+        schema: precedes the names of the tables: quoted, with a dot.
+    """
+    ids = [name for (name,) in execute(f"SELECT sink_id FROM {schema}epochal_ledger ORDER BY sink_id")]
+    return DatabaseLedger(place=place, rows=tuple(_row(execute, f"{schema}epochal_ledger", name) for name in ids))
+
+
+def _row(execute: Execute, ledger: str, sink_id: str) -> LedgerRow:
+    of_sink = "WHERE sink_id = ? ORDER BY"
+    (values,) = _as_dicts(execute(f"SELECT * FROM {ledger} WHERE sink_id = ?", sink_id))
+    retired = _as_dicts(execute(f"SELECT * FROM {ledger}_retired {of_sink} updated_at", sink_id))
+    history = f"SELECT * FROM {ledger}_history {of_sink} number DESC LIMIT {_HISTORY}"
+    lines = _as_dicts(execute(history, sink_id))
+    return row_of(values, tuple(row_of(old, (), ()) for old in retired), tuple(map(epoch_of, lines)))
+
+
+def _as_dicts(cursor: Any) -> list[dict[str, Any]]:
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
