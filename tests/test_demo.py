@@ -119,7 +119,7 @@ def test_info_shows_missing_requirements_and_how_to_install_them(tmp_path: Path)
 def test_the_demo_does_not_start_without_its_requirements(tmp_path: Path) -> None:
     done = run("demo", "--dir", str(tmp_path / "demo"), JAVA_HOME=str(tmp_path))
     assert done.returncode == 1
-    assert "Install a JDK, 17 or newer" in done.stdout
+    assert "Install a JDK, 17 or newer" in done.stderr
     assert not (tmp_path / "demo").exists()
 
 

@@ -97,5 +97,5 @@ def test_without_a_driver_a_session_is_needed(monkeypatch: pytest.MonkeyPatch) -
     assert not needs_session(url)
     monkeypatch.setattr(ledger_in_postgres, "_DRIVERS", ())
     assert needs_session(url)
-    with pytest.raises(Exception, match=r"OPTION_REQUIRED.*pip install 'epochal\[postgres\]'"):
+    with pytest.raises(Exception, match=r"OPTION_REQUIRED.*pip install 'psycopg\[binary\]'"):
         read_ledger(url)

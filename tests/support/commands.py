@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 import shlex
 import zipfile
@@ -14,6 +12,7 @@ from pathlib import Path
 import pyspark
 
 from epochal.__main__ import parser
+from epochal.tools.cli.shared import UsageError
 from support.places import ROOT, VERSION
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -62,12 +61,10 @@ def unknown(words: list[str]) -> Iterator[str]:
 
 def unknown_arguments(words: list[str]) -> Iterator[str]:
     """Checks a command of ``epochal`` with its own parser."""
-    said = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
-            parser().parse_args(words)
-    except SystemExit:
-        yield said.getvalue()
+        parser().parse_args(words)
+    except UsageError as wrong:
+        yield str(wrong.error)
 
 
 def unknown_targets(words: list[str]) -> Iterator[str]:

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
 from epochal._version import VERSION
-from epochal.tools.cli import checkpoint, ledger, probe, shared
-from epochal.tools.cli.shared import Command
+from epochal.errors import ConfigurationError
+from epochal.tools.cli import checkpoint, info, ledger, probe, shared
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> shared.Parser:
     """The parser with all commands."""
-    parser = argparse.ArgumentParser(prog="epochal", description="Exactly-once connectors for Spark.")
+    parser = shared.Parser(prog="epochal", description="Exactly-once connectors for Spark.")
     parser.add_argument("--version", action="version", version=f"epochal {VERSION}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser("demo", help="stream an API into a table, kill the job half way, resume it")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    demo = shared.command(
+        commands, "demo", "stream an API into a table, kill the job half way, resume it", _demo, json=False
+    )
     demo.add_argument("--dir", type=Path, default=Path("build/demo"), help="directory for files (default: build/demo)")
     demo.add_argument("--database-url", help="write to this PostgreSQL (jdbc:postgresql://host:port/database)")
-    demo.add_argument("--user", default=os.environ.get("PGUSER"), help="database user (default: PGUSER)")
-    demo.add_argument("--password", default=os.environ.get("PGPASSWORD"), help="its password (default: PGPASSWORD)")
+    shared.login_arguments(demo)
     demo.add_argument("--rows", type=int, default=500, help="comments to serve (default: 500)")
-    demo.set_defaults(run=_with_rich("demo"))
-    info = commands.add_parser("info", help="show installed and missing dependencies")
-    info.set_defaults(run=_with_rich("info"))
-    probe.add_arguments(commands.add_parser("probe", help="find out with a few requests how to read a REST API"))
+    shared.command(commands, "info", "show installed and missing dependencies", _info)
+    probe.add(commands)
     checkpoint.add(commands)
     ledger.add(commands)
     return parser
@@ -34,22 +32,28 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit code."""
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        options = parser().parse_args(given)
+    except shared.UsageError as wrong:
+        shared.report(wrong.error, as_json="--json" in given)
+        return 2
     return shared.run(options)
 
 
-def _with_rich(name: str) -> Command:
-    """A command of ``terminal``, imported when it runs."""
+def _info(options: argparse.Namespace) -> int:
+    found = info.findings()
+    shared.show(options, info.table(found), [finding.to_dict() for finding in found])
+    return shared.FINE if info.runs(found) else shared.FAILED
 
-    def run(options: argparse.Namespace) -> int:
-        try:
-            from epochal.tools.cli import terminal
-        except ModuleNotFoundError as missing:
-            if (missing.name or "").partition(".")[0] != "rich":
-                raise
-            print("This command needs rich: pip install rich", file=sys.stderr)
-            return 1
-        command: Command = getattr(terminal, name)
-        return command(options)
 
-    return run
+def _demo(options: argparse.Namespace) -> int:
+    info.require()
+    try:
+        from epochal.tools.cli import terminal
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != "rich":
+            raise
+        problem = "epochal demo needs rich, which is not installed."
+        raise ConfigurationError("EXTRA_MISSING", problem, "pip install rich") from missing
+    return terminal.demo(options)

@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
     status.add_argument("--sink", help="sink id in the ledger (default: the sink of this query)")
     shared.database_arguments(status, required=False)
     group = commands.add_parser("checkpoint", help="inspect and repair a checkpoint")
-    inner = group.add_subparsers(dest="checkpoint_command", required=True)
+    inner = group.add_subparsers(dest="checkpoint_command", metavar="command", required=True)
     shown = shared.command(inner, "show", "list the epochs of a checkpoint, or show one", _show)
     shown.add_argument("checkpoint")
     shown.add_argument("--epoch", type=int, help="show only this epoch, with its offsets as Spark wrote them")
@@ -51,6 +51,8 @@ def add(commands: Any) -> None:
 
 
 def _epoch(text: str) -> int:
+    if text != "start" and not text.isdecimal():
+        raise argparse.ArgumentTypeError("it is neither the number of an epoch nor 'start'")
     return START if text == "start" else int(text)
 
 
@@ -72,7 +74,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace, found: Checkpoint) -> Comparison:
     ledger = shared.read_ledger(options)
-    return found.compare(ledger.sink(options.sink) if options.sink else ledger.find(found.query_id))
+    return found.compare(ledger.sink(options.sink) if options.sink else ledger)
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``python -m epochal info``: installed and missing dependencies."""
+"""Installed and missing dependencies."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import re
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from epochal._session import jar_path
 from epochal._version import JAVA, SPARK_LINES, VERSION
 from epochal.errors import ConfigurationError
+from epochal.tools.output import aligned
 
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
 
@@ -37,6 +40,10 @@ class Finding:
     def ok(self) -> bool:
         return not self.remedy
 
+    def to_dict(self) -> dict[str, Any]:
+        """The value as JSON types."""
+        return {"name": self.name, "found": self.found, "ok": self.ok, "needed": self.needed, "remedy": self.remedy}
+
 
 def findings() -> list[Finding]:
     """All dependencies, in the order of installation."""
@@ -46,13 +53,32 @@ def findings() -> list[Finding]:
         spark(_installed_version("pyspark")),
         Finding("Epochal (Python)", VERSION),
         jar(),
-        _optional("psycopg", "the demo on PostgreSQL", "pip install 'psycopg[binary]'"),
+        _optional("psycopg", "ledgers in PostgreSQL without Spark", "pip install 'psycopg[binary]'"),
+        _optional("rich", "the demo", "pip install rich"),
     ]
 
 
 def runs(found: list[Finding]) -> bool:
     """Whether all required dependencies are installed."""
     return all(finding.ok for finding in found if finding.needed)
+
+
+def require() -> None:
+    """Checks that all required dependencies are installed.
+
+    Raises:
+        ConfigurationError: one is not (``DEPENDENCY_MISSING``).
+    """
+    for finding in (java(), spark(_installed_version("pyspark")), jar()):
+        if not finding.ok:
+            raise ConfigurationError("DEPENDENCY_MISSING", f"{finding.name}: {finding.found}.", finding.remedy)
+
+
+def table(found: Sequence[Finding]) -> str:
+    """The findings as text, with the remedies below."""
+    marks = ["ok" if one.ok else "missing" if one.needed else "optional" for one in found]
+    lines = aligned([(mark, one.name, one.found) for mark, one in zip(marks, found, strict=True)])
+    return "\n".join([*lines, *(f"{one.name}: {one.remedy}" for one in found if not one.ok)])
 
 
 def java() -> Finding:

@@ -22,7 +22,7 @@ _FENCED = "A run of the query that is still active can no longer commit: it fail
 def add(commands: Any) -> None:
     """Adds the commands to the parser's own."""
     group = commands.add_parser("ledger", help="inspect and repair a sink's ledger")
-    inner = group.add_subparsers(dest="ledger_command", required=True)
+    inner = group.add_subparsers(dest="ledger_command", metavar="command", required=True)
     listed = shared.command(inner, "list", "list the sinks of a ledger", _list)
     shown = shared.command(inner, "show", "show the ledger's row of a sink", _show)
     forgotten = shared.command(inner, "forget", "remove a sink from the ledger: its next query starts over", _forget)

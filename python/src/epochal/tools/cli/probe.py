@@ -1,16 +1,15 @@
-"""``python -m epochal probe``: arguments and output. It needs neither Spark nor rich."""
+"""The command ``probe``: arguments and output. It needs neither Spark nor rich."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
+from typing import Any
 
 from epochal._values.auth import AnyAuth, ApiKey, Basic, Bearer
 from epochal._values.http import Http, Proxy, Tls
 from epochal._values.secret import Secret
-from epochal.errors import EpochalError, OptionError
-from epochal.tools.cli.shared import as_values
+from epochal.errors import OptionError
+from epochal.tools.cli import shared
 from epochal.tools.probe import DELAY, REQUESTS, probe
 
 #: Exit code if the printed program does not read the whole list, or may not.
@@ -21,8 +20,9 @@ _AUTH = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command."""
+def add(commands: Any) -> None:
+    """Adds the command to the parser's own."""
+    parser = shared.command(commands, "probe", "find out with a few requests how to read a REST API", run)
     parser.add_argument("url", help="address of a list of records")
     parser.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="a request header")
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a query parameter")
@@ -32,30 +32,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", help="how long to wait for the server's next bytes (default: 20s)")
     parser.add_argument("--ca-file", help="certificate authorities to trust, in PEM")
     parser.add_argument("--proxy", help="HTTP proxy, as http://host:port")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Probes the API and prints the result; returns the exit code: 0, 1 after an error, or ``INCOMPLETE``."""
-    try:
-        found = probe(
-            options.url,
-            headers=dict(_pair("--header", text, ":") for text in options.header) or None,
-            params=dict(_pair("--param", text, "=") for text in options.param) or None,
-            auth=[_auth(text) for text in options.auth] or None,
-            http=_http(options),
-            requests=options.requests,
-            delay=options.delay,
-        )
-    except EpochalError as error:
-        if options.json:
-            print(json.dumps(as_values(error), indent=2))
-        else:
-            print(error, file=sys.stderr)
-        return 1
-    print(json.dumps(found.as_dict(), indent=2) if options.json else found)
-    return 0 if found.complete else INCOMPLETE
+    """Probes the API and prints the result; returns the exit code: 0, or ``INCOMPLETE``."""
+    found = probe(
+        options.url,
+        headers=dict(_pair("--header", text, ":") for text in options.header) or None,
+        params=dict(_pair("--param", text, "=") for text in options.param) or None,
+        auth=[_auth(text) for text in options.auth] or None,
+        http=_http(options),
+        requests=options.requests,
+        delay=options.delay,
+    )
+    shared.show(options, found, found.as_dict())
+    return shared.FINE if found.complete else INCOMPLETE
 
 
 def _pair(name: str, text: str, separator: str) -> tuple[str, str]:

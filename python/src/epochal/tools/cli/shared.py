@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from epochal._values.secret import Secret
-from epochal.errors import EpochalError
+from epochal.errors import EpochalError, OptionError
 from epochal.tools.checkpoint.repair import refused
-from epochal.tools.ledger import Change, DatabaseLedger, change, ledger
+from epochal.tools.cli import info
+from epochal.tools.ledger import Change, DatabaseLedger, change, ledger, needs_session
 from epochal.tools.ledger import sqlite as _sqlite
 
 if TYPE_CHECKING:
@@ -29,21 +31,74 @@ _QUICK: dict[str, Any] = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
+_AGAIN = "Correct the cause, and run the command again."
+
 Command = Callable[[argparse.Namespace], int]
 
 
-def command(commands: Any, name: str, help: str, run: Command) -> argparse.ArgumentParser:
-    """Adds a command with the option for JSON output."""
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
+class UsageError(SystemExit):
+    """An invalid command line: the exit code is 2."""
+
+    def __init__(self, error: EpochalError) -> None:
+        super().__init__(2)
+        self.error = error
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are Epochal's. An unknown argument is reported without its value, which may be a secret."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parses all arguments.
+
+        Raises:
+            UsageError: they are invalid.
+        """
+        options, unknown = self.parse_known_args(args, namespace)
+        if not unknown:
+            return options
+        parser: Parser = options.parser
+        first = next((name for name in unknown if name.startswith("-")), None)
+        if first is None:
+            parser.error(f"unexpected argument: {unknown[0]}")
+        name = first.partition("=")[0]
+        close = difflib.get_close_matches(name, parser._option_string_actions, 1)
+        hint = f"Did you mean {close[0]}?" if close else parser._hint()
+        if name == "--password":
+            hint = "Other users can see arguments: set PGPASSWORD, or use --password-env or --password-file."
+        raise UsageError(OptionError("OPTION_UNKNOWN", f"{parser.prog} has no argument {name}.", hint))
+
+    def error(self, message: str) -> NoReturn:
+        """Reports an error that argparse has found."""
+        missing = message.removeprefix("the following arguments are required: ")
+        if missing != message:
+            raise UsageError(OptionError("OPTION_REQUIRED", f"{self.prog} needs {missing}.", self._hint()))
+        raise UsageError(OptionError("OPTION_INVALID", f"{self.prog}: {message}.", self._hint()))
+
+    def _hint(self) -> str:
+        return f"See the arguments: {self.prog} --help."
+
+
+def command(commands: Any, name: str, help: str, run: Command, *, json: bool = True) -> Parser:
+    """Adds a command, by default with the option for JSON output."""
+    parser: Parser = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
+    if json:
+        parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 
 def database_arguments(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Arguments for the database of the ledger. There is none for the password: other users can see arguments."""
+    """Arguments for the database of the ledger."""
     parser.add_argument("--url", required=required, help="JDBC URL of the sink's database")
     parser.add_argument("--schema", help="schema of the table that the sink writes")
+    login_arguments(parser)
+
+
+def login_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments for a login. There is none for the password: other users can see arguments."""
     parser.add_argument("--user", default=os.environ.get("PGUSER"), help="database user (default: PGUSER)")
     password = parser.add_mutually_exclusive_group()
     password.add_argument("--password-env", metavar="NAME", help="variable with the password (default: PGPASSWORD)")
@@ -61,17 +116,29 @@ def run(options: argparse.Namespace) -> int:
         code: int = options.run(options)
         return code
     except EpochalError as error:
-        if getattr(options, "json", False):
-            print_json(as_values(error))
-        print(f"{error.condition}: {error.problem}", file=sys.stderr)
-        if error.hint:
-            print(error.hint, file=sys.stderr)
-        return FAILED
+        found = error
+    except OSError as error:
+        if not error.filename:
+            raise
+        problem = f"{error.filename} cannot be used: {error.strerror}."
+        found = EpochalError("FILE_ERROR", problem, _AGAIN)
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark", "py4j")):
+            raise
+        # Py4J names the call, then the exception of the JVM.
+        lines = [line.lstrip(": ") for line in str(error).splitlines() if not line.startswith("An error occurred")]
+        found = EpochalError("SPARK_FAILED", next(filter(None, lines), type(error).__name__), _AGAIN)
+    return report(found, as_json=getattr(options, "json", False))
 
 
-def as_values(error: EpochalError) -> dict[str, Any]:
-    """An error as JSON types."""
-    return {"error": {"condition": error.condition, "problem": error.problem, "hint": error.hint}}
+def report(error: EpochalError, *, as_json: bool) -> int:
+    """Prints an error; returns the exit code."""
+    if as_json:
+        print_json({"error": {"condition": error.condition, "problem": error.problem, "hint": error.hint}})
+    print(f"{error.condition}: {error.problem}", file=sys.stderr)
+    if error.hint:
+        print(error.hint, file=sys.stderr)
+    return FAILED
 
 
 def show(options: argparse.Namespace, text: object, values: Any) -> None:
@@ -108,30 +175,39 @@ def confirm(options: argparse.Namespace, steps: Sequence[str], warnings: Sequenc
 
 def read_ledger(options: argparse.Namespace) -> DatabaseLedger:
     """Reads the ledger that the arguments name."""
-    return ledger(options.url, **_login(options))
+    return ledger(options.url, **_login(options), spark=session() if needs_session(options.url) else None)
 
 
 def change_ledger(options: argparse.Namespace, wanted: Change) -> None:
-    arguments: dict[str, Any] = _login(options) or {"spark": session()}
-    change(options.url, wanted, **arguments)
+    change(options.url, wanted, **_login(options), spark=session())
 
 
 def _login(options: argparse.Namespace) -> dict[str, Any]:
     if options.url.startswith(_sqlite.PREFIX):
         return {}
-    variable = options.password_env or ("PGPASSWORD" if "PGPASSWORD" in os.environ else None)
-    password: Secret | None = None
+    return {"schema": options.schema, "user": options.user, "password": password(options)}
+
+
+def password(options: argparse.Namespace) -> Secret | None:
+    """The place of the password."""
     if options.password_file:
-        password = Secret.file(options.password_file)
-    elif variable:
-        password = Secret.env(variable)
-    return {"schema": options.schema, "user": options.user, "password": password, "spark": session()}
+        return Secret.file(options.password_file)
+    variable = options.password_env or ("PGPASSWORD" if "PGPASSWORD" in os.environ else None)
+    return Secret.env(variable) if variable else None
 
 
 def session() -> SparkSession:
-    """A small local session."""
-    from pyspark.sql import SparkSession
+    """A small local session.
 
-    from epochal._session import configure
+    Raises:
+        ConfigurationError: a dependency is missing (``DEPENDENCY_MISSING``).
+    """
+    try:
+        from pyspark.sql import SparkSession
 
-    return configure(SparkSession.builder.master("local[1]").appName("epochal").config(map=_QUICK)).getOrCreate()
+        from epochal._session import configure
+
+        return configure(SparkSession.builder.master("local[1]").appName("epochal").config(map=_QUICK)).getOrCreate()
+    except Exception:
+        info.require()
+        raise

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from epochal.errors import EpochalError
 from epochal.tools.demo import database
 from epochal.tools.demo.comments import COLUMNS, Comment, comments
 from epochal.tools.demo.database import Target
@@ -71,10 +72,6 @@ class Watcher(Protocol):
         """Reports the number of rows in the table."""
 
 
-class DemoFailedError(Exception):
-    """A run of the job failed or made no progress without being killed."""
-
-
 def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500, rows_per_batch: int = 20) -> Outcome:
     """Streams ``count`` comments into ``target``, kills the job half way, and resumes it.
 
@@ -82,7 +79,7 @@ def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500,
         directory: an empty directory for the checkpoint and the runs' logs.
 
     Raises:
-        DemoFailedError: a run failed.
+        EpochalError: a run failed (``DEMO_FAILED``).
     """
     served = comments(count)
     target.clear()
@@ -108,13 +105,14 @@ def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500,
         interrupted = _interrupted(target, settings)
         watcher.says(f"SIGKILL: run 1 is dead with {before} of {count} rows in the table. {interrupted}")
         if not 0 < before < count:
-            raise DemoFailedError(f"the kill was not in the middle: run 1 had written {before} of {count} rows")
+            problem = f"The kill was not in the middle: run 1 had written {before} of {count} rows."
+            raise EpochalError("DEMO_FAILED", problem, "Run the demo again.")
 
         watcher.says("Run 2 resumes from the same checkpoint")
         with _job(replace(settings, available_now=True), directory / "run-2.log") as second:
             _wait(second, target, watcher, count)
             if (code := _ended(second)) != 0:
-                raise _failure(second, f"run 2 ended with exit code {code}")
+                raise _failure(second, f"Run 2 ended with exit code {code}")
     watcher.rows(database.count(target, TABLE))
     return compare(served, target)
 
@@ -167,9 +165,9 @@ def _wait(job: JobProcess, target: Target, watcher: Watcher, goal: int) -> None:
             best, deadline = now, time.monotonic() + _PATIENCE
             watcher.rows(now)
         elif (code := job.exit_code()) is not None and database.count(target, TABLE) < goal:
-            raise _failure(job, f"the job ended with exit code {code} and {best} of {goal} rows")
+            raise _failure(job, f"The job ended with exit code {code} and {best} of {goal} rows")
         elif time.monotonic() > deadline:
-            raise _failure(job, f"no new row for {_PATIENCE:.0f} s, {best} of {goal} rows")
+            raise _failure(job, f"No new row for {_PATIENCE:.0f} s, {best} of {goal} rows")
         else:
             time.sleep(_POLL)
 
@@ -196,5 +194,6 @@ def _newest(log: Path) -> int:
     return max((int(file.name) for file in log.glob("*") if file.name.isdigit()), default=-1)
 
 
-def _failure(job: JobProcess, problem: str) -> DemoFailedError:
-    return DemoFailedError(f"{problem}\nThe end of {job.log}:\n{job.last_words()}")
+def _failure(job: JobProcess, problem: str) -> EpochalError:
+    """A run of the job failed, or made no progress without being killed."""
+    return EpochalError("DEMO_FAILED", f"{problem}.", f"The end of {job.log}:\n{job.last_words()}")

@@ -34,7 +34,7 @@ def ledger(
 
     Args:
         url: the sink's JDBC URL. SQLite is read without Spark and without a JVM; so is PostgreSQL, if psycopg is
-            installed (``pip install 'epochal[postgres]'``) and the URL has no parameters of PgJDBC alone.
+            installed (``pip install 'psycopg[binary]'``) and the URL has no parameters of PgJDBC alone.
         schema: schema of the sink's table; unset, it is resolved in the same way as by the sink.
         user: database user.
         password: password of the user.
@@ -95,6 +95,6 @@ def _session(url: str, spark: SparkSession | None) -> SparkSession:
             f"epochal.ledger needs 'spark' for {url.split(':', 2)[1] if url.count(':') > 1 else 'this'} databases: "
             "only SQLite and, with psycopg, PostgreSQL are read without a JVM.",
             "Pass a classic session: epochal.ledger(url, user=…, password=…, spark=spark)."
-            + (" Or: pip install 'epochal[postgres]'." if url.startswith(postgres.PREFIX) else ""),
+            + (" Or: pip install 'psycopg[binary]'." if url.startswith(postgres.PREFIX) else ""),
         )
     return spark
