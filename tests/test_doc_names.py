@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import pyspark
 import pytest
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, GroupedData, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import epochal
@@ -37,7 +37,9 @@ def words() -> set[str]:
     """All words of the code and the options, and the methods that users of Spark call, in lower case."""
     code = texts("scala/*/src/*/**/*.scala", "scala/*/src/main/**/*.txt", "python/src/**/*.py")
     code += texts("bench/*.py", "examples/*.py", "docs/OPTIONS.md")
-    methods = {name for kind in (SparkSession, DataFrame, DataFrameWriter, DataStreamWriter) for name in dir(kind)}
+    methods = {
+        name for kind in (SparkSession, DataFrame, GroupedData, DataFrameWriter, DataStreamWriter) for name in dir(kind)
+    }
     return {word.lower() for word in methods.union(re.findall(r"\w+", code))}
 
 

@@ -224,16 +224,19 @@ def test_exploded_rows_are_stored_once_in_real_time_across_stops(
     postgres.execute("CREATE TABLE t (id BIGINT, part INT)")
     df = strings(short).selectExpr("id", "explode(array(1, 2, 3)) AS part")
 
-    def stored(query: StreamingQuery) -> int:
-        if (error := query.exception()) is not None:
-            raise error
-        found: int = postgres.query("SELECT count(*) FROM t")[0][0]
-        return found
+    def run(least: int) -> None:
+        query = in_real_time(df, postgres, checkpoint)
+
+        def arrived() -> bool:
+            if (error := query.exception()) is not None:
+                raise error
+            return bool(postgres.query("SELECT count(*) FROM t")[0][0] > least)
+
+        until(arrived, "rows")
+        query.stop()
 
     for least in (100, 200, 300):
-        query = in_real_time(df, postgres, checkpoint)
-        until(lambda query=query, least=least: stored(query) > least, "rows")
-        query.stop()
+        run(least)
     ((rows, distinct, last),) = postgres.query("SELECT count(*), count(DISTINCT (id, part)), max(id) FROM t")
     assert rows == distinct
     assert 3 * last < rows <= 3 * (last + 1)
