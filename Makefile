@@ -47,7 +47,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all frozen test-changed test-job compiled test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
+.PHONY: help demo test test-all frozen test-changed test-job compiled test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site kit-api pictures jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -183,6 +183,9 @@ docs: $(VENV)/.requirements ## write docs/OPTIONS.md, docs/ERRORS.md and Python'
 site: $(SITE)/.requirements ## build/site, the documentation as a site; a dead link fails (EPOCHAL_SOURCES=https://… links to code)
 	$(build-site)
 	@echo "Open build/site/index.html"
+
+kit-api: ## build/kit-api, the reference of the kit's stable and experimental types; `make site` after it has it too
+	scripts/sbt "app/doc"
 
 pictures: venv ## write docs/images/*.svg, terminal pictures of real runs
 	$(BIN)/python scripts/pictures.py

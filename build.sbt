@@ -146,6 +146,10 @@ lazy val app = project
   .settings(
     name := "epochal-spark",
     moduleName := "epochal-app",
+    // `make kit-api`, and the artifact with the documentation.
+    Compile / doc / sources := StableApi.sources((LocalRootProject / baseDirectory).value / "scala"),
+    Compile / doc / target := (LocalRootProject / baseDirectory).value / "build" / "kit-api",
+    Compile / doc / scalacOptions ++= Seq("-doc-title", "Epochal's kit", "-doc-version", version.value),
     publish / skip := true,
     libraryDependencies ++= (sparkSql % Provided) +: inTests(archunit % Test)
   )

@@ -7,6 +7,8 @@ object StableApi {
   private val Marked =
     """(?m)^@Stable\s+(?:@\S+\s+)*(?:(?:public|final|sealed|abstract|case)\s+)*(?:class|trait|object|interface|record)\s+(\w+)""".r
 
+  private val Annotated = """(?m)^@(?:Stable|Experimental)\b""".r
+
   /** Names of the stable types in all sources below a directory. */
   def types(sources: File): Set[String] = (sources ** ("*.scala" | "*.java")).get().toSet.flatMap { (file: File) =>
     val text = IO.read(file)
@@ -14,6 +16,12 @@ object StableApi {
       Marked.findAllMatchIn(text).map(found => s"${in.group(1)}.${found.group(1)}")
     }
   }
+
+  /** The files of the types that authors of connectors use, stable or experimental. */
+  def sources(below: File): Seq[File] =
+    (below ** ("*.scala" | "*.java")).get().filter { file =>
+      file.getPath.contains("/src/main/") && Annotated.findFirstIn(IO.read(file)).nonEmpty
+    }
 
   /** Keeps MiMa's problems of stable types and drops the rest. */
   def filter(types: Set[String]): Problem => Boolean =

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import posixpath
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ PAGES = {
     "changelog.md": "CHANGELOG.md",
 }
 DOCS = "docs"
+#: The Scaladoc of ``make kit-api``, a directory of the site if it is there.
+KIT_API = Path("build", "kit-api")
 
 _LINK = r"(?P<text>\[(?:[^\]\[]|\[[^\]]*\])*\])\((?P<target>[^)\s]+)\)"
 _BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -46,7 +49,14 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
     uri = page.file.src_uri
     if found := _LIST_IN_PARAGRAPH.search(_BLOCK.sub("", markdown)):
         log.warning("%s: no blank line before a list: %r", uri, found[0])
+    if (ROOT / KIT_API).is_dir():
+        markdown = markdown.replace(f"`{KIT_API}`", f'<a href="{KIT_API.name}/index.html">{KIT_API.name}</a>')
     return in_site(markdown, uri, files, config.extra["sources"])
+
+
+def on_post_build(*, config: Any) -> None:
+    if (ROOT / KIT_API).is_dir():
+        shutil.copytree(ROOT / KIT_API, Path(config.site_dir, KIT_API.name))
 
 
 def in_site(markdown: str, uri: str, files: Files, sources: str) -> str:
