@@ -73,7 +73,10 @@ object Claim {
 
   private def again(claim: Claim, row: LedgerRow, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] = {
     val sameQuery = row.queryId == claim.queryId
-    val left = Seq(Option.when(!sameQuery)(row.queryId), Option.when(row.target != claim.target)(row.target.id)).flatten
+    // Where nothing was written, nothing is left behind: a table made in a failed first attempt may be made again.
+    val hasLeft = row.target != claim.target &&
+      !(sameQuery && row.last.isEmpty && claim.stored == Progress.Empty)
+    val left = Seq(Option.when(!sameQuery)(row.queryId), Option.when(hasLeft)(row.target.id)).flatten
     if (claim.onNewQuery.replaces && !(sameQuery && row.last.isDefined))
       others.headOption
         .map(shared(claim, _, others))

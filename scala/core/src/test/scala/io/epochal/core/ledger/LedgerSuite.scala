@@ -114,6 +114,15 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refusal(Claim.decide(third, Some(moved), Nil)) == Conditions.TargetChanged)
   }
 
+  test("a table that was recreated before anything was written is the target") {
+    val again = target.copy(oid = Some(2L))
+    assert(claimed(Some(claimed()), claim(table = again)).target == again)
+    val stored = Progress(Seq(Boundary(0L, TriggerMode.RealTime, None, Map.empty)), Map.empty)
+    assert(
+      refusal(Claim.decide(claim(table = again).copy(stored = stored), Some(claimed()), Nil)) ==
+        Conditions.TargetChanged)
+  }
+
   test("another query on another target needs both to be accepted, and the error names both") {
     val new1 = claim(query = "new", table = target.copy(oid = Some(2L)))
     def refused(on: OnNewQuery) = Claim.decide(new1.copy(onNewQuery = on), Some(at(5)), Nil).left.map(_.getMessage)
