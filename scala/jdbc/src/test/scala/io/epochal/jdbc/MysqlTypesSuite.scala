@@ -123,6 +123,9 @@ abstract class MysqlTypes(databases: TestDatabases) extends SinkSuite(databases)
 
   bad("VARCHAR(3)", StringType, text("four"))
   bad("VARCHAR(3)", StringType, text("ab  "))
+  Seq("latin1" -> "日本", "latin1" -> "aé🙂", "ascii" -> "é", "utf8" -> "🙂", "gbk" -> "한글", "latin2" -> "ñ").foreach {
+    case (set, value) => bad(s"VARCHAR(20) CHARACTER SET $set", StringType, text(value))
+  }
   bad("CHAR(5)", StringType, text("ab "))
   bad("TINYTEXT", StringType, text("é" * 128))
   bad("VARBINARY(2)", BinaryType, Array[Byte](1, 2, 3))
@@ -148,11 +151,34 @@ abstract class MysqlTypes(databases: TestDatabases) extends SinkSuite(databases)
   refuses("BIGINT GENERATED ALWAYS AS (1)", LongType)
 
   onSchema(
-    "a text outside its column's character set is an error, not a question mark",
+    "every text is stored that its column's character set has, and what it lacks is named without the value",
+    new StructType().add("id", LongType).add("word", StringType),
+    "CREATE TABLE t (id BIGINT, word VARCHAR(20) CHARACTER SET latin1)",
+    "CREATE TABLE u (id BIGINT, word VARCHAR(20) CHARACTER SET gbk)",
+    "CREATE TABLE v (id BIGINT, word VARCHAR(20) CHARACTER SET utf8)"
+  ) { f =>
+    Seq("t" -> "é€ÿ?", "u" -> "漢字 plain", "v" -> "日本é").foreach { case (table, word) =>
+      write(
+        f,
+        f.newRun(s"$query $table", Map("sinkId" -> table, "dbtable" -> table)),
+        0,
+        Seq(InternalRow(1L, text(word))))
+      assert(f.database.one(s"SELECT word FROM $table") == word)
+    }
+    val error = refused(Conditions.BadRow)(
+      write(f, f.newRun(otherQuery, Map("onNewQuery" -> "append:t")), 0, Seq(InternalRow(1L, text("é日本")))))
+    assert(
+      error.values("reason") == "its character 2 is not in the column's character set latin1, as all are in utf8mb4")
+  }
+
+  onSchema(
+    "the replacement of U+0000 must be in the character set, too",
     new StructType().add("id", LongType).add("word", StringType),
     "CREATE TABLE t (id BIGINT, word VARCHAR(20) CHARACTER SET latin1)") { f =>
-    refused(Conditions.DatabaseError)(write(f, f.newRun(query), 0, Seq(InternalRow(1L, text("日本")))))
-    holds(f, 0 until 0)
+    val rows = Seq(InternalRow(1L, text("a\u0000")))
+    refused(Conditions.BadRow)(write(f, f.newRun(query, Map("nulCharacter" -> "replace")), 0, rows))
+    write(f, f.newRun(query, Map("nulCharacter" -> "strip")), 0, rows)
+    assert(f.database.one("SELECT word FROM t") == "a")
   }
 
   on("a 0 stays a 0 in an AUTO_INCREMENT column", "CREATE TABLE t (id BIGINT AUTO_INCREMENT PRIMARY KEY, word TEXT)") {

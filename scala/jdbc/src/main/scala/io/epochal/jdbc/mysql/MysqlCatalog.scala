@@ -117,6 +117,10 @@ private[mysql] object MysqlCatalog extends Catalog {
             Option(rows.getString(5)).exists(_.nonEmpty) || extra.contains("row start") || extra.contains("row end")
         )
       }
+      .map { column =>
+        val kind = MysqlType.of(column)
+        column.copy(columnType = kind.copy(characters = Option(kind.collation).flatMap(CharacterSet.of(connection, _))))
+      }
 
   /** A LONGTEXT can hold 4 GiB, more than an Int. */
   private def length(rows: ResultSet, column: Int): Option[Int] = {

@@ -27,6 +27,8 @@ import io.epochal.kit.spark.memory.Memory
   *   null if the column is not a text
   * @param increments
   *   the server numbers rows that have no value for it
+  * @param characters
+  *   those that it has, where its character set lacks some of Unicode
   */
 final case class MysqlType(
     name: String,
@@ -37,7 +39,8 @@ final case class MysqlType(
     scale: Int,
     fraction: Int,
     collation: String,
-    increments: Boolean = false
+    increments: Boolean = false,
+    characters: Option[CharacterSet] = None
 ) extends ColumnType {
   def unsigned: Boolean = declared.contains("unsigned")
   def isText: Boolean = collation != null
@@ -150,8 +153,10 @@ private[mysql] object MysqlRules extends ValueRules {
       case DateType                     => Some(ValueCheck.date)
       case TimestampNTZType             => Some(ValueCheck.timestamp(unit(kind)))
       case TimestampType                => Some(ValueCheck.both(ValueCheck.timestamp(unit(kind)), range))
-      case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.both(ValueCheck.text(nul), text(kind)))
-      case _                                            => None
+      case _: StringType | _: CharType | _: VarcharType =>
+        val whole = ValueCheck.both(ValueCheck.text(nul), text(kind))
+        Some(kind.characters.fold(whole)(set => ValueCheck.both(whole, set.check(nul))))
+      case _ => None
     }
   }
 
