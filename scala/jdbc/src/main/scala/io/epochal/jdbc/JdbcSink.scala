@@ -14,7 +14,7 @@ import io.epochal.core.ledger.{LedgerRow, OnLedgerEmpty}
 import io.epochal.jdbc.commit.{JdbcTarget, LedgerClaim, TargetTables}
 import io.epochal.jdbc.database.{BulkRun, Database, Dialect, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
-import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
+import io.epochal.jdbc.table.{DeadLetterTable, Interference, Privileges, TableCheck}
 import io.epochal.kit.sink._
 import io.epochal.kit.spark.SinkEngine
 
@@ -31,7 +31,9 @@ final private[jdbc] class JdbcTable(
   private val database = new Database(dialect, options, () => sinkMetrics.retried())
   override protected val sink = new JdbcSink(database)
 
-  /** Refuses options, tables, columns, types and keys that cannot work. */
+  /** Refuses options, tables, columns, types and keys that cannot work, and a login without the privileges. The table of a
+    * streaming query is made if it is missing and `createTable` says so, to be there before the first rows are.
+    */
   def check(): Unit = {
     val checks = new TableCheck(dialect, options, querySchema)
     def checkNew(connection: Option[Connection]): Unit =
@@ -39,19 +41,28 @@ final private[jdbc] class JdbcTable(
     dialect.check(options).fold(throw _, identity)
     checkTransport()
     options.deadLetterTable.foreach(name => DeadLetterTable.nameable(dialect, name.table.text).fold(throw _, identity))
-    if (database.isNew) checkNew(None)
-    else
-      database.inspect { connection =>
-        dialect.check(connection).fold(throw _, identity)
-        database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
-        dialect.catalog.find(connection, options.table) match {
-          case Some(table) =>
-            checks.check(table).fold(throw _, identity)
-            options.deadLetterTable.foreach(
-              new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
-          case None => checkNew(Some(connection))
-        }
-      }
+    val isMissing =
+      if (database.isNew) {
+        checkNew(None)
+        true
+      } else database.inspect(check(_, checks, checkNew))
+    if (isMissing && options.streams)
+      database.outsidePool("making the table")(TargetTables.create(database, querySchema, _))
+  }
+
+  /** Whether the table is missing. */
+  private def check(connection: Connection, checks: TableCheck, checkNew: Option[Connection] => Unit): Boolean = {
+    dialect.check(connection).fold(throw _, identity)
+    database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
+    val bound = dialect.catalog.find(connection, options.table).map { table =>
+      val found = checks.check(table).fold(error => throw checks.refusal(connection, table)(error), identity)
+      options.deadLetterTable.foreach(
+        new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
+      found
+    }
+    if (bound.isEmpty) checkNew(Some(connection))
+    Privileges.refusal(database, connection, bound, keepsLedger = options.streams).foreach(throw _)
+    bound.isEmpty
   }
 
   private def checkTransport(): Unit = {
@@ -170,15 +181,19 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
   override def prepare(id: String, schema: StructType): SinkTarget = {
     // On a server, a batch's connection stays open for a minute: under foreachBatch the next batch reuses it.
     if (database.isFile) hold()
-    database.inTransaction("making the table ready") { transaction =>
-      val connection = transaction.connection
-      val bound = TargetTables.prepare(database, schema, connection) {
-        database.dialect.ledger.serializeClaims(connection): Unit
+    try
+      database.inTransaction("making the table ready") { transaction =>
+        val connection = transaction.connection
+        val bound = TargetTables.prepare(database, schema, connection) {
+          database.dialect.ledger.serializeClaims(connection): Unit
+        }
+        val run = BulkRun(id, 0L, "", bound, bound.shape, once = true)
+        database.bulk.foreach(_.claim(connection, run))
+        transaction.commit()
+        new JdbcTarget(database, run)
       }
-      val run = BulkRun(id, 0L, "", bound, bound.shape, once = true)
-      database.bulk.foreach(_.claim(connection, run))
-      transaction.commit()
-      new JdbcTarget(database, run)
+    catch {
+      case error: EpochalException => throw Interference.ofClaim(database, schema, keepsLedger = false)(error)
     }
   }
 }

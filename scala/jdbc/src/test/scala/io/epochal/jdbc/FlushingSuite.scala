@@ -259,6 +259,19 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Fl
       holds(f, 0 until 0)
     }
 
+    on(s"${trigger.name}: a dropped table of progress is named, and the next start says how to go on", table) { f =>
+      val running = job(f, trigger, 0)
+      running.put(0, 0 until 10)
+      running.end()
+      f.database.execute("DROP TABLE epochal_ledger_progress")
+      val error = refused(Conditions.RunFailed) {
+        running.next()
+        running.put(0, 10 until 20)
+        running.end()
+      }
+      assert(error.getMessage.contains("epochal_ledger_progress was dropped"))
+    }
+
     on(
       s"${trigger.name}: a task of a job from before the partitions were replanned, in the same run, stores nothing",
       table) { f =>

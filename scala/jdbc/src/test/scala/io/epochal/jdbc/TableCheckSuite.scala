@@ -59,10 +59,24 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
   onSchema(
     "a column that is generated, and a view, are refused",
     ids,
-    "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY)",
+    "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS (1) STORED UNIQUE)",
     "CREATE VIEW v AS SELECT * FROM t") { f =>
-    refused(Conditions.ColumnTypeMismatch)(f.newRun(query))
+    assert(refused(Conditions.ColumnTypeMismatch)(f.newRun(query)).getMessage.contains(".drop('id')."))
+    val error = refused(Conditions.ColumnTypeMismatch)(f.newRun(query, Map("keyColumns" -> "id")))
+    assert(error.getMessage.contains("Set keyColumns to other columns"))
     refused(Conditions.ModeUnsupported)(f.newRun(query, Map("dbtable" -> "v")))
+  }
+
+  on(
+    "an identity that is always generated can be a key after the statement in the hint",
+    "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, word TEXT)") { f =>
+    val keyed = Map("sinkId" -> "sink", "keyColumns" -> "id")
+    val hint = refused(Conditions.ColumnTypeMismatch)(f.newRun(query, keyed)).values("suggestion")
+    f.database.execute(hint.stripPrefix("Let the query supply it: ").stripSuffix("."))
+    val run = f.newRun(query, keyed)
+    write(f, run, 0, numbers(f, 0 until 3))
+    write(f, run, 1, numbers(f, 1 until 5))
+    holds(f, 0 until 5)
   }
 
   onSchema(
@@ -148,6 +162,57 @@ abstract class TableChecks(databases: TestDatabases) extends SinkSuite(databases
   on("a column that the table lacks is refused, with the table's columns", "CREATE TABLE t (id BIGINT, words TEXT)") {
     f =>
       assert(refused(Conditions.ColumnMissing)(f.newRun(query)).getMessage.contains("id, words"))
+  }
+
+  onSchema(
+    "all columns that the table lacks are named, with a way to add them",
+    new StructType().add("mail", StringType).add("id", LongType).add("n", IntegerType),
+    "CREATE TABLE t (id BIGINT, \"e-mail\" TEXT)") { f =>
+    val error = refused(Conditions.ColumnMissing)(f.newRun(query))
+    assert(error.getMessage.contains("has no columns 'mail', 'n'; it has id, e-mail"))
+    val hint = error.values("suggestion")
+    assert(hint.contains("columnMap=mail:e-mail") && hint.contains(".drop('mail', 'n')"))
+    if (hint.contains("addColumns=true")) {
+      if (databases.kind.startsWith("PostgreSQL")) f.database.execute("ALTER TABLE t OWNER TO loader")
+      f.newRun(query, Map("addColumns" -> "true"))
+    } else {
+      f.database.execute(hint.drop(hint.indexOf("ALTER TABLE")).stripSuffix(".").split("; ").toSeq: _*)
+      f.newRun(query)
+    }
+  }
+
+  on("an empty table that a failed first attempt has made is refused with the statement after which it is made again") {
+    f =>
+      val creating = Map("sinkId" -> "sink", "createTable" -> "true")
+      f.newRun(query, creating).newWrite().createStreamingWriterFactory(() => 1): Unit
+      val wider = new JdbcSinkFixture(f.database, f.schema.add("more", StringType))
+      val error = refused(Conditions.ColumnMissing)(wider.newRun(query, creating))
+      val drop = "DROP TABLE \\S+".r.findFirstIn(error.getMessage).get
+      f.database.execute("INSERT INTO t (id) VALUES (1)")
+      assert(refused(Conditions.ColumnMissing)(wider.newRun(query, creating)).getMessage.contains(".drop('more')"))
+      f.database.execute(drop)
+      val text = UTF8String.fromString("text")
+      write(wider, wider.newRun(query, creating), 0, Seq(InternalRow(7L, text, text)))
+      holds(f, 7 until 8)
+  }
+
+  on("a table is made at the start of a streaming query, once") { f =>
+    val creating = Map("sinkId" -> "sink", "createTable" -> "true", "checkpointLocation" -> "unused")
+    val run = f.newRun(query, creating)
+    holds(f, 0 until 0)
+    write(f, run, 0, numbers(f, 0 until 3))
+    write(f, f.newRun(query, creating), 1, numbers(f, 3 until 6))
+    holds(f, 0 until 6)
+  }
+
+  onSchema("columns that differ only in case", new StructType().add("id", LongType).add("ID", LongType)) { f =>
+    val creating = Map("sinkId" -> "sink", "createTable" -> "true")
+    if (databases.kind.startsWith("PostgreSQL") || databases == InProcess.H2) f.newRun(query, creating)
+    else {
+      val error = refused(Conditions.OptionConflict)(f.newRun(query, creating))
+      assert(error.getMessage.contains("column 'id', column 'ID'"))
+      f.newRun(query, creating + ("columnMap" -> "ID:other"))
+    }
   }
 
   on("columns are matched in any case, if only one matches", "CREATE TABLE t (\"Id\" BIGINT, WORD TEXT)") { f =>

@@ -64,6 +64,8 @@ object Conditions {
   val DriverMissing: Condition = Condition("DRIVER_MISSING")
   val DatabaseError: Condition = Condition("DATABASE_ERROR")
   val DatabaseLocked: Condition = Condition("DATABASE_LOCKED")
+  val DatabaseFull: Condition = Condition("DATABASE_FULL")
+  val PrivilegesMissing: Condition = Condition("PRIVILEGES_MISSING")
   val DatabaseFileReplaced: Condition = Condition("DATABASE_FILE_REPLACED")
   val RowTooLarge: Condition = Condition("ROW_TOO_LARGE")
   val TooManyConnections: Condition = Condition("TOO_MANY_CONNECTIONS")

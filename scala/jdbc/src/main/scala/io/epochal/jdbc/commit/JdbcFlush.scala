@@ -8,9 +8,10 @@ import scala.util.control.NonFatal
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.Position
-import io.epochal.jdbc.database.{BulkRun, Database}
+import io.epochal.jdbc.database.{BulkRun, Database, Transaction}
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.table.Interference
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.EncodedRows
 
@@ -35,14 +36,18 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
   private def progress(connection: Connection): ProgressTable =
     new ProgressTable(database.dialect, run.table.trust, connection, run.sinkId)
 
+  private def inTransaction[A](step: String)(body: Transaction => A): A =
+    Interference.explaining(database, run, ProgressTable.Names: _*)(
+      database.inTransaction(step, Some(run.writer))(body))
+
   override def applied(partition: Int): Position =
-    database.inTransaction(s"the start of partition $partition", Some(run.writer)) { transaction =>
+    inTransaction(s"the start of partition $partition") { transaction =>
       lockedProgress(transaction.connection, partition).applied
     }
 
   override def flush(partition: Int, epoch: Long, rows: EncodedRows, from: Position, to: Position): Unit = {
     var inDoubt = false
-    database.inTransaction(s"the flush of partition $partition in epoch $epoch", Some(run.writer)) { transaction =>
+    inTransaction(s"the flush of partition $partition in epoch $epoch") { transaction =>
       val connection = transaction.connection
       val landed = inDoubt && lockedProgress(connection, partition).applied == to
       inDoubt = false
@@ -88,7 +93,7 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
           "sinkId" -> run.sinkId,
           "found" -> row.applied.rows,
           "known" -> from.rows)
-      case None => JdbcTarget.replaced(run)
+      case None => Interference.replaced(run)
     }
   }
 

@@ -2,15 +2,13 @@ package io.epochal.jdbc.commit
 
 import java.sql.Connection
 
-import scala.util.Using
-
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Boundary, LedgerRow, ProgressCommit, ServerIdentity}
 import io.epochal.jdbc.database.{BulkRun, Database, Loaded, Transaction}
 import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.table.DeadLetterTable
+import io.epochal.jdbc.table.{DeadLetterTable, Interference}
 import io.epochal.jdbc.transport.{Leftovers, Transports}
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.{DeadLetter, RowFormat}
@@ -80,11 +78,18 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     Transports.describe(database, shipment, tasks) ++ loadedBy
 
   override def inTransaction[A](step: String)(body: SinkTransaction => A): A =
-    database.inTransaction(step, Option.unless(run.once)(run.writer))(open => body(new Committing(open)))
+    Interference.explaining(
+      database,
+      run,
+      database.bulk.toSeq.flatMap(_.tables) ++ (if (progressIsReady) ProgressTable.Names else Nil): _*)(
+      database.inTransaction(step, Option.unless(run.once)(run.writer))(open => body(new Committing(open))))
 
   override def losesConnection(error: Throwable): Boolean = database.losesConnection(error)
 
-  override def couldNotAsk(error: EpochalException): Boolean = JdbcTarget.connectionErrors(error.condition)
+  /** Also if the database failed first, and its error was explained. */
+  override def couldNotAsk(error: EpochalException): Boolean =
+    JdbcTarget.connectionErrors(error.condition) ||
+      Option(error.getCause).flatMap(EpochalException.in).exists(couldNotAsk)
 
   override def committed(shipment: Shipment, outcome: EpochOutcome): Unit =
     if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>
@@ -123,14 +128,14 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     }
 
     private def record(next: LedgerRow): Unit =
-      if (!ledger.record(connection, next, isUnchanged)) throw JdbcTarget.replaced(run)
+      if (!ledger.record(connection, next, isUnchanged)) throw Interference.replaced(run)
 
     override def applyBatch(shipment: Shipment, whole: Boolean): Unit = {
       load(shipment, whole, Condition.BatchWrite)
       val catalog = dialect.catalog
       val isSame = bound.table.target.oid.forall(catalog.identity(connection, bound.table.name).contains) &&
         catalog.shape(connection, bound) == run.shape
-      if (!isSame) throw JdbcTarget.replaced(run)
+      if (!isSame) throw Interference.replaced(run)
     }
 
     override lazy val progress: Option[SinkProgress] =
@@ -169,7 +174,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       val table = dialect.quote(bound.table.name)
       def isCleared: Boolean = {
         dialect.writing(connection)(Sql.run(connection, s"DELETE FROM $table"))
-        isEmpty(table)
+        Sql.isEmpty(connection, table)
       }
       if (!Iterator.fill(JdbcTarget.Clearings)(()).exists(_ => isCleared))
         throw Conditions.RowsDropped(
@@ -177,13 +182,6 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
           "table" -> bound.table.name,
           "found" -> "rows are left after all were deleted")
     }
-
-    /** Whether the transaction sees no row in the table. Without LIMIT, whose syntax differs between databases. */
-    private def isEmpty(table: String): Boolean =
-      Using.resource(connection.createStatement()) { statement =>
-        statement.setMaxRows(1)
-        Using.resource(statement.executeQuery(s"SELECT 1 FROM $table"))(rows => !rows.next())
-      }
 
     private def setAside(table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
       val sinkId = Option.unless(run.once)(run.sinkId)
@@ -201,7 +199,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     override def anchor(queryId: String, boundary: Boundary): Unit = anchor(run, queryId, boundary)
 
     override def record(commit: ProgressCommit): Unit = {
-      if (!ledger.record(connection, commit.row, isUnchanged, Some(commit.added))) throw JdbcTarget.replaced(run)
+      if (!ledger.record(connection, commit.row, isUnchanged, Some(commit.added))) throw Interference.replaced(run)
       record(commit.row.queryId, commit.boundary)
     }
   }
@@ -212,21 +210,11 @@ private[commit] object JdbcTarget {
   /** Attempts to empty the table while other transactions add rows. */
   private val Clearings = 3
 
-  /** Refusal: the table was replaced or altered since the rows were encoded. */
-  def replaced(run: BulkRun): EpochalException = {
-    val target = run.table.table.target
-    Conditions.TargetChanged(
-      "sinkId" -> run.sinkId,
-      "known" -> target,
-      "accept" -> target.id,
-      "table" -> "a table of that name that was recreated, got a foreign partition, or has columns of other types"
-    )
-  }
-
   /** Errors of the connection and the database. */
   private val connectionErrors =
     Set(
       Conditions.DatabaseError,
+      Conditions.DatabaseFull,
       Conditions.DatabaseLocked,
       Conditions.DatabaseUnreachable,
       Conditions.LoginRefused,

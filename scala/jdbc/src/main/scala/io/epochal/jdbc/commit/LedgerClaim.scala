@@ -14,6 +14,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{LedgerRow, Progress}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.database.{Blocker, BulkRun, Database, Sessions, Transaction, Trust, Writer}
+import io.epochal.jdbc.table.Interference
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
 
 /** Claims a sink in its ledger for one run, which fences earlier runs, and finds or creates its table. */
@@ -27,10 +28,10 @@ final private[jdbc] class LedgerClaim(
   private val dialect = database.dialect
 
   def claim(): Claimed = {
-    makeReady()
     var watch = Option.empty[ClaimWatch]
     val (row, claimed) =
-      try
+      try {
+        makeReady()
         database.inTransaction("the claim of the ledger") { transaction =>
           val connection = transaction.connection
           val existing = dialect.catalog.find(connection, database.options.table)
@@ -42,12 +43,12 @@ final private[jdbc] class LedgerClaim(
           transaction.commit()
           claimed
         }
-      catch {
+      } catch {
         case error: EpochalException if isOfDatabase(error) =>
           throw watch
             .flatMap(_.refusal)
             .orElse(watch.filter(_.blockers.nonEmpty).map(blocked(_, error)))
-            .getOrElse(error)
+            .getOrElse(Interference.ofClaim(database, schema, keepsLedger = true)(error))
       }
     dialect.bulk
       .filter(bulk => bulk.outlastsItsRun || database.bulk.contains(bulk))

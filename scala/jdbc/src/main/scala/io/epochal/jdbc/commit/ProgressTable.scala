@@ -25,7 +25,7 @@ private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Co
   private val boundary = quoted(BoundaryName)
 
   /** Whether the tables exist; an untrusted one is an error. */
-  def exists: Boolean = Seq(ProgressName, BoundaryName).forall(exists(connection, _))
+  def exists: Boolean = Names.forall(exists(connection, _))
 
   /** Creates the tables. Claims are serialized, so no two create them concurrently. */
   def create(): Unit = {
@@ -185,9 +185,10 @@ final private[jdbc] case class PartitionProgress(
     applied: Position,
     failed: Option[String])
 
-private object ProgressTable {
+private[commit] object ProgressTable {
   private val ProgressName = "epochal_ledger_progress"
   private val BoundaryName = "epochal_ledger_boundary"
+  val Names: Seq[String] = Seq(ProgressName, BoundaryName)
 
   /** Epochs whose boundaries are kept: a restart returns to the one before the last. */
   private val Kept = 3L

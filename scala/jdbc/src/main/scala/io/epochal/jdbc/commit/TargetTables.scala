@@ -5,7 +5,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.jdbc.database.{BoundTable, Database, Dialect, TargetTable}
+import io.epochal.jdbc.database.{BoundTable, Database, Dialect, TargetTable, Transaction}
 import io.epochal.jdbc.option.{QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
@@ -15,6 +15,13 @@ private[jdbc] object TargetTables {
 
   /** Another claim of the sink was first: this claim starts over, since it holds no lock. */
   def overtaken: SQLException = new SQLException("another claim of the sink was first", "40001")
+
+  /** Creates the tables, unless another query is faster. */
+  def create(database: Database, schema: StructType, transaction: Transaction): Unit = {
+    val connection = transaction.connection
+    prepare(database, schema, connection)(database.dialect.ledger.serializeClaims(connection): Unit): Unit
+    transaction.commit()
+  }
 
   /** Finds the table, or creates it if the options say so, and checks that the query's rows fit; the same for the dead-letter table.
     *
@@ -36,7 +43,7 @@ private[jdbc] object TargetTables {
       val added = check.added(identified).fold(throw _, identity)
       new AddedColumns(connection, dialect).preview(identified.name, added) {
         val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
-        val bound = check.bind(complete).fold(throw _, identity)
+        val bound = check.bind(complete).fold(error => throw check.refusal(connection, complete)(error), identity)
         bound.copy(added = added, shape = dialect.catalog.shape(connection, bound))
       }
     }

@@ -49,6 +49,9 @@ trait BulkLoad extends Serializable {
   /** The value of the option `transport`. */
   def name: String
 
+  /** The tables in which it keeps its state, beside the ledger. */
+  def tables: Seq[String] = Nil
+
   /** Whether the server and the write mode allow it. Called before the query starts.
     *
     * @param append

@@ -105,6 +105,10 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
       pool.unpooled(connection => dialect.inspecting(connection)(body(connection))))
   }
 
+  /** Runs `body` in a transaction that it commits, as [[inTransaction]], on a connection that no pool keeps. */
+  def outsidePool[A](step: String)(body: Transaction => A): A =
+    retrying(step)(pool.unpooled(Transaction.run(_, dialect, lockTimeout)(body)))
+
   private def verdict(error: Throwable): Verdict =
     if (error.isInstanceOf[EpochalException]) Verdict.GiveUp
     else
@@ -167,7 +171,9 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         "step" -> step,
         "holder" -> (if (holders.isEmpty) "another session" else holders.mkString(", ")),
         "reason" -> reason)
-    } else if (state.startsWith("28") || said.getErrorCode == MysqlAccessDenied && state.isEmpty)
+    } else if (errors.exists(dialect.errors.isFull))
+      Conditions.DatabaseFull.because(cause)("url" -> place, "step" -> step, "reason" -> reason)
+    else if (state.startsWith("28") || said.getErrorCode == MysqlAccessDenied && state.isEmpty)
       Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)
     else if (state.startsWith("08") || state == "3D000" || state == "57P03")
       Conditions.DatabaseUnreachable.because(cause)("url" -> place, "reason" -> reason)

@@ -102,6 +102,11 @@ trait Dialect {
 
   // Transactions.
 
+  /** What an administrator must run so that this login can do what the write needs, as complete statements. Asks the catalog once,
+    * and only for what is certainly needed. Nil also where the database cannot tell.
+    */
+  def missingPrivileges(@unused connection: Connection, @unused needs: WriteNeeds): Seq[String] = Nil
+
   /** Opens a transaction with its guards: timeouts, durable commits, no row security.
     *
     * @param writer
@@ -152,6 +157,8 @@ trait Dialect {
   *   in bytes of UTF-8, or in characters
   * @param namesCountCharacters
   *   whether it is in characters
+  * @param ignoresCase
+  *   a table cannot have two columns whose names differ only in case
   */
 final case class Abilities(
     deletes: Boolean = false,
@@ -160,7 +167,8 @@ final case class Abilities(
     ddlCommits: Boolean = false,
     maxConnections: Int = 8,
     longestName: Int = Int.MaxValue,
-    namesCountCharacters: Boolean = false)
+    namesCountCharacters: Boolean = false,
+    ignoresCase: Boolean = false)
 
 /** The tables of a database. */
 trait Catalog {
@@ -229,6 +237,9 @@ trait TypeRules {
   final def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     Either.cond(takes(dataType, columnType), (), casts(columnType).find(takes(_, columnType)).map(_.sql))
 
+  /** Whether the server parses the query's texts for the column: they cannot be copied into it directly. */
+  def parses(@unused dataType: DataType, @unused columnType: ColumnType): Boolean = false
+
   /** Whether the database sorts the stored values as Spark sorts the query's. */
   def sorts(@unused dataType: DataType, @unused columnType: ColumnType): Boolean = true
 }
@@ -253,6 +264,9 @@ trait DriverErrors {
 
   /** Whether a lock of somebody else outlasted the lock timeout. */
   def isLocked(@unused error: SQLException): Boolean = false
+
+  /** Whether the database's disk or quota is full. */
+  def isFull(error: SQLException): Boolean = Sql.state(error) == "53100"
 
   /** The server setting that limits a statement's size, if a single row exceeds it. */
   def rowTooLarge(@unused error: SQLException): Option[String] = None

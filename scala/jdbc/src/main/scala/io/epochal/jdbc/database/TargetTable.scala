@@ -24,13 +24,16 @@ trait ColumnType extends Serializable {
   *   the database supplies a value if a row has none
   * @param generated
   *   always computed by the database: no row can supply a value
+  * @param remedy
+  *   the statement after which rows can supply the values of a generated column, if there is one
   */
 final case class TargetColumn(
     name: String,
     columnType: ColumnType,
     nullable: Boolean,
     filled: Boolean,
-    generated: Boolean
+    generated: Boolean,
+    remedy: Option[String] = None
 )
 
 /** A primary key or unique index that an upsert can use.

@@ -36,7 +36,7 @@ class MysqlDialect extends Dialect with BuiltInDialect {
     else s"`${name.replace("`", "``")}`"
 
   override val abilities: Abilities =
-    Abilities(flushes = true, ddlCommits = true, longestName = 64, namesCountCharacters = true)
+    Abilities(flushes = true, ddlCommits = true, longestName = 64, namesCountCharacters = true, ignoresCase = true)
   override def catalog: Catalog = MysqlCatalog
   override def types: TypeRules = MysqlType
   override def errors: DriverErrors = MysqlErrors
@@ -44,6 +44,9 @@ class MysqlDialect extends Dialect with BuiltInDialect {
 
   override def check(options: JdbcOptions): Either[EpochalException, Unit] = DeadLetterTable.refused(options, name)
   override def check(connection: Connection): Either[EpochalException, Unit] = MysqlVersion.of(connection).check
+
+  override def missingPrivileges(connection: Connection, needs: WriteNeeds): Seq[String] =
+    MysqlPrivileges.missing(connection, needs)
 
   override def rowFormat(table: BoundTable): RowFormat = RowBytes(table, MysqlRules)
 
@@ -137,6 +140,11 @@ private[mysql] object MysqlErrors extends DriverErrors {
 
   /** ER_LOCK_WAIT_TIMEOUT, of rows and of tables. */
   override def isLocked(error: SQLException): Boolean = error.getErrorCode == 1205
+
+  /** ER_DISK_FULL, ER_RECORD_FILE_FULL; or the operating system's ENOSPC, as the storage engine reports it. */
+  override def isFull(error: SQLException): Boolean =
+    Set(1021, 1114)(error.getErrorCode) ||
+      Set(3, 1026, 1030)(error.getErrorCode) && error.getMessage.matches("(?is).*(errno|error|errcode):? 28\\b.*")
 
   override def rowTooLarge(error: SQLException): Option[String] =
     Option.when(packetTooLarge(error))("max_allowed_packet")

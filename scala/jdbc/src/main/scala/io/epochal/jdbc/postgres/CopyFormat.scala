@@ -107,8 +107,9 @@ private[postgres] object CopyValue {
   def apply(column: Int, from: DataType, to: PostgresType, nul: NulCharacter): CopyValue = (from, to.shape) match {
     case (ArrayType(element, _), array: PostgresType.Array) =>
       new ArrayValue(column, element, array, CopyValue(column, element, array.element, nul))
-    case (_, PostgresType.Enum(labels)) => new LabelValue(column, labels)
-    case _                              => plain(column, from, to, nul)
+    case (_, PostgresType.Enum(labels))     => new LabelValue(column, labels)
+    case _ if PostgresType.parses(from, to) => new TextValue(column, Int.MaxValue, MaxBytes, nul)
+    case _                                  => plain(column, from, to, nul)
   }
 
   private def plain(column: Int, from: DataType, to: PostgresType, nul: NulCharacter): CopyValue = from match {

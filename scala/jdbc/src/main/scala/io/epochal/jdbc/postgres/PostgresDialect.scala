@@ -86,6 +86,9 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override def checkTrusted(connection: Connection, table: QualifiedName, trust: Trust, named: Boolean): Unit =
     TrustedTables.check(connection, table, trust, named)
 
+  override def missingPrivileges(connection: Connection, needs: WriteNeeds): Seq[String] =
+    PostgresPrivileges.missing(connection, needs)
+
   override def isCommitted(connection: Connection, transaction: String): Option[Boolean] =
     sql"SELECT pg_xact_status($transaction::text::xid8)"
       .query(connection)(rows => Option(rows.getString(1)))

@@ -10,7 +10,7 @@ import org.postgresql.PGConnection
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
 import io.epochal.jdbc.commit.LedgerTable
-import io.epochal.jdbc.database.{BoundTable, BulkLoad, BulkRun, Loaded, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, BulkLoad, BulkRun, Loaded, WriteMode}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.sink.row.EncodedRows
 import io.epochal.kit.sink.transport.TaskAttempt
@@ -22,12 +22,25 @@ private[postgres] object PostgresLoad {
     case WriteMode.Append =>
       Loaded.Rows(append(connection, table, rows), rows.rows)
     case upsert: WriteMode.Upsert =>
-      PostgresMerge(connection, table, upsert, PostgresIncoming.copy(connection, table, rows), rows.rows)
+      val from = PostgresIncoming.copy(connection, table, rows)
+      val source = if (PostgresIncoming.parses(table)) s"(${PostgresIncoming.typed(table, from)})" else from
+      PostgresMerge(connection, table, upsert, source, rows.rows)
   }
 
-  /** COPY directly into the table. */
-  def append(connection: Connection, table: BoundTable, rows: EncodedRows): Long = SearchPath.ofSession(connection) {
-    copy(connection, PostgresDialect.quote(table.table.name), table.columnNames, rows)
+  /** COPY into the table: directly, unless the server has to parse texts. */
+  def append(connection: Connection, table: BoundTable, rows: EncodedRows): Long =
+    if (PostgresIncoming.parses(table)) move(connection, table, PostgresIncoming.copy(connection, table, rows))
+    else
+      SearchPath.ofSession(connection) {
+        copy(connection, PostgresDialect.quote(table.table.name), table.columnNames, rows)
+      }
+
+  /** Moves the rows of another relation, and returns how many the server stored. */
+  def move(connection: Connection, table: BoundTable, from: String): Long = {
+    val columns = table.columnNames.map(PostgresDialect.quote).mkString(", ")
+    val rows = PostgresIncoming.typed(table, from)
+    SearchPath.ofSession(connection)(
+      Sql.update(connection, s"INSERT INTO ${PostgresDialect.quote(table.table.name)} ($columns) $rows"))
   }
 
   def copy(connection: Connection, into: String, columns: Seq[String], rows: EncodedRows): Long =
@@ -56,13 +69,37 @@ private[postgres] object PostgresIncoming {
     s"pg_temp.$name"
   }
 
+  /** Whether the server has to parse texts of a column. */
+  def parses(table: BoundTable): Boolean = table.columns.exists(parses(_))
+
+  private def parses(bound: BoundColumn): Boolean =
+    PostgresType.parses(bound.field.dataType, bound.column.columnType)
+
+  /** Of a layout: the columns that have texts in place of values of the target's type. */
+  def parsed(table: BoundTable): Seq[String] =
+    table.columns.filter(parses(_)).map(bound => s"${bound.column.name} as text")
+
+  /** A SELECT of all columns, with the target's types, from a relation that is [[like]] encoded rows. */
+  def typed(table: BoundTable, from: String): String = {
+    val columns = table.columns.map { bound =>
+      val name = PostgresDialect.quote(bound.column.name)
+      bound.column.columnType match {
+        case kind: PostgresType if parses(bound) => s"$name::${kind.sql} AS $name"
+        case _                                   => name
+      }
+    } ++ table.operation.map(operation => PostgresDialect.quote(operation.name))
+    s"SELECT ${columns.mkString(", ")} FROM $from"
+  }
+
   /** A SELECT with the columns and types of encoded rows, including columns that are added to the table with the first
     * epoch.
     */
   def like(table: BoundTable): String = {
-    val columns = table.columnNames.map { name =>
+    val columns = table.columns.map { bound =>
+      val name = bound.column.name
       val quoted = PostgresDialect.quote(name)
-      table.added.collectFirst { case (`name`, kind) => s"NULL::$kind AS $quoted" }.getOrElse(quoted)
+      if (parses(bound)) s"NULL::pg_catalog.text AS $quoted"
+      else table.added.collectFirst { case (`name`, kind) => s"NULL::$kind AS $quoted" }.getOrElse(quoted)
     }
     val operation = table.operation.map(o => s"false AS ${PostgresDialect.quote(o.name)}")
     s"SELECT ${(columns ++ operation).mkString(", ")} FROM ${PostgresDialect.quote(table.table.name)}"
@@ -70,7 +107,7 @@ private[postgres] object PostgresIncoming {
 
   private def hash(table: BoundTable): String = {
     val parts = Seq(table.table.target.toString, table.shape, table.operation.toString) ++
-      table.columns.map(bound => s"${bound.column.name} ${bound.column.columnType}")
+      table.columns.map(bound => s"${bound.column.name} ${bound.column.columnType}") ++ parsed(table)
     Sha256.hex(parts.map(part => s"${part.length} $part").mkString(","), 12)
   }
 }

@@ -36,6 +36,8 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
   import PostgresBulk.ledger
 
   override val name = "prepared"
+  val Registry = "epochal_prepared"
+  override val tables: Seq[String] = Seq(Registry)
 
   override def check(connection: Connection, append: Boolean): Either[EpochalException, Unit] =
     if (!append)
@@ -230,7 +232,7 @@ private object Gid {
   */
 final private[postgres] class DecidedTransactions(connection: Connection, run: BulkRun)
     extends KeptTables(PostgresDialect, run.table.trust) {
-  private val Name = "epochal_prepared"
+  private val Name = PostgresPrepared.Registry
   private val decided = quoted(Name)
   private val ledger = PostgresBulk.ledger(run)
 

@@ -40,6 +40,8 @@ import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 private[postgres] object PostgresStaging extends PostgresBulk {
 
   override val name = "staged"
+  val Registry = "epochal_staging"
+  override val tables: Seq[String] = Seq(Registry)
 
   override def claim(connection: Connection, run: BulkRun): Unit = new StagingRegistry(connection, run).create()
 
@@ -87,12 +89,8 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     * caller reports.
     */
   private def append(connection: Connection, run: BulkRun, registry: StagingRegistry, shipment: Shipment): Loaded = {
-    val target = PostgresDialect.quote(run.table.table.name)
-    val columns = run.table.columnNames.map(PostgresDialect.quote).mkString(", ")
     val moved = shipment.elsewhere.map { message =>
-      val from = registry.relation(message.place)
-      val stored = SearchPath.ofSession(connection)(
-        Sql.update(connection, s"INSERT INTO $target ($columns) SELECT $columns FROM $from"))
+      val stored = PostgresLoad.move(connection, run.table, registry.relation(message.place))
       if (stored != message.stored) complete(connection, registry, message)
       stored
     }.sum
@@ -111,11 +109,9 @@ private[postgres] object PostgresStaging extends PostgresBulk {
       shipment: Shipment,
       upsert: WriteMode.Upsert
   ): Loaded = {
-    val columns = run.table.incoming
     val inline = Option.when(shipment.rows.rows > 0)(PostgresIncoming.copy(connection, run.table, shipment.rows))
-    val list = columns.map(PostgresDialect.quote).mkString(", ")
     val sources =
-      (inline ++ shipment.elsewhere.map(m => registry.relation(m.place))).map(from => s"SELECT $list FROM $from")
+      (inline ++ shipment.elsewhere.map(m => registry.relation(m.place))).map(PostgresIncoming.typed(run.table, _))
     val loaded =
       PostgresMerge(connection, run.table, upsert, s"(${sources.mkString(" UNION ALL ")})", shipment.stored)
     if (loaded.stored != shipment.stored) shipment.elsewhere.foreach(complete(connection, registry, _))
@@ -156,12 +152,13 @@ final private[postgres] case class StagedTable(name: String, token: String, dige
   */
 final private[postgres] class StagingRegistry(connection: Connection, run: BulkRun)
     extends KeptTables(PostgresDialect, run.table.trust) {
-  private val Name = "epochal_staging"
+  private val Name = PostgresStaging.Registry
   private val registry = quoted(Name)
   private val sinkId = run.sinkId
 
   /** Hash of the columns that a staging table must have. Tables of another layout are not reused. */
-  private lazy val layout = Sha256.hex((run.shape +: run.table.incoming).mkString("\n"), 8)
+  private lazy val layout =
+    Sha256.hex(((run.shape +: run.table.incoming) ++ PostgresIncoming.parsed(run.table)).mkString("\n"), 8)
 
   /** SQL for the name of a staging table. */
   def relation(table: String): String = words.table(qualified(table))

@@ -5,6 +5,7 @@ import org.apache.spark.sql.types._
 import io.epochal.jdbc.database.{ColumnType, TypeRules}
 import io.epochal.jdbc.json.JsonValue
 import io.epochal.jdbc.json.SparkTime
+import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.row
 
 /** A PostgreSQL type.
@@ -38,6 +39,12 @@ final case class PostgresType(
   /** Fractional second digits that an interval keeps: the lower half of its modifier. */
   def intervalFraction: Int = if (modifier < 0 || (modifier & 0xffff) == 0xffff) 6 else modifier & 0xffff
 
+  /** The type itself in SQL, without its modifier. */
+  def sql: String = {
+    val (schema, own) = name.splitAt(name.lastIndexOf('.'))
+    PostgresDialect.quote(QualifiedName(if (schema.isEmpty) "pg_catalog" else schema, own.stripPrefix(".")))
+  }
+
   /** Bit mask of the fields that an interval keeps: the upper half of its modifier. */
   def intervalFields: Int = if (modifier < 0) PostgresType.AllFields else (modifier >> 16) & PostgresType.AllFields
 
@@ -49,6 +56,9 @@ object PostgresType extends TypeRules {
 
   sealed trait Shape extends Serializable
   case object Plain extends Shape
+
+  /** A composite type. */
+  case object Row extends Shape
 
   /** @param labels
     *   at the start of the query
@@ -118,15 +128,33 @@ object PostgresType extends TypeRules {
     case _                                                                        => Set.empty
   }
 
-  /** Types that texts go into, parsed by the type's own syntax. */
+  /** Types that texts go into, parsed by the task. */
   private val Texts =
     Set("text", "varchar", "bpchar", "citext", "name", "uuid", "json", "jsonb", "inet", "cidr", "numeric")
 
+  /** Types that values of other Spark types go into, to which the query can cast its texts. */
+  private val Castable =
+    Set("bool", "int2", "int4", "int8", "float4", "float8", "bytea", "date", "timestamp", "timestamptz")
+
+  /** Texts for any other type, which the server parses as in a literal. Excluded are types that would silently cut them: `"char"`,
+    * and times and intervals declared with fewer digits or fields.
+    */
+  override def parses(dataType: DataType, columnType: ColumnType): Boolean = columnType match {
+    case to @ PostgresType(name, _, _, Plain) if row.Texts.is(dataType) =>
+      !Texts(name) && !Castable(name) && name != "char" && (name match {
+        case "time" | "timetz" => to.fraction == 6
+        case "interval"        => to.intervalFraction == 6 && to.intervalFields == AllFields
+        case _                 => true
+      })
+    case _ => false
+  }
+
   override def takes(dataType: DataType, columnType: ColumnType): Boolean = (dataType, columnType) match {
-    case (ArrayType(element, _), PostgresType(_, _, _, array: Array))                   => takes(element, array.element)
+    case (ArrayType(element, _), PostgresType(_, _, _, array: Array)) =>
+      takes(element, array.element) && !parses(element, array.element)
     case (_: StringType | _: CharType | _: VarcharType, PostgresType(_, _, _, Enum(_))) => true
     case (_, to @ PostgresType(name, _, _, Plain)) =>
-      homes(dataType)(name) && (name != "interval" || keepsFields(dataType, to))
+      homes(dataType)(name) && (name != "interval" || keepsFields(dataType, to)) || parses(dataType, to)
     case _ => false
   }
 
@@ -146,7 +174,7 @@ object PostgresType extends TypeRules {
   /** Whether the column type has an order that equals Spark's for the query's values. */
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean = columnType match {
     case PostgresType(name, _, _, Plain) =>
-      !Unsorted(name) && !(row.Texts.is(dataType) && name == "numeric") &&
+      !Unsorted(name) && !(row.Texts.is(dataType) && name == "numeric") && !parses(dataType, columnType) &&
       (name != "interval" || dataType != CalendarIntervalType)
     case _ => false
   }

@@ -59,6 +59,13 @@ object Sql {
   def run(connection: Connection, sql: String): Unit =
     Using.resource(connection.createStatement())(_.execute(sql)): Unit
 
+  /** Whether a statement finds no row in the table. Without LIMIT, whose syntax differs between databases. */
+  def isEmpty(connection: Connection, table: String): Boolean =
+    Using.resource(connection.createStatement()) { statement =>
+      statement.setMaxRows(1)
+      Using.resource(statement.executeQuery(s"SELECT 1 FROM $table"))(rows => !rows.next())
+    }
+
   /** Creates an object, unless another session creates it concurrently. */
   def create(connection: Connection, sql: String)(exists: => Boolean): Unit =
     try run(connection, sql)

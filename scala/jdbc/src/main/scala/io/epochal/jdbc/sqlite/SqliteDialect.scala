@@ -49,7 +49,8 @@ class SqliteDialect extends Dialect with BuiltInDialect {
     .filterNot(name => name.startsWith(":") || settings.url.contains("mode=memory"))
     .map(Paths.get(_))
 
-  override val abilities: Abilities = Abilities(deletes = true, altersInTransaction = true, maxConnections = 2)
+  override val abilities: Abilities =
+    Abilities(deletes = true, altersInTransaction = true, maxConnections = 2, ignoresCase = true)
   override def catalog: Catalog = SqliteCatalog
   override def types: TypeRules = SqliteType
   override def errors: DriverErrors = SqliteErrors
@@ -101,6 +102,9 @@ private object SqliteErrors extends DriverErrors {
   private val Occupied = Set(5, 6)
 
   override def isLocked(error: SQLException): Boolean = Occupied(error.getErrorCode & 0xff)
+
+  /** SQLITE_FULL. */
+  override def isFull(error: SQLException): Boolean = (error.getErrorCode & 0xff) == 13
 
   override def verdict(error: SQLException): Verdict =
     if (isLocked(error) || losesConnection(error)) Verdict.Retry else Verdict.GiveUp

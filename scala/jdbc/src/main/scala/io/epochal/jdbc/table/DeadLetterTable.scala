@@ -24,14 +24,13 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
     dialect.catalog.find(connection, name).map { found =>
       if (found.name == trust.target) throw isTarget
       val names = found.columns.map(_.name)
-      Columns.find(column => !names.contains(column)).foreach { column =>
+      val missing = Columns.diff(names)
+      if (missing.nonEmpty)
         throw Conditions.ColumnMissing(
-          "column" -> column,
-          "mapped" -> " ({option:deadLetterTable})",
+          "column" -> s"columns ${missing.mkString(", ")}",
           "table" -> found.name,
           "columns" -> names.mkString(", "),
-          "nearest" -> "")
-      }
+          "suggestion" -> "Name another table in {option:deadLetterTable}: a missing one is created.")
       dialect.checkTrusted(connection, found.name, trust, named = name.schema.isDefined)
       found.name
     }

@@ -94,11 +94,13 @@ private[jdbc] object QueryColumns {
     find(option, name, stored, right => NameList.render(names.map(one => if (one == name) right else one)))(
       _.field.name)
 
-  private def mapped(pairs: Seq[(String, String)], wrong: String)(right: String): String =
-    pairs
-      .map { case (from, to) =>
-        Seq(if (from == wrong) right else from, to).map(name => NameList.render(Seq(name))).mkString(":")
-      }
+  private def mapped(all: Seq[(String, String)], wrong: String)(right: String): String =
+    pairs(all.map { case (from, to) => (if (from == wrong) right else from, to) })
+
+  /** The value of `columnMap`. */
+  def pairs(names: Seq[(String, String)]): String =
+    names
+      .map { case (from, to) => Seq(from, to).map(name => NameList.render(Seq(name))).mkString(":") }
       .mkString(",")
 
   private def notText(field: StructField): EpochalException = JdbcOptions.group

@@ -2,6 +2,9 @@ package io.epochal.jdbc.table
 
 import java.nio.charset.StandardCharsets
 import java.sql.Connection
+import java.util.Locale
+
+import scala.util.Try
 
 import org.apache.spark.sql.types._
 
@@ -9,6 +12,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
+import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.QueryColumns.Checked
 import io.epochal.kit.sink.NewTypes
 
@@ -23,12 +27,24 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   def bind(table: TargetTable): Checked[BoundTable] = queried.flatMap(bind(_, table))
 
   /** Same check before the start, when columns that the first epoch adds may still be missing. */
-  def check(table: TargetTable): Checked[Unit] =
+  def check(table: TargetTable): Checked[BoundTable] =
     for {
       query <- queried
       added <- added(table)
-      _ <- bind(query.without(added.map(_._1).toSet), table)
-    } yield ()
+      bound <- bind(query.without(added.map(_._1).toSet), table)
+    } yield bound.copy(added = added)
+
+  /** The refusal of a table, which has a simple remedy if the sink may create the table and nothing is in it yet. */
+  def refusal(connection: Connection, table: TargetTable)(error: EpochalException): EpochalException = {
+    val name = dialect.quote(table.name)
+    if (options.createTable && TableCheck.OfTable(error.condition) && Try(Sql.isEmpty(connection, name)).getOrElse(
+        false))
+      error.condition
+        .withHint(
+          s"The table is empty. DROP TABLE $name and start again: with {option:createTable=true} it is made for this query.")
+        .because(error)(error.values.toSeq: _*)
+    else error
+  }
 
   /** Names and types of columns to add to the table. */
   def added(table: TargetTable): Checked[Seq[(String, String)]] =
@@ -46,18 +62,22 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       for {
         query <- queried
         absent = query.stored.filter(column => find(column.into, table.columns)(_.name).isEmpty)
+        _ <- distinctInCase(absent)
         added <- all(absent)(column => declared(column.field).map(column.into -> _))
         _ <- all(added.map(_._1))(nameable)
       } yield added
 
-  private def bind(query: QueryColumns, table: TargetTable): Checked[BoundTable] =
+  private def bind(query: QueryColumns, table: TargetTable): Checked[BoundTable] = {
+    val missing = query.stored.filter(column => find(column.into, table.columns)(_.name).isEmpty)
     for {
-      columns <- all(query.stored)(column(_, table))
+      _ <- JdbcOptions.ensure(missing.isEmpty)(absent(missing, table, query))
+      columns <- all(query.stored)(column(_, table, query))
       _ <- distinct(columns.map(bound => bound.column.name -> bound.field))(name => s"'$name' of ${table.name}")
       _ <- all(table.columns.filterNot(c => c.nullable || c.filled || columns.exists(_.column == c)))(c =>
         Left[EpochalException, Unit](Conditions.ColumnRequired("table" -> table.name, "column" -> c.name)))
       mode <- mode(query, columns, table)
     } yield BoundTable(table, columns.map(identified(mode, _)), mode, options.nulCharacter)
+  }
 
   /** Same check for a table that is yet to be created. */
   def bindNew(connection: Option[Connection]): Checked[Unit] =
@@ -78,6 +98,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       query <- queried
       _ <- TableCheck.nameable(dialect, name.table, "{option:dbtable=shorter_name}")
       _ <- all(query.stored.map(_.into))(nameable)
+      _ <- distinctInCase(query.stored)
       columns <- all(query.stored)(definition(query))
     } yield {
       val primary = Option.when(query.keys.nonEmpty)(
@@ -104,34 +125,74 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   private def unsupported(field: StructField): EpochalException =
     NewTypes.unsupported(field, dialect.name)
 
-  private def column(query: QueryColumn, table: TargetTable): Checked[BoundColumn] = {
-    val field = query.field
+  /** Refuses new columns that the database would take for one. */
+  private def distinctInCase(columns: Seq[QueryColumn]): Checked[Unit] =
+    if (!dialect.abilities.ignoresCase) Right(())
+    else
+      distinct(columns.map(column => column.into.toLowerCase(Locale.ROOT) -> column.field))(name =>
+        s"'$name' in any case")
+
+  private def column(column: QueryColumn, table: TargetTable, query: QueryColumns): Checked[BoundColumn] = {
+    val field = column.field
     for {
-      column <- find(query.into, table.columns)(_.name).toRight(absent(query, table))
+      found <- find(column.into, table.columns)(_.name).toRight(absent(Seq(column), table, query))
       _ <- declared(field)
-      _ <- JdbcOptions.ensure(!column.generated)(
+      _ <- JdbcOptions.ensure(!found.generated)(
         mismatch(
           field,
           table,
-          s"${column.columnType.declared}, always generated by the database",
-          s"Leave it out of the query: .drop('${field.name}')."))
+          s"${found.columnType.declared}, always generated by the database",
+          generated(field, found, isKey = query.keys.contains(column))))
+      kind = found.columnType
       _ <- dialect.types
-        .fits(field.dataType, column.columnType)
+        .fits(field.dataType, kind)
         .left
-        .map(kind => mismatch(field, table, column.columnType.declared, cast(field, column, kind)))
-    } yield BoundColumn(field, query.ordinal, column, required = !column.nullable)
+        .map(cast => mismatch(field, table, kind.declared, suggestion(field, cast)))
+      _ <- JdbcOptions.ensure(
+        options.transport != TransportChoice.Prepared || !dialect.types.parses(field.dataType, kind))(
+        JdbcOptions.unsupported(
+          s"write the column '${field.name}' with {option:transport=prepared}",
+          s"the server must parse its texts as ${kind.declared}, and prepared transactions copy values in binary form",
+          noTransport))
+    } yield BoundColumn(field, column.ordinal, found, required = !found.nullable)
   }
 
-  private def absent(query: QueryColumn, table: TargetTable): EpochalException = {
-    val name = query.field.name
-    val names = table.columns.map(_.name)
-    Conditions.ColumnMissing(
-      "column" -> name,
-      "mapped" -> (if (query.into == name) "" else s" as '${query.into}'"),
-      "table" -> table.name,
-      "columns" -> names.mkString(", "),
-      "nearest" -> Nearest.of(query.into, names).fold("")(near => s"=$name:$near"))
+  private def generated(field: StructField, column: TargetColumn, isKey: Boolean): String = {
+    val allow = column.remedy.map(sql => s"let the query supply it: $sql")
+    if (isKey) allow.fold("Set {option:keyColumns} to other columns with a unique index.")(_.capitalize + ".")
+    else s"Leave it out of the query, .drop('${field.name}')${allow.fold("")(", or " + _)}."
   }
+
+  private def absent(missing: Seq[QueryColumn], table: TargetTable, query: QueryColumns): EpochalException = {
+    val columns = table.columns.map(_.name)
+    val free = columns.filterNot(name => query.stored.diff(missing).exists(_.into.equalsIgnoreCase(name)))
+    val near = missing.flatMap(c => Nearest.of(c.into, free).map(c.field.name -> _))
+    val others = options.columnMap.filterNot { case (from, _) => near.exists(_._1.equalsIgnoreCase(from)) }
+    val pairs = QueryColumns.pairs(near ++ others)
+    val shown = missing.map { c =>
+      s"'${c.field.name}'" + (if (c.into == c.field.name) "" else s" as '${c.into}'")
+    }
+    val names = missing.map(c => s"'${c.field.name}'").mkString(", ")
+    val leave = s"leave what is missing out of the query, .drop($names), or add it: ${adding(missing, table, query)}"
+    Conditions.ColumnMissing(
+      "column" -> s"${if (missing.size == 1) "column" else "columns"} ${shown.mkString(", ")}",
+      "table" -> table.name,
+      "columns" -> columns.mkString(", "),
+      "suggestion" -> (if (near.isEmpty) leave.capitalize
+                       else s"If the table has it under another name, set {option:columnMap=$pairs}. Otherwise $leave")
+    )
+  }
+
+  private def adding(missing: Seq[QueryColumn], table: TargetTable, query: QueryColumns): String =
+    if (dialect.abilities.altersInTransaction && options.transport != TransportChoice.Prepared &&
+      !missing.exists(query.keys.contains)) "{option:addColumns=true}."
+    else
+      missing
+        .map { c =>
+          val kind = dialect.types.declare(c.field.dataType).getOrElse("…")
+          s"ALTER TABLE ${dialect.quote(table.name)} ADD COLUMN ${dialect.quote(c.into)} $kind"
+        }
+        .mkString("", "; ", ".")
 
   private def mismatch(field: StructField, table: TargetTable, kind: String, suggestion: String): EpochalException =
     Conditions.ColumnTypeMismatch(
@@ -141,10 +202,14 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       "columnType" -> kind,
       "suggestion" -> suggestion)
 
-  private def cast(field: StructField, column: TargetColumn, kind: Option[String]): String = kind match {
+  /** @param cast
+    *   the type to which the query can cast it
+    */
+  private def suggestion(field: StructField, cast: Option[String]): String = cast match {
     case Some(kind) => s"Cast the column in the query: CAST(${field.name} AS $kind)."
     case None =>
-      s"Convert the column in the query to values of type ${column.columnType.declared}, or change the column in the table."
+      val kind = dialect.types.declare(field.dataType).fold("")(" to " + _)
+      s"Change the type of the column in the table$kind, or leave it out of the query, .drop('${field.name}')."
   }
 
   private def mode(query: QueryColumns, columns: Seq[BoundColumn], table: TargetTable): Checked[WriteMode] = {
@@ -222,6 +287,14 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
 }
 
 private[jdbc] object TableCheck {
+
+  /** Refusals of a table that another one of its name would not meet. */
+  private val OfTable = Set(
+    Conditions.ColumnMissing,
+    Conditions.ColumnRequired,
+    Conditions.ColumnTypeMismatch,
+    Conditions.KeyNotUnique,
+    Conditions.KeyComparisonMismatch)
 
   /** Refuses a name for a new table or column that the database would refuse, or silently cut.
     *

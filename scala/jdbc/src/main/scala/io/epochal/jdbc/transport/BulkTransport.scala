@@ -12,6 +12,7 @@ import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkRun, ConnectionPool, Database, WriteMode}
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.table.Interference
 import io.epochal.kit.sink.row.RowFormat
 import io.epochal.kit.sink.transport._
 
@@ -59,7 +60,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
 
   /** Opens the copy before anything is sent: so transient failures are retried here; later ones by Spark, with the whole task. */
   private def begin(): Unit = {
-    database.retrying(step) {
+    interference(database.retrying(step) {
       lease = database.lend()
       try {
         transaction = database.dialect
@@ -70,21 +71,24 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
           close()
           throw error
       }
-    }
+    })
     limit = 256L << 10
   }
 
   private def sendHeld(): Unit = explaining(send(write))
 
   /** The fencing error, if a newer run ended this transaction: it replaces the error of the lost connection. */
-  private def explaining[A](body: => A): A = database.explaining(step) {
+  private def explaining[A](body: => A): A = interference(database.explaining(step) {
     try body
     catch {
       case NonFatal(error) if database.losesConnection(error) =>
         giveUp()
         throw Try(database.connected(step)(transport.load.fenced(_, transport.run))).toOption.flatten.getOrElse(error)
     }
-  }
+  })
+
+  private def interference[A](body: => A): A =
+    Interference.explaining(database, transport.run, transport.load.tables: _*)(body)
 
   private def step: String = s"the load of partition ${attempt.partition} of ${Condition.named(attempt.epoch)}"
 

@@ -1,0 +1,52 @@
+package io.epochal.jdbc.database
+
+import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
+
+/** What a write does in the database, as far as it takes privileges.
+  *
+  * @param target
+  *   its name, or the name that it will get
+  * @param bound
+  *   None: the target is created
+  * @param deadLetters
+  *   the table of bad rows, which may be missing
+  * @param keepsLedger
+  *   a streaming query; a batch write keeps no ledger
+  */
+final case class WriteNeeds(
+    options: JdbcOptions,
+    target: QualifiedName,
+    bound: Option[BoundTable],
+    deadLetters: Option[QualifiedName],
+    keepsLedger: Boolean) {
+  import WriteNeeds._
+
+  def transport: TransportChoice = options.transport
+
+  /** On the columns of the target, or on the whole table: those to store rows with, less what the transport needs. */
+  def onTarget: Seq[String] = if (options.upsert) Seq("SELECT", "INSERT", "UPDATE") else Seq("INSERT")
+
+  /** The tables of the sink's own that its first steps use; missing ones are created. */
+  def kept: Seq[KeptTable] =
+    if (keepsLedger) Ledger.map { case (table, needed, granted) =>
+      KeptTable(target.copy(table = table), needed, granted)
+    }
+    else Nil
+}
+
+/** A table beside the target.
+  *
+  * @param needed
+  *   privileges without which every query fails
+  * @param granted
+  *   those that the documentation lists, for what a query may come to do
+  */
+final case class KeptTable(name: QualifiedName, needed: Seq[String], granted: Seq[String])
+
+private[jdbc] object WriteNeeds {
+  private val Ledger = Seq(
+    ("epochal_ledger", Seq("SELECT", "INSERT", "UPDATE"), Seq("SELECT", "INSERT", "UPDATE")),
+    ("epochal_ledger_retired", Seq("SELECT"), Seq("SELECT", "INSERT", "DELETE")),
+    ("epochal_ledger_history", Seq("SELECT", "INSERT", "DELETE"), Seq("SELECT", "INSERT", "DELETE"))
+  )
+}

@@ -1,0 +1,124 @@
+package io.epochal.jdbc.mysql
+
+import java.sql.Connection
+import java.util.Locale
+import java.util.regex.Pattern
+
+import io.epochal.jdbc.database.{KeptTable, WriteNeeds}
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
+
+/** The privileges that a write lacks, as SHOW GRANTS shows them: those of the user itself, on the server, a database or a table.
+  * Where it has roles or partial revokes, nothing is known to be missing.
+  */
+private[mysql] object MysqlPrivileges {
+
+  def missing(connection: Connection, needs: WriteNeeds): Seq[String] =
+    Grants.of(Sql.query(connection, "SHOW GRANTS")(_.getString(1))) match {
+      case Some(grants) if grants.lacking(needs, Set.empty).nonEmpty =>
+        val present =
+          sql"SELECT table_name FROM information_schema.tables WHERE table_schema = ${needs.target.schema}"
+            .query(connection)(_.getString(1))
+        val user = Sql.query(connection, "SELECT CURRENT_USER()")(_.getString(1)).head
+        grants.lacking(needs, present.toSet).map(grant => s"$grant TO ${account(user)}")
+      case _ => Nil
+    }
+
+  /** `'name'@'host'` */
+  private def account(user: String): String = {
+    def quoted(part: String): String = s"'${part.replace("'", "''")}'"
+    val at = user.lastIndexOf('@')
+    s"${quoted(user.take(at))}@${quoted(user.drop(at + 1))}"
+  }
+}
+
+/** A line of SHOW GRANTS.
+  *
+  * @param covers
+  *   whether it applies to a table of a database; None: to the database itself
+  */
+final private case class Grant(privileges: Set[String], covers: (String, Option[String]) => Boolean)
+
+final private class Grants(grants: Seq[Grant]) {
+
+  private def holds(privilege: String, schema: String, table: Option[String]): Boolean =
+    grants.exists(grant => (grant.privileges("ALL") || grant.privileges(privilege)) && grant.covers(schema, table))
+
+  /** What must be granted, without the user: for each table that exists, and once for all that will be created.
+    *
+    * @param present
+    *   the tables that the user can see
+    */
+  def lacking(needs: WriteNeeds, present: Set[String]): Seq[String] = {
+    val schema = needs.target.schema
+    val lock = KeptTable(
+      needs.target.copy(table = "epochal_ledger_lock"),
+      Seq("SELECT", "UPDATE"),
+      Seq("SELECT", "INSERT", "UPDATE"))
+    val target = KeptTable(needs.target, needs.onTarget, needs.onTarget)
+    val tables = target +: (needs.kept ++ Option.when(needs.keepsLedger)(lock))
+    val (existing, others) =
+      tables.partition(table => present(table.name.table) || table == target && needs.bound.isDefined)
+    def lacks(table: KeptTable): Boolean = !table.needed.forall(holds(_, schema, Some(table.name.table)))
+    val own =
+      existing.filter(lacks).map(table => s"GRANT ${table.granted.mkString(", ")} ON ${MysqlDialect.quote(table.name)}")
+    val made = others.flatMap(_.granted).distinct :+ "CREATE"
+    val creates =
+      others.nonEmpty && others.exists(table => lacks(table) || !holds("CREATE", schema, Some(table.name.table)))
+    val temporary = "CREATE TEMPORARY TABLES"
+    val onSchema = (if (creates) made else Nil) ++
+      Option.when(needs.options.upsert && !holds(temporary, schema, None))(temporary)
+    own ++ Option.when(onSchema.nonEmpty)(s"GRANT ${onSchema.mkString(", ")} ON ${MysqlDialect.quote(schema)}.*")
+  }
+}
+
+private object Grants {
+  private val Name = "`((?:[^`]|``)*)`"
+  private val OnTable = s"GRANT (.+) ON $Name\\.$Name TO .*".r
+  private val OnDatabase = s"GRANT (.+) ON $Name\\.\\* TO .*".r
+  private val OnServer = "GRANT (.+) ON \\*\\.\\* TO .*".r
+  private val OnOthers = "GRANT (?:PROXY ON .*|.+ ON (?:PROCEDURE|FUNCTION|PACKAGE(?: BODY)?) `.*)".r
+
+  /** None: a line has another form, such as that of a role. */
+  def of(lines: Seq[String]): Option[Grants] = {
+    val read = lines.filterNot(OnOthers.matches(_)).map(line => of(line))
+    Option.when(read.forall(_.isDefined))(new Grants(read.flatten))
+  }
+
+  private def of(line: String): Option[Grant] = line match {
+    case OnServer(privileges) => Some(Grant(named(privileges), (_, _) => true))
+    case OnTable(privileges, schema, table) =>
+      Some(
+        Grant(
+          named(privileges),
+          (inSchema, inTable) =>
+            inSchema.equalsIgnoreCase(plain(schema)) && inTable.exists(_.equalsIgnoreCase(plain(table)))))
+    case OnDatabase(privileges, pattern) =>
+      Some(Grant(named(privileges), (inSchema, _) => like(plain(pattern)).matcher(inSchema).matches))
+    case _ => None
+  }
+
+  private def plain(name: String): String = name.replace("``", "`")
+
+  /** Privileges on columns count as if they were on the table: which columns is left to the server. */
+  private def named(privileges: String): Set[String] =
+    privileges
+      .replaceAll("\\([^)]*\\)", "")
+      .split(',')
+      .map(_.trim.toUpperCase(Locale.ROOT).stripSuffix(" PRIVILEGES"))
+      .toSet
+
+  /** The wildcards of a database's name in GRANT. */
+  private def like(pattern: String): Pattern = Pattern.compile(
+    "\\\\?.".r
+      .findAllIn(pattern)
+      .map {
+        case "%"                           => ".*"
+        case "_"                           => "."
+        case escaped if escaped.length > 1 => Pattern.quote(escaped.drop(1))
+        case other                         => Pattern.quote(other)
+      }
+      .mkString,
+    Pattern.CASE_INSENSITIVE
+  )
+}

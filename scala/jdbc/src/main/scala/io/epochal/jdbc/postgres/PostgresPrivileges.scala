@@ -1,0 +1,125 @@
+package io.epochal.jdbc.postgres
+
+import java.sql.Connection
+
+import io.epochal.jdbc.database.{BoundTable, KeptTable, WriteMode, WriteNeeds}
+import io.epochal.jdbc.option.{QualifiedName, TransportChoice}
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
+
+/** The privileges that a write lacks, by one query of the catalog: a column for each GRANT, NULL where it is not needed. */
+private[postgres] object PostgresPrivileges {
+
+  def missing(connection: Connection, needs: WriteNeeds): Seq[String] = {
+    val grants =
+      onSchemas(needs) ++ needs.bound.toSeq.flatMap(onTarget(needs, _)) ++ (kept(needs) ++ deadLetters(needs)).map(on)
+    sql"SELECT ${Sql.join(grants)}"
+      .query(connection)(row => grants.indices.flatMap(i => Option(row.getString(i + 1))))
+      .flatten
+  }
+
+  /** SQL: the statement, unless the condition holds. The names are quoted where they must be.
+    *
+    * @param statement
+    *   a format of `format()`, whose last value is the role
+    */
+  private def unless(holds: Sql, statement: String, names: String*): Sql = {
+    val values = Sql.join((statement +: names).map(name => sql"$name::text") :+ sql"current_user")
+    sql"CASE WHEN $holds THEN NULL ELSE format($values) END"
+  }
+
+  private def all(conditions: Seq[Sql]): Sql =
+    conditions.reduceLeftOption((left, right) => sql"$left AND $right").getOrElse(sql"true")
+
+  private def oid(table: QualifiedName): Sql =
+    sql"""(SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         |WHERE n.nspname = ${table.schema} AND c.relname = ${table.table})"""
+
+  private def inSchema(schema: String, privilege: String): Sql =
+    sql"COALESCE((SELECT has_schema_privilege(n.oid, $privilege) FROM pg_namespace n WHERE n.nspname = $schema), true)"
+
+  /** Also true of a missing table: that is created. */
+  private def inTable(table: QualifiedName, privileges: Seq[String]): Sql =
+    all(privileges.map(privilege => sql"COALESCE(has_table_privilege(${oid(table)}, $privilege), true)"))
+
+  /** Privileges on single columns are sufficient. */
+  private def inColumns(table: QualifiedName, columns: Seq[String], privilege: String): Sql =
+    sql"""COALESCE((SELECT bool_and(has_column_privilege(a.attrelid, a.attnum, $privilege)) FROM pg_attribute a
+         |WHERE a.attrelid = ${oid(table)} AND a.attnum > 0 AND a.attname IN ${Sql.list("" +: columns)}), true)"""
+
+  private def onSchemas(needs: WriteNeeds): Seq[Sql] = {
+    val tables = kept(needs).map(_.name) ++ needs.deadLetters ++ Option.when(needs.bound.isEmpty)(needs.target)
+    val creates = tables.groupBy(_.schema).withDefaultValue(Nil)
+    (needs.target.schema +: creates.keys.toSeq).distinct.flatMap { schema =>
+      val exist = all(creates(schema).map(table => sql"${oid(table)} IS NOT NULL"))
+      val mayCreate = inSchema(schema, "CREATE")
+      val stages = schema == needs.target.schema && needs.transport == TransportChoice.Staged
+      Seq(
+        unless(inSchema(schema, "USAGE"), "GRANT USAGE ON SCHEMA %I TO %I", schema),
+        unless(if (stages) mayCreate else sql"($mayCreate OR $exist)", "GRANT CREATE ON SCHEMA %I TO %I", schema)
+      )
+    }
+  }
+
+  private def onTarget(needs: WriteNeeds, bound: BoundTable): Seq[Sql] = {
+    val name = bound.table.name
+    val stages = needs.transport == TransportChoice.Staged
+    val parses = PostgresIncoming.parses(bound)
+    val (updated, deletes) = bound.mode match {
+      case upsert: WriteMode.Upsert => (upsert.updated, upsert.operation.isDefined)
+      case WriteMode.Append         => (Nil, false)
+    }
+    val reads = needs.options.upsert || stages || parses
+    val rights = Option.when(reads)("SELECT").toSeq ++ Seq("INSERT") ++ Option.when(updated.nonEmpty)("UPDATE") ++
+      Option.when(deletes)("DELETE")
+    def has(right: String): Sql = right match {
+      case "DELETE" => inTable(name, Seq(right))
+      case "UPDATE" => inColumns(name, updated, right)
+      case _        => inColumns(name, bound.columnNames, right)
+    }
+    val isOwner =
+      sql"COALESCE((SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = ${oid(name)}), true)"
+    Seq(
+      unless(all(rights.map(has)), s"GRANT ${rights.mkString(", ")} ON %I.%I TO %I", name.schema, name.table),
+      sequences(bound)) ++
+      // Rows that replace others, or that the server parses, pass through a temporary table unless they are staged.
+      Option.when((needs.options.upsert || parses) && !stages)(
+        sql"""CASE WHEN has_database_privilege(current_database(), 'TEMPORARY') THEN NULL
+             |ELSE format('GRANT TEMPORARY ON DATABASE %I TO %I', current_database(), current_user) END""") ++
+      Option.when(bound.added.nonEmpty)(unless(isOwner, "ALTER TABLE %I.%I OWNER TO %I", name.schema, name.table))
+  }
+
+  /** Sequences from which columns that the query does not write take their defaults; an identity needs no privilege. */
+  private def sequences(bound: BoundTable): Sql =
+    sql"""(SELECT format('GRANT USAGE ON SEQUENCE %s TO %I', string_agg(DISTINCT s.oid::regclass::text, ', '), current_user)
+         |FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+         |JOIN pg_depend e ON e.classid = 'pg_attrdef'::regclass AND e.objid = d.oid AND e.refclassid = 'pg_class'::regclass
+         |JOIN pg_class s ON s.oid = e.refobjid
+         |WHERE d.adrelid = ${oid(bound.table.name)} AND a.attname NOT IN ${Sql.list("" +: bound.columnNames)}
+         |AND CASE WHEN s.relkind = 'S' THEN NOT has_sequence_privilege(s.oid, 'USAGE, UPDATE') END HAVING count(*) > 0)"""
+
+  private def kept(needs: WriteNeeds): Seq[KeptTable] = {
+    def own(table: String, needed: Seq[String], granted: Seq[String]): KeptTable =
+      KeptTable(needs.target.copy(table = table), needed, granted)
+    val staging = Seq("SELECT", "INSERT", "UPDATE", "DELETE")
+    // Small epochs go by message; a start still looks for leftovers.
+    val cleaning = if (needs.keepsLedger) Seq("SELECT", "UPDATE") else Nil
+    val prepared = Seq("SELECT", "INSERT", "DELETE")
+    needs.kept ++ (needs.transport match {
+      case TransportChoice.Staged   => Seq(own(PostgresStaging.Registry, staging, staging))
+      case TransportChoice.Auto     => Seq(own(PostgresStaging.Registry, cleaning, staging))
+      case TransportChoice.Prepared => Seq(own(PostgresPrepared.Registry, prepared, prepared))
+      case TransportChoice.Inline   => Nil
+    })
+  }
+
+  private def deadLetters(needs: WriteNeeds): Seq[KeptTable] =
+    needs.deadLetters.toSeq.map(KeptTable(_, Seq("INSERT"), Seq("INSERT")))
+
+  private def on(table: KeptTable): Sql =
+    unless(
+      inTable(table.name, table.needed),
+      s"GRANT ${table.granted.mkString(", ")} ON %I.%I TO %I",
+      table.name.schema,
+      table.name.table)
+}

@@ -1,0 +1,114 @@
+package io.epochal.jdbc.table
+
+import java.sql.Connection
+import java.time.Duration
+
+import scala.util.Try
+
+import org.apache.spark.sql.types.{StringType, StructField, StructType}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.jdbc.database.{BulkRun, Database, Transaction}
+import io.epochal.jdbc.option.{NamePart, QualifiedName, TableName}
+
+/** Explains a failed statement of a run by what others have changed in the database since the run began: the target or a table of
+  * the sink's own was dropped, a column dropped or altered, a privilege revoked.
+  */
+private[jdbc] object Interference {
+
+  /** Runs `body`; looks only if a statement in it failed for a reason that has no condition of its own.
+    *
+    * @param kept
+    *   tables beside the target that the statements use, apart from the ledger's
+    */
+  def explaining[A](database: Database, run: BulkRun, kept: String*)(body: => A): A =
+    try body
+    catch {
+      case error: EpochalException if error.condition == Conditions.DatabaseError =>
+        throw Try(look(database)(found(database, run, kept, _))).toOption.flatten.fold(error)(caused(_, error))
+    }
+
+  /** Explains the failure of a claim, or of the beginning of a batch write, by privileges that it lacks. */
+  def ofClaim(database: Database, schema: StructType, keepsLedger: Boolean)(error: EpochalException): EpochalException =
+    if (error.condition != Conditions.DatabaseError) error
+    else
+      Try(look(database) { connection =>
+        val check = new TableCheck(database.dialect, database.options, schema)
+        val table = database.dialect.catalog.find(connection, database.options.table)
+        Privileges.refusal(database, connection, table.map(check.check(_).fold(throw _, identity)), keepsLedger)
+      }).toOption.flatten.fold(error)(caused(_, error))
+
+  /** On another connection: that of the failed statement may be unusable. */
+  private def look(database: Database)(body: Connection => Option[EpochalException]): Option[EpochalException] =
+    database.pool.use(Some(Patience))(connection =>
+      Transaction.run(connection, database.dialect, Patience)(_ => body(connection)))
+
+  private def caused(found: EpochalException, error: EpochalException): EpochalException =
+    found.condition.because(error)(found.values.toSeq: _*)
+
+  private def found(
+      database: Database,
+      run: BulkRun,
+      kept: Seq[String],
+      connection: Connection): Option[EpochalException] = {
+    val dialect = database.dialect
+    val bound = run.table
+    val name = bound.table.name
+    val check = new TableCheck(dialect, database.options, schema(database, run))
+    def isGone(table: QualifiedName): Boolean = !dialect.catalog.exists(connection, table)
+    def own(table: String): QualifiedName = name.copy(table = table)
+    def beside: Option[EpochalException] = {
+      val ledger = if (run.once) Nil else Seq("epochal_ledger", "epochal_ledger_retired", "epochal_ledger_history")
+      ((ledger ++ kept).map(own) ++ bound.deadLetters).find(isGone).map {
+        case lost if lost == own("epochal_ledger") => Lost("url" -> database.place)
+        case lost =>
+          Conditions.RunFailed(
+            "sinkId" -> run.sinkId,
+            "reason" -> s"its table $lost was dropped, which the next start creates again.")
+      }
+    }
+    dialect.catalog.find(connection, spelled(name)) match {
+      case None => Some(check.missing(Some(connection)))
+      case Some(table) =>
+        val isOther = bound.table.target.oid.exists(oid => !table.target.oid.contains(oid)) ||
+          bound.added.isEmpty && dialect.catalog.shape(connection, bound) != run.shape
+        check.check(table) match {
+          case Left(refusal) => Some(refusal)
+          case Right(checked) =>
+            Option
+              .when(isOther)(replaced(run))
+              .orElse(beside)
+              .orElse(Privileges.refusal(database, connection, Some(checked), keepsLedger = !run.once))
+        }
+    }
+  }
+
+  private def spelled(name: QualifiedName): TableName = TableName(
+    Option.when(name.schema.nonEmpty)(NamePart(name.schema, quoted = true)),
+    NamePart(name.table, quoted = true))
+
+  /** The query's columns, of which a task knows those that it stores. */
+  private def schema(database: Database, run: BulkRun): StructType = {
+    val stored = run.table.columns.map(column => column.ordinal -> column.field)
+    val operation =
+      run.table.operation.map(_.ordinal -> StructField(database.options.opColumn.getOrElse(""), StringType))
+    StructType((stored ++ operation).sortBy(_._1).map(_._2))
+  }
+
+  /** Refusal: the table was replaced or altered since the rows were encoded. */
+  def replaced(run: BulkRun): EpochalException = {
+    val target = run.table.table.target
+    Conditions.TargetChanged(
+      "sinkId" -> run.sinkId,
+      "known" -> target,
+      "accept" -> target.id,
+      "table" -> "a table of that name that was recreated, got a foreign partition, or has columns of other types"
+    )
+  }
+
+  private val Lost = Conditions.LedgerNotFound.withHint(
+    "It was dropped while the query ran. Start the query again: that creates an empty ledger, and the error then says how to go on. " +
+      "If you have a backup, restore ledger and rows from one.")
+
+  private val Patience = Duration.ofSeconds(2)
+}

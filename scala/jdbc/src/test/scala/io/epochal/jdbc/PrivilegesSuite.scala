@@ -1,0 +1,110 @@
+package io.epochal.jdbc
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.types.{LongType, StringType, StructType}
+import org.apache.spark.unsafe.types.UTF8String.fromString
+import org.scalatest.tags.Slow
+
+import io.epochal.core.error.Conditions
+
+/** A start refuses a login that lacks privileges, once: its GRANTs are sufficient. */
+final class PostgresPrivilegesSuite
+    extends SinkSuite(new PostgresDatabases("PostgreSQL", PostgresServer.url, rights = Seq("the place"))) {
+
+  private val schema = new StructType().add("op", StringType).add("id", LongType).add("word", StringType)
+  private val target = "CREATE TABLE warehouse.comments (id BIGINT PRIMARY KEY, word TEXT, number SERIAL)"
+  private val closed = "REVOKE TEMPORARY ON DATABASE %s FROM PUBLIC"
+  private val sink = Map("sinkId" -> "sink", "dbtable" -> "warehouse.comments", "checkpointLocation" -> "unused")
+  private val keyed = sink + ("keyColumns" -> "id")
+  private val changes = keyed + ("opColumn" -> "op")
+  private val ledger = LoaderRights.ledger("warehouse")
+
+  private def granted(claim: String, options: Map[String, String], made: String*)(grants: String*): Unit =
+    onSchema(
+      s"one refusal lists what is missing to $claim",
+      if (options.contains("opColumn")) schema else JdbcSinkFixture.Schema,
+      made: _*) { f =>
+      f.database.execute(closed.format(f.database.one("SELECT current_database()")))
+      val error = refused(Conditions.PrivilegesMissing)(f.newRun(query, options))
+      val statements = error.values("grants").split("; ").toSeq
+      grants.foreach(grant => assert(statements.exists(_.startsWith(grant)), statements.mkString("; ")))
+      f.database.execute(statements: _*)
+      val rows =
+        if (options.contains("opColumn"))
+          Seq("i" -> 1L, "d" -> 2L).map { case (op, id) => InternalRow(fromString(op), id, fromString("w")) }
+        else numbers(f, 1 until 2)
+      write(f, f.newRun(query, options), 0, rows)
+      assert(f.database.query("SELECT id FROM warehouse.comments") == Seq(Seq(1L)))
+    }
+
+  granted("append inline, with a ledger made beforehand", sink + ("transport" -> "inline"), ledger :+ target: _*)(
+    "GRANT INSERT ON warehouse.comments TO loader",
+    "GRANT USAGE ON SEQUENCE warehouse.comments_number_seq TO loader",
+    "GRANT SELECT, INSERT, UPDATE ON warehouse.epochal_ledger TO loader",
+    "GRANT SELECT, INSERT, DELETE ON warehouse.epochal_ledger_history TO loader"
+  )
+  granted("append", sink, target)("GRANT CREATE ON SCHEMA warehouse TO loader", "GRANT INSERT ON warehouse.comments")
+  granted("append staged", sink + ("transport" -> "staged"), target)("GRANT SELECT, INSERT ON warehouse.comments")
+  granted("append prepared", sink + ("transport" -> "prepared"), target)("GRANT INSERT ON warehouse.comments")
+  granted("upsert", keyed, target)("GRANT SELECT, INSERT, UPDATE ON warehouse.comments", "GRANT TEMPORARY ON DATABASE")
+  granted("upsert staged", keyed + ("transport" -> "staged"), target)("GRANT SELECT, INSERT, UPDATE ON")
+  granted("apply changes", changes, target)("GRANT SELECT, INSERT, UPDATE, DELETE ON warehouse.comments")
+  granted("make the table", sink + ("createTable" -> "true"))("GRANT CREATE ON SCHEMA warehouse")
+  granted(
+    "set bad rows aside in another schema",
+    sink + ("deadLetterTable" -> "aside.bad"),
+    target,
+    "CREATE SCHEMA aside")(
+    "GRANT USAGE ON SCHEMA aside",
+    "GRANT CREATE ON SCHEMA aside",
+    "GRANT INSERT ON warehouse.comments")
+  granted("add columns", sink + ("addColumns" -> "true"), "CREATE TABLE warehouse.comments (id BIGINT)")(
+    "ALTER TABLE warehouse.comments OWNER TO loader")
+
+  on("where the start did not know that it is a query, its claim lists the same", target) { f =>
+    f.database.execute(
+      "GRANT INSERT ON warehouse.comments TO loader",
+      "GRANT USAGE ON SEQUENCE warehouse.comments_number_seq TO loader")
+    f.database.execute(ledger: _*)
+    val options = sink - "checkpointLocation" + ("transport" -> "inline")
+    val run = f.newRun(query, options)
+    val error = refused(Conditions.PrivilegesMissing)(write(f, run, 0, numbers(f, 0 until 1)))
+    assert(error.values("grants").contains("epochal_ledger_history"))
+    f.database.execute(error.values("grants").split("; ").toSeq: _*)
+    write(f, f.newRun(query, options), 0, numbers(f, 1 until 2))
+  }
+
+  on(
+    "privileges on single columns are sufficient",
+    "CREATE TABLE warehouse.comments (id BIGINT, word TEXT, more TEXT)") { f =>
+    f.database.execute(LoaderRights.of("staging"): _*)
+    f.database.execute("GRANT INSERT (id, word) ON warehouse.comments TO loader")
+    write(f, f.newRun(query, sink), 0, numbers(f, 1 until 2))
+  }
+}
+
+@Slow
+final class MariadbPrivilegesSuite extends MysqlPrivileges(Mariadb)
+@Slow
+final class Mysql8PrivilegesSuite extends MysqlPrivileges(Mysql8)
+
+abstract class MysqlPrivileges(databases: TestDatabases) extends SinkSuite(databases) {
+
+  on("one refusal lists what is missing, and that is sufficient", "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)") {
+    f =>
+      val database = f.database.one("SELECT DATABASE()")
+      f.database.execute("DROP USER IF EXISTS poor", "CREATE USER poor", s"GRANT SELECT ON $database.* TO poor")
+      val options = Map(
+        "sinkId" -> "sink",
+        "keyColumns" -> "id",
+        "checkpointLocation" -> "unused",
+        "url" -> f.database.url.replace("user=root", "user=poor"))
+      val error = refused(Conditions.PrivilegesMissing)(f.newRun(query, options))
+      val grants = error.values("grants").split("; ").toSeq
+      assert(grants.head == s"GRANT SELECT, INSERT, UPDATE ON `$database`.`t` TO 'poor'@'%'")
+      assert(grants(1).contains("CREATE TEMPORARY TABLES") && grants(1).endsWith(s"ON `$database`.* TO 'poor'@'%'"))
+      f.database.execute(grants: _*)
+      write(f, f.newRun(query, options), 0, numbers(f, 0 until 3))
+      holds(f, 0 until 3)
+  }
+}
