@@ -35,7 +35,9 @@ def idle_millis(df: DataFrame) -> list[int]:
 
 
 def crawl(spark: SparkSession, url: str, **more: Any) -> DataFrame:
-    return epochal.read.rest(spark, url, schema=SCHEMA, pages=epochal.rest.Offset(size=100, **more))
+    """The records of the API, which is polled with each trigger."""
+    pages, poll = epochal.rest.Offset(size=100, **more), epochal.rest.Poll(interval="0s")
+    return epochal.read.rest(spark, url, schema=SCHEMA, pages=pages, poll=poll)
 
 
 def main() -> bool:
@@ -45,12 +47,8 @@ def main() -> bool:
         with static_api(1000) as url:
             contenders: dict[str, Callable[[], DataFrame]] = {
                 "no requests": lambda: epochal.read.random(spark, rows_per_batch=100, max_rows=1000),
-                "epochal-rest": lambda: epochal.read.rest(
-                    spark, url, schema=SCHEMA, pages=epochal.rest.Offset(size=100)
-                ),
-                "epochal-rest, journalled": lambda: epochal.read.rest(
-                    spark, url, schema=SCHEMA, pages=epochal.rest.Offset(size=100, journal=True)
-                ),
+                "epochal-rest": lambda: crawl(spark, url),
+                "epochal-rest, journalled": lambda: crawl(spark, url, journal=True),
             }
             found: dict[str, list[float]] = {name: [] for name in contenders}
             for turn in range(4):

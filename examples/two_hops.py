@@ -50,7 +50,12 @@ def show(counts: DataFrame) -> None:
 with tempfile.TemporaryDirectory() as directory, CommentsApi(NEW_COMMENTS) as api:
     database = f"jdbc:sqlite:{Path(directory) / 'comments.db'}"
     comments = epochal.read.rest(
-        spark, api.url, schema=SCHEMA, pages=rest.Offset(size=20), limits=Limits(rows=NEW_COMMENTS)
+        spark,
+        api.url,
+        schema=SCHEMA,
+        pages=rest.Offset(size=20),
+        poll=rest.Poll(interval="0s"),  # polls with each trigger; leave it out to be polite
+        limits=Limits(rows=NEW_COMMENTS),
     )
     first_hop = epochal.write.jdbc(
         comments,

@@ -24,7 +24,8 @@ pytestmark = pytest.mark.line
 @pytest.fixture
 def source(spark: SparkSession, api: Api) -> DataFrame:
     """The comments of ``api``, ten in a batch."""
-    return epochal.read.rest(spark, api.url, schema=SCHEMA, pages=rest.Offset(size=10), limits=Limits(rows=10))
+    more: dict[str, Any] = {"pages": rest.Offset(size=10), "limits": Limits(rows=10), "poll": rest.Poll(interval="0s")}
+    return epochal.read.rest(spark, api.url, schema=SCHEMA, **more)
 
 
 def write(frame: DataFrame, database: Database, checkpoint: Path, **options: Any) -> None:

@@ -134,7 +134,8 @@ def test_a_replayed_epoch_with_other_offsets_is_refused(written: Job, database: 
 def test_a_replaced_run_is_fenced(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> None:
     create_comments(database)
     api.records = comments(1, 10)
-    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=epochal.rest.Offset(size=10))
+    polls = epochal.rest.Poll(interval="50ms")
+    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=epochal.rest.Offset(size=10), poll=polls)
     query = epochal.write.jdbc(
         frame, database.url, user=database.user, table="comments", sink_id="comments", checkpoint=checkpoint
     )
@@ -180,7 +181,8 @@ def test_a_query_continues_after_a_server_restart(
 ) -> None:
     create_comments(postgres)
     api.records = comments(1, 10)
-    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=epochal.rest.Offset(size=10))
+    polls = epochal.rest.Poll(interval="50ms")
+    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=epochal.rest.Offset(size=10), poll=polls)
     query = epochal.write.jdbc(
         frame, postgres.url, user=postgres.user, table="comments", sink_id="comments", checkpoint=checkpoint
     )

@@ -41,10 +41,11 @@ def main() -> None:
     threading.Thread(target=end_with_the_test, daemon=True).start()
     size = settings["rows_per_batch"]
     usual = {"pagination": "offset", "pageSize": size, "maxRowsPerBatch": size}
+    quick = {"refreshInterval": "50ms"}
     reads = [target.pop("read", usual) for target in settings["targets"]]
     queries = [
         epochal.write.jdbc(
-            epochal.read.rest(spark, settings["api"], schema=SCHEMA, **arguments(read)),
+            epochal.read.rest(spark, settings["api"], schema=SCHEMA, **arguments(quick | read)),
             trigger="availableNow" if settings["available_now"] else None,
             **arguments(target),
         )

@@ -178,6 +178,11 @@ final private[epochal] class HttpCounters extends AccumulatorV2[HttpCounts, Http
   @transient private lazy val log = LoggerFactory.getLogger(classOf[HttpClient])
   @volatile private var counts = HttpCounts()
 
+  /** Responses in this JVM that an API counts against its limits: all but 304 Not Modified. */
+  @volatile private var others = 0L
+  def charged: Long = others
+  def charge(): Unit = synchronized(others += 1)
+
   override def add(more: HttpCounts): Unit = synchronized(counts += more)
 
   /** Counts and logs a failure that is followed by another attempt. */

@@ -273,7 +273,7 @@ private[rest] object PollOptions extends OptionList {
     "Whether undelivered responses are kept in the checkpoint, so that replays do not request them again. Always true with pagination=cursor, keyset, link, next-url and time-window.")
 
   val RefreshInterval = option("refreshInterval", OptionType.duration, sample = Some("30s"))(
-    "Delay between polls at the end of the list. Unset: each trigger, or each second in continuous and real-time queries.")
+    "Delay between polls at the end of the list. Unset: 1s, doubled up to 30s while polls find nothing (those answered by 304 do not count); always 1s in continuous and real-time queries, and none with pagination=time-window.")
   val ConditionalRequests = option("conditionalRequests", OptionType.boolean, Some(true))(
     "Whether polls send the last ETag or Last-Modified, so that the API can answer 304.")
 
@@ -284,6 +284,6 @@ private[rest] object PollOptions extends OptionList {
   val MaxJournalBytes = option("maxJournalBytes", OptionType.bytes, Some(Feeding.MaxBytes))(
     "Received bytes that may wait to be read in a continuous or real-time query; beyond it the list is not polled.")
 
-  /** Poll interval of a continuous or real-time query, which has no triggers. */
-  val FeedPause: Duration = Duration.ofSeconds(1)
+  /** The poll interval if none is set: of continuous and real-time queries, and of others while records come. */
+  val LeastInterval: Duration = Duration.ofSeconds(1)
 }

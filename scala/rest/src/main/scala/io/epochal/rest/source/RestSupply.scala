@@ -48,7 +48,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
       store: HadoopFileStore,
       codec: Option[PositionCodec[RestPosition]],
       parts: => Int = tasks): RestReceiver = {
-    val pause = options.values.get(PollOptions.RefreshInterval).getOrElse(PollOptions.FeedPause)
+    val pause = options.values.get(PollOptions.RefreshInterval).getOrElse(PollOptions.LeastInterval)
     val feeding =
       codec.map(Feeding(new FeedLog(store, options.source), _, pause, options.values(PollOptions.MaxJournalBytes)))
     val list = new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, feeding, parts)
@@ -75,20 +75,31 @@ final private[rest] class RestList(
 
   def partitions: Int = options.numPartitions.getOrElse(tasks)
 
-  /** Limits polls by the refresh interval. */
-  def pace: PollPace = new PollPace(options.values.get(PollOptions.RefreshInterval), clock)
+  /** Limits how often the end of the list is polled. Time windows, whose length limits that, are polled at each trigger. */
+  def pace: PollPace = {
+    val unset = Option.when(options.paging.isInstanceOf[TimeWindow])(Duration.ZERO)
+    new PollPace(options.values.get(PollOptions.RefreshInterval).orElse(unset), clock, () => counters.charged)
+  }
 }
 
-/** Delays polls for new records until `interval` after the poll that found the end; until then only known records are
-  * delivered.
+/** Delays polls for new records until some time after the start of the poll that found the end; until then only known
+  * records are delivered.
   *
   * @param interval
-  *   None: no delay
+  *   that time. None: a second, doubled up to half a minute by each poll that is charged and finds no new record
+  * @param charged
+  *   the number of responses that an API counts against its limits: all but 304
   */
-final private[rest] class PollPace(interval: Option[Duration], clock: Clock) {
+final private[rest] class PollPace(interval: Option[Duration], clock: Clock, charged: () => Long) {
+  import PollOptions.{LeastInterval => Least}
+  import PollPace.Most
 
   /** Start of the poll that found the end; None while the end is unknown. */
   private var endSeen = Option.empty[Instant]
+  private var rest = interval.getOrElse(Least)
+
+  /** The records that the last poll knew. */
+  private var records = Option.empty[Long]
 
   /** Polls for at most `most` records after `start`.
     *
@@ -97,16 +108,26 @@ final private[rest] class PollPace(interval: Option[Duration], clock: Clock) {
     * @param poll
     *   gets the maximum
     */
-  def apply[A](known: => Option[Extent], start: Long, most: Long)(poll: Long => A): A = interval.fold(poll(most)) {
-    rest =>
-      val now = clock.instant()
-      val toEnd = known.filter(_.exact).map(extent => math.max(0L, extent.exists - start))
-      val resting = endSeen.exists(seen => !now.isBefore(seen) && now.isBefore(seen.plus(rest)))
-      val found = poll(toEnd.filter(_ => resting).fold(most)(math.min(most, _)))
-      // A known end that no poll has seen here was found by reading ahead, while a batch ran.
-      if (!resting && (toEnd.forall(_ < most) || endSeen.isEmpty)) endSeen = Option.when(known.exists(_.exact))(now)
-      found
+  def apply[A](known: => Option[Extent], start: Long, most: Long)(poll: Long => A): A = {
+    val now = clock.instant()
+    val toEnd = known.filter(_.exact).map(extent => math.max(0L, extent.exists - start))
+    val resting = endSeen.exists(seen => !now.isBefore(seen) && now.isBefore(seen.plus(rest)))
+    val before = charged()
+    val found = poll(toEnd.filter(_ => resting).fold(most)(math.min(most, _)))
+    // A known end that no poll has seen here was found by reading ahead, while a batch ran.
+    if (!resting && (toEnd.forall(_ < most) || endSeen.isEmpty)) {
+      endSeen = Option.when(known.exists(_.exact))(now)
+      val seen = known.map(_.exists)
+      val idle = seen == records && charged() > before
+      records = seen
+      if (interval.isEmpty) rest = if (idle) Seq(rest.multipliedBy(2), Most).min else Least
+    }
+    found
   }
+}
+
+private object PollPace {
+  private val Most = Duration.ofSeconds(30)
 }
 
 /** Plans counted records by number on the driver; tasks request them. */

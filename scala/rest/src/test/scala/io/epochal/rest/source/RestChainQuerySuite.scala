@@ -208,7 +208,8 @@ final class RestChainQuerySuite extends QuerySuite {
     ChainApi.using(records = 5) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
-        val query = delivered.start(stream(api, "cursor"), checkpoint, Trigger.ProcessingTime(0))
+        val query =
+          delivered.start(stream(api, "cursor", "refreshInterval" -> "0s"), checkpoint, Trigger.ProcessingTime(0))
         try {
           query.processAllAvailable()
           api.requests()

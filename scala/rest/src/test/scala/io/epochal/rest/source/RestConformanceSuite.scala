@@ -42,6 +42,7 @@ abstract class RestConformanceSuite(pagination: String, journal: Boolean = false
               "url" -> api.url,
               "pagination" -> pagination,
               "journal" -> journal.toString,
+              "refreshInterval" -> "0s",
               extra) ++ pageSize ++ table)
           .fold(throw _, identity),
         schema,

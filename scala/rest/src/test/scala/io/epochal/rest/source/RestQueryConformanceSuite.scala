@@ -30,6 +30,8 @@ final class RestFormatFixture(journal: Boolean) extends FormatSource(RestOptions
     "4",
     "journal",
     journal.toString,
+    "refreshInterval",
+    "0s",
     "retry.initialDelay",
     "1ms")
 

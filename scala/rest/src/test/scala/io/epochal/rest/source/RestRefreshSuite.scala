@@ -1,7 +1,7 @@
 package io.epochal.rest.source
 
 import java.nio.file.Files
-import java.time.Instant
+import java.time.{Duration, Instant}
 
 import com.github.tomakehurst.wiremock.http.Request
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
@@ -40,7 +40,25 @@ final class RestRefreshSuite extends AnyFunSuite {
         assert(ids.nonEmpty, "an empty batch")
         ids
       }
+
+    /** The records of a poll after so many seconds. */
+    def after(seconds: Long): Seq[Int] = {
+      clock.advance(seconds)
+      batch()
+    }
+
+    /** The number of requests in so many seconds without a record, in which Spark polls five times a second. */
+    def idle(seconds: Int): Int = {
+      (1 to 5 * seconds).foreach { _ =>
+        clock.advance(Duration.ofMillis(200))
+        assert(!poll())
+      }
+      api.requests().size
+    }
   }
+
+  /** Polls whenever Spark does. */
+  private val eager = "refreshInterval" -> "0s"
 
   private def tag(request: Request): Option[String] = Option(request.getHeader("If-None-Match"))
 
@@ -62,9 +80,33 @@ final class RestRefreshSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: an unchanged response is not sent again, and a changed one is read") {
+    test(s"$kind: an idle API gets a request a second at first, then two a minute, until a record comes") {
+      TaggedApi.using(records = 6) { api =>
+        api.tags = _ => Nil
+        val reading = new Reading(api, kind)
+        assert(reading.batch() == (0 until 6))
+        api.requests()
+        assert(reading.idle(20) <= 5 && reading.idle(600) <= 21)
+        api.count = 9
+        assert(Iterator.continually(reading.after(1)).take(30).flatten.toSeq == (6 until 9))
+        api.requests()
+        assert(reading.idle(20) <= 5)
+      }
+    }
+
+    test(s"$kind: polls that are answered by 304 stay a second apart, since they cost the API's limit nothing") {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind)
+        assert(reading.batch() == (0 until 6))
+        reading.idle(120): Unit
+        // Where a header names the next page, every sixteenth request is a whole one.
+        assert((55 to 65).contains(reading.idle(60)))
+      }
+    }
+
+    test(s"$kind: an unchanged response is not sent again, and a changed one is read") {
+      TaggedApi.using(records = 6) { api =>
+        val reading = new Reading(api, kind, eager)
         assert(reading.batch() == (0 until 6))
         (1 to 4).foreach(_ => assert(!reading.poll()))
         api.requests()
@@ -82,7 +124,7 @@ final class RestRefreshSuite extends AnyFunSuite {
 
     test(s"$kind: conditionalRequests=false requests whole responses only") {
       TaggedApi.using(records = 6) { api =>
-        val reading = new Reading(api, kind, "conditionalRequests" -> "false")
+        val reading = new Reading(api, kind, eager, "conditionalRequests" -> "false")
         assert(reading.batch() == (0 until 6))
         (1 to 4).foreach(_ => assert(!reading.poll()))
         assert(api.requests().forall(tag(_).isEmpty))
@@ -114,6 +156,16 @@ final class RestRefreshSuite extends AnyFunSuite {
     }
   }
 
+  test("AvailableNow reads a list to its end without a pause, and then ends") {
+    Seq("offset", "cursor").foreach { kind =>
+      TaggedApi.using(records = 10) { api =>
+        val reading = new Reading(api, kind)
+        reading.stream.prepareForTriggerAvailableNow()
+        assert(Iterator.continually(reading.batch(ReadLimit.maxRows(3))).take(5).flatten.toSeq == (0 until 10))
+      }
+    }
+  }
+
   test("AvailableNow polls at its start, regardless of the interval") {
     TaggedApi.using(records = 6) { api =>
       val reading = new Reading(api, "offset", "refreshInterval" -> "1h")
@@ -128,7 +180,7 @@ final class RestRefreshSuite extends AnyFunSuite {
       TaggedApi.using(records = 3) { api =>
         api.tags = _ => Seq("Last-Modified" -> modified, "Date" -> date)
         api.same = (request, _) => request.containsHeader("If-Modified-Since") && api.count == 3
-        val reading = new Reading(api, "none")
+        val reading = new Reading(api, "none", eager)
         assert(reading.batch().size == 3)
         api.requests()
         (1 to 4).foreach(_ => assert(!reading.poll()))
@@ -145,7 +197,7 @@ final class RestRefreshSuite extends AnyFunSuite {
       s"a next page that only the Link header names is found behind a 304 that has it: $linked, within $limit polls") {
       TaggedApi.using(records = 4) { api =>
         api.linksIn304 = linked
-        val reading = new Reading(api, "link")
+        val reading = new Reading(api, "link", eager)
         assert(reading.batch() == (0 until 4))
         assert(!reading.poll())
         api.count = 6 // The first page is full, and stays the same.
@@ -158,7 +210,7 @@ final class RestRefreshSuite extends AnyFunSuite {
   test("a POST, and a request with the user's own condition, get none of ours") {
     Seq("requestBody" -> "{}", "headers.If-Modified-Since" -> "Thu, 01 Jan 2026 00:00:00 GMT").foreach { option =>
       TaggedApi.using(records = 3) { api =>
-        val reading = new Reading(api, "none", option)
+        val reading = new Reading(api, "none", eager, option)
         assert(reading.batch().size == 3)
         (1 to 3).foreach(_ => assert(!reading.poll()))
         assert(api.requests().forall(tag(_).isEmpty))

@@ -15,8 +15,9 @@ import io.epochal.rest.http.HttpCounters
 /** Streams as the driver creates them, without a session. */
 object RestStreams {
 
+  /** Polls whenever it is called, as no query does by default. */
   def over(url: String, checkpoint: Path, schema: StructType, options: (String, String)*): SourceStream[RestPosition] =
-    at(Clock.systemUTC(), url, checkpoint, schema, options: _*)
+    at(Clock.systemUTC(), url, checkpoint, schema, ("refreshInterval" -> "0s") +: options: _*)
 
   def at(
       clock: Clock,

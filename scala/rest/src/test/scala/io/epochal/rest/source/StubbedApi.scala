@@ -32,7 +32,12 @@ trait StubbedApi extends BeforeAndAfterAll with BeforeAndAfterEach { this: Suite
   protected def url: String = s"http://localhost:${server.port}/c"
 
   protected def read(more: (String, String)*): RestOptions = {
-    val quick = Map("url" -> url, "retry.initialDelay" -> "1ms", "retry.maxDelay" -> "20ms", "numPartitions" -> "1")
+    val quick = Map(
+      "url" -> url,
+      "refreshInterval" -> "0s",
+      "retry.initialDelay" -> "1ms",
+      "retry.maxDelay" -> "20ms",
+      "numPartitions" -> "1")
     RestOptions.read(quick ++ more).fold(throw _, identity)
   }
 
