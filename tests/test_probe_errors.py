@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -188,8 +189,14 @@ def test_a_redirection_to_another_server_is_refused(target: str, said: str) -> N
 
 @pytest.mark.parametrize("url", ["ftp://x/y", "comments", "", "http://", "http://x:y/", "http://a b/"])
 def test_an_invalid_address_is_refused(url: str) -> None:
-    with pytest.raises(OptionError, match="is not an HTTP address"):
+    with pytest.raises(OptionError, match=re.escape(f"is '{url}', which is not an HTTP address")):
         probed(url)
+
+
+def test_an_invalid_address_is_shown_without_its_login_and_parameters() -> None:
+    with pytest.raises(OptionError, match=r"is 'ftp://\*\*\*@x/y', which") as caught:
+        probed(f"ftp://me:{HIDDEN}@x/y?key={HIDDEN}")
+    assert HIDDEN not in str(caught.value)
 
 
 def test_a_login_in_the_address_is_refused_and_hidden() -> None:

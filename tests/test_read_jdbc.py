@@ -212,6 +212,21 @@ def test_sink_options_are_validated_as_the_writers() -> None:
             epochal.write.jdbc_options("jdbc:sqlite:x.db", **arguments)
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://me:p@w@api.example.com/users/@me", "https://***@api.example.com/users/@me"),
+        ("https://me:p/w@api.example.com/a", "https://***@api.example.com/a"),
+        ("jdbc:oracle:thin:me/p@w@db:1521:shop", "jdbc:oracle:thin:***@db:1521:shop"),
+        ("jdbc:oracle:thin:@db:1521:shop", "jdbc:oracle:thin:@db:1521:shop"),
+        ("htps//db:5432/users/@me", "htps//db:5432/users/@me"),
+    ],
+)
+def test_a_mistyped_url_is_shown_without_its_login(url: str, shown: str) -> None:
+    assert without_login(url) == shown
+    assert shown in repr(epochal.write.rest_options(url))
+
+
 def test_a_login_in_a_url_is_hidden() -> None:
     assert without_login("jdbc:postgresql://me:pw@db/x?user=me&password=pw&a=b") == (
         "jdbc:postgresql://***@db/x?user=me&password=***&a=b"

@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from epochal._form import Form
-from epochal._values.kind import FAMILY, SECRET, Kind
+from epochal._values.kind import FAMILY, SECRET, TEXT, Kind
 from epochal._values.secret import SPELLED
 from epochal._values.value import Value, option_of, shown
 
@@ -151,9 +151,8 @@ def _add(found: dict[str, Spelling], option: str, name: str, argument: str, kind
     if kind is SECRET:
         for suffix, written in SPELLED.items():
             if suffix:
-                found.setdefault(
-                    f"{option}{suffix}", Spelling(argument.format(written), argument.format(written), None)
-                )
+                name, place = (argument.format(written.replace('"…"', one)) for one in ('"…"', "{}"))
+                found.setdefault(f"{option}{suffix}", Spelling(name, place, TEXT))
 
 
 def _by_class(kinds: Sequence[type[Value]]) -> dict[str, str]:

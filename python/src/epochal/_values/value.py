@@ -24,7 +24,10 @@ else:  # only for type checkers; in typing since Python 3.11
 #: Public modules of the values, by the module that defines them; those of ``http`` are in ``epochal`` itself.
 _PUBLIC = {"auth": "rest", "pages": "rest", "records": "rest", "rows": "rest", "table": "jdbc", "ingest": "ingest"}
 
-_LOGIN = re.compile(r"//[^/@'\"]*@")
+#: User and password before a host. A password may have a slash, if it does not begin like a port.
+_LOGIN = re.compile(
+    r"""(//)(?:[^/?#\s'"]*@|[^/?#@:\[\s'"]*:(?!\d*(?:[/?#\s'"]|$))[^\s'"]*@)|(jdbc:oracle:\w+:)(?!@)[^\s'"]*@"""
+)
 _PASSWORD = re.compile(r"(?i)(password=)[^&;'\"\s]*")
 
 
@@ -188,7 +191,7 @@ def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
 
 def without_login(text: str) -> str:
     """Masks user and password in a text that may contain a URL."""
-    return _PASSWORD.sub(rf"\1{MASK}", _LOGIN.sub(f"//{MASK}@", text))
+    return _PASSWORD.sub(rf"\1{MASK}", _LOGIN.sub(lambda found: f"{found[1] or found[2]}{MASK}@", text))
 
 
 def shown(kind: type[Value]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import SplitResult, quote, unquote_plus, urljoin, urlsplit
 
 from epochal._values.secret import MASK
+from epochal._values.value import without_login
 from epochal.errors import OptionError
 
 #: Characters that are not percent-encoded in an address.
@@ -65,7 +66,8 @@ class Address:
         if parts is None:
             raise OptionError(
                 "OPTION_INVALID",
-                "The argument 'url' of epochal.rest.probe is not an HTTP address.",
+                f"The argument 'url' of epochal.rest.probe is {without_login(url).partition('?')[0]!r}, "
+                "which is not an HTTP address.",
                 'Set it like this: "https://api.example.com/comments".',
             )
         if "@" in parts.netloc:

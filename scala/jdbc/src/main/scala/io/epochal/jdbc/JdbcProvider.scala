@@ -3,10 +3,10 @@ package io.epochal.jdbc
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.error.EpochalException
 import io.epochal.jdbc.database.Dialect
 import io.epochal.jdbc.dialect.Dialects
-import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.option.{JdbcOptions, JdbcUrl}
 import io.epochal.kit.sink.SinkProvider
 import io.epochal.kit.spark.SinkEngine
 
@@ -45,7 +45,7 @@ private object JdbcProvider {
 
   /** Suggests a call that reads the table. It names the driver class, since Spark does not find drivers of jars added later. */
   def cannotRead(url: String, table: String, driver: Option[String]): EpochalException = {
-    val from = Option(url).fold("jdbc:…")(Redaction.url)
+    val from = Option(url).fold("jdbc:…")(JdbcUrl.shown)
     val name = driver.orElse(Dialects.of(from).flatMap(_.driver(from)).map(_.className))
     val options = Seq("url" -> from, "dbtable" -> Option(table).getOrElse("comments"), "driver" -> name.getOrElse("…"))
     val call = options.map { case (option, value) => s""".option("$option", "$value")""" }.mkString

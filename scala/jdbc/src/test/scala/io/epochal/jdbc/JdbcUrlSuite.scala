@@ -50,7 +50,14 @@ final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     "jdbc:teradata://db/DATABASE=shop,USER=me,PASSWORD=PW" -> "jdbc:teradata://db/***",
     "jdbc:snowflake://shop.example.com/?user=me&password=PW" -> "jdbc:snowflake://shop.example.com/",
     "jdbc:unknown:me:PW" -> "jdbc:unknown:***",
-    "postgresql://me:PW@db/shop" -> "***"
+    "postgresql://me:PW@db/shop" -> "postgresql://db/shop",
+    "jbdc:postgresql://me:PW@db:5432/shop?x=1" -> "jbdc:postgresql://db:5432/shop",
+    "jdbc:postgresql//db:5432/shop?password=PW" -> "jdbc:postgresql//db:5432/shop",
+    "jdbc:postgresql:/db:5432/shop?password=PW" -> "jdbc:postgresql:/db:5432/shop",
+    "db:5432/shop?user=me&password=PW" -> "db:5432/shop",
+    "/data/shop.db?password=PW" -> "/data/shop.db",
+    "me/PW@db/shop" -> "***",
+    "me:PW@db/shop" -> "***"
   )
 
   test("every style of URL shows its place, and nothing that may be secret") {

@@ -5,7 +5,8 @@ object Redaction {
 
   val Mask = "***"
 
-  private val UserInfo = "(?<=://)[^/?#@]*@".r
+  /** Up to the authority's last `@`. Without one, what follows a colon and is no port may be a password with a slash, `?` or `#`. */
+  private val UserInfo = "(?<=://)(?:[^/?#\\s]*@|[^/?#@:\\[\\s]*:(?!\\d*(?:[/?#\\s]|$))\\S*@)".r
   private val Credential =
     "(?i)((?:password|passwd|pwd|secret|token|api_?key|access_?key|authorization)[^=&;:\\s]*[=:])[^&;\\s]+".r
 

@@ -107,6 +107,10 @@ final class ConditionsSuite extends AnyFunSuite {
   test("a URL is named without user, query and fragment") {
     assert(Redaction.url("https://me:pw@host:1/a/b?token=1#x") == "https://host:1/a/b")
     assert(Redaction.url("jdbc:postgresql://host/db?password=x") == "jdbc:postgresql://host/db")
+    assert(Redaction.url("htps://host:80/users/@me?mail=a@b") == "htps://host:80/users/@me")
+    Seq("p@w", "p/w", "p?w", "p#w", "p:w", "p//w@").foreach { password =>
+      assert(!Redaction.url(s"https://me:$password@host/a").contains("w"), password)
+    }
   }
 
   test("credentials in a text are masked") {

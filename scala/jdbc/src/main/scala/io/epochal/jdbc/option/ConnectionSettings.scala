@@ -67,10 +67,13 @@ final case class ConnectionSettings(
   * | `jdbc:h2:mem:shop;PASSWORD=pw` | `jdbc:h2:mem:shop` |
   * | `jdbc:teradata://db/DATABASE=shop,PASSWORD=pw` | `jdbc:teradata://db/`, then the mask |
   * | `jdbc:unknown:me:pw` | `jdbc:unknown:`, then the mask |
+  * | mistyped: `postgresql://me:pw@db/shop`, `db:5432/shop` | `postgresql://db/shop`, `db:5432/shop` |
   */
 private[jdbc] object JdbcUrl {
 
   private val Scheme = "(?i)(jdbc:[a-z0-9+_.-]+:)(.*)".r
+
+  private val OtherScheme = "(?i)((?:[a-z][a-z0-9+_.-]*:)+)(//.*)".r
 
   // Patterns of what may be shown, without capturing groups.
   private val Host = """(?:[\w.-]+(?:\\[\w$-]+)?|\[[0-9a-fA-F:.%]+\])(?::\d+)?"""
@@ -86,6 +89,9 @@ private[jdbc] object JdbcUrl {
   private val File = s"(?s)([^;?#]*)($Parameters)".r
   private val Name = s"([\\w.-]+)($Parameters)".r
 
+  /** A place that lacks its scheme, the colon behind it, or a slash before its host. With an `@` it may begin with a login. */
+  private val Bare = s"(?i)((?:(?:[a-z][\\w+.-]*:)*[a-z][\\w+.-]*//|/)?(?:$Host)?$Path)($Parameters)".r
+
   /** URLs of databases in this process or in a file: their paths contain no login. */
   private val OfFiles = Set("jdbc:sqlite:", "jdbc:h2:", "jdbc:hsqldb:", "jdbc:derby:", "jdbc:duckdb:")
   private val OfNames = Set("jdbc:postgresql:")
@@ -94,8 +100,10 @@ private[jdbc] object JdbcUrl {
   private val Harmless = """[\w.$\\-]+""".r
 
   def shown(url: String): String = url.trim match {
-    case Scheme(scheme, rest) => scheme + described(scheme.toLowerCase(Locale.ROOT), rest)
-    case _                    => Mask
+    case Scheme(scheme, rest)                 => scheme + described(scheme.toLowerCase(Locale.ROOT), rest)
+    case OtherScheme(scheme, rest)            => scheme + described(scheme, rest)
+    case Bare(place, _) if !url.contains('@') => place
+    case _                                    => Mask
   }
 
   private def described(scheme: String, rest: String): String = (rest, rest.lastIndexOf('@')) match {
@@ -103,6 +111,7 @@ private[jdbc] object JdbcUrl {
     case (File(path, _), _) if OfFiles(scheme) && !(path.contains("//") && path.contains('@')) => path
     case (Name(name, _), _) if OfNames(scheme)                                                 => name
     case (HostOnly(place), -1)                                                                 => place + Mask
+    case (Bare(place, _), -1) if place.startsWith("/")                                         => place
     case (_, -1)                                                                               => Mask
     case (_, at) if rest.take(at).exists("?;#=".contains(_))                                   => Mask
     case (_, at) if rest.contains("//") && rest.indexOf("//") < at =>
