@@ -116,7 +116,7 @@ def test_waiting_prints_the_rows_and_ends_with_the_query(
     assert not shown.query.isActive
     output = capsys.readouterr().out.splitlines()
     last = max(place for place, line in enumerate(output) if line.startswith("printed · "))
-    assert output[last].startswith("printed · ended · batch 0 · 3 rows")
+    assert output[last].startswith("printed · ended · epoch 0 · 3 rows")
     assert re.split(r"\s+\|\s+", output[last + 1].strip()) == ["id", "value"]
     assert [line.split()[0] for line in output[last + 3 :]] == ["0", "1", "2"]
 
@@ -134,7 +134,7 @@ def test_ctrl_c_stops_the_query_and_raises_nothing(spark: SparkSession, capsys: 
     assert shown.query is not None
     assert not shown.query.isActive
     assert shown.query.exception() is None
-    assert " · stopped · batch " in capsys.readouterr().out
+    assert " · stopped · epoch " in capsys.readouterr().out
     assert signal.getsignal(signal.SIGINT) is handler
 
 
@@ -302,7 +302,7 @@ def test_a_terminal_with_cursor_control_shows_a_rich_table(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     epochal.display(numbers(spark, 3), name="live", trigger="availableNow")
     output = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
-    assert "live · ended · batch 0 · 3 rows" in output
+    assert "live · ended · epoch 0 · 3 rows" in output
     assert "┃ id ┃ value ┃" in output
 
 
@@ -315,6 +315,6 @@ def test_rows_rate_and_lag_equal_those_of_a_watch() -> None:
         progress(2, 5, at=2, lasted=0.5, source=lag(7, "1.5", is_exact=False), sink={"tooLargeRows": "2"}),
     ]
     status = running(with_new_progress(Tally(), query))
-    expected = ["running", "batch 2", "35 rows", "12 rows/s", "at least 7 behind (1.5 s)", "2 rows too large to show"]
+    expected = ["running", "epoch 2", "35 rows", "12 rows/s", "at least 7 behind (1.5 s)", "2 rows too large to show"]
     assert status.words() == expected
     assert running(with_new_progress(with_new_progress(Tally(), query), query)) == status

@@ -62,7 +62,7 @@ other.stop()
     assert facts["strings"] == list(range(25))
     assert facts["sql"] == 25
     assert facts["first"] == ["0", "2000-01-01 05:30:00"]
-    assert facts["text"].startswith("strings · ended · batch 2 · 25 rows")
+    assert facts["text"].startswith("strings · ended · epoch 2 · 25 rows")
     assert facts["kept"] == 3
     assert facts["stopped"] == ["stopped", False, 0]
     assert facts["counts"] == [[0, 1], [1, 1]]

@@ -70,6 +70,7 @@ from ipywidgets.widgets import widget as widgets
 widget._handle_custom_msg({"type": "stop"}, [])
 settle(live)
 """,
+        "epochal.display(spark.range(300), rows=1000)",
         'epochal.display(numbers(), kind="lines")',
     )
 
@@ -88,7 +89,7 @@ def test_a_stream_is_a_widget_that_updates_in_the_background(with_widgets: list[
     table = table_of(with_widgets, "strings")
     assert [row[0] for row in table["rows"]] == [str(number) for number in range(25)]
     assert table["state"] == "ended"
-    assert table["head"].startswith("strings · ended · batch 2 · 25 rows · the last 200 rows at most")
+    assert table["head"].startswith("strings · ended · epoch 2 · 25 rows · the last 200 rows at most")
     assert [column["name"] for column in table["columns"]] == ["id", "value"]
 
 
@@ -100,9 +101,22 @@ def test_a_cell_draws_a_display_once_and_another_one_draws_it_again(with_widgets
     )
 
 
+def test_a_saved_notebook_has_the_widgets_rows_as_html(with_widgets: list[Any]) -> None:
+    (html,) = shown(with_widgets[0], "text/html")
+    assert html.count("<tr>") == 26
+    assert "strings · ended · epoch 2 · 25 rows" in html
+    assert shown(with_widgets[0], "text/plain") == ["strings · ended · epoch 2 · 25 rows · the last 200 rows at most"]
+    (plot,) = shown(with_widgets[2], "text/html")
+    assert plot.count("<tr>") == 2
+    assert "<script>" not in plot
+    (many,) = shown(with_widgets[4], "text/html")
+    assert many.count("<tr>") == 201
+    assert "100 more rows in the running notebook" in many
+
+
 def test_nothing_is_printed_beside_the_widget(with_widgets: list[Any]) -> None:
-    assert [output for cell in with_widgets[:4] for output in cell.outputs if output.output_type == "stream"] == []
-    assert [errors(cell) for cell in with_widgets[:4]] == [[], [], [], []]
+    assert [output for cell in with_widgets[:5] for output in cell.outputs if output.output_type == "stream"] == []
+    assert [errors(cell) for cell in with_widgets[:5]] == [[]] * 5
 
 
 def test_a_plot_is_a_plotly_figure_with_escaped_labels(with_widgets: list[Any]) -> None:
@@ -116,11 +130,11 @@ def test_a_plot_is_a_plotly_figure_with_escaped_labels(with_widgets: list[Any]) 
 
 def test_the_stop_button_stops_the_query(with_widgets: list[Any]) -> None:
     (stopped,) = [state["shown"] for state in tables(with_widgets) if state["shown"]["state"] == "stopped"]
-    assert " · stopped · batch " in stopped["head"]
+    assert " · stopped · epoch " in stopped["head"]
 
 
 def test_a_wrong_argument_is_an_epochal_error(with_widgets: list[Any]) -> None:
-    assert "Set it like this: kind='line'" in errors(with_widgets[4])[0]
+    assert "Set it like this: kind='line'" in errors(with_widgets[5])[0]
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +151,7 @@ def test_without_the_extra_a_table_is_updated_html_with_an_install_hint(
 ) -> None:
     (html,) = shown(without_widgets[0], "text/html")
     assert html.count("<tr>") == 26
-    assert "strings · ended · batch 2 · 25 rows" in html
+    assert "strings · ended · epoch 2 · 25 rows" in html
     assert "pip install anywidget plotly" in html
 
 

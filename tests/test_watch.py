@@ -110,7 +110,7 @@ def test_before_the_first_batch_a_watch_shows_the_progress_of_the_poll(
     epochal.watch(query, every=0.1, file=file)
     first, *_, summary = file.getvalue().splitlines()
     poll = r"Getting offsets from epochal-rest\[.*\]: 1 request, 0 bytes so far, \d+ s"
-    assert re.fullmatch(rf"0:00:00 comments: no batch yet after [\d.]+ s: {poll}", first)
+    assert re.fullmatch(rf"0:00:00 comments: no epoch yet after [\d.]+ s: {poll}", first)
     assert summary.startswith("5 rows in 1 epoch into comments, ")
 
 

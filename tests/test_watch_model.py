@@ -194,9 +194,19 @@ def test_the_summary_of_a_stopped_query_shows_its_epoch_and_that_it_can_resume()
     assert words.summary(stopped) == "strings: stopped at epoch 12, 480 rows; start again to resume"
 
 
+def test_the_summary_of_a_real_time_run_names_the_rows_that_are_stored_beyond_its_last_epoch() -> None:
+    flushed = [progress(n, 468, at=n, sink=epoch(n, 468, transport="flushed")) for n in range(3)]
+    beyond = "and the rows of epoch 3 stored so far, which a restart does not repeat"
+    said = words.summary(state(*flushed, phase="stopped"))
+    assert said == f"strings: stopped at epoch 2, 1,404 rows, {beyond}; start again to resume"
+    failed = words.summary(state(*flushed, phase="failed"))
+    assert failed == f"strings: failed after epoch 2, 1,404 rows in 3 epochs into strings, 3.2 s ({beyond})"
+    assert "stored so far" not in words.line(state(*flushed))
+
+
 def test_the_summary_of_a_query_into_another_sink_does_not_promise_a_resume() -> None:
     stopped = state(progress(12, 480, sink_name="ConsoleTable"), phase="stopped", name="console")
-    assert words.summary(stopped) == "console: stopped at batch 12, 480 rows"
+    assert words.summary(stopped) == "console: stopped at epoch 12, 480 rows"
 
 
 def test_the_summary_shows_a_resume_and_a_run_without_rows() -> None:
@@ -207,8 +217,8 @@ def test_the_summary_shows_a_resume_and_a_run_without_rows() -> None:
 
 
 def test_a_query_without_a_batch_has_a_summary() -> None:
-    assert words.summary(state(phase="stopped")) == "strings: stopped before its first batch, 3.2 s"
-    assert words.summary(state(phase="starting")) == "strings: still starting before its first batch, 3.2 s"
+    assert words.summary(state(phase="stopped")) == "strings: stopped before its first epoch ended, 3.2 s"
+    assert words.summary(state(phase="starting")) == "strings: still starting before its first epoch ended, 3.2 s"
 
 
 def test_read_rows_are_shown_if_they_differ_from_written_ones() -> None:
@@ -237,7 +247,7 @@ def test_a_line_has_all_known_figures() -> None:
 
 def test_before_the_first_progress_a_line_shows_sparks_status() -> None:
     first = state(phase="starting", message="Getting offsets from epochal-rest[x]", elapsed=12)
-    assert words.line(first) == "strings: no batch yet after 12 s: Getting offsets from epochal-rest[x]"
+    assert words.line(first) == "strings: no epoch yet after 12 s: Getting offsets from epochal-rest[x]"
 
 
 def test_durations_are_short() -> None:

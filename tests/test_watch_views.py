@@ -173,7 +173,7 @@ def test_an_inactive_query_without_its_exception_has_failed() -> None:
     file = io.StringIO()
     with pytest.raises(epochal.RowError):
         run([LateQuery(is_active=False)], views.Plain(file), 0.01)
-    assert ": failed before its first batch" in file.getvalue()
+    assert ": failed before its first epoch ended" in file.getvalue()
     with pytest.raises(epochal.RowError):
         epochal.await_all(LateQuery(is_active=False))  # type: ignore[arg-type]
 

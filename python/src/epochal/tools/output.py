@@ -18,10 +18,10 @@ def as_json(value: Any) -> Any:
 
 
 def counted(count: int, noun: str) -> str:
-    """``1 row``, ``1,000 rows``, ``2 retries``, ``3 batches``."""
+    """``1 row``, ``1,000 rows``, ``2 retries``."""
     if count == 1:
         return f"1 {noun}"
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}es" if noun.endswith("tch") else f"{noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {plural}"
 
 

@@ -12,6 +12,7 @@ from epochal.errors import ConfigurationError
 from epochal.tools.display import markup, waiting
 from epochal.tools.display.plots import Plot
 from epochal.tools.display.snapshot import Snapshot
+from epochal.tools.output import counted
 from epochal.tools.watch.views import running_shell
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _NEEDED = ("anywidget", "plotly")
 INSTALL = f"pip install {' '.join(_NEEDED)}"
+#: Rows of a widget's table that the notebook's file keeps, for readers without the kernel.
+_SAVED = 200
 _NOTICE = f"Live tables with a stop button, and plots, need {INSTALL}. Until then display.stop() stops this one."
 
 
@@ -83,12 +86,37 @@ def _show_widget(display: Display, plot: Plot | None) -> None:
     from epochal.tools.display import widget
 
     draw = _media().display
+    is_saved = False
     is_colab = "google.colab" in sys.modules
     if is_colab:  # otherwise Colab loads only its own widgets
         sys.modules["google.colab"].output.enable_custom_widget_manager()
     panel = widget.panel(display, plot, pulls=is_colab)
-    draw(panel.whole)
-    display._begin(panel.update, lambda: draw(panel.whole))
+    view, metadata = running_shell().display_formatter.format(panel.whole)
+    if not view:  # ipywidgets 7 has drawn it
+        display._begin(panel.update, lambda: draw(panel.whole))
+        return
+
+    def drawn(snapshot: Snapshot) -> dict[str, Any]:
+        return {**view, "text/html": markup.html(_saved(snapshot)), "text/plain": snapshot.head()}
+
+    def update(snapshot: Snapshot) -> None:
+        nonlocal is_saved
+        panel.update(snapshot)
+        if snapshot.status.is_over or (snapshot.rows and not is_saved):  # seldom: the front end draws the widget again
+            is_saved = True
+            place.update(drawn(snapshot), raw=True, metadata=metadata)
+
+    place = draw(drawn(display._snapshot), raw=True, metadata=metadata, display_id=True)
+    display._begin(update, lambda: draw(drawn(display._snapshot), raw=True, metadata=metadata))
+
+
+def _saved(snapshot: Snapshot) -> Snapshot:
+    """The part of a snapshot that the notebook's file keeps."""
+    more = len(snapshot.rows) - _SAVED
+    if more <= 0:
+        return snapshot
+    rows = snapshot.rows[-_SAVED:] if snapshot.follows else snapshot.rows[:_SAVED]
+    return replace(snapshot, rows=rows, notice=f"{counted(more, 'more row')} in the running notebook.")
 
 
 def _show_html(display: Display) -> None:

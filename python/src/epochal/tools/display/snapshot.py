@@ -33,9 +33,9 @@ class Status:
 
     Attributes:
         message: Spark's status message, or the reason of a failure.
-        batch: number of the last batch; None before the first.
+        epoch: number of the last epoch; None before the first.
         rows: number of rows read.
-        rate: rows read per second, over the last batches.
+        rate: rows read per second, over the last epochs.
         behind: rows in the sources that the query has not read; None if no source reports them.
         is_exact: whether ``behind`` is exact; otherwise it is a lower bound.
         seconds_behind: maximum age of the lag.
@@ -44,7 +44,7 @@ class Status:
 
     state: State = "starting"
     message: str = ""
-    batch: int | None = None
+    epoch: int | None = None
     rows: int = 0
     rate: float | None = None
     behind: int | None = None
@@ -62,8 +62,8 @@ class Status:
         if self.state == "static":
             return []
         parts: list[str] = [self.state]
-        if self.batch is not None:
-            parts += [f"batch {self.batch}", counted(self.rows, "row")]
+        if self.epoch is not None:
+            parts += [f"epoch {self.epoch}", counted(self.rows, "row")]
         if self.rate is not None and not self.is_over:
             parts.append(f"{words.number(self.rate)} rows/s")
         if self.behind is not None and not self.is_over:
@@ -82,7 +82,7 @@ def running(tally: Tally) -> Status:
         return Status()
     return Status(
         state="running",
-        batch=last.number,
+        epoch=last.number,
         rows=tally.rows_read,
         rate=tally.rate,
         behind=last.behind,

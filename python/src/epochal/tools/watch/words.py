@@ -31,7 +31,7 @@ def doing(state: QueryState) -> str:
 def waiting(state: QueryState) -> str:
     """The state before the first progress report."""
     message = f": {state.message}" if state.message else ""
-    return f"no batch yet after {duration(state.elapsed)}{message}"
+    return f"no epoch yet after {duration(state.elapsed)}{message}"
 
 
 def summary(state: QueryState) -> str:
@@ -39,15 +39,15 @@ def summary(state: QueryState) -> str:
     tally, last = state.tally, state.last
     spent = f"{state.elapsed:.1f} s" if state.elapsed < 60 else duration(state.elapsed)
     if last is None:
-        return f"{state.name}: {_ending(state)} before its first batch, {spent}"
-    batches = counted(tally.batches, unit(last))
+        return f"{state.name}: {_ending(state)} before its first epoch ended, {spent}"
     if state.phase == "stopped":
+        facts = [position(last), rows(state), *filter(None, [_beyond(last)])]
         again = "; start again to resume" if last.sink.epoch is not None else ""
-        return f"{state.name}: stopped at {position(last)}, {rows(state)}{again}"
+        return f"{state.name}: stopped at {', '.join(facts)}{again}"
     if state.phase == "ended" and not tally.batches:
         return f"{state.name}: nothing new, {spent}"
-    text = f"{rows(state)} in {batches} into {last.sink.target}, {spent}"
-    facts = [fact for fact in (_resumed(state), _repeated(state), _bad(state)) if fact]
+    text = f"{rows(state)} in {counted(tally.batches, 'epoch')} into {last.sink.target}, {spent}"
+    facts = [fact for fact in (_resumed(state), _repeated(state), _bad(state), _beyond(last)) if fact]
     text = f"{text} ({', '.join(facts)})" if facts else text
     if state.phase == "failed":
         return f"{state.name}: failed after {position(last)}, {text}"
@@ -61,7 +61,7 @@ def facts(state: QueryState) -> list[tuple[str, str]]:
     last, tally = state.last, state.tally
     if last is None:
         return [("", state.error or waiting(state))]
-    counts = f"{rows(state)} in {counted(tally.batches, unit(last))}"
+    counts = f"{rows(state)} in {counted(tally.batches, 'epoch')}"
     speed = f"{number(tally.rate)} rows/s" if tally.rate is not None else ""
     until = f"ETA {duration(tally.eta)}" if tally.eta is not None else ""
     entries = [
@@ -87,12 +87,8 @@ def rows(state: QueryState) -> str:
 
 
 def position(last: Batch) -> str:
-    """``epoch 12``, or ``batch 12`` if the sink has no epochs."""
-    return f"batch {last.number}" if last.sink.epoch is None else f"epoch {last.sink.epoch}"
-
-
-def unit(last: Batch) -> str:
-    return "batch" if last.sink.epoch is None else "epoch"
+    """``epoch 12``: the last one in the sink's ledger, or, of a sink without one, Spark's batch id."""
+    return f"epoch {last.number if last.sink.epoch is None else last.sink.epoch}"
 
 
 def lag(behind: int | None, is_exact: bool, seconds_behind: float | None) -> str:
@@ -181,13 +177,12 @@ def _facts(counts: Counts) -> Iterator[str]:
 
 
 def _ending(state: QueryState) -> str:
-    """The phase of a query without a batch."""
+    """The phase of a query without an epoch."""
     return state.phase if state.has_ended else f"still {state.phase}"
 
 
 def _resumed(state: QueryState) -> str:
-    first, last = state.tally.first, state.last
-    return f"resumed at {unit(last)} {first}" if first and last is not None else ""
+    return f"resumed at epoch {state.tally.first}" if state.tally.first else ""
 
 
 def _repeated(state: QueryState) -> str:
@@ -197,3 +192,10 @@ def _repeated(state: QueryState) -> str:
 
 def _bad(state: QueryState) -> str:
     return f"{counted(state.tally.bad_rows, 'bad row')} put aside" if state.tally.bad_rows else ""
+
+
+def _beyond(last: Batch) -> str:
+    """Rows that the progress does not count: under the continuous and real-time triggers, tasks store rows at once."""
+    if last.sink.transport != "flushed" or last.sink.epoch is None:
+        return ""
+    return f"and the rows of epoch {last.sink.epoch + 1} stored so far, which a restart does not repeat"
