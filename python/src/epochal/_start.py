@@ -141,7 +141,7 @@ _Read = tuple[str, Callable[[str], str | None]]
 def _sources(df: Any) -> list[_references.Call]:
     """Calls equivalent to the reads in a DataFrame's plan; empty where the plan cannot be inspected."""
     try:
-        reads = [*(_of_jvm(df._jdf.queryExecution().logical()) if hasattr(df, "_jdf") else _of_client(df._plan))]
+        reads = [*(_of_jvm(df._jdf.queryExecution().analyzed()) if hasattr(df, "_jdf") else _of_client(df._plan))]
         forms = [(form, get) for name, get in reads if (form := FORMS.get(name)) is not None and form.is_source]
         return [_references.Call(form, form.kinds(get)) for form, get in forms]
     except Exception:  # another Spark version: errors then name the options themselves
