@@ -87,8 +87,6 @@ final private[ingest] class IngestSource(
     if (opened.isEmpty) opened = Some(listening(start.row, logged.row))
   }
 
-  override def probe(): Unit = options.listen().close()
-
   /** Nobody else may have the port while a query hangs. */
   override def applicationEnded(): Unit = close()
 

@@ -5,10 +5,10 @@ import java.nio.file.Files
 import java.util.concurrent.atomic.AtomicLong
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.functions.{col, current_timestamp, rand, udf}
+import org.apache.spark.sql.functions.{array, col, current_timestamp, explode, lit, rand, udf}
 import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
+import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.scalatest.concurrent.PatienceConfiguration.Timeout
 import org.scalatest.tagobjects
 import org.scalatest.tags.Slow
@@ -106,6 +106,45 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
     refusedPlan(rows().union(rows()))
   }
 
+  test("shuffles are refused with the reason") {
+    refusedPlan(rows().repartition(col("id")), "in the order in which they arrive")
+  }
+
+  test("rows that one row explodes into are stored once across stops") {
+    withQueries { (database, checkpoint) =>
+      val all = rows().select(col("id"), explode(array(lit("a"), lit("b"), lit("c"))).as("value"))
+      (1 to 3).foreach { run =>
+        running(all, database, checkpoint)(eventually(patience)(assert(stored(database).size > 90 * run)))
+        val counts = database.query("SELECT id, value FROM t").groupBy(identity)
+        assert(counts.values.forall(_.size == 1))
+      }
+    }
+  }
+
+  test("a second driver whose query is refused by the sink leaves the first one running") {
+    withQueries { (database, checkpoint) =>
+      running(rows(), database, checkpoint) {
+        eventually(patience)(assert(committed(checkpoint, 0)))
+        val driver = createSparkSession
+        driver.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
+        driver.conf.set("spark.sql.streaming.realTimeMode.minBatchDuration", "1s")
+        try
+          refused(Conditions.ModeUnsupported) {
+            start(rows(driver).withColumn("value", rand().cast("string")), database, checkpoint)
+              .awaitTermination(120000)
+          }
+        finally {
+          driver.close()
+          SparkSession.setActiveSession(spark)
+          SparkSession.setDefaultSession(spark)
+        }
+        val last = new File(checkpoint, "commits").list.flatMap(_.toLongOption).max
+        eventually(patience)(assert(committed(checkpoint, last + 2)))
+      }
+      once(database)
+    }
+  }
+
   test("a start in micro-batches is refused while rows are pending, and the query resumes in real time") {
     withQueries { (database, checkpoint) =>
       val query = start(rows(), database, checkpoint, OutputMode.Update, Trigger.RealTime("10 minutes"))
@@ -171,7 +210,7 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
     }
   }
 
-  protected def rows(): DataFrame = spark.readStream
+  protected def rows(driver: SparkSession = spark): DataFrame = driver.readStream
     .format("epochal-random")
     .options(Map("rowsPerSecond" -> "100", "minLength" -> "1", "numPartitions" -> Partitions.toString))
     .load()
@@ -209,14 +248,15 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
     }
 
   /** Matches by text: an exception thrown by a task arrives as text. */
-  protected def refused(condition: Condition)(body: => Any): Unit = {
+  protected def refused(condition: Condition, reason: String = "")(body: => Any): Unit = {
     val messages = Iterator.iterate[Throwable](intercept[Exception](body))(_.getCause).takeWhile(_ != null).toSeq
-    assert(messages.exists(error => String.valueOf(error.getMessage).contains(s"EPOCHAL.${condition.name}")), messages)
+    val texts = messages.map(error => String.valueOf(error.getMessage))
+    assert(texts.exists(text => text.contains(s"EPOCHAL.${condition.name}") && text.contains(reason)), messages)
     ()
   }
 
-  protected def refusedPlan(frame: DataFrame): Unit = withQueries { (database, checkpoint) =>
-    refused(Conditions.ModeUnsupported)(start(frame, database, checkpoint).awaitTermination(60000))
+  protected def refusedPlan(frame: DataFrame, reason: String = ""): Unit = withQueries { (database, checkpoint) =>
+    refused(Conditions.ModeUnsupported, reason)(start(frame, database, checkpoint).awaitTermination(60000))
     assert(stored(database).isEmpty)
   }
 

@@ -134,7 +134,8 @@ final class RandomQuerySuite extends QuerySuite {
 
   test("a real-time run ends no epoch once a later run has begun") {
     val options = new CaseInsensitiveStringMap(Map("numPartitions" -> "2").asJava)
-    val checkpoint = Files.createTempDirectory("runs").toString
+    val query = Files.createTempDirectory("runs")
+    val checkpoint = query.resolve("sources/0").toString
 
     /** Plans an epoch, whose end it returns when asked. */
     def begin(): () => Offset = {
@@ -156,6 +157,14 @@ final class RandomQuerySuite extends QuerySuite {
     val before = earlier().json
     val later = begin()
     assert(intercept[EpochalException](earlier()).condition == Conditions.RunSuperseded)
+    assert(later().json == before)
+
+    // A run that finds its epoch logged by another one does not take its place.
+    Files.createDirectory(query.resolve("offsets"))
+    Files.writeString(query.resolve("offsets/4"), "v1\n{}\n{}")
+    spark.sparkContext.setLocalProperty("streaming.sql.batchId", "4")
+    try assert(intercept[EpochalException](begin()).condition == Conditions.RunSuperseded)
+    finally spark.sparkContext.setLocalProperty("streaming.sql.batchId", null)
     assert(later().json == before)
   }
 }

@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.{ChecksumException, ChecksumFileSystem, FileSystem, 
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.store.{HadoopFileStore, RealTimeRuns}
+import io.epochal.kit.store.{HadoopFileStore, LoggedEpochs, RealTimeRuns}
 
 /** Stores a stream's first offset in its part of the checkpoint.
   *
@@ -37,6 +37,9 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     val other = new Path(directory, name).toString
     new HadoopFileStore(other, hadoop, guarded = Some(other))
   }
+
+  /** The epochs of the stream's query; None if this is no query's checkpoint. */
+  def epochs: Option[LoggedEpochs] = LoggedEpochs.of(directory, hadoop)
 
   /** The real-time runs of the stream. */
   def realTimeRuns: RealTimeRuns = RealTimeRuns.of(checkpoint, hadoop)

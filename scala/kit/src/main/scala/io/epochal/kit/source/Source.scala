@@ -140,9 +140,6 @@ trait ContinuousSource[P] extends Source[P] {
   /** Why this stream's tasks must have an end, as the reason of an error; None: they need none. */
   def needsEnd: Option[String] = None
 
-  /** Fails if `open` would, and holds nothing afterwards. Called before a real-time run takes an earlier one's place. */
-  def probe(): Unit = ()
-
   /** The partitions after a position, each without an end. A continuous query calls it once in a run, and again after
     * [[needsReconfiguration]]; a real-time query at every epoch.
     *

@@ -5,7 +5,6 @@ import java.time.Clock
 
 import scala.util.Try
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.read.streaming.{ContinuousStream, MicroBatchStream}
@@ -45,7 +44,8 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
   final override lazy val toBatch: Batch = batch
 
   final override def toMicroBatchStream(checkpoint: String): MicroBatchStream = QueryStop.guard {
-    val (epochs, initial) = (logged(checkpoint), initialOffset(checkpoint))
+    val initial = initialOffset(checkpoint)
+    val epochs = initial.epochs
     val inRealTime = RunningQuery.triggerOfThisThread.contains(TriggerMode.RealTime)
     epochs.foreach(_.restore())
     epochs.filter(_.isContinuous).foreach(_ => throw continuousCheckpoint)
@@ -65,10 +65,10 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
   /** Spark calls it while an earlier run of the query may still run; entries that the earlier run has logged are moved later.
     */
   final override def toContinuousStream(checkpoint: String): ContinuousStream = QueryStop.guard {
-    val epochs = logged(checkpoint)
+    val initial = initialOffset(checkpoint)
+    val epochs = initial.epochs
     epochs.foreach(_.restore())
     epochs.foreach(refuseUnfinished(_, TriggerMode.Continuous))
-    val initial = initialOffset(checkpoint)
     source(initial) match {
       case endless: ContinuousSource[P] =>
         refuseEndless(endless, TriggerMode.Continuous)
@@ -110,10 +110,6 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
       spark.register(highest)
       new EventTime(column, new KeptMark(checkpoint.beside(KeptMark.Directory)), clock, highest)
     }
-
-  /** The epochs logged by the query, whose checkpoint has a directory for each source. */
-  private def logged(checkpoint: String): Option[LoggedEpochs] =
-    LoggedEpochs.of(new Path(checkpoint), SessionHadoop.configuration)
 
   private def continuousCheckpoint = refused(
     RunningQuery.triggerOfThisThread.getOrElse(TriggerMode.MicroBatch),

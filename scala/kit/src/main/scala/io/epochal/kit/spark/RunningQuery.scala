@@ -44,7 +44,9 @@ object RunningQuery {
 
   /** The current epoch of this thread's query; None in any other thread. */
   def currentEpoch: Option[Long] =
-    Option(SparkSession.active.sparkContext.getLocalProperty("streaming.sql.batchId")).flatMap(_.toLongOption)
+    SparkSession.getActiveSession
+      .flatMap(session => Option(session.sparkContext.getLocalProperty("streaming.sql.batchId")))
+      .flatMap(_.toLongOption)
 
   /** The query of this thread; None in any other thread. */
   private[spark] def ofThisThread: Option[ThreadQuery] =

@@ -13,7 +13,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.Generation
 import io.epochal.kit.source._
-import io.epochal.kit.spark.{CountedStream, QueryStop}
+import io.epochal.kit.spark.{CountedStream, QueryStop, RunningQuery}
 
 /** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: for each, it plans
   * partitions without an end, its tasks read them until the time of the batch is over, and their offsets are merged into the
@@ -31,6 +31,7 @@ final class RealTimeSourceStream[P] private[source] (
     with CountedStream {
 
   private var realTime = false
+  private var leads = false
 
   /** Spark logs the end of a batch after the sink has committed it. An earlier run may then log its end under the number of a
     * batch that a later one runs again, to another end: so no run ends a batch once a later one has begun.
@@ -38,12 +39,7 @@ final class RealTimeSourceStream[P] private[source] (
   private lazy val runs = initial.beside("real-time")
   private lazy val generation = Generation.claim(runs, UUID.randomUUID().toString.replace("-", ""), 0L)
 
-  override def prepareForRealTimeMode(): Unit = QueryStop.guard {
-    source.probe()
-    generation: Unit
-    initial.realTimeRuns.begin()
-    realTime = true
-  }
+  override def prepareForRealTimeMode(): Unit = realTime = true
 
   /** A real-time batch has no end yet. If this returned null, Spark would read nothing for the length of that batch. */
   override def latestOffset(start: Offset, limit: ReadLimit): Offset =
@@ -51,18 +47,43 @@ final class RealTimeSourceStream[P] private[source] (
 
   override def planInputPartitions(start: Offset): Array[InputPartition] = QueryStop.guard {
     begin(position(start), position(start))
+    // A sink that claims its run does so later, and may refuse the query.
+    if (!RunningQuery.hasClaimingSink) lead()
     source.endlessPartitions(reached(start)).map(new RealTimePartition(_))
   }
 
   override def regrouped: Boolean = source.regrouped
 
-  override def keepPartitions(): Unit = source.keepPartitions()
+  override def keepPartitions(): Unit = QueryStop.guard {
+    lead()
+    source.keepPartitions()
+  }
+
+  /** Takes the place of an earlier run, once source and sink are open. An earlier run that has logged the epoch which this one is
+    * about to run keeps it.
+    */
+  private def lead(): Unit = if (!leads) {
+    refuseLogged()
+    generation: Unit
+    // Until the claim the earlier run could still log it.
+    refuseLogged()
+    initial.realTimeRuns.begin()
+    leads = true
+  }
+
+  private def refuseLogged(): Unit = for {
+    epoch <- RunningQuery.currentEpoch
+    epochs <- initial.epochs
+    _ <- epochs.lastLogged.filter(_ >= epoch)
+  } throw superseded
+
+  private def superseded = Conditions.RunSuperseded("source" -> source.name, "path" -> runs)
 
   override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = QueryStop.guard {
     val end = merged(source, offsets)
     source.lookAhead(end)
     looked(end)
-    if (!generation.isOwn) throw Conditions.RunSuperseded("source" -> source.name, "path" -> runs)
+    if (!generation.isOwn) throw superseded
     offset(end)
   }
 
