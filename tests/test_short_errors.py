@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from support import connect_server
 from support.api import Api
 from support.mistakes import MISTAKES
 from support.places import ROOT
-from support.scripts import run_script
+from support.scripts import SESSION, run_script
 
 MOST = 15
 
@@ -138,6 +139,59 @@ url, bad, place = "http://127.0.0.1:1", {bad!r}, {str(tmp_path)!r}
         found = re.search(r"\[EPOCHAL\.(\w+)\]", text)
         shown[name] = [found[1] if found else json.dumps(cell.outputs)[:500], text]
     assert_short(shown)
+
+
+#: Failures while a query or a job runs, and one before; ``bad`` is an API whose records do not fit the schema.
+FAILING = {
+    "a bad record": """
+rows = epochal.read.rest(spark, bad, schema="id INT")
+query = epochal.write.jdbc(rows, f"jdbc:sqlite:{place}/a.db", table="t", create_table=True, checkpoint=f"{place}/a")
+query.awaitTermination()
+""",
+    "a bad record in a batch": """
+epochal.read.rest(spark, bad + "?of=batch", schema="id INT", streaming=False).collect()
+""",
+    "a lost database": """
+rows = epochal.read.random(spark, rows_per_batch=5)
+file = f"{place}/b.db"
+query = epochal.write.jdbc(rows, f"jdbc:sqlite:{file}", table="t", create_table=True, checkpoint=f"{place}/b")
+while query.lastProgress is None: pass
+os.remove(file)
+query.awaitTermination()
+""",
+    "a refused option": """
+spark.readStream.format("epochal-rest").options(url=bad, pagesiz="1").schema("id INT").load()
+""",
+}
+#: Runs them with Spark's default log.
+LOGGED = """
+import time
+spark = epochal.configure(builder().config("spark.ui.showConsoleProgress", False)).getOrCreate()
+bad, place = {bad!r}, {place!r}
+for name, code in {failing!r}.items():
+    print("BEGIN", name, file=sys.stderr, flush=True)
+    try:
+        exec(code)
+    except epochal.EpochalError as error:
+        time.sleep(1)
+        print("CONDITION", error.condition, file=sys.stderr, flush=True)
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_spark_logs_a_failure_once_and_without_stack_traces(bad: str, tmp_path: Path) -> None:
+    program = SESSION + LOGGED.format(bad=bad, place=str(tmp_path), failing=FAILING)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=True)
+    parts = done.stderr.split("BEGIN ")[1:]
+    assert [part.partition("\n")[0] for part in parts] == [*FAILING]
+    for part in parts:
+        logged, condition, _ = part.partition("CONDITION ")
+        assert condition, part
+        lines = logged.splitlines()[1:]
+        assert [line for line in lines if line.startswith(("\tat ", "Caused by", "io.epochal"))] == [], part
+        assert len(lines) <= 12, part
+        assert len([line for line in lines if " Hint: " in line]) == (not part.startswith("a refused option")), part
 
 
 def conditions() -> list[str]:

@@ -2,6 +2,7 @@ package io.epochal.kit;
 
 import io.epochal.core.error.Condition;
 import io.epochal.core.error.EpochalException;
+import io.epochal.kit.spark.ErrorLog;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.SparkThrowable;
@@ -17,6 +18,14 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class SparkEpochalException extends EpochalException implements SparkThrowable {
   private static final long serialVersionUID = 1L;
+
+  static {
+    try {
+      ErrorLog.install();
+    } catch (LinkageError | RuntimeException noLog4j) {
+      // Spark's log is written by another backend, and shows stack traces.
+    }
+  }
 
   private SparkEpochalException(
       Condition condition, scala.collection.immutable.Map<String, String> values, Throwable cause) {
