@@ -1,4 +1,4 @@
-"""What ``epochal status`` predicts over damaged checkpoints, compared with real starts, and its remedies, typed."""
+"""Predictions of ``epochal status`` over damaged checkpoints, compared with real starts; its remedies are typed."""
 
 from __future__ import annotations
 
@@ -95,11 +95,16 @@ def truncate(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-5])
 
 
+def append(file: Path) -> None:
+    file.write_bytes(file.read_bytes() + b"\n")
+
+
 DAMAGES: dict[str, Callable[[Path], None]] = {
     "missing": remove,
     "empty": lambda file: put(file, b""),
     "truncated": lambda file: put(file, file.read_bytes()[:-5]),
     "truncated, with its checksum": truncate,
+    "edited, with its checksum": append,
     "garbage": lambda file: put(file, b"\x00\xff\x01garbage"),
     "of another version": lambda file: put(file, file.read_bytes().replace(b"v1\n", b"v9\n").replace(b"-", b"", 1)),
     "without its second half": lambda file: put(file, file.read_bytes()[: file.read_bytes().rfind(b"\n")]),
@@ -111,6 +116,7 @@ QUICK = {
     ("metadata", "missing"),
     (f"offsets/{LAST}", "truncated"),
     (f"offsets/{LAST - 1}", "missing"),
+    (f"offsets/{LAST}", "edited, with its checksum"),
     ("offsets/0", "garbage"),
     (f"commits/{LAST}", "empty"),
     (f"commits/{LAST}", "of another version"),
@@ -146,7 +152,7 @@ def check(query: Query) -> None:
     """Compares the prediction with a start, then follows the remedy and starts again."""
     predicted = query.compared()
     epoch = epochal.checkpoint(query.checkpoint).next_start.epoch
-    if predicted.healthy:
+    if predicted.healthy or "unless Spark plans the same offsets again" in predicted.next_start:  # as this source does
         assert query.start(ROWS + 10) == epoch
         assert query.ids() == [*range(ROWS + 10)]
         return

@@ -5,13 +5,14 @@ import java.nio.ByteBuffer
 import java.nio.charset.CharacterCodingException
 import java.nio.charset.StandardCharsets.UTF_8
 
-import scala.util.{Try, Using}
+import scala.util.Try
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.KeptMark
+import io.epochal.kit.store.LoggedEpochs
 
 /** Contents of a checkpoint.
   *
@@ -101,7 +102,7 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
     *   it is not UTF-8
     */
   private def text(file: Path): String =
-    UTF_8.newDecoder.decode(ByteBuffer.wrap(Using.resource(files.open(file))(_.readAllBytes()))).toString
+    UTF_8.newDecoder.decode(ByteBuffer.wrap(LoggedEpochs.bytes(files, file))).toString
 
   private def list(directory: Path): Option[Seq[FileStatus]] =
     try Some(files.listStatus(directory).toSeq)

@@ -37,6 +37,7 @@ object OffsetLog {
     for {
       file <- LogFile.read(text, Versions)
       _ <- Either.cond(file.lines.size > 1, (), "it ends after its first line")
+      _ <- Either.cond(file.lines.size > 2, (), "it lists no sources: the file is torn")
       sources <- if (file.lines.head == "v2") named(file.lines.drop(2)) else Right(numbered(file.lines.drop(2)))
       _ <- sources
         .collectFirst {

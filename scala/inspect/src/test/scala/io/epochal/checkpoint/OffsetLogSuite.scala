@@ -39,6 +39,7 @@ final class OffsetLogSuite extends AnyFunSuite {
     "v1" -> "it ends after its first line",
     "v1\n{\"batchWa" -> "its second line is not JSON: the file is torn",
     "v1\n[1]" -> "its second line is not a JSON object",
+    s"v1\n$settings" -> "it lists no sources: the file is torn",
     s"v1\n$settings\n{\"v\":1" -> "the offset of source 0 is not JSON: the file is torn",
     s"v2\n$settings\n0" -> "a line has no name of a source: the file is torn",
     s"v3\n$settings" -> "it is of version v3, and v1 and v2 are known",

@@ -4,7 +4,6 @@ import java.io.FileNotFoundException
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.UUID
 
-import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
@@ -263,7 +262,7 @@ object CheckpointOffsets {
   def hash(checkpoint: String, epoch: Long, hadoop: Configuration): Option[String] =
     try {
       val file = new Path(new Path(checkpoint, "offsets"), epoch.toString)
-      Using.resource(file.getFileSystem(hadoop).open(file))(in => hash(new String(in.readAllBytes(), UTF_8)))
+      hash(new String(LoggedEpochs.bytes(file.getFileSystem(hadoop), file), UTF_8))
     } catch { case _: FileNotFoundException => None }
 
   private[epochal] def hash(text: String): Option[String] = text.split('\n').toList match {

@@ -6,7 +6,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileUtil, Path}
+import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, FileUtil, Path}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
@@ -158,11 +158,7 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
 
   /** The second line: settings and watermarks. */
   private def settings(epoch: Long): Option[String] =
-    try
-      Using
-        .resource(fs.open(new Path(offsets, epoch.toString)))(in => new String(in.readAllBytes(), UTF_8))
-        .split("\n", -1)
-        .lift(1)
+    try new String(LoggedEpochs.bytes(fs, new Path(offsets, epoch.toString)), UTF_8).split("\n", -1).lift(1)
     catch { case _: FileNotFoundException => None }
 }
 
@@ -186,6 +182,17 @@ object LoggedEpochs {
     */
   def of(part: Path, hadoop: Configuration): Option[LoggedEpochs] =
     Option(part.getParent).filter(_.getName == "sources").map(sources => new LoggedEpochs(sources.getParent, hadoop))
+
+  /** Reads a file of Spark's logs as Spark does: also if a checksum of Hadoop beside it is of other bytes, since the file was
+    * edited, or restored without it.
+    */
+  private[epochal] def bytes(files: FileSystem, file: Path): Array[Byte] = {
+    val unchecked = files match {
+      case checked: ChecksumFileSystem => checked.getRawFileSystem
+      case _                           => files
+    }
+    Using.resource(unchecked.open(file))(_.readAllBytes())
+  }
 
   private val log = LoggerFactory.getLogger(classOf[LoggedEpochs])
 }

@@ -2,6 +2,8 @@ package io.epochal.kit.store
 
 import java.nio.file.{Files, Path}
 
+import scala.util.Using
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.scalatest.funsuite.AnyFunSuite
@@ -46,6 +48,16 @@ final class LoggedEpochsSuite extends AnyFunSuite {
     val (directory, several) = checkpoint(Map(0 -> "", 1 -> ""), Nil)
     assert(intercept[EpochalException](several.setAside()).condition == Conditions.CommitsMissing)
     assert(names(directory) == Seq("0", "1") && aside(directory).isEmpty)
+  }
+
+  test("entries are read as Spark reads them: the checksum of one that was edited is ignored") {
+    val (directory, epochs) = checkpoint(Map(0 -> settings), Nil)
+    val file = new HadoopPath(directory.resolve("offsets/1").toUri)
+    val files = file.getFileSystem(new Configuration())
+    Using.resource(files.create(file))(_.writeBytes("v1\n\n{}"))
+    assert(epochs.isContinuous)
+    Files.writeString(directory.resolve("offsets/1"), s"v1\n$settings\n{}")
+    assert(!epochs.isContinuous && epochs.unfinished.contains(0L))
   }
 
   test("an epoch that was committed after it was set aside is put back, unless there are several of its number") {
