@@ -240,6 +240,10 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     }
   }
 
+  /** The table's name in a statement of the user. SQLite takes no schema there. */
+  private def written(name: QualifiedName): String =
+    options.table.schema.fold("")(_ => dialect.quote(name.schema) + ".") + dialect.quote(name.table)
+
   /** The key columns that the database compares less strictly than Spark: none, unless accepted by the user. All indexes on these
     * columns count, since a statement that names the columns can use any of them.
     */
@@ -253,7 +257,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     }
     for {
       _ <- JdbcOptions.ensure(found.nonEmpty)(
-        Conditions.KeyNotUnique("table" -> table.name, "columns" -> keys.mkString(", ")))
+        Conditions.KeyNotUnique("table" -> written(table.name), "columns" -> keys.map(dialect.quote(_)).mkString(", ")))
       _ <- loose.toSeq.sorted.headOption
         .filter(_ => options.comparesExactly)
         .map { case (column, comparison) =>
