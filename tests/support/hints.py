@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -78,7 +78,7 @@ def arguments_of(text: str) -> dict[str, ast.expr]:
 def value_of(expression: ast.expr, before: Any = None) -> Any:
     """The value of an expression; a class's call changes the fields that it names in an instance that is there."""
     kind: Any = _evaluate(expression.func) if isinstance(expression, ast.Call) else None
-    if not isinstance(expression, ast.Call) or not is_dataclass(kind):
+    if not isinstance(expression, ast.Call) or not hasattr(kind, "__dataclass_fields__"):
         return _evaluate(expression)
     names = [one.name for one in fields(kind)]
     given = {str(one.arg): one.value for one in expression.keywords}
