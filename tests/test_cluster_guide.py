@@ -53,8 +53,8 @@ def command(marker: str) -> list[str]:
 def submit(words: list[str], work: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs a command of the page with the local Spark, jar and package."""
     package = work / f"epochal-{VERSION}-py3-none-any.whl"
-    with zipfile.ZipFile(package, "w") as archive:  # The wheel's Python code, without the jar.
-        for path in (ROOT / "python" / "src").rglob("*.py"):
+    with zipfile.ZipFile(package, "w") as archive:  # The wheel, without the jar.
+        for path in (ROOT / "python" / "src" / "epochal").rglob("*.*[!c]"):
             archive.write(path, path.relative_to(ROOT / "python" / "src"))
     jar = f"epochal-spark_2.13-{VERSION}.jar"
     here = {f"dist/{jar}": str(epochal.jar_path()), f"dist/{package.name}": str(package)}

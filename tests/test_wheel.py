@@ -65,6 +65,13 @@ def test_the_source_distribution_builds_the_same_wheel(wheel: Path, tmp_path: Pa
     assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
 
 
+def test_the_wheel_is_imported_as_it_is_as_spark_submit_does_with_py_files(wheel: Path) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(wheel)!r}); import epochal.errors, epochal.tools.display.widget as last"
+    )
+    assert run(sys.executable, "-c", f"{program}; print(last.__file__)").startswith(f"{wheel}{os.sep}")
+
+
 def test_the_wheel_is_typed_and_licensed(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()

@@ -42,7 +42,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
+from importlib.resources import files
 from types import TracebackType
 from typing import Final
 
@@ -57,13 +57,10 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-#: The texts of the jar.
-_CONDITIONS: Final[Mapping[str, Mapping[str, str]]] = json.loads(
-    Path(__file__).with_name("conditions.json").read_text("utf-8")
-)
 #: The class of each condition, of the jar and of this package.
 _TYPES: Final[Mapping[str, type[EpochalError]]] = {
-    name: getattr(_errors, texts["python"]) for name, texts in _CONDITIONS.items()
+    name: getattr(_errors, texts["python"])
+    for name, texts in json.loads(files("epochal").joinpath("conditions.json").read_text("utf-8")).items()
 } | {"SESSION_WITHOUT_JAR": SessionWithoutJarError, "VERSION_MISMATCH": VersionMismatchError}
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
@@ -97,6 +94,8 @@ _OF_REAL_TIME = {
     ),
 }
 
+#: In a query's plan: a source or sink of the jar.
+_OURS = re.compile(rf"io\.epochal\.|(?<![\w/])(?:{'|'.join(_FORMATS)})\b")
 #: Two runs of a query have logged the same epoch.
 _LOGGED_TWICE = re.compile(r"\[CONCURRENT_STREAM_LOG_UPDATE\][^\n]* detected for (\d+)")
 _REAL_TIME = re.compile(r"\[(STREAMING_REAL_TIME_MODE\.\w+)\]")
@@ -186,11 +185,12 @@ def _of_engine(message: str, helping: bool) -> EpochalError | None:
     Args:
         helping: whether a helper started the query; otherwise the message must mention Epochal.
     """
-    if not helping and "epochal" not in message.lower():
+    if not helping and not _OURS.search(message):
         return None
     if match := _LOGGED_TWICE.search(message):
-        problem = f"The offsets of epoch {match[1]} were logged in the checkpoint by another run."
-        return SinkFencedError("EPOCH_LOGGED_BY_OTHER", problem, _CONDITIONS["EPOCH_LOGGED_BY_OTHER"]["hint"])
+        problem = f"Another run has logged epoch {match[1]} in the checkpoint."
+        hint = "Two drivers run this query on one checkpoint: stop one of them, and start the other again."
+        return SinkFencedError("EPOCH_LOGGED_BY_OTHER", f"{problem} The ledger knows whether it was committed.", hint)
     hint = _MICRO_BATCHES
     if (match := _REAL_TIME.search(message)) and match[1] in _OF_REAL_TIME:
         problem, hint = _OF_REAL_TIME[match[1]]

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from html import escape
-from pathlib import Path
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import anywidget
@@ -22,7 +22,7 @@ from epochal.tools.display.snapshot import Points, Snapshot
 if TYPE_CHECKING:
     from epochal.tools.display.handle import Display
 
-_HERE = Path(__file__).parent
+_HERE = files("epochal.tools.display")
 _SCRIPT = (_HERE / "widget.js").read_text("utf-8")
 _AXES = {"number": "linear", "time": "date", "text": "category"}
 
