@@ -1,8 +1,9 @@
-"""Every program of ``docs/rest-recipes.md``, against a stub of the API's shape."""
+"""Every program of ``docs/rest-recipes.md``, against a stub of the API's shape and its records' fields."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,81 @@ import epochal
 from epochal import Limits, Secret, rest
 from epochal._options import instant
 from support import shapes
+from support.api import Record
 from support.databases import Sqlite
 from support.documents import page
 from support.streams import finish, rows_by_batch
 
 #: By stub, from ``<!-- needs: github -->``.
 RECIPES = {block.needs[0]: block.text for block in page("docs/rest-recipes.md").blocks("python") if block.needs}
+
+TIME = "2026-01-02T03:04:05Z"
+#: By stub, a record with fields and types as in the API's own documentation.
+RECORDS: dict[str, Callable[[int], Record]] = {
+    "github": lambda n: {
+        "id": 3_000_000_000 + n,
+        "node_id": f"I_{n}",
+        "number": n,
+        "title": f"Title {n}",
+        "state": "open",
+        "user": {"login": f"user{n}", "id": n},
+        "labels": [{"name": "bug"}],
+        "created_at": TIME,
+        "closed_at": None,
+    },
+    "stripe": lambda n: {
+        "id": f"ch_{n:04}",
+        "object": "charge",
+        "amount": 2000,
+        "currency": "usd",
+        "status": "succeeded",
+        "created": 1_700_000_000 + n,
+        "metadata": {},
+    },
+    "shopify": lambda n: {
+        "id": 5_000_000_000_000 + n,
+        "name": f"#{n}",
+        "email": "bob@example.com",
+        "total_price": "409.94",
+        "currency": "USD",
+        "created_at": "2026-01-02T03:04:05-05:00",
+        "line_items": [],
+    },
+    "json_api": lambda n: {
+        "type": "articles",
+        "id": f"{n:04}",
+        "attributes": {"title": f"Title {n}", "created": TIME},
+        "relationships": {},
+    },
+    "odata": lambda n: {
+        "UserName": f"user{n:04}",
+        "FirstName": "Russell",
+        "LastName": "Whyte",
+        "Emails": ["russell@example.com"],
+        "Gender": "Male",
+    },
+    "elasticsearch": lambda n: {"id": 3_000_000_000 + n, "author": "me", "created": TIME},
+    "slack": lambda n: {
+        "id": f"W{n:04}",
+        "team_id": "T012AB3C4",
+        "name": f"user{n}",
+        "deleted": False,
+        "updated": 1_502_138_686,
+        "profile": {"real_name": "Egon Spengler", "email": "spengler@example.com", "avatar_hash": "ge3b51ca72de"},
+    },
+    "airtable": lambda n: {"id": f"{n:04}", "Name": f"Task {n}", "Status": "Done"},
+    "zendesk": lambda n: {
+        "id": 35_000_000_000 + n,
+        "subject": "Help",
+        "status": "open",
+        "priority": None,
+        "requester_id": 20_978_392_000,
+        "created_at": TIME,
+        "updated_at": TIME,
+    },
+    "jsonplaceholder": lambda n: {"postId": 1, "id": n, "name": f"name {n}", "email": "a@example.com", "body": "text"},
+    "since_until": lambda n: {"id": f"evt_{n:04}", "type": "order.created", "created_at": TIME},
+}
 
 #: Windows begin a few seconds ago and are short, because they must have ended when a recipe is read.
 START = instant(datetime.now(timezone.utc).replace(microsecond=0) - timedelta(seconds=10))
@@ -35,9 +105,10 @@ class Environment:
 
 
 def frame(spark: SparkSession, recipe: str, server: shapes.Server) -> DataFrame:
-    """The rows that a recipe reads from ``server`` in place of the API's host, seven per batch."""
+    """The rows that a recipe reads from ``server`` in place of the API's host, seven per batch; pages have ten."""
     there = f"http://{server.url.split('/')[2]}/"
     program = re.sub(r"https://[^/\"]+/", there, recipe).replace("\n)", "\n    limits=Limits(rows=7),\n)", 1)
+    program = re.sub(r"((?:per_page|limit|pageSize|size)(?:\": \"?|=))\d{3,4}", r"\g<1>10", program)
     program = re.sub(r'start="2026[^"]*"', f'start="{START}"', program)
     program = program.replace('"15m"', '"1s"').replace('"5m"', '"1s"').replace('"1h"', '"1m"')
     names: dict[str, Any] = {"epochal": epochal, "spark": spark, "Secret": Environment, "rest": rest, "Limits": Limits}
@@ -48,6 +119,7 @@ def frame(spark: SparkSession, recipe: str, server: shapes.Server) -> DataFrame:
 
 def test_there_are_ten_recipes_and_one_by_time() -> None:
     assert len(RECIPES) == 11
+    assert RECIPES.keys() == RECORDS.keys()
 
 
 @pytest.mark.parametrize(
@@ -57,8 +129,10 @@ def test_a_recipe_reads_each_record_once_and_resumes(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     def copy() -> list[int]:
+        rows = frame(spark, RECIPES[name], server)
+        columns[:] = rows.columns
         query = epochal.write.jdbc(
-            frame(spark, RECIPES[name], server),
+            rows,
             sqlite.url,
             table="records",
             checkpoint=checkpoint,
@@ -69,11 +143,14 @@ def test_a_recipe_reads_each_record_once_and_resumes(
         finish(query)
         return rows_by_batch(query)
 
+    columns: list[str] = []
     with shapes.serving(getattr(shapes, name)) as server:
-        server.records = [{"id": n, "name": f"name {n}"} for n in range(1, 25)]
+        server.records = [RECORDS[name](n) for n in range(1, 25)]
         assert copy() == [7, 7, 7, 3]
-        server.records += [{"id": n, "name": f"name {n}"} for n in range(25, 42)]
+        server.records += [RECORDS[name](n) for n in range(25, 42)]
         assert copy() == [7, 7, 3]
         assert copy() == []
-        expected = [(record["id"], record["name"]) for record in server.records]
-    assert sqlite.query("SELECT id, name FROM records ORDER BY id, name") == expected
+        key = "id" if "id" in columns else columns[0]
+        ids = [f"rec{record[key]}" if name == "airtable" else record[key] for record in server.records]
+    assert [row[0] for row in sqlite.query(f"SELECT {key} FROM records ORDER BY {key}")] == ids
+    assert [column for column in columns if sqlite.query(f'SELECT 1 FROM records WHERE "{column}" IS NULL')] == []

@@ -39,8 +39,9 @@ class Server(Api):
         return page, start + size if start + size < len(self.records) else None
 
     def after(self, last: Any, size: int) -> list[Record]:
-        """The records after the one with this ``id``."""
-        return [record for record in self.records if last is None or record["id"] > last][:size]
+        """The records after the one with this ``id``; the first ones if there is none."""
+        start = next((n for n, record in enumerate(self.records, 1) if str(record["id"]) == str(last)), 0)
+        return self.records[start : start + size]
 
     def link(self, request: Request, **params: Any) -> str:
         """URL of another page of the list."""
@@ -69,7 +70,7 @@ def shopify(server: Server, request: Request) -> Page:
 def stripe(server: Server, request: Request) -> Page:
     """The objects after ``starting_after``, and a flag."""
     last = request.params.get("starting_after")
-    records = server.after(None if last is None else int(last), int(request.params["limit"]))
+    records = server.after(last, int(request.params["limit"]))
     more = bool(records) and records[-1] is not server.records[-1]
     return {"object": "list", "data": records, "has_more": more}, {}
 
@@ -112,7 +113,9 @@ def airtable(server: Server, request: Request) -> Page:
     """A token named ``offset``, missing after the last page."""
     start = int(request.params.get("offset", "itr0")[3:])
     records, following = server.part(start, int(request.params["pageSize"]))
-    body: dict[str, Any] = {"records": [{"id": f"rec{record['id']}", "fields": record} for record in records]}
+    created = "2026-01-01T00:00:00.000Z"
+    listed = [{"id": f"rec{record['id']}", "createdTime": created, "fields": record} for record in records]
+    body: dict[str, Any] = {"records": listed}
     if following is not None:
         body["offset"] = f"itr{following}"
     return body, {}
