@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
-from epochal import Budget, Http, Limits, Retry, Secret, rest
+from epochal import Budget, Http, Limits, Retry, Secret, jdbc, rest
 from epochal.errors import from_spark
 from support.api import Api
 from support.data import SCHEMA, as_rows, comments, stored
@@ -82,7 +82,8 @@ def test_a_running_stream_follows_a_growing_api(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.records = comments(1, 5)
-    query = epochal.write.jdbc(read(spark, api), sqlite.url, table="comments", checkpoint=checkpoint, create_table=True)
+    frame = read(spark, api, poll=rest.Poll(interval="0s"))
+    query = epochal.write.jdbc(frame, sqlite.url, table="comments", checkpoint=checkpoint, create_table=True)
     query.processAllAvailable()
     api.records += comments(6, 40)
     drain(query)
@@ -103,6 +104,23 @@ def test_an_api_that_stays_down_fails_the_query_with_a_named_error(
     frame = read(spark, api, http=Http(retry=Retry(attempts=2, initial_delay="1ms")))
     with pytest.raises(epochal.HttpError, match=r"HTTP_STATUS.*503.*2 attempts"), epochal.errors.named():
         copy(frame, sqlite, checkpoint)
+
+
+def test_the_hints_of_an_invalid_record_lead_to_a_table_with_it(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.records = comments(1, 5)
+    copy(read(spark, api), sqlite, checkpoint)
+    api.records += [{**comments(6, 1)[0], "postId": "none"}]
+    with pytest.raises(epochal.RecordError, match="RECORD_INVALID") as caught, epochal.errors.named():
+        copy(read(spark, api), sqlite, checkpoint)
+    kept, added = 'records=rest.Json(mode="PERMISSIVE")', "columns=jdbc.Columns(add=True)"
+    assert kept in caught.value.hint
+    assert added in caught.value.hint
+    records, columns = (eval(hint.partition("=")[2], {"rest": rest, "jdbc": jdbc}) for hint in (kept, added))
+    copy(read(spark, api, records=records), sqlite, checkpoint, columns=columns)
+    (invalid,) = sqlite.query("SELECT _corrupt_record FROM comments WHERE _corrupt_record IS NOT NULL")
+    assert '"none"' in invalid[0]
 
 
 def test_a_refused_request_is_not_retried(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:

@@ -1,6 +1,6 @@
 package io.epochal.rest.http
 
-import java.net.{URI, URISyntaxException, URLEncoder}
+import java.net.{URI, URISyntaxException, URLDecoder, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Base64, Locale}
 
@@ -45,6 +45,12 @@ final class Endpoint private (
     new Endpoint(base, extended, headers, hasUserInfo, secrets, credential)
   }
 
+  /** The names of the parameters that a request to the endpoint has, and this target lacks. */
+  def lacking(target: String): Seq[String] = {
+    def names(target: String) = Endpoint.parameters(s"$base$target").map(URLDecoder.decode(_, UTF_8))
+    (names(path) -- names(target)).toSeq.sorted
+  }
+
   /** Whether every request has a parameter of that name. */
   def parameters(name: String): Boolean = Endpoint.parameters(base.toString + path)(Endpoint.encode(name))
 
@@ -63,7 +69,7 @@ object Endpoint {
     */
   def of(url: String, params: Seq[(String, String)], headers: Seq[(String, String)]): Either[String, Endpoint] =
     for {
-      uri <- Try(new URI(new URI(url.trim).toASCIIString)).toEither.left.map {
+      uri <- Try(new URI(new URI(withLiteralPercents(url.trim)).toASCIIString)).toEither.left.map {
         case e: URISyntaxException => s"a URL (${e.getReason})"
         case _                     => "a URL"
       }
@@ -85,15 +91,22 @@ object Endpoint {
 
   /** The names of the parameters in the URL itself. */
   def parameters(url: String): Set[String] =
-    Try(new URI(url.trim)).toOption.flatMap(uri => Option(uri.getRawQuery)).fold(Set.empty[String]) {
-      _.split('&').map(_.takeWhile(_ != '=')).toSet
-    }
+    Try(new URI(withLiteralPercents(url.trim))).toOption
+      .flatMap(uri => Option(uri.getRawQuery))
+      .fold(Set.empty[String]) {
+        _.split('&').map(_.takeWhile(_ != '=')).toSet
+      }
 
   /** A parameter of a query, from its name and value. */
   def parameter(pair: (String, String)): String = s"${encode(pair._1)}=${encode(pair._2)}"
 
   /** Percent-encoding of a query's name or value (RFC 3986). */
   def encode(text: String): String = URLEncoder.encode(text, UTF_8).replace("+", "%20")
+
+  /** A URL in which a percent sign that begins no escape stands for itself, as in browsers. */
+  private[rest] def withLiteralPercents(url: String): String = LonePercent.replaceAllIn(url, "%25")
+
+  private val LonePercent = "%(?![0-9A-Fa-f]{2})".r
 
   /** The parts of a header's value that are masked in all texts: the whole value, and the part after the scheme. */
   def credential(value: String): Seq[String] = Seq(value, value.drop(value.lastIndexOf(' ') + 1)).distinct

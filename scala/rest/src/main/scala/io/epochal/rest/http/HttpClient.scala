@@ -35,7 +35,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 
   private val log = LoggerFactory.getLogger(classOf[HttpClient])
 
-  /** Attempts for an unreachable server on a stream's first request. */
+  /** Attempts for an unreachable server on a stream's first request, unless the user has set a limit. */
   final private val FirstContactAttempts = 3
 
   private val UnfinishedLine =
@@ -62,7 +62,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     *   receives the body
     * @param first
     *   whether this stream has had no response yet: an unreachable server is then given up after
-    *   three attempts
+    *   three attempts, unless the settings are patient
     * @param read
     *   reads the response as a part of the attempt: if the body is invalid JSON and may be truncated, the request is
     *   retried
@@ -73,7 +73,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     var attempts = 0
     var ends = 0
     var blanks = 0
-    val firstAttempts = if (first) FirstContactAttempts else Int.MaxValue
+    val firstAttempts = if (first && !settings.patient) FirstContactAttempts else Int.MaxValue
     def classify(error: Throwable): Verdict = error match {
       case failure: HttpFailure if failure.connected || attempts < firstAttempts => failure.verdict
       case _                                                                     => Verdict.GiveUp
@@ -165,7 +165,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       val absent = notModified || code == 204 || ignored || refusal.isDefined
       val blank = !absent && code < 300 && whole && settings.mayLackBody && isBlank(buffer) && delimited(response)
       if (absent || blank) buffer.markAbsent()
-      else if (code >= 300) throw refused(request, response, buffer, whole, pause)
+      else if (code >= 300) throw refused(request, response, buffer, whole, pause, endpoint.lacking(call.target))
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
       counters.add(HttpCounts(bytes = buffer.length.toLong))
       new ResponseHead(response, notModified, delimited(response), refusal, blank)
@@ -291,20 +291,23 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 
   /** @param pause
     *   the pause that the response demands; some servers then respond with 403
+    * @param lacking
+    *   parameters of ours that the API left out of the page's address
     */
   private def refused(
       request: HttpUriRequestBase,
       response: ClassicHttpResponse,
       buffer: Body,
       whole: Boolean,
-      pause: Option[Duration]): HttpFailure = {
+      pause: Option[Duration],
+      lacking: Seq[String]): HttpFailure = {
     val code = response.getCode
     val throttled = code == 429 || Throttle.repeats(header(response, _)) || (code == 403 && pause.isDefined)
     if (throttled) counters.add(HttpCounts(throttled = 1))
     val retried = settings.retried.contains(if (code == 403 && throttled) 429 else code)
     val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val found = detail(request, response, buffer, whole)
-    HttpFailure.status(endpoint, code, verdict, throttled, found, settings.credentials)
+    HttpFailure.status(endpoint, code, verdict, throttled, found, settings.credentials.copy(lacking = lacking))
   }
 
   /** The beginning of an unsuccessful response's body, or the target of a redirect, without secrets. */

@@ -47,16 +47,31 @@ final private[epochal] class HttpFailure(
   *   those that the user has set
   * @param possible
   *   one of each kind
+  * @param lacking
+  *   parameters of the query that this request does not have
   */
-final private[epochal] case class CredentialAdvice(set: Seq[String], possible: Seq[String]) {
+final private[epochal] case class CredentialAdvice(
+    set: Seq[String],
+    possible: Seq[String],
+    lacking: Seq[String] = Nil) {
 
   def advice(status: Int): String = (status, set) match {
+    case _ if lacking.exists(CredentialAdvice.Key.matches) || lacking.nonEmpty && set.isEmpty =>
+      val key = lacking.find(CredentialAdvice.Key.matches).getOrElse(lacking.head)
+      s"The API's own address of this page lacks the parameter ${lacking.map(name => s"'$name'").mkString(" and ")}. " +
+        s"A key that every page needs is set by {option:apiKeyParam=$key}, with its value in {option:apiKey}, in place of '$key' in {option:url} and {option:params.*}."
     case (401, Nil) => s"The server asks for credentials, and none are set: set ${possible.mkString(", ")}."
     case (401, _)   => s"The server does not accept the credentials: check ${set.mkString(", ")}."
     case (_, Nil) =>
       s"The server does not permit this request, and no credentials are set: set ${possible.mkString(", ")}."
     case _ => s"These credentials have no permission for this request: check ${set.mkString(", ")}."
   }
+}
+
+private object CredentialAdvice {
+
+  /** Names of parameters that probably carry a credential. */
+  private val Key = "(?i).*(?:key|token|secret|auth|pass|sign).*".r
 }
 
 private[epochal] object HttpFailure {

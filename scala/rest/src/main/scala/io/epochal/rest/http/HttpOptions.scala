@@ -59,7 +59,8 @@ object HttpOptions extends OptionList {
       values(MaxThrottleWait),
       values(RetryStatuses),
       values(IgnoreStatuses),
-      auth
+      auth,
+      patient = Seq(RetryOptions.MaxAttempts, RetryOptions.Deadline).exists(values.isSet(_))
     )
 }
 
@@ -139,6 +140,8 @@ private[rest] object TransportOptions extends OptionList {
   *   whether a successful response with an empty body counts as one without records
   * @param limits
   *   deadline and minimum rate of a request
+  * @param patient
+  *   whether the user has limited the attempts or their duration: the limits then hold for a stream's first request too
   */
 final case class HttpSettings(
     endpoint: Endpoint,
@@ -154,7 +157,8 @@ final case class HttpSettings(
     auth: Seq[AuthSettings],
     hidden: Seq[Secret] = Nil,
     text: Option[TextSettings] = None,
-    mayLackBody: Boolean = false) {
+    mayLackBody: Boolean = false,
+    patient: Boolean = false) {
 
   /** Masks secrets in a server's text. */
   def masked(text: String, more: Seq[String] = Nil): String =

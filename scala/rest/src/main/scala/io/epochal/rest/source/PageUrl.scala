@@ -31,9 +31,10 @@ private[rest] object PageUrl {
     */
   def of(endpoint: Endpoint, target: String, url: String): Either[NoPage, String] = {
     def refused(reason: String) = NoPage.Refused(Redaction.text(Redaction.url(url)).take(200), reason)
-    val safe = Illegal.replaceAllIn(url, m => java.util.regex.Matcher.quoteReplacement(Endpoint.encode(m.matched)))
+    val legal = Illegal.replaceAllIn(url, m => Matcher.quoteReplacement(Endpoint.encode(m.matched)))
     for {
-      absolute <- Try(new URI(resolved(endpoint, target, safe))).toEither.left.map(_ => refused("it is not a URL"))
+      absolute <- Try(new URI(resolved(endpoint, target, Endpoint.withLiteralPercents(legal)))).toEither.left.map(_ =>
+        refused("it is not a URL"))
       _ <- Either.cond(
         sameOrigin(endpoint.base, absolute),
         (),

@@ -232,7 +232,7 @@ object RestOptions extends OptionList {
 
   /** Everything that selects the records. Parameters may be secret: the identity contains only their hash. */
   private def identity(values: OptionValues, endpoint: Endpoint, paging: Paging): String = {
-    val query = Option(URI.create(values(Url).trim).getRawQuery).toSeq ++
+    val query = Option(URI.create(Endpoint.withLiteralPercents(values(Url).trim)).getRawQuery).toSeq ++
       values.family(RequestOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
     val parts = Seq(paging.kind) ++
       PagingOptions.identity(values, paging) ++

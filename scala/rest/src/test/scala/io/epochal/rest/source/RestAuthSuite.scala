@@ -200,6 +200,26 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
+  test("a 401 for a page whose address lacks the key names the way to send it, which works") {
+    val (first, second) = ("""{"data":[{"id":0}],"next":"/c?page=2"}""", """{"data":[{"id":1}],"next":null}""")
+    def stub(response: ResponseDefinitionBuilder, params: (String, String)*): Unit = {
+      val request = params.foldLeft(get(urlPathEqualTo("/c"))) { case (one, (name, value)) =>
+        one.withQueryParam(name, equalTo(value))
+      }
+      server.stubFor(request.willReturn(response))
+      ()
+    }
+    stub(okJson(first), "key" -> secret)
+    stub(aResponse().withStatus(401), "page" -> "2")
+    stub(okJson(second), "page" -> "2", "key" -> secret)
+    val paged = Seq("pagination" -> "next-url", "nextUrl" -> "/next", "records" -> "/data")
+    Seq("params.key" -> secret, "url" -> s"$url?key=$secret").foreach { given =>
+      val hint = failure(readAll(stream(paged :+ given: _*))).getMessage.split(" Hint: ")(1)
+      assert(hint.contains("lacks the parameter 'key'") && hint.contains("apiKeyParam=key, with its value in apiKey"))
+    }
+    assert(readAll(stream(paged ++ Seq("apiKeyParam" -> "key", "apiKey" -> secret): _*)).map(_.head) == Seq(0, 1))
+  }
+
   test("a request has one authorization, and a secret one place") {
     val all = Seq(
       "bearerToken" -> secret,

@@ -104,6 +104,13 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     assert(Duration.ofNanos(System.nanoTime() - begin).toSeconds < 10)
   }
 
+  test("a limit of attempts, or of their duration, that the user sets holds for the very first request too") {
+    def attempts(limit: (String, String)): String =
+      failure(readAll(stream("url" -> s"http://127.0.0.1:${Ports.free()}/c", limit))).values("attempts")
+    assert(attempts("retry.maxAttempts" -> "10") == "10" && attempts("retry.maxAttempts" -> "2") == "2")
+    assert(attempts("retry.deadline" -> "1m") == "8")
+  }
+
   test("a replayed batch contacts the server before tasks start") {
     val port = Ports.free()
     val source = stream("url" -> s"http://127.0.0.1:$port/c")

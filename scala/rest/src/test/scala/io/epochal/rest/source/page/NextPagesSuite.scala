@@ -69,6 +69,8 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(kept("other?page=2") == "/v1/other?page=2")
     assert(kept("https://api.example.com") == "/")
     assert(kept("/v1?q=a b|c{d}ü😀%20") == "/v1?q=a%20b%7Cc%7Bd%7D%C3%BC%F0%9F%98%80%20")
+    // A percent sign that begins no escape stands for itself.
+    assert(kept("/v1?q=100%&z=%zz%2&w=%41%") == "/v1?q=100%25&z=%25zz%252&w=%41%25")
     // An API behind a proxy that terminates TLS.
     assert(kept("http://api.example.com/v1?page=2") == "/v1?page=2")
     Seq(

@@ -106,6 +106,7 @@ final class RestOptionsSuite extends AnyFunSuite {
     assert(target("p=1", "url" -> "http://h/a%20b?x=%2F&y#fragment") == "/a%20b?x=%2F&y&p=1")
     assert(target("", url, "params.q" -> "a b&c=ü", "params.a[]" -> "1") == "/comments?a%5B%5D=1&q=a%20b%26c%3D%C3%BC")
     assert(target("", "url" -> "http://h/ä") == "/%C3%A4")
+    assert(target("", "url" -> "http://h/c?q=100%&x=%20") == "/c?q=100%25&x=%20")
   }
 
   test("headers are sent as given and replace defaults; those of the connection are refused") {
