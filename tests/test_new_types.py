@@ -53,7 +53,7 @@ def test_a_column_of_a_new_type_is_refused_and_its_conversion_is_written(
     with pytest.raises(epochal.TableError) as refused, epochal.errors.named():
         write(rows, where, sqlite, api)
     assert refused.value.condition == "TYPE_UNSUPPORTED"
-    assert f"which has no exact form in {where} here" in refused.value.problem
+    assert f"which {where} cannot store exactly" in refused.value.problem
     assert not api.requests
     if kind != "struct" and where == "SQLite":
         (conversion,) = re.findall(r"Convert it in the query: (\w+\(.*?\))", refused.value.hint)

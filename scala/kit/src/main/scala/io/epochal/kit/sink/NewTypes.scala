@@ -18,6 +18,8 @@ private[epochal] object NewTypes {
     val conversion = field.dataType match {
       // Spark casts these to no other type.
       case kind if has(kind, Places) => s"ST_AsBinary(${field.name}), for values of GEOMETRY and GEOGRAPHY"
+      case _: StructType | _: MapType | _: ArrayType if has(field.dataType, Nanos) =>
+        s"the times in ${field.name} by CAST(… AS STRING); JSON would cut them to microseconds"
       case _: StructType | _: MapType | _: ArrayType => s"to_json(${field.name})"
       case _                                         => s"CAST(${field.name} AS STRING)"
     }

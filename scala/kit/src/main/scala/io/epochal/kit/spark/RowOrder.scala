@@ -76,6 +76,10 @@ private[spark] object CountedPlan {
     plan
       .find(node => !Known(node.getClass.getSimpleName))
       .map(node => s"its plan has ${node.nodeName}${Reasons.getOrElse(node.getClass.getSimpleName, "")}")
+      .orElse(plan.collectFirst {
+        case node if node.expressions.exists(_.find(_.getClass.getSimpleName == "HiveGenericUDTF").isDefined) =>
+          "a table function of Hive may add rows at the end of an epoch"
+      })
 
   /** A task is identified by its number alone, and a row by its index: after a restart, a source must assign the same partition
     * the same number and the same rows ([[CountedStream]]). Kafka's partitions, for example, come in the order of a hash map, and
@@ -142,6 +146,7 @@ private[spark] object CountedPlan {
     "StreamingDeduplicateExec" -> Arrival,
     "StreamingDeduplicateWithinWatermarkExec" -> Arrival,
     "TransformWithStateExec" -> s"$Arrival, and on timers",
+    "TransformWithStateInPySparkExec" -> s"$Arrival, and on timers",
     "BroadcastHashJoinExec" -> ", whose other side may have other rows after a restart",
     "MapPartitionsExec" -> ", a function of all rows of an epoch, which ends elsewhere when it is repeated",
     "UnionExec" -> ", of several sources"
