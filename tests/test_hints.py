@@ -46,7 +46,7 @@ class Scene:
 
     Attributes:
         follow: a part of each instruction of the hint that is followed, each in a world of its own; an instruction that
-            leaves the value to the user is followed by a value.
+            leaves the value to the user is followed by a value. Of a hint that is made in code, the whole instruction.
         kinds: classes of the values that the start is given, which decide the spelling of an option.
         leave_out: arguments that the hint says to leave out.
     """
@@ -225,7 +225,7 @@ SCENES = [
         "COLUMN_MISSING",
         JDBC,
         lambda w, c: w.store(c),
-        ("addColumns=true",),
+        ("{option:addColumns=true}",),
         lambda w: w.database.execute("CREATE TABLE t (id BIGINT)"),
     ),
     Scene(
@@ -337,7 +337,7 @@ def test_a_start_succeeds_when_its_hint_is_followed(scene: Scene, part: str, pyt
         assert caller.spelled(f"{name}}}", scene.form, scene.kinds) in error.hint
         caller.type(scene.form, caller.spelled(f"{name}={value}}}", scene.form, scene.kinds))
     elif part:
-        (template,) = [one for one in given if part in one]
+        (template,) = [one for one in given if part in one] or [part]
         caller.type(scene.form, typed(error.hint, caller.spelled(template, scene.form, scene.kinds)))
     caller.leave_out(*scene.leave_out)
     scene.start(world, caller)

@@ -45,7 +45,7 @@ def unknown(words: list[str]) -> Iterator[str]:
             pass
         case ["pip", "install", package]:
             yield from unknown_package(package)
-        case ["nc", "-N", "127.0.0.1", "9999", "<", _]:
+        case ["nc", "-N", "127.0.0.1", "9999", "<", _] | ["cp", "-a", _, _]:
             pass
         case ["epochal", *rest] | ["python", "-m", "epochal", *rest]:
             yield from unknown_arguments(rest)
