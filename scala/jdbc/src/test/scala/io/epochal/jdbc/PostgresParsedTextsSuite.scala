@@ -75,6 +75,14 @@ abstract class ParsedTexts(databases: TestDatabases) extends SinkSuite(databases
     assert(f.database.one(s"SELECT count(*) FROM t WHERE $same") == 52L)
     // The server's coercion to the declared length does not cut.
     refused(Conditions.DatabaseError)(write(f, upserting, 2, Seq(row(52, values.map(_._2).updated(2, "01010")))))
+    // In money's own texts a comma or a point can separate thousands, depending on the locale.
+    for ((index, text, state) <- Seq((0, "<PRIVATE", "2200N"), (1, "1,50", "22P02"), (5, "PRIVATE", "22007"))) {
+      val error =
+        refused(Conditions.DatabaseError)(write(f, upserting, 2, Seq(row(52, values.map(_._2).updated(index, text)))))
+      assert(error.getMessage.contains(s"SQLSTATE $state"))
+      val chain = Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null)
+      assert(!chain.exists(_.toString.contains(text)))
+    }
     assert(f.database.one("SELECT count(*) FROM t") == 52L)
   }
 

@@ -62,7 +62,6 @@ class PostgresDialect extends Dialect with BuiltInDialect {
       statement.execute(text"""SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
            |${SearchPath.Pin};
            |SELECT pg_current_xact_id()::text,
-           |  set_config('row_security', 'off', true),
            |  set_config('synchronous_commit',
            |    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
            |  set_config('lock_timeout', '${lockTimeout.toMillis}ms', true),

@@ -1,6 +1,6 @@
 package io.epochal.jdbc.postgres
 
-import java.sql.Connection
+import java.sql.{Connection, SQLException}
 
 import scala.util.Using
 import scala.util.control.NonFatal
@@ -39,8 +39,9 @@ private[postgres] object PostgresLoad {
   def move(connection: Connection, table: BoundTable, from: String): Long = {
     val columns = table.columnNames.map(PostgresDialect.quote).mkString(", ")
     val rows = PostgresIncoming.typed(table, from)
-    SearchPath.ofSession(connection)(
-      Sql.update(connection, s"INSERT INTO ${PostgresDialect.quote(table.table.name)} ($columns) $rows"))
+    PostgresIncoming.parsing(table)(
+      SearchPath.ofSession(connection)(
+        Sql.update(connection, s"INSERT INTO ${PostgresDialect.quote(table.table.name)} ($columns) $rows")))
   }
 
   def copy(connection: Connection, into: String, columns: Seq[String], rows: EncodedRows): Long =
@@ -79,13 +80,29 @@ private[postgres] object PostgresIncoming {
   def parsed(table: BoundTable): Seq[String] =
     table.columns.filter(parses(_)).map(bound => s"${bound.column.name} as text")
 
+  /** Replaces the server's error for a text that it cannot parse, which contains the text. */
+  def parsing[A](table: BoundTable)(body: => A): A =
+    try body
+    catch {
+      case error: SQLException if parses(table) && Unparsable.exists(Sql.state(error).startsWith) =>
+        val columns = table.columns.filter(parses(_)).map(c => s"${c.column.name} ${c.column.columnType.declared}")
+        throw new SQLException(
+          s"a text of one of these columns is no value of the column's type: ${columns.mkString(", ")}",
+          Sql.state(error))
+    }
+
+  /** Data exceptions, and the syntax errors of some types. */
+  private val Unparsable = Seq("22", "42601")
+
   /** A SELECT of all columns, with the target's types, from a relation that is [[like]] encoded rows. */
   def typed(table: BoundTable, from: String): String = {
     val columns = table.columns.map { bound =>
       val name = PostgresDialect.quote(bound.column.name)
       bound.column.columnType match {
-        case kind: PostgresType if parses(bound) => s"$name::${kind.sql} AS $name"
-        case _                                   => name
+        // A point is the thousands separator of money in some locales, and the decimal one of a number in all.
+        case kind: PostgresType if parses(bound) =>
+          s"$name${if (kind.name == "money") "::pg_catalog.\"numeric\"" else ""}::${kind.sql} AS $name"
+        case _ => name
       }
     } ++ table.operation.map(operation => PostgresDialect.quote(operation.name))
     s"SELECT ${columns.mkString(", ")} FROM $from"

@@ -28,10 +28,7 @@ private[postgres] object PostgresMerge {
     val many = rows > Many
     val merge = new PostgresMerge(connection, table, upsert, source, many)
     if (many) Sql.run(connection, s"SET LOCAL work_mem = '$SortMemory'; SET LOCAL jit = off")
-    upsert.operation match {
-      case None            => merge.store(rows)
-      case Some(operation) => merge.change(operation, rows)
-    }
+    PostgresIncoming.parsing(table)(upsert.operation.fold(merge.store(rows))(merge.change(_, rows)))
   }
 
   /** Memory for a sort. Only the driver's one connection sorts, one sort at a time. */

@@ -104,11 +104,12 @@ private[postgres] object PostgresSessions extends Sessions {
 private[postgres] object SearchPath {
 
   /** Pins the transaction's path, and remembers the session's path with those of its schemas that this role may use. Names in
-    * this statement are still resolved by the session's path.
+    * this statement are still resolved by the session's path. A query that row security would filter fails instead.
     */
   val Pin: String =
     """SELECT pg_catalog.set_config('epochal.search_path', pg_catalog.current_setting('search_path'), true),
       |  pg_catalog.set_config('epochal.schemas', pg_catalog.current_schemas(false)::pg_catalog.text, true),
+      |  pg_catalog.set_config('row_security', 'off', true),
       |  pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)""".stripMargin
 
   /** SQL for the schemas on the session's path, in order; outside a pinned transaction the setting is empty or missing. */
