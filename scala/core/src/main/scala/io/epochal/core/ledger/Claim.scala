@@ -57,13 +57,15 @@ object Claim {
     * may have been emptied.
     */
   private def fresh(claim: Claim, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] =
+    sharing(claim, others)
+      .orElse(lost(claim))
+      .toLeft(LedgerRow(claim.sinkId, claim.queryId, claim.target, None, 1L, claim.runId, claim.server))
+
+  private def sharing(claim: Claim, others: Seq[LedgerRow]): Option[EpochalException] =
     others
       .find(_.queryId == claim.queryId)
-      .orElse(others.find(other => !claim.onNewQuery.accepted(other.sinkId))) match {
-      case Some(other) => Left(shared(claim, other, others))
-      case None =>
-        lost(claim).toLeft(LedgerRow(claim.sinkId, claim.queryId, claim.target, None, 1L, claim.runId, claim.server))
-    }
+      .orElse(others.find(other => !claim.onNewQuery.accepted(other.sinkId)))
+      .map(shared(claim, _, others))
 
   private def lost(claim: Claim): Option[EpochalException] = {
     val next = claim.stored.boundaries.map(_.epoch + 1)
@@ -74,8 +76,9 @@ object Claim {
   private def again(claim: Claim, row: LedgerRow, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] = {
     val sameQuery = row.queryId == claim.queryId
     // Where nothing was written, nothing is left behind: a table made in a failed first attempt may be made again.
-    val hasLeft = row.target != claim.target &&
-      !(sameQuery && row.last.isEmpty && claim.stored == Progress.Empty)
+    val isRemade = row.target != claim.target && row.target.name == claim.target.name &&
+      sameQuery && row.last.isEmpty && claim.stored == Progress.Empty
+    val hasLeft = row.target != claim.target && !isRemade
     val left = Seq(Option.when(!sameQuery)(row.queryId), Option.when(hasLeft)(row.target.id)).flatten
     if (claim.onNewQuery.replaces && !(sameQuery && row.last.isDefined))
       others.headOption
@@ -85,10 +88,11 @@ object Claim {
         .toLeft(claimed(claim, row, isAgain = true).copy(target = if (sameQuery) claim.target else row.target))
     else {
       val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
-      Either.cond(
-        left.forall(claim.onNewQuery.accepted),
-        claimed(claim, row, sameQuery).copy(queryId = claim.queryId, target = claim.target, last = last),
-        changed(claim, row, NameList.render(left)))
+      Option
+        .when(isRemade)(sharing(claim, others))
+        .flatten
+        .orElse(Option.unless(left.forall(claim.onNewQuery.accepted))(changed(claim, row, NameList.render(left))))
+        .toLeft(claimed(claim, row, sameQuery).copy(queryId = claim.queryId, target = claim.target, last = last))
     }
   }
 

@@ -121,6 +121,11 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(
       refusal(Claim.decide(claim(table = again).copy(stored = stored), Some(claimed()), Nil)) ==
         Conditions.TargetChanged)
+    val other = claimed().copy(sinkId = "other", queryId = "another query", target = again)
+    assert(refusal(Claim.decide(claim(table = again), Some(claimed()), Seq(other))) == Conditions.TargetShared)
+    assert(claimed(Some(claimed()), claim(table = again, on = accepting("other")), Seq(other)).target == again)
+    val moved = claim(table = Target("public.others", Some(2L)))
+    assert(refusal(Claim.decide(moved, Some(claimed()), Nil)) == Conditions.TargetChanged)
   }
 
   test("another query on another target needs both to be accepted, and the error names both") {

@@ -61,7 +61,7 @@ final private[jdbc] class LedgerClaim(
     */
   private def claim(connection: Connection, ledger: LedgerTable, made: Boolean): (LedgerRow, BulkRun) = {
     val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
-    val progress = Option.when(dialect.abilities.flushes)(ledger.progress(connection, run.sinkId)).filter(_.exists)
+    val progress = this.progress(connection, ledger)
     progress.foreach(_.lock())
     val bound = TargetTables.prepare(database, schema, connection, make = !dialect.abilities.ddlCommits) {
       if (!dialect.ledger.serializeClaims(connection)) {
@@ -94,6 +94,9 @@ final private[jdbc] class LedgerClaim(
     if (before.isEmpty) dialect.bulk.foreach(_.forget(connection, claimed))
     (row, claimed)
   }
+
+  private def progress(connection: Connection, ledger: LedgerTable): Option[ProgressTable] =
+    Option.when(dialect.abilities.flushes)(ledger.progress(connection, run.sinkId)).filter(_.exists)
 
   private def blocked(watch: ClaimWatch, error: EpochalException): EpochalException =
     Conditions.SinkBlocked.because(error)(
@@ -186,7 +189,8 @@ final private[jdbc] class LedgerClaim(
         .map { table =>
           val known = ledger.earlier(connection, run.sinkId, run.queryId)
           val others = ledger.others(connection, run, table.target)
-          decide(LedgerState(table.target, row.server, Some(row), known, others))
+          val stored = progress(connection, ledger).fold(Progress.Empty)(_.read(run.queryId))
+          decide(LedgerState(table.target, row.server, Some(row), known, others, stored))
         }
 
     private def grace: Duration = Seq(database.options.lockTimeout.dividedBy(3), LongestGrace).min
