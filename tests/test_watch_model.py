@@ -13,7 +13,6 @@ import pytest
 import epochal
 from epochal.tools.watch import notebook, views, words
 from epochal.tools.watch.progress import batch_of, short_name
-from epochal.tools.watch.queries import Queries, QueryRow
 from epochal.tools.watch.state import QueryState, WatchedQuery
 from epochal.tools.watch.tally import Tally
 from epochal.tools.watch.watching import raise_first, run, seconds
@@ -381,30 +380,3 @@ def test_an_invalid_duration_is_refused(given: Any) -> None:
 def test_an_object_that_is_not_a_query_is_refused() -> None:
     with pytest.raises(epochal.OptionError, match=r"epochal\.watch was given a str, which is not a streaming query"):
         epochal.watch(["strings"])  # type: ignore[list-item]
-
-
-def test_rows_of_queries_print_as_a_table() -> None:
-    row = QueryRow(
-        name="strings",
-        state="failed",
-        rate=231.4,
-        behind=500,
-        is_exact=True,
-        seconds_behind=2.2,
-        source="epochal-random",
-        sink="epochal-jdbc strings in sqlite:/a/long/path/to/strings.db",
-        id="6f1e2ab0-0000-4000-8000-000000000001",
-        run_id="0c9d51e7-0000-4000-8000-000000000002",
-        error="<broken>",
-    )
-    found = Queries((row,))
-    head, line = repr(found).splitlines()
-    assert head.split() == ["name", "state", "rows/s", "behind", "source", "sink", "id", "run", "id", "last", "error"]
-    assert line.split()[:5] == ["strings", "failed", "231", "500", "behind"]
-    assert "sqlite:/a/long" in line
-    assert "strings.db" not in line
-    assert "6f1e2ab0 " in line
-    assert line.endswith("<broken>")
-    assert "&lt;broken&gt;" in found._repr_html_()
-    assert (list(found), found[0], found[:1], len(found)) == ([row], row, (row,), 1)
-    assert repr(Queries()) == "No query is active."

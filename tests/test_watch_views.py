@@ -20,6 +20,7 @@ from rich.console import Console
 import epochal
 from epochal.tools.watch import terminal, views
 from epochal.tools.watch.interrupts import Interrupts
+from epochal.tools.watch.queries import Queries, QueryRow
 from epochal.tools.watch.watching import run
 from support.progress import FakeQuery, epoch, lag, progress
 
@@ -268,3 +269,30 @@ assert "rich" not in sys.modules and "IPython" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_rows_of_queries_print_as_a_table() -> None:
+    row = QueryRow(
+        name="strings",
+        state="failed",
+        rate=231.4,
+        behind=500,
+        is_exact=True,
+        seconds_behind=2.2,
+        source="epochal-random",
+        sink="epochal-jdbc strings in sqlite:/a/long/path/to/strings.db",
+        id="6f1e2ab0-0000-4000-8000-000000000001",
+        run_id="0c9d51e7-0000-4000-8000-000000000002",
+        error="<broken>",
+    )
+    found = Queries((row,))
+    head, line = repr(found).splitlines()
+    assert head.split() == ["name", "state", "rows/s", "behind", "source", "sink", "id", "run", "id", "last", "error"]
+    assert line.split()[:5] == ["strings", "failed", "231", "500", "behind"]
+    assert "sqlite:/a/long" in line
+    assert "strings.db" not in line
+    assert "6f1e2ab0 " in line
+    assert line.endswith("<broken>")
+    assert "&lt;broken&gt;" in found._repr_html_()
+    assert (list(found), found[0], found[:1], len(found)) == ([row], row, (row,), 1)
+    assert repr(Queries()) == "No query is active."

@@ -259,7 +259,7 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Fl
       holds(f, 0 until 0)
     }
 
-    on(s"${trigger.name}: a dropped table of progress is named, and the next start says how to go on", table) { f =>
+    on(s"${trigger.name}: a dropped table of progress is named, and the next start says how to continue", table) { f =>
       val running = job(f, trigger, 0)
       running.put(0, 0 until 10)
       running.end()

@@ -102,7 +102,7 @@ trait Dialect {
 
   // Transactions.
 
-  /** What an administrator must run so that this login can do what the write needs, as complete statements. Asks the catalog once,
+  /** Statements that give this login the privileges of a write, for an administrator to run. Asks the catalog once,
     * and only for what is certainly needed. Nil also where the database cannot tell.
     */
   def missingPrivileges(@unused connection: Connection, @unused needs: WriteNeeds): Seq[String] = Nil

@@ -2,7 +2,7 @@ package io.epochal.jdbc.database
 
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
 
-/** What a write does in the database, as far as it takes privileges.
+/** The statements of a write that take privileges.
   *
   * @param target
   *   its name, or the name that it will get

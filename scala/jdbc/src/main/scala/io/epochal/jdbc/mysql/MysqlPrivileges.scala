@@ -44,7 +44,7 @@ final private class Grants(grants: Seq[Grant]) {
   private def holds(privilege: String, schema: String, table: Option[String]): Boolean =
     grants.exists(grant => (grant.privileges("ALL") || grant.privileges(privilege)) && grant.covers(schema, table))
 
-  /** What must be granted, without the user: for each table that exists, and once for all that will be created.
+  /** The missing privileges, without the user: for each table that exists, and once for all that will be created.
     *
     * @param present
     *   the tables that the user can see

@@ -87,7 +87,7 @@ private[jdbc] object Interference {
     Option.when(name.schema.nonEmpty)(NamePart(name.schema, quoted = true)),
     NamePart(name.table, quoted = true))
 
-  /** The query's columns, of which a task knows those that it stores. */
+  /** The query's columns, as far as a task knows them: those that it stores. */
   private def schema(database: Database, run: BulkRun): StructType = {
     val stored = run.table.columns.map(column => column.ordinal -> column.field)
     val operation =
@@ -107,7 +107,7 @@ private[jdbc] object Interference {
   }
 
   private val Lost = Conditions.LedgerNotFound.withHint(
-    "It was dropped while the query ran. Start the query again: that creates an empty ledger, and the error then says how to go on. " +
+    "It was dropped while the query ran. Start the query again: that creates an empty ledger, and the error then says how to continue. " +
       "If you have a backup, restore ledger and rows from one.")
 
   private val Patience = Duration.ofSeconds(2)
