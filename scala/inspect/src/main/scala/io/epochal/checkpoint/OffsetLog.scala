@@ -81,7 +81,11 @@ object CommitLog {
   private val Versions = Seq("v1", "v2", "v3")
 
   def read(text: String): Either[String, CommitLog] =
-    LogFile.read(text, Versions).map(file => CommitLog(file.number("nextBatchWatermarkMs")))
+    for {
+      file <- LogFile.read(text, Versions)
+      sinks = file.metadata.flatMap(found => Option(found.get("sinkMetadataMap")))
+      _ <- Either.cond(file.lines.head != "v3" || sinks.exists(!_.isEmpty), (), "it names no sink")
+    } yield CommitLog(file.number("nextBatchWatermarkMs"))
 }
 
 /** A file of either log.

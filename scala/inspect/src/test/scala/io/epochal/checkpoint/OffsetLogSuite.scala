@@ -42,6 +42,7 @@ final class OffsetLogSuite extends AnyFunSuite {
     s"v1\n$settings" -> "it lists no sources: the file is torn",
     s"v1\n$settings\n{\"v\":1" -> "the offset of source 0 is not JSON: the file is torn",
     s"v2\n$settings\n0" -> "a line has no name of a source: the file is torn",
+    s"v1\n$settings" -> "it lists no sources: the file is torn",
     s"v3\n$settings" -> "it is of version v3, and v1 and v2 are known",
     "\u0000\u0000" -> "it does not begin with a version"
   ).foreach { case (text, reason) =>
@@ -52,6 +53,7 @@ final class OffsetLogSuite extends AnyFunSuite {
     assert(CommitLog.read("v1\n{\"nextBatchWatermarkMs\":7}") == Right(CommitLog(Some(7L))))
     assert(CommitLog.read("v2\n{\"nextBatchWatermarkMs\":7,\"stateUniqueIds\":{}}") == Right(CommitLog(Some(7L))))
     assert(CommitLog.read(namedSink) == Right(CommitLog(Some(0L))))
+    assert(CommitLog.read("v3\n{}") == Left("it names no sink"))
     assert(CommitLog.read("v4\n{}") == Left("it is of version v4, and v1, v2 and v3 are known"))
     assert(CommitLog.read("v1") == Right(CommitLog(None)))
     assert(CommitLog.read("") == Left("it is empty"))
