@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -58,6 +60,100 @@ def test_a_ledger_in_postgresql_is_read_without_spark(
     assert capsys.readouterr().err.startswith("LEDGER_NOT_FOUND: There is no table epochal_ledger in ")
 
 
+@pytest.fixture
+def role(ledger: Postgres) -> Iterator[str]:
+    """A role that may read the ledger, and has no other rights."""
+    name = f"{ledger.schema}_reader"
+    tables = f"ON ALL TABLES IN SCHEMA {ledger.schema}"
+    ledger.execute(f"CREATE ROLE {name} LOGIN", f"GRANT USAGE ON SCHEMA {ledger.schema} TO {name}")
+    ledger.execute(f"GRANT SELECT {tables} TO {name}")
+    yield name
+    ledger.execute(f"REASSIGN OWNED BY {name} TO postgres", f"DROP OWNED BY {name}", f"DROP ROLE {name}")
+
+
+@pytest.mark.parametrize(
+    ("statements", "reader", "problem"),
+    [
+        (
+            ["ALTER TABLE epochal_ledger RENAME TO kept", "CREATE VIEW epochal_ledger AS SELECT * FROM kept"],
+            "postgres",
+            "OBJECT_UNTRUSTED: The role 'postgres' does not trust {schema}.epochal_ledger, which should be a table of "
+            "the ledger: it is not an ordinary table.",
+        ),
+        (
+            ["ALTER TABLE epochal_ledger_history OWNER TO {role}"],
+            "postgres",
+            "OBJECT_UNTRUSTED: The role 'postgres' does not trust {schema}.epochal_ledger_history, which should be a "
+            "table of the ledger: it belongs to the role '{role}'.",
+        ),
+        (
+            ["CREATE POLICY p ON epochal_ledger USING (false)", "ALTER TABLE epochal_ledger ENABLE ROW LEVEL SECURITY"],
+            "{role}",
+            "DATABASE_ERROR: {place} failed: query would be affected by row-level security policy for table "
+            '"epochal_ledger".',
+        ),
+    ],
+    ids=["view", "owner", "hidden rows"],
+)
+def test_what_another_role_can_have_planted_is_not_read(
+    statements: list[str], reader: str, problem: str, role: str, ledger: Postgres, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = {"role": role, "schema": ledger.schema, "place": ledger.url.partition("?")[0]}
+    ledger.execute(*(statement.format(**names) for statement in statements))
+    assert main(["ledger", "list", "--url", ledger.url, "--user", reader.format(**names)]) == 1
+    assert capsys.readouterr().err.startswith(problem.format(**names))
+
+
+def test_a_role_that_may_only_read_reads_the_ledger(role: str, ledger: Postgres) -> None:
+    assert [row.sink_id for row in read_ledger(ledger.url, user=role)] == ["strings"]
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
+def test_the_url_decides_and_a_schema_may_have_any_name(
+    driver: str, ledger: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(driver)
+    monkeypatch.setattr(ledger_in_postgres, "_DRIVERS", (driver,))
+    url = f"{ledger.url.partition('?')[0]}?user=postgres&password=right"
+    schema = f"{ledger.schema}%s?%"
+    ledger.execute(f'ALTER SCHEMA {ledger.schema} RENAME TO "{schema}"')
+    try:
+        with monkeypatch.context() as patched:
+            for name in ("PGUSER", "PGPASSWORD", "PGHOST", "PGDATABASE", "PGSSLROOTCERT"):
+                patched.setenv(name, "wrong")
+            patched.setenv("PGSSLMODE", "verify-full")
+            patched.setenv("PGHOSTADDR", "192.0.2.1")
+            patched.setenv("PGOPTIONS", "-c search_path=wrong -c default_transaction_isolation=wrong")
+            patched.setenv("PGTARGETSESSIONATTRS", "standby")
+            found = read_ledger(url, schema=schema, user="wrong", password="wrong")
+        assert [row.sink_id for row in found] == ["strings"]
+    finally:
+        ledger.execute(f'ALTER SCHEMA "{schema}" RENAME TO {ledger.schema}')
+
+
+def test_no_statement_is_prepared_on_a_server_that_may_be_a_pooler(ledger: Postgres) -> None:
+    connections: list[psycopg.Connection] = []
+
+    class Recorded:
+        Error = psycopg.Error
+
+        def connect(self, **settings: str) -> psycopg.Connection:
+            connections.append(psycopg.connect(**settings))
+            return connections[-1]
+
+    known = ledger_in_postgres.server(ledger.url)
+    assert known
+    assert len(replace(known, driver=Recorded()).read("epochal_ledger", "postgres", None)) == 1
+    assert [connection.prepare_threshold for connection in connections] == [None]
+
+
+@pytest.mark.parametrize("name", ["PGSERVICE", "PGDATABASE"])
+def test_a_variable_that_no_setting_overrides_needs_a_session(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "other")
+    assert needs_session("jdbc:postgresql://db/")
+    assert needs_session("jdbc:postgresql://db/app") == (name == "PGSERVICE")
+
+
 def test_a_server_that_cannot_be_reached_is_named_without_the_password(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +177,8 @@ def test_a_server_that_cannot_be_reached_is_named_without_the_password(
         ("jdbc:postgresql://db/app?socketFactory=x.Y", None),
         ("jdbc:postgresql://db/app?sslmode=require&sslkey=k.pk8", None),
         ("jdbc:postgresql:app", None),
+        ("jdbc:postgresql://h:/app", None),
+        ("jdbc:postgresql://h,,i/app", None),
         ("jdbc:mysql://db/app", None),
     ],
 )

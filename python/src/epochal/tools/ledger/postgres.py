@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,8 @@ from epochal.tools.ledger.model import DatabaseLedger, ledger_not_found
 
 PREFIX = "jdbc:postgresql:"
 
-_URL = re.compile(r"jdbc:postgresql://(?P<hosts>[\w.:,\[\]-]+)/(?P<database>[^/?]*)(?:\?(?P<parameters>.*))?")
+_ONE = r"(?:[\w.-]+|\[[\w:.]+\])(?::\d+)?"
+_URL = re.compile(rf"jdbc:postgresql://(?P<hosts>{_ONE}(?:,{_ONE})*)/(?P<database>[^/?]*)(?:\?(?P<parameters>.*))?")
 _HOST = re.compile(r"\[?(?P<name>[^\[\],]+?)\]?(?::(?P<port>\d+))?(?:,|$)")
 _DRIVERS = ("psycopg", "psycopg2")
 #: Parameters of a JDBC URL by their names in libpq. With any other one, only PgJDBC connects as the sink does.
@@ -28,10 +30,41 @@ _PARAMETERS = {
     "connectTimeout": "connect_timeout",
     "ApplicationName": "application_name",
 }
+#: Settings by which no variable of libpq has an effect that PgJDBC does not have.
+_SETTINGS = {
+    "connect_timeout": "10",
+    "hostaddr": "",
+    "options": "",
+    "sslmode": "prefer",
+    "sslrootcert": "",
+    "sslcert": "",
+    "sslkey": "",
+    "target_session_attrs": "any",
+}
+#: Variables of libpq that no setting overrides on all its versions.
+_VARIABLES = {"PGSERVICE", "PGLOADBALANCEHOSTS"}
+
+_TABLES = ("epochal_ledger", "epochal_ledger_retired", "epochal_ledger_history")
+_OID = "SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid"
+_PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
 _SCHEMA = (
     "SELECT quote_ident(n.nspname) || '.' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE c.oid = to_regclass(?)"
+    "WHERE c.oid = %s"
 )
+#: Tables that another role may have planted, by the sink's rules for a ledger that is read: trusted with it are its own
+#: owner, that of its schema, and this role.
+_UNTRUSTED = """WITH RECURSIVE tables(oid) AS (
+  SELECT unnest(ARRAY[%s::regclass, %s::regclass, %s::regclass])::oid
+  UNION SELECT i.inhrelid FROM pg_inherits i JOIN tables t ON i.inhparent = t.oid),
+trusted(oid) AS (
+  SELECT oid FROM pg_roles WHERE rolname = current_user
+  UNION SELECT c.relowner FROM pg_class c WHERE c.oid = %s::regclass AND c.relkind IN ('r', 'p')
+  UNION SELECT n.nspowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s::regclass)
+SELECT c.oid::regclass::text, c.relkind IN ('r', 'p'), pg_get_userbyid(c.relowner), current_user
+FROM tables JOIN pg_class c USING (oid)
+WHERE c.relkind NOT IN ('r', 'p') OR NOT EXISTS (SELECT FROM trusted v WHERE pg_has_role(c.relowner, v.oid,
+  CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER'
+  ELSE 'USAGE, SET, MEMBER WITH ADMIN OPTION' END))"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,15 +86,15 @@ class Server:
             table: the ledger: ``epochal_ledger``, or with its quoted schema.
 
         Raises:
-            DatabaseError: the server cannot be reached, or reports an error.
+            DatabaseError: the server cannot be reached, or reports an error; or another role may have planted a table.
             SinkIdentityError: the database has no ledger.
         """
-        settings = self.settings | ({} if user is None else {"user": user})
-        if password is not None:
+        settings = ({} if user is None else {"user": user}) | self.settings
+        if password is not None and "password" not in settings:
             settings["password"] = (password if isinstance(password, Secret) else Secret(password)).here().value
         search_path = settings.pop("search_path", None)
         try:
-            connection = self.driver.connect(**{"connect_timeout": "10"} | settings)
+            connection = self.driver.connect(**_SETTINGS | settings)
         except self.driver.Error as error:
             raise DatabaseError(
                 "DATABASE_UNREACHABLE",
@@ -69,19 +102,32 @@ class Server:
                 "Check the url, the user and the password, and that the server is running.",
             ) from None
         try:
+            if hasattr(connection, "prepare_threshold"):  # Behind a transaction pooler the next session lacks them.
+                connection.prepare_threshold = None
             cursor = connection.cursor()
 
             def execute(sql: str, *parameters: str) -> Any:
-                cursor.execute(sql.replace("?", "%s"), parameters)
+                cursor.execute(sql, parameters)
                 return cursor
 
-            execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             if search_path:
-                execute("SELECT set_config('search_path', ?, true)", search_path)
-            schema = execute(_SCHEMA, table).fetchone()
+                execute("SELECT pg_catalog.set_config('search_path', %s, true)", search_path)
+            (oid,) = execute(_OID, table).fetchone()
+            execute(_PINNED)
+            schema = execute(_SCHEMA, oid).fetchone()
             if schema is None:
                 raise ledger_not_found(self.place)
-            return rows.read(self.place, execute, schema[0])
+            # A snapshot from after the lock: the tables that are checked are those that are read.
+            connection.rollback()
+            execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            execute(_PINNED)
+            execute("SET LOCAL row_security = off")
+            names = [schema[0] + name for name in _TABLES]
+            escaped = [name.replace("%", "%%") for name in names]
+            execute(f"LOCK TABLE {', '.join(escaped)} IN ACCESS SHARE MODE")
+            if planted := execute(_UNTRUSTED, *names, names[0], names[0]).fetchone():
+                raise _untrusted(*planted)
+            return rows.read(self.place, execute, schema[0].replace("%", "%%"))
         except self.driver.Error as error:
             raise DatabaseError(
                 "DATABASE_ERROR",
@@ -95,12 +141,15 @@ class Server:
 def server(url: str) -> Server | None:
     """The database that a URL names.
 
-    None if Python cannot connect to it as the sink does: no driver is installed, or PgJDBC alone knows a parameter.
+    None if Python cannot connect to it as the sink does: no driver is installed, PgJDBC alone knows a parameter, or
+    libpq alone reads a variable.
     """
     match = _URL.fullmatch(url)
     given = dict(parse_qsl(match["parameters"] or "", keep_blank_values=True)) if match else {}
     driver = _driver()
     if match is None or driver is None or not given.keys() <= _PARAMETERS.keys():
+        return None
+    if os.environ.keys() & (_VARIABLES if match["database"] else {*_VARIABLES, "PGDATABASE"}):
         return None
     hosts = [*_HOST.finditer(match["hosts"])]
     settings = {_PARAMETERS[name]: value for name, value in given.items()}
@@ -109,6 +158,15 @@ def server(url: str) -> Server | None:
     if match["database"]:
         settings["dbname"] = unquote_plus(match["database"])
     return Server(driver, url.partition("?")[0], settings)
+
+
+def _untrusted(table: str, is_table: bool, owner: str, role: str) -> DatabaseError:
+    reason = f"belongs to the role '{owner}'" if is_table else "is not an ordinary table"
+    return DatabaseError(
+        "OBJECT_UNTRUSTED",
+        f"The role '{role}' does not trust {table}, which should be a table of the ledger: it {reason}.",
+        "No code of it was run. Find out who made it, and drop it, or name the ledger's schema: --schema (schema=…).",
+    )
 
 
 def _driver() -> Any:

@@ -9,7 +9,7 @@ from epochal.tools.ledger.model import DatabaseLedger, LedgerRow, epoch_of, row_
 
 _HISTORY = 10
 
-#: Executes a statement, whose parameters are ``?``, and returns its cursor.
+#: Executes a statement, whose parameters are ``%s``, and returns its cursor.
 Execute = Callable[..., Any]
 
 
@@ -17,15 +17,15 @@ def read(place: str, execute: Execute, schema: str = "") -> DatabaseLedger:
     """Reads the ledger in the caller's transaction.
 
     Args:
-        schema: precedes the names of the tables: quoted, with a dot.
+        schema: precedes the names of the tables: quoted, with a dot, and ``%%`` for ``%``.
     """
     ids = [name for (name,) in execute(f"SELECT sink_id FROM {schema}epochal_ledger ORDER BY sink_id")]
     return DatabaseLedger(place=place, rows=tuple(_row(execute, f"{schema}epochal_ledger", name) for name in ids))
 
 
 def _row(execute: Execute, ledger: str, sink_id: str) -> LedgerRow:
-    of_sink = "WHERE sink_id = ? ORDER BY"
-    (values,) = _as_dicts(execute(f"SELECT * FROM {ledger} WHERE sink_id = ?", sink_id))
+    of_sink = "WHERE sink_id = %s ORDER BY"
+    (values,) = _as_dicts(execute(f"SELECT * FROM {ledger} WHERE sink_id = %s", sink_id))
     retired = _as_dicts(execute(f"SELECT * FROM {ledger}_retired {of_sink} updated_at", sink_id))
     history = f"SELECT * FROM {ledger}_history {of_sink} number DESC LIMIT {_HISTORY}"
     lines = _as_dicts(execute(history, sink_id))

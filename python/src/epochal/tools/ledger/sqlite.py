@@ -24,7 +24,11 @@ def read(url: str) -> DatabaseLedger:
     """
     with _connection(url) as connection:
         connection.execute("BEGIN")
-        return rows.read(url.partition("?")[0], lambda sql, *parameters: connection.execute(sql, parameters))
+
+        def execute(sql: str, *parameters: str) -> sqlite3.Cursor:
+            return connection.execute(sql.replace("%s", "?"), parameters)
+
+        return rows.read(url.partition("?")[0], execute)
 
 
 @contextmanager
