@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import shutil
+import subprocess
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,6 +16,7 @@ from pyspark.sql import SparkSession
 import epochal
 from epochal.tools.checkpoint.comparison import State
 from epochal.tools.checkpoint.kinds import words
+from epochal.tools.ledger import DatabaseLedger, LedgerRow
 from support.checkpoints import QUERY, SHAPES, commit_text, of_kind, offset, offsets_text, row, write
 from support.databases import Database
 from support.streams import finish, forget_last_commit, numbers
@@ -191,6 +194,82 @@ def test_a_ledger_of_another_query_is_foreign(tmp_path: Path) -> None:
     compared = found.compare(row(2, query_id="another"))
     assert (compared.state, compared.healthy) == ("foreign", False)
     assert "onNewQuery=append:another" in compared.remedy
+
+
+def ledger_of(*rows: LedgerRow) -> DatabaseLedger:
+    return DatabaseLedger(place="jdbc:sqlite:test.db", rows=rows)
+
+
+@pytest.mark.parametrize("committed", [1, 2])
+@pytest.mark.parametrize(
+    ("ends", "identity"),
+    [
+        ({"a": 2, "b": 0}, "id-of-a"),
+        ({"a": 2}, "id-of-a"),
+        ({"b": 0}, "<id>"),
+        ({"a": 2, "b": 2}, "<id>"),
+        ({}, "<id>"),
+    ],
+)
+def test_the_id_of_another_query_over_the_same_source_is_never_written(
+    ends: dict[str, int], identity: str, committed: int, tmp_path: Path
+) -> None:
+    place = of_kind(tmp_path / "my job", "epochal-rest", committed=committed)
+    (place / "metadata").write_text("")
+    found = epochal.checkpoint(place)
+    hashes = [epoch.offsets_hash for epoch in found.epochs]
+    rows = [
+        row(last, sink_id=name, target=f"public.{name}", query_id=f"id-of-{name}", offsets_hash=hashes[last])
+        for name, last in ends.items()
+    ]
+    remedy = found.compare(ledger_of(*rows)).remedy
+    _, _, command = remedy.rpartition(": ")
+    subprocess.run(["sh", "-ec", command], check=True)
+    assert (place / "metadata").read_text() == f'{{"id":"{identity}"}}\n'
+    listed = ", ".join(f"{name} (public.{name})" for name in ends)
+    assert (f"its sink may be {listed})" if ends and identity == "<id>" else "may be") in f"{remedy} may be"
+    for one in rows:
+        assert (f'"id":"{one.query_id}"' in found.compare(one).remedy) == (one.last_epoch == 2)
+
+
+def test_remedies_of_a_checkpoint_that_is_not_local_change_no_local_files(tmp_path: Path) -> None:
+    place = of_kind(tmp_path / "place", "epochal-rest")
+    (place / "commits/2").write_text("")
+    for damaged, remedy in (
+        ("commits/2", "Remove the file hdfs://n/c/commits/2, and Spark replays epoch 2, "),
+        ("offsets/2", "Restore the file from a backup of the checkpoint. Or, if the sink has nothing after epoch 1, "),
+        ("metadata", "Restore the file from a backup of the checkpoint."),
+    ):
+        (place / damaged).write_text("")
+        remote = dataclasses.replace(epochal.checkpoint(place), path="hdfs://n/c").next_start.remedy
+        assert remote.startswith(remedy)
+        assert not {"rm", "echo", "rewind hdfs"} & {*remote.split()}
+
+
+def test_names_in_commands_are_quoted(tmp_path: Path) -> None:
+    place = of_kind(tmp_path / "my job", "epochal-rest")
+    found = epochal.checkpoint(place)
+    assert f"epochal checkpoint rewind '{place}' --to 0. Or " in found.compare(row(0)).remedy
+    rewound = found.compare(row(4, sink_id="it's")).remedy
+    assert shlex.split(rewound.partition("table: ")[2]) == shlex.split(
+        f"epochal ledger set \"it's\" --epoch 2 --checkpoint '{place}' --url …"
+    )
+    assert "epochal ledger forget 'a b' --url" in found.compare(row(2, sink_id="a b", query_id="another")).remedy
+    remote = dataclasses.replace(found, path="s3a://b/c").compare(row(0)).remedy
+    assert "epochal checkpoint rewind <copy> --to 0, on a local copy, and copy it back. Or" in remote
+
+
+def test_a_new_query_beside_many_sinks_has_a_short_prediction(tmp_path: Path) -> None:
+    rows = [row(2, sink_id=f"s{n}", query_id=f"query {n}") for n in range(30)]
+    known = "(epochal ledger list): then QUERY_CHANGED or TARGET_SHARED."
+    for epochs, refused in (
+        (0, "The first epoch adds the query to the ledger"),
+        (1, "The sink refuses it: LEDGER_EMPTY"),
+    ):
+        texts = {n: offsets_text("1") for n in range(epochs)}
+        found = epochal.checkpoint(write(tmp_path / f"{epochs} epochs", texts, range(epochs)))
+        start = found.compare(ledger_of(*rows)).next_start
+        assert start == f"{refused}, unless its sinkId or table is that of a known sink {known}"
 
 
 @pytest.mark.parametrize("committed", [1, 2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -173,7 +174,7 @@ def follow(remedy: str, checkpoint: Path) -> bool:
     if not found:
         return False
     if command.startswith("epochal "):
-        assert main([*command.split()[1:], "--yes", "--stopped"]) == 0
+        assert main([*shlex.split(command)[1:], "--yes", "--stopped"]) == 0
     else:
         subprocess.run(["sh", "-ec", command], check=True, cwd=checkpoint)
     return True

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
-from epochal.tools.checkpoint.start import BACKUP, last_commit, metadata_remedy, offsets_remedy
+from epochal.tools.checkpoint.start import (
+    BACKUP,
+    last_commit,
+    metadata_remedy,
+    offsets_remedy,
+    rewind_command,
+    set_command,
+)
 from epochal.tools.output import counted
 
 if TYPE_CHECKING:
@@ -139,10 +147,10 @@ def comparison(checkpoint: Checkpoint, found: DatabaseLedger | LedgerRow | None)
             state="broken",
             explanation="the checkpoint has a file from which Spark cannot resume.",
             next_start=start.explanation,
-            remedy=_broken(checkpoint, row) if row else start.remedy,
+            remedy=_broken(checkpoint, row, others),
             row=row,
         )
-    epoch, path = start.epoch, checkpoint.path
+    epoch = start.epoch
     if row is None:
         return _unknown(epoch, others)
     if checkpoint.query_id is not None and row.query_id != checkpoint.query_id:
@@ -151,7 +159,7 @@ def comparison(checkpoint: Checkpoint, found: DatabaseLedger | LedgerRow | None)
             explanation=f"the ledger's row is of query {row.query_id}, the checkpoint of {checkpoint.query_id}.",
             next_start="The sink refuses it: QUERY_CHANGED.",
             remedy=f"If this query is meant to take over: onNewQuery=append:{row.query_id}. "
-            f"If the table was emptied to load it again: epochal ledger forget {row.sink_id} --url …",
+            f"If the table was emptied to load it again: epochal ledger forget {quote(row.sink_id)} --url …",
             row=row,
         )
     last = row.last_epoch
@@ -168,8 +176,12 @@ def comparison(checkpoint: Checkpoint, found: DatabaseLedger | LedgerRow | None)
             explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}: it lacks "
             f"{counted(epoch - last - 1, 'epoch')}.",
             next_start="The sink refuses it: EPOCH_GAP.",
-            remedy=f"Have Spark read those rows again: epochal checkpoint rewind {path} --to {last}."
-            + ("" if _endless(row) else f" Or load them with a batch, then: {_set(checkpoint, row, epoch - 1)}"),
+            remedy=f"Have Spark read those rows again: {rewind_command(checkpoint.path, last)}."
+            + (
+                ""
+                if _endless(row)
+                else f" Or load them with a batch, then: {set_command(row, epoch - 1, checkpoint.path)}"
+            ),
             row=row,
         )
     return _ahead(checkpoint, row, epoch, last, replay=start.replay)
@@ -180,17 +192,29 @@ def _row(
 ) -> tuple[LedgerRow | None, Sequence[LedgerRow]]:
     """The row of the query's sink, and the rows among which it may be.
 
-    A query that another has replaced is in that one's row. A query without an id is recognised by its last offsets.
+    A query that another has replaced is in that one's row. A query without an id is recognised only if one row ends as
+    its checkpoint does: queries over one source have the same offsets.
     """
     rows = () if found is None else getattr(found, "rows", None)
     if not isinstance(rows, tuple):
         return found, ()  # type: ignore[return-value]
     query = checkpoint.query_id
-    hashes = {(epoch.number, epoch.offsets_hash) for epoch in checkpoint.epochs if epoch.offsets_hash}
+    if query is None:
+        same = [row for row in rows if _is_last(checkpoint, row)]
+        return (same[0] if len(same) == 1 else None), rows
     mine = [row for row in rows if row.query_id == query]
     mine = mine or [row for row in rows if any(old.query_id == query for old in row.retired)]
-    mine = mine or [row for row in rows if query is None and (row.last_epoch, row.offsets_hash) in hashes]
     return max(mine, key=lambda row: row.updated_at, default=None), rows
+
+
+def _is_last(checkpoint: Checkpoint, row: LedgerRow) -> bool:
+    """Whether the row ends with the checkpoint's last epoch, or with the last one that is whole."""
+    last = (checkpoint.last_logged, checkpoint.last_whole)
+    return any(_is_at(row, epoch) for epoch in checkpoint.epochs if epoch.number in last)
+
+
+def _is_at(row: LedgerRow, epoch: Epoch) -> bool:
+    return epoch.offsets_hash is not None and (row.last_epoch, row.offsets_hash) == (epoch.number, epoch.offsets_hash)
 
 
 def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> Comparison:
@@ -216,7 +240,7 @@ def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, rep
         )
     if replay and epoch == last:
         return _changed(row, "The sink refuses it: EPOCH_OFFSETS_CHANGED.")
-    set_back = _set(checkpoint, row, epoch - 1)
+    set_back = set_command(row, epoch - 1, checkpoint.path)
     return Comparison(
         state="rewound",
         explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}.",
@@ -232,10 +256,6 @@ def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, rep
 def _endless(row: LedgerRow) -> bool:
     """Whether the sink's tasks store rows before their epoch ends; then ``epochal ledger set`` is refused."""
     return row.trigger_mode in ("continuous", "real-time")
-
-
-def _set(checkpoint: Checkpoint, row: LedgerRow, epoch: int) -> str:
-    return f"epochal ledger set {row.sink_id} --epoch {epoch} --checkpoint {checkpoint.path} --url …"
 
 
 def _fits(row: LedgerRow, explanation: str, next_start: str) -> Comparison:
@@ -258,14 +278,13 @@ def _unknown(epoch: int, others: Sequence[LedgerRow]) -> Comparison:
     Args:
         others: its sinks: one of them is the query's if the query has that ``sinkId``, which no checkpoint contains.
     """
-    names = " or ".join(f"'{row.sink_id}'" for row in others)
-    refused = f"QUERY_CHANGED if its sinkId is {names}, TARGET_SHARED if its table is that of such a sink"
+    known = ", unless its sinkId or table is that of a known sink (epochal ledger list): then QUERY_CHANGED or "
+    unless = f"{known}TARGET_SHARED." if others else "."
     if epoch == 0:
         return Comparison(
             state="in step",
             explanation="the ledger has no row of this query, which has committed nothing yet.",
-            next_start="The first epoch adds the query to the ledger."
-            + (f" The sink refuses it: {refused}." if others else ""),
+            next_start=f"The first epoch adds the query to the ledger{unless}",
         )
     empty = (
         f"Check the table for rows of epoch {epoch}: those after the offsets of the epoch before (epochal "
@@ -275,17 +294,22 @@ def _unknown(epoch: int, others: Sequence[LedgerRow]) -> Comparison:
     return Comparison(
         state="not in the ledger",
         explanation=f"the ledger has no epoch of this query, whose next epoch is {epoch}.",
-        next_start=f"The sink refuses it: {refused}, otherwise LEDGER_EMPTY."
+        next_start=f"The sink refuses it: LEDGER_EMPTY{unless}",
+        remedy=f"Pass --sink NAME to compare with one sink. If none of them is this query's: {empty}"
         if others
-        else "The sink refuses it: LEDGER_EMPTY.",
-        remedy=f"Name its sink, to compare with that: --sink. If it is in none of these: {empty}" if others else empty,
+        else empty,
     )
 
 
-def _broken(checkpoint: Checkpoint, row: LedgerRow) -> str:
+def _broken(checkpoint: Checkpoint, row: LedgerRow | None, others: Sequence[LedgerRow]) -> str:
     """The remedy for a damaged file, by the sink's last epoch."""
     if checkpoint.query_id is None:
-        return metadata_remedy(checkpoint.path, row.query_id)
+        if row and _is_last(checkpoint, row):
+            return metadata_remedy(checkpoint.path, (row,), exact=True)
+        known = [one for one in others if any(_is_at(one, epoch) for epoch in checkpoint.epochs)]
+        return metadata_remedy(checkpoint.path, (row,) if row else known)
+    if row is None:
+        return checkpoint.next_start.remedy
     epochs = checkpoint.epochs
     done = last_commit(checkpoint)
     without = tuple(replace(one, problem=one.problem_of("offsets")) if one.number == done else one for one in epochs)

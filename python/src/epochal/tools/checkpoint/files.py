@@ -1,4 +1,4 @@
-"""Changes of checkpoint files that survive a crash: each is synced, with the checksum of Hadoop beside it."""
+"""Places of checkpoints, and changes of their files that survive a crash: each is synced, with Hadoop's checksum."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ import shutil
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+def local_path(location: str) -> Path | None:
+    """The local directory of a path or ``file:`` URI; None for other file systems."""
+    parts = urlsplit(location)
+    if not parts.scheme or len(parts.scheme) == 1:  # a single letter is a drive
+        return Path(location)
+    return Path(unquote(parts.path)) if parts.scheme.lower() == "file" else None
 
 
 def move(source: Path, target: Path) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from epochal.errors import CheckpointError
 from epochal.tools.checkpoint import kinds
@@ -23,14 +22,6 @@ _OFFSETS, _COMMITS = "offsets", "commits"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _WHOLE = re.compile(r"-?\d+")
 _ID = re.compile(r"[0-9a-fA-F]+(?:-[0-9a-fA-F]+){4}")
-
-
-def local_path(location: str) -> Path | None:
-    """The local directory of a path or ``file:`` URI; None for other file systems."""
-    parts = urlsplit(location)
-    if not parts.scheme or len(parts.scheme) == 1:  # a single letter is a drive
-        return Path(location)
-    return Path(unquote(parts.path)) if parts.scheme.lower() == "file" else None
 
 
 def read_local(directory: Path) -> Checkpoint:

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from epochal.errors import RepairError
 from epochal.tools.checkpoint import files
+from epochal.tools.checkpoint.files import local_path
 from epochal.tools.checkpoint.kinds import acknowledged_rows, unfinished_segments
 from epochal.tools.checkpoint.log import ASIDE, set_aside
 from epochal.tools.checkpoint.model import Checkpoint, Epoch
-from epochal.tools.checkpoint.reading import local_path, read_local, unfinished
+from epochal.tools.checkpoint.reading import read_local, unfinished
 
 #: Logs with a file for each epoch, in the order of removal. The REST sink's log holds what determines the requests of
 #: an epoch, and would contradict a new plan of that epoch.

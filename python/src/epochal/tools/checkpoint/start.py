@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import json
-import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
+from epochal.tools.checkpoint.files import local_path
 from epochal.tools.checkpoint.log import TORN_OFFSET
 
 if TYPE_CHECKING:
     from epochal.tools.checkpoint.model import Checkpoint, Epoch
+    from epochal.tools.ledger.model import LedgerRow
 
 BACKUP = "Restore the file from a backup of the checkpoint."
 
@@ -38,7 +41,7 @@ def next_start(found: Checkpoint) -> NextStart:
     metadata = next((problem for problem in found.problems if problem.startswith("metadata")), None)
     if metadata and (found.epochs or "cannot be read:" in metadata):
         older = "" if "cannot be read" in metadata else " (4.0 resumes it as another query, which the sink refuses)"
-        return _fails(f"{metadata}{older}", metadata_remedy(found.path, None))
+        return _fails(f"{metadata}{older}", metadata_remedy(found.path))
     known = {epoch.number: epoch for epoch in found.epochs}
     last, done = found.last_logged, last_commit(found)
     if last is None and done is None:
@@ -49,12 +52,11 @@ def next_start(found: Checkpoint) -> NextStart:
         if problem := _offsets_problem(known.get(number), number, is_end=number == last or done != last):
             return _fails(problem, offsets_remedy(found))
     if done is not None and (problem := known[done].problem_of("commits")):
-        files = (shlex.quote(f"{found.path}/commits/{name}") for name in (done, f".{done}.crc"))
-        return _fails(
-            problem,
-            f"Remove the file, and Spark replays epoch {last}, which a sink with a ledger skips if it has it: "
-            f"rm -f {' '.join(files)}",
-        )
+        effect = f"and Spark replays epoch {last}, which a sink with a ledger skips if it has it"
+        file, checksum = (f"{found.path}/commits/{name}" for name in (done, f".{done}.crc"))
+        if local_path(found.path) is None:
+            return _fails(problem, f"Remove the file {file}, {effect}.")
+        return _fails(problem, f"Remove the file, {effect}: rm -f {quote(file)} {quote(checksum)}")
     if done == last:
         explanation = f"Spark plans epoch {last + 1}, from the offsets at the end of epoch {last}."
         return NextStart(epoch=last + 1, replay=False, explanation=explanation)
@@ -66,14 +68,35 @@ def last_commit(found: Checkpoint) -> int | None:
     return max((one.number for one in found.epochs if one.committed or one.problem_of("commits")), default=None)
 
 
-def metadata_remedy(path: str, query_id: str | None) -> str:
-    """The repair of ``metadata``, with the query's id if the ledger has it."""
-    file, checksum = (shlex.quote(f"{path}/{name}") for name in ("metadata", ".metadata.crc"))
-    text = shlex.quote(json.dumps({"id": query_id or "<id>"}, separators=(",", ":")))
+def metadata_remedy(path: str, known: Sequence[LedgerRow] = (), *, exact: bool = False) -> str:
+    """The repair of ``metadata``.
+
+    Args:
+        known: rows of the ledger that may be the query's.
+        exact: whether there is one, which ends as the checkpoint does.
+    """
+    if local_path(path) is None:
+        return BACKUP
+    file, checksum = (quote(f"{path}/{name}") for name in ("metadata", ".metadata.crc"))
+    text = quote(json.dumps({"id": known[0].query_id if exact else "<id>"}, separators=(",", ":")))
     written = f"echo {text} > {file} && rm -f {checksum}"
-    if query_id:
-        return f"Write the query's id, as in the ledger: {written}"
-    return f"Restore it from a backup of the checkpoint, or write the query's id (epochal ledger show …): {written}"
+    if exact:
+        return f"If the query writes to {known[0].target}, write its id, as in the ledger: {written}"
+    sinks = ", ".join(f"{row.sink_id} ({row.target})" for row in known)
+    among = f"; its sink may be {sinks}" if sinks else ""
+    return f"{BACKUP} Or write the query's id (epochal ledger show …{among}): {written}"
+
+
+def rewind_command(path: str, epoch: int) -> str:
+    """The command for a rewind; it works on local checkpoints only."""
+    if local_path(path) is None:
+        return f"epochal checkpoint rewind <copy> --to {epoch}, on a local copy, and copy it back"
+    return f"epochal checkpoint rewind {quote(path)} --to {epoch}"
+
+
+def set_command(row: LedgerRow, epoch: int, path: str) -> str:
+    """The command that sets the sink's last epoch in the ledger."""
+    return f"epochal ledger set {quote(row.sink_id)} --epoch {epoch} --checkpoint {quote(path)} --url …"
 
 
 def offsets_remedy(found: Checkpoint, *, known: bool = False) -> str:
@@ -86,7 +109,7 @@ def offsets_remedy(found: Checkpoint, *, known: bool = False) -> str:
     if whole is None or found.has_state:
         return BACKUP
     unless = "Or " if known else f"Or, if the sink has nothing after epoch {whole}, "
-    return f"{BACKUP} {unless}let Spark plan the epoch again: epochal checkpoint rewind {found.path} --to {whole}"
+    return f"{BACKUP} {unless}let Spark plan the epoch again: {rewind_command(found.path, whole)}"
 
 
 def _offsets_problem(epoch: Epoch | None, number: int, *, is_end: bool) -> str | None:

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from epochal.tools.checkpoint import Checkpoint, checkpoint
+from epochal.tools.checkpoint import Checkpoint
 from epochal.tools.checkpoint.comparison import Comparison
-from epochal.tools.checkpoint.reading import local_path
 from epochal.tools.checkpoint.repair import START, fork, refused, restore, rewind
+from epochal.tools.checkpoint.start import set_command
 from epochal.tools.cli import shared
 
 
@@ -56,14 +56,8 @@ def _epoch(text: str) -> int:
     return START if text == "start" else int(text)
 
 
-def _read(options: argparse.Namespace) -> Checkpoint:
-    """Reads the checkpoint; through Spark if the path is not local."""
-    local = local_path(options.checkpoint)
-    return checkpoint(options.checkpoint, spark=shared.session() if local is None else None)
-
-
 def _status(options: argparse.Namespace) -> int:
-    found = _read(options)
+    found = shared.read_checkpoint(options)
     compared = _compare(options, found) if options.url else None
     values = {"checkpoint": {**found.to_dict(), "epochs": len(found.epochs)}}
     values |= {"ledger": compared.to_dict()} if compared else {}
@@ -78,7 +72,7 @@ def _compare(options: argparse.Namespace, found: Checkpoint) -> Comparison:
 
 
 def _show(options: argparse.Namespace) -> int:
-    found = _read(options)
+    found = shared.read_checkpoint(options)
     if options.epoch is None:
         lines = [str(found), ""]
         for epoch in found.epochs:
@@ -99,13 +93,13 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    difference = _read(options).diff(options.first, options.second)
+    difference = shared.read_checkpoint(options).diff(options.first, options.second)
     shared.show(options, difference, difference.to_dict())
     return shared.FINE
 
 
 def _rewind(options: argparse.Namespace) -> int:
-    found = _read(options)
+    found = shared.read_checkpoint(options)
     plan = rewind(found, options.to, stopped=options.stopped)
     if options.url:
         _check_ledger(options, found)
@@ -125,12 +119,12 @@ def _check_ledger(options: argparse.Namespace, found: Checkpoint) -> None:
             f"The ledger of sink '{row.sink_id}' ends with epoch {last}: after this rewind it would refuse epoch "
             f"{options.to + 1} (EPOCH_REGRESSED, or EPOCH_OFFSETS_CHANGED)",
             f"Rewind to epoch {last} or a later one. To write epochs again: remove their rows from the table, then "
-            f"epochal ledger set {row.sink_id} --epoch {options.to} --checkpoint {options.checkpoint} --url …",
+            + set_command(row, options.to, options.checkpoint),
         )
 
 
 def _restore(options: argparse.Namespace) -> int:
-    found = _read(options)
+    found = shared.read_checkpoint(options)
     row = shared.read_ledger(options).find(found.query_id) if options.url else None
     known = row.offsets_hash if row and row.last_epoch == options.epoch else None
     plan = restore(found, options.epoch, entry=options.entry, offsets_hash=known, stopped=options.stopped)
@@ -141,7 +135,7 @@ def _restore(options: argparse.Namespace) -> int:
 
 
 def _fork(options: argparse.Namespace) -> int:
-    plan = fork(_read(options), options.copy, same_query=options.same_query, stopped=options.stopped)
+    plan = fork(shared.read_checkpoint(options), options.copy, same_query=options.same_query, stopped=options.stopped)
     shared.confirm(options, plan.steps, plan.warnings)
     plan.run()
     shared.show(options, f"Done: {plan.copy}", {"copy": str(plan.copy), "query_id": plan.query_id})

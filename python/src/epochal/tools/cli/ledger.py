@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from epochal.errors import CheckpointError
-from epochal.tools.checkpoint import checkpoint
 from epochal.tools.checkpoint.repair import QUIET, refused
 from epochal.tools.cli import shared
 from epochal.tools.ledger import Change, LedgerRow
@@ -75,7 +74,7 @@ def _forget(options: argparse.Namespace) -> int:
 
 def _set(options: argparse.Namespace) -> int:
     row = _row(options)
-    found = checkpoint(options.checkpoint)
+    found = shared.read_checkpoint(options)
     if found.query_id != row.query_id:
         raise refused(
             f"The checkpoint {options.checkpoint} is of query {found.query_id}, but sink '{row.sink_id}' belongs to "

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from epochal._values.secret import Secret
 from epochal.errors import EpochalError, OptionError
+from epochal.tools.checkpoint import Checkpoint, checkpoint
+from epochal.tools.checkpoint.files import local_path
 from epochal.tools.checkpoint.repair import refused
 from epochal.tools.cli import info
 from epochal.tools.ledger import Change, DatabaseLedger, change, ledger, needs_session
@@ -171,6 +173,12 @@ def confirm(options: argparse.Namespace, steps: Sequence[str], warnings: Sequenc
     print("Do it? [y/N] ", end="", file=out, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise refused("It was not confirmed", "Answer with y to do it.")
+
+
+def read_checkpoint(options: argparse.Namespace) -> Checkpoint:
+    """Reads the checkpoint that the arguments name; through Spark if the path is not local."""
+    local = local_path(options.checkpoint)
+    return checkpoint(options.checkpoint, spark=session() if local is None else None)
 
 
 def read_ledger(options: argparse.Namespace) -> DatabaseLedger:
