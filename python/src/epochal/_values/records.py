@@ -120,8 +120,9 @@ class Poll(Value):
     rest.Poll(interval='30s')
 
     Args:
-        interval: Delay between polls at the end of the list. Unset: each trigger, or each second in continuous and
-            real-time queries.
+        interval: Delay between polls at the end of the list. Unset: 1s, doubled up to 30s while polls find nothing
+            (those answered by 304 do not count); always 1s in continuous and real-time queries, and none with
+            pagination=time-window.
         conditional: Whether polls send the last ETag or Last-Modified, so that the API can answer 304. Default:
             ``True``.
         max_time: Maximum duration of a poll with a journal, in a stream; the next poll continues. Raise it for long

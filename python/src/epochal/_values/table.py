@@ -130,11 +130,12 @@ class Ledger(Value):
     jdbc.Ledger(on_empty='skip:17')
 
     Args:
-        on_new_query: If the ledger knows another query, sink or table: fail; append:<id>,… adds this query's rows, for
-            the ids that the error names and no others; replace empties the table in the first epoch's transaction of
-            every new query, also after a lost checkpoint. Default: ``"fail"``.
-        on_empty: If the ledger has no epoch of a query beyond its first: fail; write:<epoch> writes that epoch;
-            skip:<epoch> skips it, because its rows are in the table. Applies to that epoch only. Default: ``"fail"``.
+        on_new_query: If the ledger knows another query, sink or table: fail; ``append:<id>``,… adds this query's rows,
+            for the ids that the error names and no others; replace empties the table in the first epoch's transaction
+            of every new query, also after a lost checkpoint. Default: ``"fail"``.
+        on_empty: If the ledger has no epoch of a query beyond its first: fail; ``write:<epoch>`` writes that epoch;
+            ``skip:<epoch>`` skips it, because its rows are in the table. Applies to that epoch only. Default:
+            ``"fail"``.
         on_epoch_mismatch: For a replay with other rows whose offsets cannot be read: fail, or keep the stored rows.
             Default: ``"fail"``.
         trusted_owners: PostgreSQL: further roles that may own the sink's ledger, staging and table of bad rows. Always
