@@ -11,7 +11,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{LedgerRow, OnLedgerEmpty}
-import io.epochal.jdbc.commit.{JdbcTarget, LedgerClaim, TargetTables}
+import io.epochal.jdbc.commit.{JdbcTarget, LedgerClaim, LedgerTable, TargetTables}
 import io.epochal.jdbc.database.{BulkRun, Database, Dialect, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.jdbc.table.{DeadLetterTable, Interference, Privileges, TableCheck}
@@ -31,9 +31,7 @@ final private[jdbc] class JdbcTable(
   private val database = new Database(dialect, options, () => sinkMetrics.retried())
   override protected val sink = new JdbcSink(database)
 
-  /** Refuses options, tables, columns, types and keys that cannot work, and a login without the privileges. The table of a
-    * streaming query is made if it is missing and `createTable` says so, to be there before the first rows are.
-    */
+  /** Refuses options, tables, columns, types and keys that cannot work, and a login without the privileges. */
   def check(): Unit = {
     val checks = new TableCheck(dialect, options, querySchema)
     def checkNew(connection: Option[Connection]): Unit =
@@ -46,8 +44,7 @@ final private[jdbc] class JdbcTable(
         checkNew(None)
         true
       } else database.inspect(check(_, checks, checkNew))
-    if (isMissing && options.streams)
-      database.outsidePool("making the table")(TargetTables.create(database, querySchema, _))
+    if (isMissing && options.streams) engine.atStart(this)
   }
 
   /** Whether the table is missing. */
@@ -61,7 +58,11 @@ final private[jdbc] class JdbcTable(
       found
     }
     if (bound.isEmpty) checkNew(Some(connection))
-    Privileges.refusal(database, connection, bound, keepsLedger = options.streams).foreach(throw _)
+    // A batch can name a checkpoint, too: what only a streaming query lacks, its claim refuses.
+    Privileges
+      .refusal(database, connection, bound, keepsLedger = false)
+      .foreach(error =>
+        throw Privileges.refusal(database, connection, bound, keepsLedger = options.streams).getOrElse(error))
     bound.isEmpty
   }
 
@@ -170,6 +171,14 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
     hold()
     new LedgerClaim(database, schema, run, decide).claim()
   }
+
+  /** A table of `createTable` is there before the first rows are; not if the sink has had one, whose place it would take. */
+  override def started(run: Run, schema: StructType): Unit =
+    database.outsidePool("making the table") { transaction =>
+      val name = database.dialect.catalog.newName(transaction.connection, options.table)
+      val ledger = new LedgerTable(database.dialect, Trust(name, options.trustedOwners), place)
+      if (ledger.row(transaction.connection, run.sinkId).isEmpty) TargetTables.create(database, schema, transaction)
+    }
 
   private def hold(): Unit = synchronized { if (held.isEmpty) held = Some(database.hold()) }
 

@@ -6,9 +6,9 @@ import java.nio.file.Files
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
+import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.scalatest.tagobjects
 import org.scalatest.tags.Slow
 
@@ -143,6 +143,21 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
           .map { case (id, value, length) => Seq(id.toString, value, length.toString) }
           .toSeq
         assert(written == expected)
+      }
+    }
+  }
+
+  if (databases == Sqlite) test("start() makes the table of a query that Spark accepts, and no other") {
+    withTempDir { checkpoint =>
+      withDatabase { database =>
+        val counts = rows(20).groupBy($"length").count()
+        val options = Map("createTable" -> "true", "keyColumns" -> "length")
+        def tables = database.query("SELECT name FROM sqlite_master WHERE name = 't'")
+        intercept[AnalysisException](start(counts, database, checkpoint, options = options - "keyColumns"))
+        assert(tables.isEmpty)
+        val query = start(counts, database, checkpoint, OutputMode.Update, Trigger.ProcessingTime("1 hour"), options)
+        assert(tables.nonEmpty)
+        query.stop()
       }
     }
   }

@@ -69,6 +69,7 @@ final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, r
     val dialect = Dialects.of(options.connection.url).get
     val made = new JdbcTable(options, dialect, schema, engine)
     made.check()
+    engine.starting.foreach(_.started(queryId))
     made
   }
 

@@ -1,11 +1,15 @@
 package io.epochal.jdbc
 
+import java.sql.SQLException
+
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
+import io.epochal.core.ledger.TriggerMode
 
 final class SqliteTableCheckSuite extends TableChecks(Sqlite)
 
@@ -203,6 +207,17 @@ abstract class TableChecks(databases: TestDatabases) extends SinkSuite(databases
     write(f, run, 0, numbers(f, 0 until 3))
     write(f, f.newRun(query, creating), 1, numbers(f, 3 until 6))
     holds(f, 0 until 6)
+  }
+
+  on("a start that is refused, or whose sink had a table, makes none") { f =>
+    val creating = Map("sinkId" -> "sink", "createTable" -> "true", "checkpointLocation" -> "unused")
+    f.newRun(query, creating, OutputMode.Update)
+    f.newRun(query, creating + ("keyColumns" -> "id"), trigger = TriggerMode.Continuous)
+    intercept[SQLException](f.numbers)
+    write(f, f.newRun(query, creating + ("keyColumns" -> "id"), OutputMode.Update), 0, numbers(f, 0 until 3))
+    f.database.execute("ALTER TABLE t RENAME TO aside")
+    f.newRun(query, creating + ("keyColumns" -> "id"), OutputMode.Update)
+    intercept[SQLException](f.numbers)
   }
 
   onSchema("columns that differ only in case", new StructType().add("id", LongType).add("ID", LongType)) { f =>

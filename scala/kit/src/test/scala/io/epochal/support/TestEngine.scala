@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.spark.{EndlessQuery, RunningQuery, SinkEngine}
+import io.epochal.kit.spark.{ClaimingSink, EndlessQuery, RunningQuery, SinkEngine}
 
 /** An engine with one query, whose state the test sets. */
 final class TestEngine(running: => RunningQuery) extends SinkEngine {
@@ -35,6 +35,11 @@ final class TestEngine(running: => RunningQuery) extends SinkEngine {
     override def loggedOffsets(epoch: Long): Boolean = !foreignOffsets
     override def fail(error: Throwable): Unit = failure = Some(error)
   })
+
+  /** The table that is to be told of the query's start. */
+  @volatile var starting: Option[ClaimingSink] = None
+
+  override def atStart(table: ClaimingSink): Unit = starting = Some(table)
 
   override def runningQuery(id: String): Right[Nothing, RunningQuery] = Right(running)
   override def hadoop: Configuration = new Configuration(false)

@@ -15,7 +15,8 @@ import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkSettings}
   * @param upsert
   *   rows replace, or delete (`mode=changes`), those of the same key
   * @param streams
-  *   Spark names a checkpoint: a streaming query starts. Not known of all queries, since a session can have a default checkpoint
+  *   Spark names a checkpoint: a streaming query starts, or a batch with the options of one. Not known of all queries, since a
+  *   session can have a default checkpoint
   */
 final class JdbcOptions private (
     @transient private val values: OptionValues,

@@ -15,12 +15,13 @@ import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder, WriterCommitMessage}
 import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.StructType
-import org.slf4j.LoggerFactory
+import org.slf4j.{Logger, LoggerFactory}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.ledger.{Claim, LedgerRow}
+import io.epochal.core.ledger.{Claim, LedgerRow, TriggerMode}
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
 import io.epochal.kit.sink.transport.RowFiles
@@ -94,6 +95,19 @@ abstract class TransactionalTable(querySchema: StructType, engine: SinkEngine)
 
   final override def metrics(): util.Map[String, String] = sinkMetrics.asMap.asJava
 
+  final override def started(queryId: String): Unit =
+    for (query <- engine.runningQuery(queryId)) {
+      val whole = query.outputMode == OutputMode.Complete
+      val how = WriteKind(whole, Some(query.outputMode), query.trigger)
+      val refused =
+        if (query.trigger == TriggerMode.MicroBatch) sink.refuses(how) else sink.refusesEndless(how)
+      if (refused.orElse(sink.refusesWhole.filter(_ => whole)).isEmpty)
+        try sink.started(Run(sink.settings.sinkId.getOrElse(queryId), queryId, query.runId), schema)
+        catch {
+          case error: EpochalException => Claims.log.info("{}: {}", sink.format: Any, error.getMessage)
+        }
+    }
+
   final override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = new TransactionalWriteBuilder(
     WriteRequest(sink, claims, info.schema, info.queryId, sinkMetrics, engine))
 }
@@ -146,7 +160,7 @@ final private[sink] class Claims(sink: TransactionalSink, engine: SinkEngine) {
 }
 
 private[sink] object Claims {
-  private val log = LoggerFactory.getLogger(classOf[Claims])
+  val log: Logger = LoggerFactory.getLogger(classOf[Claims])
 
   /** The error if the ledger no longer has the row that a run has claimed. */
   def lost(sinkId: String, epoch: Long): EpochalException =

@@ -48,6 +48,11 @@ trait TransactionalSink {
   /** Whether tasks may put rows that are too many for their messages into files. */
   def usesFiles: Boolean = true
 
+  /** A query has started that nothing refuses, before its first epoch; called only where [[SinkEngine.atStart]] was. A failure
+    * is logged: the claim repeats what is needed.
+    */
+  def started(@unused run: Run, @unused schema: StructType): Unit = ()
+
   /** Claims the sink for a run, in one transaction: prepares the target, locks the sink's row, and writes the result of
     * `decide`. Two claims of a sink wait for each other, and so do claims of two sinks for one target.
     *

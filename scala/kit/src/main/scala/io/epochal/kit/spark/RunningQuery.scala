@@ -60,6 +60,9 @@ object RunningQuery {
   def hasClaimingSink: Boolean =
     idOfThisThread.exists(id => Try(call(execution(id), "sink")).toOption.exists(_.isInstanceOf[ClaimingSink]))
 
+  private[spark] def isInto(sink: AnyRef, queryId: String): Boolean =
+    Try(call(execution(queryId), "sink")).toOption.exists(_ eq sink)
+
   /** Whether the query of this thread is stopping; false in any other thread. */
   private[spark] def stopped: Boolean =
     idOfThisThread.exists(id => Try(!isActive(execution(id))).getOrElse(false))
@@ -155,7 +158,11 @@ final private[spark] class ThreadQuery(val id: String, execution: AnyRef) {
 }
 
 /** The table of a sink that a run claims. Only then, and while no other run can claim it, it edits Spark's offset log. */
-trait ClaimingSink
+trait ClaimingSink {
+
+  /** Its query has started, as [[SinkEngine.atStart]] was to tell. */
+  def started(queryId: String): Unit
+}
 
 /** A continuous or real-time query, as a sink inspects and controls it. Must be created in the query's own thread, before its
   * tasks start; then any thread may use it.

@@ -1,5 +1,6 @@
 package io.epochal.kit.spark
 
+import java.lang.ref.WeakReference
 import java.nio.file.Files
 import java.util.concurrent.atomic.AtomicBoolean
 
@@ -10,7 +11,12 @@ import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.connector.write.{SupportsTruncate, WriteBuilder}
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
-import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
+import org.apache.spark.sql.streaming.StreamingQueryListener.{
+  QueryProgressEvent,
+  QueryStartedEvent,
+  QueryTerminatedEvent
+}
+import org.apache.spark.sql.streaming.{StreamingQueryListener, StreamingQueryManager}
 import org.apache.spark.sql.{SparkSession, classic}
 
 import io.epochal.core.error.EpochalException
@@ -33,6 +39,9 @@ trait SinkEngine {
     * action may be skipped if the JVM exits at once.
     */
   def afterRun(@unused runId: String)(@unused action: => Unit): Unit = ()
+
+  /** Tells a table, within `start()`, that a query into it has started: one that Spark has accepted. Never for a batch write. */
+  def atStart(@unused table: ClaimingSink): Unit = ()
 
   /** Hadoop's configuration, for reading the checkpoint. */
   def hadoop: Configuration
@@ -58,6 +67,11 @@ object SinkEngine {
       context.addSparkListener(new RunEnd(context, runId, () => action))
     }
 
+    override def atStart(table: ClaimingSink): Unit = {
+      val streams = SparkSession.active.streams
+      streams.addListener(new QueryStart(streams, new WeakReference(table)))
+    }
+
     override def hadoop: Configuration = SessionHadoop.configuration
 
     override def temporaryDirectory(): Option[String] =
@@ -66,6 +80,23 @@ object SinkEngine {
     override def maxResultBytes: Option[Long] =
       Some(SparkSession.active.sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")).filter(_ > 0)
   }
+}
+
+/** Waits for the start of the query into a table, which Spark reports in the query's thread before `start()` returns, and then
+  * removes itself; also if Spark has refused that query.
+  */
+final private class QueryStart(streams: StreamingQueryManager, table: WeakReference[ClaimingSink])
+    extends StreamingQueryListener {
+
+  override def onQueryStarted(event: QueryStartedEvent): Unit = Option(table.get) match {
+    case None => streams.removeListener(this)
+    case Some(sink) if RunningQuery.isInto(sink, event.id.toString) =>
+      streams.removeListener(this)
+      sink.started(event.id.toString)
+    case _ =>
+  }
+  override def onQueryProgress(event: QueryProgressEvent): Unit = ()
+  override def onQueryTerminated(event: QueryTerminatedEvent): Unit = ()
 }
 
 /** Waits for the end of one run, and then removes itself. Listeners must not be slow: the action has a separate thread. */
