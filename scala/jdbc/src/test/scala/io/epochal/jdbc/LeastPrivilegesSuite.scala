@@ -79,7 +79,7 @@ abstract class LeastPrivileges(databases: TestDatabases) extends SinkSuite(datab
     Seq("a ledger made beforehand", "append", "bad rows"),
     handmade :+ deadLetters,
     sink ++ Map("deadLetterTable" -> "warehouse.bad", by("inline")))
-  sufficient("to append staged", Seq("staging", "staged append"), Seq(target), sink + by("staged"))
+  sufficient("to append staged", Seq("staging", "append"), Seq(target), sink + by("staged"))
   sufficient("to replace rows staged", Seq("staging", "upsert"), Seq(target), keyed + by("staged"))
   sufficient(
     "to apply changes staged",

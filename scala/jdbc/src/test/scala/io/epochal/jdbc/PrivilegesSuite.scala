@@ -44,7 +44,7 @@ final class PostgresPrivilegesSuite
     "GRANT SELECT, INSERT, DELETE ON warehouse.epochal_ledger_history TO loader"
   )
   granted("append", sink, target)("GRANT CREATE ON SCHEMA warehouse TO loader", "GRANT INSERT ON warehouse.comments")
-  granted("append staged", sink + ("transport" -> "staged"), target)("GRANT SELECT, INSERT ON warehouse.comments")
+  granted("append staged", sink + ("transport" -> "staged"), target)("GRANT INSERT ON warehouse.comments")
   granted("append prepared", sink + ("transport" -> "prepared"), target)("GRANT INSERT ON warehouse.comments")
   granted("upsert", keyed, target)("GRANT SELECT, INSERT, UPDATE ON warehouse.comments", "GRANT TEMPORARY ON DATABASE")
   granted("upsert staged", keyed + ("transport" -> "staged"), target)("GRANT SELECT, INSERT, UPDATE ON")
@@ -72,6 +72,31 @@ final class PostgresPrivilegesSuite
     assert(error.values("grants").contains("epochal_ledger_history"))
     f.database.execute(error.values("grants").split("; ").toSeq: _*)
     write(f, f.newRun(query, options), 0, numbers(f, 1 until 2))
+  }
+
+  on("a batch that names a checkpoint needs no privileges on a ledger", target +: ledger: _*) { f =>
+    f.database.execute(
+      "GRANT INSERT ON warehouse.comments TO loader",
+      "GRANT USAGE ON SEQUENCE warehouse.comments_number_seq TO loader")
+    f.newRun(query, sink + ("transport" -> "inline"))
+  }
+
+  on(
+    "of columns that are neither keys nor updated, a query reads none; a table beside may grant single columns",
+    "CREATE TABLE warehouse.comments (id BIGINT PRIMARY KEY, word TEXT, own TEXT)",
+    "CREATE TABLE warehouse.bad (sink_id text, epoch bigint, partition_id bigint, row_number bigint, column_name text, " +
+      "reason text, row_json text, recorded_at timestamptz, own text)"
+  ) { f =>
+    f.database.execute(LoaderRights.of("staging"): _*)
+    f.database.execute(
+      "GRANT SELECT (id, word), INSERT, UPDATE (word) ON warehouse.comments TO loader",
+      "GRANT INSERT (sink_id, epoch, partition_id, row_number, column_name, reason, row_json, recorded_at) ON warehouse.bad TO loader"
+    )
+    val wide = new JdbcSinkFixture(f.database, JdbcSinkFixture.Schema.add("own", StringType))
+    val options = keyed ++ Map("updateColumns" -> "word", "deadLetterTable" -> "warehouse.bad")
+    val row = InternalRow(1L, fromString("w"), fromString("o"))
+    write(wide, wide.newRun(query, options), 0, Seq(row))
+    assert(f.database.query("SELECT id FROM warehouse.comments") == Seq(Seq(1L)))
   }
 
   on(
@@ -104,6 +129,18 @@ abstract class MysqlPrivileges(databases: TestDatabases) extends SinkSuite(datab
       assert(grants.head == s"GRANT SELECT, INSERT, UPDATE ON `$database`.`t` TO 'poor'@'%'")
       assert(grants(1).contains("CREATE TEMPORARY TABLES") && grants(1).endsWith(s"ON `$database`.* TO 'poor'@'%'"))
       f.database.execute(grants: _*)
+      write(f, f.newRun(query, options), 0, numbers(f, 0 until 3))
+      holds(f, 0 until 3)
+  }
+
+  on("privileges by the rule of another account are sufficient", "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)") {
+    f =>
+      val database = f.database.one("SELECT DATABASE()")
+      val accounts = Seq("'two'@'localhost'", "'two'@'127.0.0.1'", "'two'@'%'")
+      f.database.execute(accounts.flatMap(account => Seq(s"DROP USER IF EXISTS $account", s"CREATE USER $account")): _*)
+      f.database.execute(s"GRANT ALL ON $database.* TO 'two'@'%'")
+      val options =
+        Map("sinkId" -> "sink", "keyColumns" -> "id", "url" -> f.database.url.replace("user=root", "user=two"))
       write(f, f.newRun(query, options), 0, numbers(f, 0 until 3))
       holds(f, 0 until 3)
   }

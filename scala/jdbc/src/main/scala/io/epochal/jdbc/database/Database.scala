@@ -124,6 +124,14 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   def losesConnection(error: Throwable): Boolean =
     ConnectionPool.sqlErrors(error).exists(dialect.errors.losesConnection)
 
+  /** Whether the error is one that a repetition can outlast. */
+  private[jdbc] def passes(error: Throwable): Boolean =
+    losesConnection(error) || ConnectionPool.sqlErrors(error).exists(dialect.errors.verdict(_) == Verdict.Retry)
+
+  /** Whether the database denied a statement. */
+  private[jdbc] def denies(error: Throwable): Boolean =
+    ConnectionPool.sqlErrors(error).exists(dialect.errors.denied)
+
   private def logRetry(step: String)(event: RetryEvent): Unit = {
     onRetry()
     log.warn(

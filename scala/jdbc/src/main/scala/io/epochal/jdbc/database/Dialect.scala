@@ -268,6 +268,9 @@ trait DriverErrors {
   /** Whether the database's disk or quota is full. */
   def isFull(error: SQLException): Boolean = Sql.state(error) == "53100"
 
+  /** Whether a missing privilege is the cause. */
+  def denied(error: SQLException): Boolean = Sql.state(error) == "42501"
+
   /** The server setting that limits a statement's size, if a single row exceeds it. */
   def rowTooLarge(@unused error: SQLException): Option[String] = None
 }

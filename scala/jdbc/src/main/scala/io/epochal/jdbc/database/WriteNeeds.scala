@@ -12,14 +12,20 @@ import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
   *   the table of bad rows, which may be missing
   * @param keepsLedger
   *   a streaming query; a batch write keeps no ledger
+  * @param denied
+  *   the database has denied a statement: of the tables beside the target, all privileges count that are to be granted
   */
 final case class WriteNeeds(
     options: JdbcOptions,
     target: QualifiedName,
     bound: Option[BoundTable],
     deadLetters: Option[QualifiedName],
-    keepsLedger: Boolean) {
+    keepsLedger: Boolean,
+    denied: Boolean = false) {
   import WriteNeeds._
+
+  /** The privileges that a table beside the target must have. */
+  def on(table: KeptTable): Seq[String] = if (denied) table.granted else table.needed
 
   def transport: TransportChoice = options.transport
 
@@ -45,8 +51,8 @@ final case class KeptTable(name: QualifiedName, needed: Seq[String], granted: Se
 
 private[jdbc] object WriteNeeds {
   private val Ledger = Seq(
-    ("epochal_ledger", Seq("SELECT", "INSERT", "UPDATE"), Seq("SELECT", "INSERT", "UPDATE")),
+    ("epochal_ledger", Seq("SELECT", "UPDATE"), Seq("SELECT", "INSERT", "UPDATE")),
     ("epochal_ledger_retired", Seq("SELECT"), Seq("SELECT", "INSERT", "DELETE")),
-    ("epochal_ledger_history", Seq("SELECT", "INSERT", "DELETE"), Seq("SELECT", "INSERT", "DELETE"))
+    ("epochal_ledger_history", Seq("SELECT", "INSERT"), Seq("SELECT", "INSERT", "DELETE"))
   )
 }

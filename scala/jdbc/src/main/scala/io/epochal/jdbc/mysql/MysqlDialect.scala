@@ -144,13 +144,14 @@ private[mysql] object MysqlErrors extends DriverErrors {
   /** ER_DISK_FULL, ER_RECORD_FILE_FULL; or the operating system's ENOSPC, as the storage engine reports it. */
   override def isFull(error: SQLException): Boolean =
     Set(1021, 1114)(error.getErrorCode) ||
-      Set(3, 1026, 1030)(error.getErrorCode) && error.getMessage.matches("(?is).*(errno|error|errcode):? 28\\b.*")
+      Set(3, 1026, 1030)(error.getErrorCode) && Option(error.getMessage).exists(
+        _.matches("(?is).*(errno|error|errcode):? 28\\b.*"))
 
   override def rowTooLarge(error: SQLException): Option[String] =
     Option.when(packetTooLarge(error))("max_allowed_packet")
 
   /** A missing privilege on the table, database or column, or a global one such as PROCESS. */
-  def denied(error: SQLException): Boolean = Set(1142, 1044, 1143, 1227)(error.getErrorCode)
+  override def denied(error: SQLException): Boolean = Set(1142, 1044, 1143, 1227)(error.getErrorCode)
 
   private def readOnly(error: SQLException): Boolean = ReadOnly(error.getErrorCode)
 

@@ -9,7 +9,8 @@ import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
 /** The privileges that a write lacks, as SHOW GRANTS shows them: those of the user itself, on the server, a database or a table.
-  * Where it has roles or partial revokes, nothing is known to be missing.
+  * Where it has roles or partial revokes, nothing is known to be missing. Other accounts' rules can apply to the user, too: only
+  * a denied statement, or the effective privileges on an existing table, show that something is.
   */
 private[mysql] object MysqlPrivileges {
 
@@ -20,9 +21,19 @@ private[mysql] object MysqlPrivileges {
           sql"SELECT table_name FROM information_schema.tables WHERE table_schema = ${needs.target.schema}"
             .query(connection)(_.getString(1))
         val user = Sql.query(connection, "SELECT CURRENT_USER()")(_.getString(1)).head
-        grants.lacking(needs, present.toSet).map(grant => s"$grant TO ${account(user)}")
+        val lacking = grants.lacking(needs, present.toSet).map(grant => s"$grant TO ${account(user)}")
+        if (needs.denied || isCertain(connection, needs)) lacking else Nil
       case _ => Nil
     }
+
+  /** Whether no column of the target has a privilege that the write needs. */
+  private def isCertain(connection: Connection, needs: WriteNeeds): Boolean = needs.bound.isDefined && {
+    val effective =
+      sql"""SELECT privileges FROM information_schema.columns
+         |WHERE table_schema = ${needs.target.schema} AND table_name = ${needs.target.table}"""
+        .query(connection)(_.getString(1).toUpperCase(Locale.ROOT).split(',').toSet)
+    effective.nonEmpty && needs.onTarget.exists(privilege => !effective.exists(_.contains(privilege)))
+  }
 
   /** `'name'@'host'` */
   private def account(user: String): String = {
@@ -59,7 +70,7 @@ final private class Grants(grants: Seq[Grant]) {
     val tables = target +: (needs.kept ++ Option.when(needs.keepsLedger)(lock))
     val (existing, others) =
       tables.partition(table => present(table.name.table) || table == target && needs.bound.isDefined)
-    def lacks(table: KeptTable): Boolean = !table.needed.forall(holds(_, schema, Some(table.name.table)))
+    def lacks(table: KeptTable): Boolean = !needs.on(table).forall(holds(_, schema, Some(table.name.table)))
     val own =
       existing.filter(lacks).map(table => s"GRANT ${table.granted.mkString(", ")} ON ${MysqlDialect.quote(table.name)}")
     val made = others.flatMap(_.granted).distinct :+ "CREATE"
@@ -103,7 +114,7 @@ private object Grants {
   /** Privileges on columns count as if they were on the table: which columns is left to the server. */
   private def named(privileges: String): Set[String] =
     privileges
-      .replaceAll("\\([^)]*\\)", "")
+      .replaceAll("\\((?:`(?:[^`]|``)*`|[^)`])*\\)", "")
       .split(',')
       .map(_.trim.toUpperCase(Locale.ROOT).stripSuffix(" PRIVILEGES"))
       .toSet

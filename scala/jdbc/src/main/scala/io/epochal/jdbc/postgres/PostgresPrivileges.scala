@@ -12,7 +12,8 @@ private[postgres] object PostgresPrivileges {
 
   def missing(connection: Connection, needs: WriteNeeds): Seq[String] = {
     val grants =
-      onSchemas(needs) ++ needs.bound.toSeq.flatMap(onTarget(needs, _)) ++ (kept(needs) ++ deadLetters(needs)).map(on)
+      onSchemas(needs) ++ needs.bound.toSeq.flatMap(onTarget(needs, _)) ++ (kept(needs) ++ deadLetters(needs)).map(
+        on(needs, _))
     sql"SELECT ${Sql.join(grants)}"
       .query(connection)(row => grants.indices.flatMap(i => Option(row.getString(i + 1))))
       .flatten
@@ -38,9 +39,10 @@ private[postgres] object PostgresPrivileges {
   private def inSchema(schema: String, privilege: String): Sql =
     sql"COALESCE((SELECT has_schema_privilege(n.oid, $privilege) FROM pg_namespace n WHERE n.nspname = $schema), true)"
 
-  /** Also true of a missing table: that is created. */
-  private def inTable(table: QualifiedName, privileges: Seq[String]): Sql =
-    all(privileges.map(privilege => sql"COALESCE(has_table_privilege(${oid(table)}, $privilege), true)"))
+  /** Also true of a missing table: that is created; and if any column has it: which ones matter is left to the server. */
+  private def inTable(table: QualifiedName, privilege: String): Sql =
+    if (privilege == "DELETE") sql"COALESCE(has_table_privilege(${oid(table)}, $privilege), true)"
+    else sql"COALESCE(has_any_column_privilege(${oid(table)}, $privilege), true)"
 
   /** Privileges on single columns are sufficient. */
   private def inColumns(table: QualifiedName, columns: Seq[String], privilege: String): Sql =
@@ -65,15 +67,17 @@ private[postgres] object PostgresPrivileges {
     val name = bound.table.name
     val stages = needs.transport == TransportChoice.Staged
     val parses = PostgresIncoming.parses(bound)
-    val (updated, deletes) = bound.mode match {
-      case upsert: WriteMode.Upsert => (upsert.updated, upsert.operation.isDefined)
-      case WriteMode.Append         => (Nil, false)
+    val (keys, updated, deletes) = bound.mode match {
+      case upsert: WriteMode.Upsert => (upsert.keys, upsert.updated, upsert.operation.isDefined)
+      case WriteMode.Append         => (Nil, Nil, false)
     }
-    val reads = needs.options.upsert || stages || parses
-    val rights = Option.when(reads)("SELECT").toSeq ++ Seq("INSERT") ++ Option.when(updated.nonEmpty)("UPDATE") ++
-      Option.when(deletes)("DELETE")
+    val rights =
+      Option.when(keys.nonEmpty)("SELECT").toSeq ++ Seq("INSERT") ++ Option.when(updated.nonEmpty)("UPDATE") ++
+        Option.when(deletes)("DELETE")
     def has(right: String): Sql = right match {
-      case "DELETE" => inTable(name, Seq(right))
+      case "DELETE" => inTable(name, right)
+      // ON CONFLICT also reads the new values of the columns that it updates.
+      case "SELECT" => inColumns(name, (keys ++ updated).distinct, right)
       case "UPDATE" => inColumns(name, updated, right)
       case _        => inColumns(name, bound.columnNames, right)
     }
@@ -116,9 +120,9 @@ private[postgres] object PostgresPrivileges {
   private def deadLetters(needs: WriteNeeds): Seq[KeptTable] =
     needs.deadLetters.toSeq.map(KeptTable(_, Seq("INSERT"), Seq("INSERT")))
 
-  private def on(table: KeptTable): Sql =
+  private def on(needs: WriteNeeds, table: KeptTable): Sql =
     unless(
-      inTable(table.name, table.needed),
+      all(needs.on(table).map(inTable(table.name, _))),
       s"GRANT ${table.granted.mkString(", ")} ON %I.%I TO %I",
       table.name.schema,
       table.name.table)

@@ -16,7 +16,8 @@ import io.epochal.jdbc.option.{NamePart, QualifiedName, TableName}
   */
 private[jdbc] object Interference {
 
-  /** Runs `body`; looks only if a statement in it failed for a reason that has no condition of its own.
+  /** Runs `body`; looks only if a statement in it failed for good, for a reason that has no condition of its own. Where the
+    * database denied it, only privileges are asked for: without them, a table that exists can be invisible.
     *
     * @param kept
     *   tables beside the target that the statements use, apart from the ledger's
@@ -25,23 +26,27 @@ private[jdbc] object Interference {
     try body
     catch {
       case error: EpochalException if error.condition == Conditions.DatabaseError =>
-        throw Try(look(database)(found(database, run, kept, _))).toOption.flatten.fold(error)(caused(_, error))
+        throw (if (database.passes(error)) None
+               else if (database.denies(error))
+                 explained(database)(Privileges.refusal(database, _, Some(run.table), !run.once, denied = true))
+               else explained(database)(found(database, run, kept, _))).fold(error)(caused(_, error))
     }
 
   /** Explains the failure of a claim, or of the beginning of a batch write, by privileges that it lacks. */
   def ofClaim(database: Database, schema: StructType, keepsLedger: Boolean)(error: EpochalException): EpochalException =
-    if (error.condition != Conditions.DatabaseError) error
+    if (error.condition != Conditions.DatabaseError || !database.denies(error)) error
     else
-      Try(look(database) { connection =>
+      explained(database) { connection =>
         val check = new TableCheck(database.dialect, database.options, schema)
         val table = database.dialect.catalog.find(connection, database.options.table)
-        Privileges.refusal(database, connection, table.map(check.check(_).fold(throw _, identity)), keepsLedger)
-      }).toOption.flatten.fold(error)(caused(_, error))
+        val bound = table.map(check.check(_).fold(throw _, identity))
+        Privileges.refusal(database, connection, bound, keepsLedger, denied = true)
+      }.fold(error)(caused(_, error))
 
   /** On another connection: that of the failed statement may be unusable. */
-  private def look(database: Database)(body: Connection => Option[EpochalException]): Option[EpochalException] =
-    database.pool.use(Some(Patience))(connection =>
-      Transaction.run(connection, database.dialect, Patience)(_ => body(connection)))
+  private def explained(database: Database)(body: Connection => Option[EpochalException]): Option[EpochalException] =
+    Try(database.pool.use(Some(Patience))(connection =>
+      Transaction.run(connection, database.dialect, Patience)(_ => body(connection)))).toOption.flatten
 
   private def caused(found: EpochalException, error: EpochalException): EpochalException =
     found.condition.because(error)(found.values.toSeq: _*)
@@ -74,11 +79,7 @@ private[jdbc] object Interference {
           bound.added.isEmpty && dialect.catalog.shape(connection, bound) != run.shape
         check.check(table) match {
           case Left(refusal) => Some(refusal)
-          case Right(checked) =>
-            Option
-              .when(isOther)(replaced(run))
-              .orElse(beside)
-              .orElse(Privileges.refusal(database, connection, Some(checked), keepsLedger = !run.once))
+          case Right(_)      => Option.when(isOther)(replaced(run)).orElse(beside)
         }
     }
   }

@@ -20,21 +20,27 @@ private[jdbc] object Privileges {
     *   None: the target does not exist, and is to be created
     * @param keepsLedger
     *   a streaming query
+    * @param denied
+    *   the database has denied a statement
     */
   def refusal(
       database: Database,
       connection: Connection,
       bound: Option[BoundTable],
-      keepsLedger: Boolean): Option[EpochalException] = {
+      keepsLedger: Boolean,
+      denied: Boolean = false): Option[EpochalException] = {
     val (dialect, options) = (database.dialect, database.options)
     def missing(): Seq[String] = {
       val target = bound.fold(dialect.catalog.newName(connection, options.table))(_.table.name)
       val letters = options.deadLetterTable.map(name =>
         dialect.catalog.find(connection, name).fold(dialect.catalog.newName(connection, name))(_.name))
-      dialect.missingPrivileges(connection, WriteNeeds(options, target, bound, letters, keepsLedger))
+      dialect.missingPrivileges(connection, WriteNeeds(options, target, bound, letters, keepsLedger, denied))
     }
     Try(missing())
-      .recover { case error => log.debug("epochal-jdbc: the privileges are not checked", error); Nil }
+      .recover { case error =>
+        log.debug("epochal-jdbc: the privileges are not checked: {}", options.connection.redact(error.getMessage))
+        Nil
+      }
       .toOption
       .filter(_.nonEmpty)
       .map(grants =>

@@ -2,7 +2,6 @@ package io.epochal.jdbc.table
 
 import java.nio.charset.StandardCharsets
 import java.sql.Connection
-import java.util.Locale
 
 import scala.util.Try
 
@@ -125,11 +124,13 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   private def unsupported(field: StructField): EpochalException =
     NewTypes.unsupported(field, dialect.name)
 
-  /** Refuses new columns that the database would take for one. */
+  /** Refuses new columns that the database would take for one. Letters beyond ASCII are left to the database: SQLite does not
+    * fold them.
+    */
   private def distinctInCase(columns: Seq[QueryColumn]): Checked[Unit] =
     if (!dialect.abilities.ignoresCase) Right(())
     else
-      distinct(columns.map(column => column.into.toLowerCase(Locale.ROOT) -> column.field))(name =>
+      distinct(columns.map(column => column.into.map(c => if (c < 128) c.toLower else c) -> column.field))(name =>
         s"'$name' in any case")
 
   private def column(column: QueryColumn, table: TargetTable, query: QueryColumns): Checked[BoundColumn] = {

@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Condition
+import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkRun, ConnectionPool, Database, WriteMode}
 import io.epochal.jdbc.dialect.Dialects
@@ -87,8 +87,16 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     }
   })
 
+  /** The look for a reason takes another connection: this task's is given back before. */
   private def interference[A](body: => A): A =
-    Interference.explaining(database, transport.run, transport.load.tables: _*)(body)
+    Interference.explaining(database, transport.run, transport.load.tables: _*) {
+      try body
+      catch {
+        case error: EpochalException =>
+          close()
+          throw error
+      }
+    }
 
   private def step: String = s"the load of partition ${attempt.partition} of ${Condition.named(attempt.epoch)}"
 

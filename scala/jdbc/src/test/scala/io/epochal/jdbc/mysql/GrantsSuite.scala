@@ -1,5 +1,7 @@
 package io.epochal.jdbc.mysql
 
+import java.sql.SQLException
+
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.jdbc.database.WriteNeeds
@@ -23,6 +25,12 @@ final class GrantsSuite extends AnyFunSuite {
       "GRANT ALL PRIVILEGES ON `shop__`.* TO `u`@`%`"
     ).foreach(line =>
       assert(lacking("GRANT USAGE ON *.* TO `u`@`%`", "GRANT PROXY ON ''@'%' TO `u`@`%`", line).contains(Nil), line))
+  }
+
+  test("a parenthesis in a column's name ends no list; errors without a message are read") {
+    val all = "SELECT, INSERT (`a)b`, `id`), UPDATE, DELETE, CREATE"
+    assert(lacking(s"GRANT $all ON `shop_1`.* TO `u`@`%`").contains(Nil))
+    assert(!MysqlErrors.isFull(new SQLException(null: String, "HY000", 1030)))
   }
 
   test("other grants are not") {
