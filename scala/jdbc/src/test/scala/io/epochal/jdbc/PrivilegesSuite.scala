@@ -133,6 +133,20 @@ abstract class MysqlPrivileges(databases: TestDatabases) extends SinkSuite(datab
       holds(f, 0 until 3)
   }
 
+  on("a table that a revoked privilege hides is not taken for a dropped one", table) { f =>
+    val database = f.database.one("SELECT DATABASE()")
+    write(f, f.newRun(query), 0, numbers(f, 0 until 3))
+    f.database.execute("DROP USER IF EXISTS held", "CREATE USER held")
+    ("t" +: f.database.query("SHOW TABLES LIKE 'epochal%'").map(_.head)).foreach(name =>
+      f.database.execute(s"GRANT SELECT, INSERT, UPDATE, DELETE ON $database.$name TO held"))
+    val options = Map("sinkId" -> "sink", "url" -> f.database.url.replace("user=root", "user=held"))
+    val run = f.newRun(query, options)
+    write(f, run, 1, numbers(f, 3 until 6))
+    f.database.execute(s"REVOKE ALL PRIVILEGES ON $database.t FROM held")
+    val error = refused(Conditions.PrivilegesMissing)(write(f, run, 2, numbers(f, 6 until 9)))
+    assert(error.values("grants") == s"GRANT INSERT ON `$database`.`t` TO 'held'@'%'")
+  }
+
   on("privileges by the rule of another account are sufficient", "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)") {
     f =>
       val database = f.database.one("SELECT DATABASE()")
