@@ -15,13 +15,13 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2199),
-    "kit": (81, 8327),
+    "core": (34, 2208),
+    "kit": (83, 8527),
     "random": (7, 382),
-    "rest": (41, 6419),
-    "ingest": (23, 2730),
-    "jdbc": (60, 6959),
-    "inspect": (6, 471),
+    "rest": (41, 6463),
+    "ingest": (23, 2729),
+    "jdbc": (66, 7590),
+    "inspect": (6, 480),
     "app": (3, 84),
     "testkit": (25, 2064),
 }

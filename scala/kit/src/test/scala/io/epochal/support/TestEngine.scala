@@ -36,7 +36,7 @@ final class TestEngine(running: => RunningQuery) extends SinkEngine {
     override def fail(error: Throwable): Unit = failure = Some(error)
   })
 
-  /** The table that is to be told of the query's start. */
+  /** The table that waits for the query's start. */
   @volatile var starting: Option[ClaimingSink] = None
 
   override def atStart(table: ClaimingSink): Unit = starting = Some(table)

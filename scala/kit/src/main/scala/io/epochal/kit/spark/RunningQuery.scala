@@ -160,7 +160,7 @@ final private[spark] class ThreadQuery(val id: String, execution: AnyRef) {
 /** The table of a sink that a run claims. Only then, and while no other run can claim it, it edits Spark's offset log. */
 trait ClaimingSink {
 
-  /** Its query has started, as [[SinkEngine.atStart]] was to tell. */
+  /** Its query has started: see [[SinkEngine.atStart]]. */
   def started(queryId: String): Unit
 }
 

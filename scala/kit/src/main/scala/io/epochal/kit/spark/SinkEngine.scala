@@ -40,7 +40,7 @@ trait SinkEngine {
     */
   def afterRun(@unused runId: String)(@unused action: => Unit): Unit = ()
 
-  /** Tells a table, within `start()`, that a query into it has started: one that Spark has accepted. Never for a batch write. */
+  /** Calls `started` of a table within `start()` of a query into it that Spark has accepted. Never for a batch write. */
   def atStart(@unused table: ClaimingSink): Unit = ()
 
   /** Hadoop's configuration, for reading the checkpoint. */
