@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -137,7 +138,7 @@ def test_no_statement_is_prepared_on_a_server_that_may_be_a_pooler(ledger: Postg
     class Recorded:
         Error = psycopg.Error
 
-        def connect(self, **settings: str) -> psycopg.Connection:
+        def connect(self, **settings: Any) -> psycopg.Connection:
             connections.append(psycopg.connect(**settings))
             return connections[-1]
 
