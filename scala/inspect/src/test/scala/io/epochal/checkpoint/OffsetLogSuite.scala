@@ -42,7 +42,6 @@ final class OffsetLogSuite extends AnyFunSuite {
     s"v1\n$settings" -> "it lists no sources: the file is torn",
     s"v1\n$settings\n{\"v\":1" -> "the offset of source 0 is not JSON: the file is torn",
     s"v2\n$settings\n0" -> "a line has no name of a source: the file is torn",
-    s"v1\n$settings" -> "it lists no sources: the file is torn",
     s"v3\n$settings" -> "it is of version v3, and v1 and v2 are known",
     "\u0000\u0000" -> "it does not begin with a version"
   ).foreach { case (text, reason) =>

@@ -32,7 +32,7 @@ final class StagedParsedTextsSuite extends ParsedTexts(PostgresBy.staged)
 abstract class ParsedTexts(databases: TestDatabases) extends SinkSuite(databases) {
 
   private val values = Seq(
-    "xml" -> "<a b=\"1\">é</a>",
+    "macaddr8" -> "08:00:2b:01:02:03:04:05",
     "money" -> "12.50",
     "bit(4)" -> "0101",
     "varbit" -> "010",
@@ -76,7 +76,7 @@ abstract class ParsedTexts(databases: TestDatabases) extends SinkSuite(databases
     // The server's coercion to the declared length does not cut.
     refused(Conditions.DatabaseError)(write(f, upserting, 2, Seq(row(52, values.map(_._2).updated(2, "01010")))))
     // In money's own texts a comma or a point can separate thousands, depending on the locale.
-    for ((index, text, state) <- Seq((0, "<PRIVATE", "2200N"), (1, "1,50", "22P02"), (5, "PRIVATE", "22007"))) {
+    for ((index, text, state) <- Seq((0, "PRIVATE", "22P02"), (1, "1,50", "22P02"), (5, "PRIVATE", "22007"))) {
       val error =
         refused(Conditions.DatabaseError)(write(f, upserting, 2, Seq(row(52, values.map(_._2).updated(index, text)))))
       assert(error.getMessage.contains(s"SQLSTATE $state"))
@@ -84,6 +84,20 @@ abstract class ParsedTexts(databases: TestDatabases) extends SinkSuite(databases
       assert(!chain.exists(_.toString.contains(text)))
     }
     assert(f.database.one("SELECT count(*) FROM t") == 52L)
+  }
+
+  onSchema(
+    "XML is parsed where the server can, and an error does not contain it",
+    new StructType().add("a", StringType),
+    "CREATE TABLE t (a xml)") { f =>
+    assume(
+      f.database.one(
+        "SELECT count(*) FROM pg_config() WHERE name = 'CONFIGURE' AND setting LIKE '%with-libxml%'") == 1L)
+    val run = f.newRun(query, Map("sinkId" -> "sink"))
+    write(f, run, 0, Seq(InternalRow(fromString("<a b=\"1\">é</a>"))))
+    assert(f.database.one("SELECT a::text FROM t") == "<a b=\"1\">é</a>")
+    val error = refused(Conditions.DatabaseError)(write(f, run, 1, Seq(InternalRow(fromString("<PRIVATE")))))
+    assert(error.getMessage.contains("SQLSTATE 2200N") && !error.getMessage.contains("PRIVATE"))
   }
 
   onSchema(
