@@ -121,8 +121,8 @@ class Poll(Value):
 
     Args:
         interval: Delay between polls at the end of the list. Unset: 1s, doubled up to 30s while polls find nothing
-            (those answered by 304 do not count); always 1s in continuous and real-time queries, and none with
-            pagination=time-window.
+            (those answered by 304 do not count); always 1s in continuous and real-time queries. Time windows are polled
+            at each trigger.
         conditional: Whether polls send the last ETag or Last-Modified, so that the API can answer 304. Default:
             ``True``.
         max_time: Maximum duration of a poll with a journal, in a stream; the next poll continues. Raise it for long

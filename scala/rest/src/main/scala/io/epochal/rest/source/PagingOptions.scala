@@ -273,7 +273,7 @@ private[rest] object PollOptions extends OptionList {
     "Whether undelivered responses are kept in the checkpoint, so that replays do not request them again. Always true with pagination=cursor, keyset, link, next-url and time-window.")
 
   val RefreshInterval = option("refreshInterval", OptionType.duration, sample = Some("30s"))(
-    "Delay between polls at the end of the list. Unset: 1s, doubled up to 30s while polls find nothing (those answered by 304 do not count); always 1s in continuous and real-time queries, and none with pagination=time-window.")
+    "Delay between polls at the end of the list. Unset: 1s, doubled up to 30s while polls find nothing (those answered by 304 do not count); always 1s in continuous and real-time queries. Time windows are polled at each trigger.")
   val ConditionalRequests = option("conditionalRequests", OptionType.boolean, Some(true))(
     "Whether polls send the last ETag or Last-Modified, so that the API can answer 304.")
 
