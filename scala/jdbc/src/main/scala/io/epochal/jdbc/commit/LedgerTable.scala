@@ -4,7 +4,7 @@ import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
-import io.epochal.jdbc.database.{BulkRun, Dialect, LedgerDialect, Trust}
+import io.epochal.jdbc.database.{BulkRun, Dialect, LedgerDialect, Trust, WriteNeeds}
 import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
@@ -122,8 +122,7 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   }
 
   /** Whether all tables exist that the repair tools read and write. */
-  def isComplete(connection: Connection): Boolean =
-    Seq("epochal_ledger", "epochal_ledger_retired", "epochal_ledger_history").forall(exists(connection, _))
+  def isComplete(connection: Connection): Boolean = WriteNeeds.LedgerTables.forall(exists(connection, _))
 
   /** Whether the ledger exists. */
   def exists(connection: Connection): Boolean = exists(connection, "epochal_ledger")

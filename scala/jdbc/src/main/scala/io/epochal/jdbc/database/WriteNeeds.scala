@@ -50,9 +50,14 @@ final case class WriteNeeds(
 final case class KeptTable(name: QualifiedName, needed: Seq[String], granted: Seq[String])
 
 private[jdbc] object WriteNeeds {
+
+  /** The tables of the ledger, with the privileges on each. */
   private val Ledger = Seq(
     ("epochal_ledger", Seq("SELECT", "UPDATE"), Seq("SELECT", "INSERT", "UPDATE")),
     ("epochal_ledger_retired", Seq("SELECT"), Seq("SELECT", "INSERT", "DELETE")),
     ("epochal_ledger_history", Seq("SELECT", "INSERT"), Seq("SELECT", "INSERT", "DELETE"))
   )
+
+  /** The ledger first. */
+  val LedgerTables: Seq[String] = Ledger.map(_._1)
 }

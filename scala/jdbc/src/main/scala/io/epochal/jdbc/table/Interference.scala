@@ -8,7 +8,7 @@ import scala.util.Try
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.jdbc.database.{BulkRun, Database, Transaction}
+import io.epochal.jdbc.database.{BulkRun, Database, Transaction, WriteNeeds}
 import io.epochal.jdbc.option.{NamePart, QualifiedName, TableName}
 
 /** Explains a failed statement of a run by what others have changed in the database since the run began: the target or a table of
@@ -63,9 +63,9 @@ private[jdbc] object Interference {
     def isGone(table: QualifiedName): Boolean = !dialect.catalog.exists(connection, table)
     def own(table: String): QualifiedName = name.copy(table = table)
     def beside: Option[EpochalException] = {
-      val ledger = if (run.once) Nil else Seq("epochal_ledger", "epochal_ledger_retired", "epochal_ledger_history")
+      val ledger = if (run.once) Nil else WriteNeeds.LedgerTables
       ((ledger ++ kept).map(own) ++ bound.deadLetters).find(isGone).map {
-        case lost if lost == own("epochal_ledger") => Lost("url" -> database.place)
+        case lost if lost == own(WriteNeeds.LedgerTables.head) => Lost("url" -> database.place)
         case lost =>
           Conditions.RunFailed(
             "sinkId" -> run.sinkId,

@@ -42,7 +42,6 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
   private var hadoop: Configuration = _
 
   override def begin(tasks: Int): StreamingDataWriterFactory = {
-    sink.refusesEndless(WriteKind(whole, Some(query.outputMode), query.trigger)).foreach(throw _)
     steering = engine.endlessQuery(queryId, query.trigger).fold(throw _, identity)
     hadoop = engine.hadoop
     steering.unrepeatable.foreach(reason => throw uncounted(reason))

@@ -21,7 +21,7 @@ import org.slf4j.{Logger, LoggerFactory}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.ledger.{Claim, LedgerRow, TriggerMode}
+import io.epochal.core.ledger.{Claim, LedgerRow}
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
 import io.epochal.kit.sink.transport.RowFiles
@@ -98,9 +98,7 @@ abstract class TransactionalTable(querySchema: StructType, engine: SinkEngine)
   final override def started(queryId: String): Unit =
     for (query <- engine.runningQuery(queryId)) {
       val whole = query.outputMode == OutputMode.Complete
-      val how = WriteKind(whole, Some(query.outputMode), query.trigger)
-      val refused =
-        if (query.trigger == TriggerMode.MicroBatch) sink.refuses(how) else sink.refusesEndless(how)
+      val refused = sink.refusesQuery(WriteKind(whole, Some(query.outputMode), query.trigger))
       if (refused.orElse(sink.refusesWhole.filter(_ => whole)).isEmpty)
         try sink.started(Run(sink.settings.sinkId.getOrElse(queryId), queryId, query.runId), schema)
         catch {

@@ -45,6 +45,10 @@ trait TransactionalSink {
     */
   def refusesEndless(how: WriteKind): Option[EpochalException] = MicroBatches.refused(format, how.trigger)
 
+  /** The one of both that holds for a query's trigger. */
+  final private[sink] def refusesQuery(how: WriteKind): Option[EpochalException] =
+    if (how.trigger == TriggerMode.MicroBatch) refuses(how) else refusesEndless(how)
+
   /** Whether tasks may put rows that are too many for their messages into files. */
   def usesFiles: Boolean = true
 

@@ -106,6 +106,7 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
 
   /** Called before any task runs. */
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
+    sink.refusesQuery(WriteKind(whole, Some(query.outputMode), query.trigger)).foreach(throw _)
     strategy = if (query.trigger == TriggerMode.MicroBatch) new MicroBatchCommit(this) else new FlushingCommit(this)
     strategy.begin(info.numPartitions)
   }
@@ -143,7 +144,6 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
   private var transport: Transport = _
 
   override def begin(tasks: Int): StreamingDataWriterFactory = {
-    sink.refuses(WriteKind(whole, Some(query.outputMode))).foreach(throw _)
     metrics.show(sink.settings.sinkId)
     if (claimed.hasProgress.isEmpty) claimed.hasProgress = Some(hasProgress)
     transport = chosen(claimed.target, tasks, claimed.files)
