@@ -66,9 +66,10 @@ class Parser(argparse.ArgumentParser):
         if first is None:
             parser.error(f"unexpected argument: {unknown[0]}")
         name = first.partition("=")[0]
-        close = difflib.get_close_matches(name, parser._option_string_actions, 1)
-        hint = f"Did you mean {close[0]}?" if close else parser._hint()
-        if name == "--password":
+        known = parser._option_string_actions
+        close = [one for one in known if one.startswith(name)] or difflib.get_close_matches(name, known, 1)
+        hint = f"Did you mean {' or '.join(close)}?" if close else parser._hint()
+        if "--password".startswith(name) and "--password-env" in known:
             hint = "Other users can see arguments: set PGPASSWORD, or use --password-env or --password-file."
         raise UsageError(OptionError("OPTION_UNKNOWN", f"{parser.prog} has no argument {name}.", hint))
 
