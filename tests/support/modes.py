@@ -215,7 +215,7 @@ def _settled(reason: str) -> str:
 
 
 def page(found: dict[Cell, Outcome]) -> str:
-    """The part of the page that the outcomes decide: sinks with the same outcomes share a line."""
+    """The part of the page that the outcomes decide: sources, sinks and modes with the same outcomes share a line."""
     reasons: list[str] = []
 
     def shown(cell: Cell) -> str:
@@ -234,10 +234,13 @@ def page(found: dict[Cell, Outcome]) -> str:
         return " | ".join([first, *(shown(Cell(source, sink, trigger, mode)) for trigger in ENDLESS)])
 
     def table(lines: list[tuple[str, str, str]]) -> list[str]:
-        together: dict[tuple[str, str], list[str]] = {}
+        seconds: dict[tuple[str, str], list[str]] = {}
         for first, second, outcomes in lines:
-            together.setdefault((first, outcomes), []).append(second)
-        return [f"| {first} | {', '.join(several)} | {outcomes} |" for (first, outcomes), several in together.items()]
+            seconds.setdefault((first, outcomes), []).append(second)
+        firsts: dict[tuple[str, str], list[str]] = {}
+        for (first, outcomes), several in seconds.items():
+            firsts.setdefault((", ".join(several), outcomes), []).append(first)
+        return [f"| {'; '.join(several)} | {second} | {outcomes} |" for (second, outcomes), several in firsts.items()]
 
     head = "micro-batches | continuous | real-time |\n|---|---|---|---|---|"
     sources = [(_source(source), _named(sink), row(source, sink, "append")) for source, sink in pairs()]
