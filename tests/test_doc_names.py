@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import inspect
 import json
@@ -70,6 +71,19 @@ def test_a_link_leads_to_a_file_or_a_heading(page: Page) -> None:
 def test_a_make_target_exists(page: Page) -> None:
     named = re.findall(r"^make ([a-z-]+)", "\n".join(page.inline()), re.MULTILINE)
     assert [name for name in named if name not in commands.TARGETS] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_command_of_the_package_exists(page: Page) -> None:
+    wrong = []
+    for text in page.inline():
+        words = re.sub(r"\b[A-Z]{3,}\b", "3", text).removeprefix("python -m ").split()
+        if words[:1] != ["epochal"] or not words[1:]:
+            continue
+        only_named = all(word.isalpha() for word in words)
+        with contextlib.suppress(SystemExit):  # after --help
+            wrong += [(text, name) for name in commands.unknown([*words, "--help"] if only_named else words)]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
