@@ -185,7 +185,7 @@ object RestOptions extends OptionList {
   val NumPartitions = option("numPartitions", OptionType.int(1))("Tasks per batch. Unset: Spark's default parallelism.")
   val group: OptionGroup = OptionGroup(
     Format,
-    "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
+    "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads; with a journal also continuous and real-time.",
     Seq(Url, Schema, InferSchema) ++ RequestOptions.all ++ Seq(
       PageCall.RequestBody,
       FanOut.PartitionParams) ++ PagingOptions.all ++ PollOptions.all ++
