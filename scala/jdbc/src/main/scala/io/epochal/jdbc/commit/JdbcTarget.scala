@@ -185,8 +185,15 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
     private def setAside(table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
       val sinkId = Option.unless(run.once)(run.sinkId)
+      val storable =
+        if (bound.table.characters.isEmpty) letters
+        else
+          letters.map { letter =>
+            import bound.table.{storable => of}
+            letter.copy(column = of(letter.column), reason = of(letter.reason), json = of(letter.json))
+          }
       val stored = dialect.writing(connection)(
-        DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters))
+        DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, storable))
       Loaded.Rows(stored, letters.size.toLong).check(epoch, table)
     }
   }

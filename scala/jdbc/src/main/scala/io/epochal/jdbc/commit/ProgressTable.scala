@@ -170,7 +170,7 @@ private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Co
 
   /** Stops all tasks of a run from storing rows. */
   def fail(run: BulkRun, reason: String): Unit =
-    sql"""UPDATE $progress SET failed = ${reason.take(LongestReason)}
+    sql"""UPDATE $progress SET failed = ${run.table.table.storable(reason.take(LongestReason))}
        |WHERE sink_id = $sinkId AND generation = ${run.generation} AND run_id = ${run.runId}""".run(connection)
 }
 

@@ -5,7 +5,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.row.NulCharacter
+import io.epochal.jdbc.row.{CharacterSet, NulCharacter}
 import io.epochal.kit.sink.row.BadValue
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 
@@ -55,8 +55,20 @@ object TargetKey {
     }
 }
 
-/** A table as found in the database. */
-final case class TargetTable(name: QualifiedName, target: Target, columns: Seq[TargetColumn], keys: Seq[TargetKey]) {
+/** A table as found in the database.
+  *
+  * @param characters
+  *   of the whole database, where it lacks some of Unicode
+  */
+final case class TargetTable(
+    name: QualifiedName,
+    target: Target,
+    columns: Seq[TargetColumn],
+    keys: Seq[TargetKey],
+    private[jdbc] val characters: Option[CharacterSet] = None) {
+
+  /** A text for people, with an escape as in JSON for each character that the database lacks. */
+  private[jdbc] def storable(text: String): String = characters.fold(text)(_.escaped(text))
 
   /** A name derived from `name` that no column has, in any case. */
   def unused(name: String): String =

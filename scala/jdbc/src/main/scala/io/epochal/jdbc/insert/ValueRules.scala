@@ -8,7 +8,7 @@ import scala.annotation.unused
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.BoundColumn
-import io.epochal.jdbc.row.{NulCharacter, StoredText}
+import io.epochal.jdbc.row.{CharacterSet, NulCharacter, StoredText}
 import io.epochal.kit.spark.memory.BinaryRow
 
 /** How values of Spark's types become statement parameters in one database. Serialized to the tasks. */
@@ -34,8 +34,11 @@ trait ValueCheck {
 object ValueCheck {
 
   /** Finds broken UTF-8, and NUL characters if they are errors. One instance per task. */
-  def text(nul: NulCharacter): ValueCheck = {
-    val text = new StoredText(nul)
+  def text(nul: NulCharacter): ValueCheck = text(nul, None)
+
+  /** Finds characters that the column lacks, too. */
+  private[jdbc] def text(nul: NulCharacter, characters: Option[CharacterSet]): ValueCheck = {
+    val text = new StoredText(nul, characters.orNull)
     (row, ordinal) => text.take(row.base, row.address(ordinal), row.length(ordinal))
   }
 

@@ -119,7 +119,8 @@ private[mysql] object MysqlCatalog extends Catalog {
       }
       .map { column =>
         val kind = MysqlType.of(column)
-        column.copy(columnType = kind.copy(characters = Option(kind.collation).flatMap(CharacterSet.of(connection, _))))
+        column.copy(columnType =
+          kind.copy(characters = Option(kind.collation).flatMap(CharacterSets.of(connection, _))))
       }
 
   /** A LONGTEXT can hold 4 GiB, more than an Int. */

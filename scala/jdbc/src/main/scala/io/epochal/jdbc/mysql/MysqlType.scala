@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.jdbc.database.{BoundColumn, ColumnType, TargetColumn, TypeRules}
 import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
-import io.epochal.jdbc.row.NulCharacter
+import io.epochal.jdbc.row.{CharacterSet, NulCharacter}
 import io.epochal.kit.spark.memory.Memory
 
 /** A column's type as listed in the information schema.
@@ -154,8 +154,7 @@ private[mysql] object MysqlRules extends ValueRules {
       case TimestampNTZType             => Some(ValueCheck.timestamp(unit(kind)))
       case TimestampType                => Some(ValueCheck.both(ValueCheck.timestamp(unit(kind)), range))
       case _: StringType | _: CharType | _: VarcharType =>
-        val whole = ValueCheck.both(ValueCheck.text(nul), text(kind))
-        Some(kind.characters.fold(whole)(set => ValueCheck.both(whole, set.check(nul))))
+        Some(ValueCheck.both(ValueCheck.text(nul, kind.characters), text(kind)))
       case _ => None
     }
   }

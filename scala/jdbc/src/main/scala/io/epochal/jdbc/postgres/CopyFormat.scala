@@ -4,7 +4,7 @@ import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Operation}
 import io.epochal.jdbc.json.SparkTime
-import io.epochal.jdbc.row.NulCharacter
+import io.epochal.jdbc.row.{CharacterSet, NulCharacter}
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
 
@@ -21,7 +21,7 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
 final case class CopyFormat(table: BoundTable) extends RowFormat {
 
   override def encoder(out: ChunkedBytes): RowEncoder = {
-    val cells = table.columns.map(new CopyCell(_, table.nulCharacter)).toArray
+    val cells = table.columns.map(new CopyCell(_, table.nulCharacter, table.table.characters.orNull)).toArray
     new CopyEncoder(cells, table.operation.fold(-1)(_.ordinal), out)
   }
 }
@@ -32,12 +32,12 @@ object CopyFormat {
 }
 
 /** A column of the query's rows with its encoder. */
-final private class CopyCell(bound: BoundColumn, nul: NulCharacter) {
+final private class CopyCell(bound: BoundColumn, nul: NulCharacter, characters: CharacterSet) {
   val ordinal: Int = bound.ordinal
   val required: Boolean = bound.required
   val identifies: Boolean = bound.identifies
   val value: CopyValue =
-    CopyValue(ordinal, bound.field.dataType, bound.column.columnType.asInstanceOf[PostgresType], nul)
+    CopyValue(ordinal, bound.field.dataType, bound.column.columnType.asInstanceOf[PostgresType], nul, characters)
 }
 
 /** @param operation
@@ -104,15 +104,24 @@ private[postgres] object CopyValue {
     out
   }
 
-  def apply(column: Int, from: DataType, to: PostgresType, nul: NulCharacter): CopyValue = (from, to.shape) match {
-    case (ArrayType(element, _), array: PostgresType.Array) =>
-      new ArrayValue(column, element, array, CopyValue(column, element, array.element, nul))
-    case (_, PostgresType.Enum(labels))     => new LabelValue(column, labels)
-    case _ if PostgresType.parses(from, to) => new TextValue(column, Int.MaxValue, MaxBytes, nul)
-    case _                                  => plain(column, from, to, nul)
-  }
+  /** @param characters
+    *   null: all of Unicode
+    */
+  def apply(column: Int, from: DataType, to: PostgresType, nul: NulCharacter, characters: CharacterSet): CopyValue =
+    (from, to.shape) match {
+      case (ArrayType(element, _), array: PostgresType.Array) =>
+        new ArrayValue(column, element, array, CopyValue(column, element, array.element, nul, characters))
+      case (_, PostgresType.Enum(labels))     => new LabelValue(column, labels)
+      case _ if PostgresType.parses(from, to) => new TextValue(column, Int.MaxValue, MaxBytes, nul, characters)
+      case _                                  => plain(column, from, to, nul, characters)
+    }
 
-  private def plain(column: Int, from: DataType, to: PostgresType, nul: NulCharacter): CopyValue = from match {
+  private def plain(
+      column: Int,
+      from: DataType,
+      to: PostgresType,
+      nul: NulCharacter,
+      characters: CharacterSet): CopyValue = from match {
     case BooleanType => (base, _, slot, out) => begin(out, 1).putByte(if (Memory.getBoolean(base, slot)) 1 else 0)
     case ByteType | ShortType | IntegerType | LongType => whole(column, ReadLong(from), to)
     case FloatType if to.name == "float4" => (base, _, slot, out) => float4(Memory.getFloat(base, slot), out)
@@ -125,9 +134,9 @@ private[postgres] object CopyValue {
     case CalendarIntervalType             => calendarInterval(column, new Fraction(column, to.intervalFraction))
     case _: DayTimeIntervalType           => dayTimeInterval(new Fraction(column, to.intervalFraction))
     case _: YearMonthIntervalType         => (base, _, slot, out) => interval(0L, 0, Memory.getInt(base, slot), out)
-    case _: StringType | _: CharType | _: VarcharType => text(column, to, nul)
+    case _: StringType | _: CharType | _: VarcharType => text(column, to, nul, characters)
     case time if SparkTime.is(time)                   => this.time(new Fraction(column, to.fraction))
-    case nested                                       => new JsonTree(column, nested, to.name == "jsonb", nul)
+    case nested => new JsonTree(column, nested, to.name == "jsonb", nul, characters)
   }
 
   private def whole(column: Int, read: ReadLong, to: PostgresType): CopyValue = to.name match {
@@ -145,16 +154,19 @@ private[postgres] object CopyValue {
   private def float8(value: Double, out: ChunkedBytes): Unit =
     begin(out, 8).putLong(java.lang.Double.doubleToLongBits(value))
 
-  private def text(column: Int, to: PostgresType, nul: NulCharacter): CopyValue = to.name match {
-    case "uuid"    => new UuidValue(column)
-    case "inet"    => new InetValue(column, isNetwork = false)
-    case "cidr"    => new InetValue(column, isNetwork = true)
-    case "numeric" => new NumericText(column, to)
-    case "json"    => new JsonText(column, isBinary = false, nul)
-    case "jsonb"   => new JsonText(column, isBinary = true, nul)
-    case "name"    => new TextValue(column, Int.MaxValue, MaxNameBytes, nul)
-    case _         => new TextValue(column, to.length.getOrElse(Int.MaxValue), MaxBytes, nul)
-  }
+  private def text(column: Int, to: PostgresType, nul: NulCharacter, characters: CharacterSet): CopyValue =
+    to.name match {
+      case "uuid"    => new UuidValue(column)
+      case "inet"    => new InetValue(column, isNetwork = false)
+      case "cidr"    => new InetValue(column, isNetwork = true)
+      case "numeric" => new NumericText(column, to)
+      case "json"    => new JsonText(column, isBinary = false, nul, characters)
+      case "jsonb"   => new JsonText(column, isBinary = true, nul, characters)
+      case "name"    => new TextValue(column, Int.MaxValue, MaxNameBytes, nul, characters)
+      case _ if characters != null && characters.verbatim =>
+        new TextValue(column, Int.MaxValue, to.length.getOrElse(MaxBytes), nul, characters)
+      case _ => new TextValue(column, to.length.getOrElse(Int.MaxValue), MaxBytes, nul, characters)
+    }
 
   private val MaxNameBytes = 63
 

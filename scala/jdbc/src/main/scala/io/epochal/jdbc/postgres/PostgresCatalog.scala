@@ -24,9 +24,14 @@ private[postgres] object PostgresCatalog extends Catalog {
     (for {
       schema <- name.schema.fold(Seq(None: Option[String]))(_.spellings.map(Option(_)))
       table <- name.table.spellings
-    } yield relation(connection, schema, table)).flatten.headOption.map { case (oid, qualified) =>
+    } yield relation(connection, schema, table)).flatten.headOption.map { case (oid, qualified, encoding) =>
       val described = columns(connection, oid)
-      TargetTable(qualified, Target(qualified.toString, Some(oid)), described, keys(connection, oid, described))
+      TargetTable(
+        qualified,
+        Target(qualified.toString, Some(oid)),
+        described,
+        keys(connection, oid, described),
+        DatabaseEncoding.characters(connection, encoding))
     }
 
   override def tableNames(connection: Connection, name: TableName): Seq[String] =
@@ -73,8 +78,13 @@ private[postgres] object PostgresCatalog extends Catalog {
 
   private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
 
-  private def relation(connection: Connection, schema: Option[String], table: String): Option[(Long, QualifiedName)] =
-    sql"""SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind, c.relpersistence <> 'p' OR EXISTS (
+  /** The table's oid and name, and the encoding of the database. */
+  private def relation(
+      connection: Connection,
+      schema: Option[String],
+      table: String): Option[(Long, QualifiedName, String)] =
+    sql"""SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind, current_setting('server_encoding') AS encoding,
+         |  c.relpersistence <> 'p' OR EXISTS (
          |  SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence <> 'p') AS fleeting,
          |  (SELECT concat(f.relnamespace::regnamespace, '.', f.relname) FROM (${Sql.raw(ForeignMembers)}) f LIMIT 1)
          |    AS foreign_member
@@ -98,7 +108,7 @@ private[postgres] object PostgresCatalog extends Catalog {
             name,
             s"its partition or child $member is a foreign table, which commits on its own server",
             s"Detach $member, or write to a table without foreign members."))
-        (rows.getLong("oid"), name)
+        (rows.getLong("oid"), name, rows.getString("encoding"))
       }
       .headOption
 

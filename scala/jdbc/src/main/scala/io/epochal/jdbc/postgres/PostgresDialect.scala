@@ -106,16 +106,20 @@ class PostgresDialect extends Dialect with BuiltInDialect {
       .nextOption()
       .getOrElse(ServerIdentity("unknown", None))
 
-  /** Guarded: the role may lack the privilege, or the server the function, and an error would abort the transaction. */
-  private def identity(connection: Connection, timeline: String): Option[ServerIdentity] = {
-    val savepoint = connection.setSavepoint()
-    val found = Try(
+  /** The role may lack the privilege, or the server the function. */
+  private def identity(connection: Connection, timeline: String): Option[ServerIdentity] =
+    guarded(connection)(
       Sql
         .query(connection, s"SELECT system_identifier, ($timeline) FROM pg_control_system()")(rows =>
           ServerIdentity(rows.getString(1), Some(rows.getLong(2))))
-        .head)
-    if (found.isFailure) connection.rollback(savepoint) else connection.releaseSavepoint(savepoint)
-    found.toOption
+        .head).toOption
+
+  /** Runs `body`, whose failure does not abort the transaction. */
+  private[postgres] def guarded[A](connection: Connection)(body: => A): Try[A] = {
+    val savepoint = connection.setSavepoint()
+    val result = Try(body)
+    if (result.isFailure) connection.rollback(savepoint) else connection.releaseSavepoint(savepoint)
+    result
   }
 
   override def bulk: Seq[BulkLoad] = Seq(PostgresStaging, PostgresPrepared)

@@ -67,13 +67,17 @@ abstract private[jdbc] class TakenText {
   }
 }
 
-/** Converts texts to the form to be stored. Copies only those with a NUL character. */
-final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
+/** Converts texts to the form to be stored. Copies only those with a NUL character.
+  *
+  * @param characters
+  *   those that can be stored; null: all
+  */
+final private[jdbc] class StoredText(nul: NulCharacter, characters: CharacterSet = null) extends TakenText {
 
   /** Why the text cannot be stored; null if it can. */
   def take(base: AnyRef, address: Long, length: Int): String = {
     point(base, address, length)
-    if (Texts.isPlain(base, address, length)) null else inspect()
+    if (Texts.isPlain(base, address, length) && (characters == null || characters.hasAscii)) null else inspect()
   }
 
   private def inspect(): String = {
@@ -82,7 +86,7 @@ final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
     else {
       val problem = Texts.encoding(base, address, length)
       if (problem == null && first >= 0) pointTo(nul(UTF8String.fromAddress(base, address, length).toString))
-      problem
+      if (problem == null && characters != null) characters.problem(this.base, this.address, this.length) else problem
     }
   }
 }
