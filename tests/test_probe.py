@@ -12,7 +12,9 @@ from epochal import rest
 from epochal._forms import REST
 from epochal.tools.probe import credentials
 from epochal.tools.probe.address import Address
-from epochal.tools.probe.client import Client, StoppedError
+from epochal.tools.probe.body import Layout, Listing
+from epochal.tools.probe.client import Client, Response, StoppedError
+from epochal.tools.probe.linked import LinkedPages, NextPage
 from support import lists
 from support.api import Answer, Api, Request
 from support.lists import Lists, json_of
@@ -77,6 +79,20 @@ def test_pages_without_a_usable_next_page_are_doubted(shape: Callable[[Lists, Re
     assert "# Incomplete" in found.call
     assert "# Incomplete" in found.plain
     assert "api_key" not in str(found)
+
+
+@pytest.mark.parametrize(("yes", "no"), [(True, False), (1, 0), ("1", "0"), ("true", "False")])
+def test_a_flag_has_the_values_that_a_query_accepts(yes: object, no: object) -> None:
+    def flag(pointer: str, *values: object, ended: bool = True) -> tuple[str | None, str | None]:
+        answer = Response(200, {}, b"", Address.parse("http://127.0.0.1/c"))
+        pages = tuple(Listing(answer, Layout(), (), {pointer: value}) for value in values)
+        return LinkedPages(NextPage("cursor", "/next", param="cursor"), pages, ended, "").flag()
+
+    assert flag("/has_more", yes, yes, no) == ("/has_more", None)
+    assert flag("/end_of_stream", no, no, yes) == (None, "/end_of_stream")
+    assert flag("/has_more", yes, yes, yes) == (None, None)
+    # A number may be something else as long as it does not change.
+    assert flag("/has_more", yes, yes, ended=False) == ("/has_more" if yes is True else None, None)
 
 
 def test_a_total_that_the_pages_do_not_confirm_is_not_used() -> None:

@@ -93,7 +93,7 @@ class Investigation:
         base, hints = self._address.without(positions(self._address)), Hints.of(first, self._given)
         search = NumberedSearch(reader, first, base, key, hints)
         can_count = is_repeatable and first.count > 1
-        has_more = any(value is True and names.is_more(pointer) for pointer, value in first.outline.items())
+        has_more = any(linked.truth(value) and names.is_more(pointer) for pointer, value in first.outline.items())
         steps: tuple[Callable[[], LinkedPages | NumberedPages | None], ...] = (
             lambda: linked.follow(reader, first, key),
             lambda: search.hinted() if can_count else None,

@@ -121,7 +121,7 @@ class LinkedPages:
     def flag(self) -> tuple[str | None, str | None]:
         """JSON Pointers to a flag for further pages, and to a flag for the last page.
 
-        A flag is used only if its value was correct on each page read.
+        A flag is used only if its value was correct on each page read; a number or a text only if the last one was.
         """
         before = self.pages[:-1] if self.ended else self.pages
         outlines = [page.outline for page in before]
@@ -133,11 +133,16 @@ class LinkedPages:
 def _flag(
     before: list[Mapping[str, Any]], end: Mapping[str, Any] | None, value: bool, fits: Callable[[str], bool]
 ) -> str | None:
-    for pointer in before[0] if before else ():
-        is_so = fits(pointer) and all(outline.get(pointer) is value for outline in before)
-        if is_so and (end is None or end.get(pointer) is (not value)):
+    for pointer, first in before[0].items() if before else ():
+        is_so = fits(pointer) and all(truth(outline.get(pointer)) is value for outline in before)
+        if is_so and (isinstance(first, bool) if end is None else truth(end.get(pointer)) is (not value)):
             return pointer
     return None
+
+
+def truth(value: Any) -> bool | None:
+    """The value of a flag, by the rules of the jar; None if it is no flag."""
+    return {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower())
 
 
 def candidates(listing: Listing) -> Iterator[NextPage]:
@@ -245,8 +250,8 @@ def _walk(reader: PageReader, way: NextPage, first: Listing, second: Listing, ke
 
 
 def _says_end(listing: Listing) -> bool:
-    flags = [(pointer, value) for pointer, value in listing.outline.items() if isinstance(value, bool)]
-    return any((names.is_more(p) and not v) or (names.is_last(p) and v) for p, v in flags)
+    flags = [(pointer, truth(value)) for pointer, value in listing.outline.items()]
+    return any((names.is_more(p) and v is False) or (names.is_last(p) and v is True) for p, v in flags)
 
 
 def links(headers: Mapping[str, str]) -> dict[str, str]:
@@ -263,7 +268,8 @@ def _text(value: Any) -> str | None:
     """A value of a response as a request parameter; None if it names no page."""
     if value is None or isinstance(value, bool | dict | list):
         return None
-    return str(value).strip() or None
+    text = str(value).strip()
+    return None if text in ("", "false") else text
 
 
 def _is_url(value: Any) -> bool:

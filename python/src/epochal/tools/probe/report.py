@@ -137,7 +137,7 @@ def single_page(notes: Notes, first: Listing, reader: PageReader, is_cut: bool) 
         is_cut: whether a parameter for the page size works, but none for the position.
     """
     totals = numbered.totals(first)
-    against = [f"'{p}' is true" for p, v in first.outline.items() if v is True and names.is_more(p)]
+    against = [f"'{p}' is true" for p, v in first.outline.items() if linked.truth(v) and names.is_more(p)]
     against += [f"{_place(p)} says {n}" for p, n in totals if n > first.count and "total" in names.plain(p)]
     against += [f"{way.place} names one" for way in list(linked.candidates(first))[:1]]
     notes.not_known(*linked.unreadable_places(first))
