@@ -182,6 +182,9 @@ def test_of_a_sink_that_stores_rows_before_their_epoch_ends_nothing_is_said_that
     compared = found.compare(row(last, trigger_mode=trigger))
     assert "ledger set" not in compared.remedy
     assert not compared.healthy or "may be in the table already" in compared.explanation
+    counted = found.compare(row(last, trigger_mode=trigger, rows_beyond=112))
+    assert not counted.healthy or "The table has 112 rows of the next one already" in counted.explanation
+    assert "of the next one" not in found.compare(row(last, trigger_mode=trigger, rows_beyond=0)).explanation
 
 
 def test_where_the_ledger_is_lost_it_is_said_that_an_epoch_may_be_stored_in_part(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
+import epochal
 from epochal.__main__ import main
 from epochal.tools.ledger import ledger as read_ledger
 from epochal.tools.ledger import needs_session
@@ -103,6 +104,27 @@ def test_what_another_role_can_have_planted_is_not_read(
     ledger.execute(*(statement.format(**names) for statement in statements))
     assert main(["ledger", "list", "--url", ledger.url, "--user", reader.format(**names)]) == 1
     assert capsys.readouterr().err.startswith(problem.format(**names))
+
+
+PROGRESS = "sink_id text, query_id text, task_partition bigint, digest text"
+
+
+def test_rows_beyond_the_last_epoch_are_counted_for_roles_that_may_read_them(role: str, ledger: Postgres) -> None:
+    partitions = [f"'strings', '{QUERY}', {partition}, ''" for partition in range(2)]
+    ledger.execute(
+        f"CREATE TABLE epochal_ledger_progress ({PROGRESS}, applied bigint)",
+        f"CREATE TABLE epochal_ledger_boundary ({PROGRESS}, epoch bigint, delivered bigint)",
+        *(f"INSERT INTO epochal_ledger_progress VALUES ({one}, 100)" for one in partitions),
+        *(f"INSERT INTO epochal_ledger_boundary VALUES ({one}, {n}, {40 * n})" for one in partitions for n in (1, 2)),
+        "INSERT INTO epochal_ledger_progress VALUES ('strings', 'another', 0, '', 7)",
+    )
+    (found,) = read_ledger(ledger.url, user="postgres")
+    assert found.rows_beyond == 40
+    assert "last epoch  epoch 2 (10 rows), and 40 rows of the next one" in str(found)
+    assert [one.rows_beyond for one in read_ledger(ledger.url, user=role)] == [None]
+    ledger.execute(f"ALTER TABLE epochal_ledger_progress OWNER TO {role}")
+    with pytest.raises(epochal.DatabaseError, match=r"OBJECT_UNTRUSTED.*epochal_ledger_progress"):
+        read_ledger(ledger.url, user="postgres")
 
 
 def test_a_role_that_may_only_read_reads_the_ledger(role: str, ledger: Postgres) -> None:

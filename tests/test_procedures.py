@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 import shutil
@@ -162,6 +163,27 @@ def accepted(hint: str) -> Ledger:
     match = re.search(r'on_new_query="(append:[\w-]+)"', hint)
     assert match, hint
     return Ledger(on_new_query=match[1])
+
+
+@only_endless
+def test_the_rows_beyond_the_last_epoch_are_counted(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = scene.start()
+    until(lambda: query.lastProgress is not None and scene.owed() >= 10, "rows of an epoch that has not ended")
+    query.stop()
+    file = io.StringIO()
+    epochal.watch(query, file=file)
+    stored, owed = len(scene.ids()), scene.owed()
+    if "realTime" in scene.trigger:
+        match = re.match(r"([\d,]+) rows in .* \(and ([\d,]+) rows? of epoch \d+ stored so far,", file.getvalue())
+        assert match, file.getvalue()
+        assert sum(int(part.replace(",", "")) for part in match.groups()) == stored
+    for spark in (None, scene.spark):
+        (row,) = epochal.ledger(scene.database.url, user=scene.database.user, spark=spark)
+        assert (row.rows_beyond, row.total_rows + owed) == (owed, stored)
+    assert main(["status", str(scene.checkpoint), *scene.login()]) == 0
+    assert f"The table has {owed:,} row" in capsys.readouterr().out
 
 
 def test_the_checkpoint_is_moved(scene: Scene, tmp_path: Path) -> None:

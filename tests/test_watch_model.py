@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -195,12 +196,17 @@ def test_the_summary_of_a_stopped_query_shows_its_epoch_and_that_it_can_resume()
 
 def test_the_summary_of_a_real_time_run_names_the_rows_that_are_stored_beyond_its_last_epoch() -> None:
     flushed = [progress(n, 468, at=n, sink=epoch(n, 468, transport="flushed")) for n in range(3)]
-    beyond = "and the rows of epoch 3 stored so far, which a restart does not repeat"
-    said = words.summary(state(*flushed, phase="stopped"))
-    assert said == f"strings: stopped at epoch 2, 1,404 rows, {beyond}; start again to resume"
-    failed = words.summary(state(*flushed, phase="failed"))
+    stopped = replace(state(*flushed, phase="stopped"), rows_beyond=112)
+    beyond = "and 112 rows of epoch 3 stored so far, which a restart does not repeat"
+    assert words.summary(stopped) == f"strings: stopped at epoch 2, 1,404 rows, {beyond}; start again to resume"
+    failed = words.summary(replace(stopped, phase="failed"))
     assert failed == f"strings: failed after epoch 2, 1,404 rows in 3 epochs into strings, 3.2 s ({beyond})"
+    assert words.summary(replace(stopped, rows_beyond=0)).endswith("at epoch 2, 1,404 rows; start again to resume")
+    unread = words.summary(replace(stopped, rows_beyond=None))
+    assert "1,404 rows, and the rows of epoch 3 stored so far (epochal status counts them), which a" in unread
     assert "stored so far" not in words.line(state(*flushed))
+    early = words.summary(replace(state(phase="stopped"), rows_beyond=1))
+    assert early.startswith("strings: stopped before its first epoch ended, and 1 row of it stored so far, which a")
 
 
 def test_the_summary_of_a_query_into_another_sink_does_not_promise_a_resume() -> None:

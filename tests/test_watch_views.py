@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,14 @@ import pytest
 from rich.console import Console
 
 import epochal
+from epochal import _start
+from epochal._start import Started
+from epochal.tools.ledger import DatabaseLedger, LedgerEpoch, jvm
 from epochal.tools.watch import terminal, views
 from epochal.tools.watch.interrupts import Interrupts
 from epochal.tools.watch.queries import Queries, QueryRow
 from epochal.tools.watch.watching import run
+from support.checkpoints import row
 from support.progress import FakeQuery, epoch, lag, progress
 
 
@@ -296,3 +302,32 @@ def test_rows_of_queries_print_as_a_table() -> None:
     assert "&lt;broken&gt;" in found._repr_html_()
     assert (list(found), found[0], found[:1], len(found)) == ([row], row, (row,), 1)
     assert repr(Queries()) == "No query is active."
+
+
+def test_rows_beyond_the_last_report_are_read_from_the_ledger_of_a_helpers_query(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flushed = [progress(n, 468, at=n, sink=epoch(n, 468, transport="flushed")) for n in range(3)]
+    query = FakeQuery(flushed, is_active=False)
+    helper = Started(weakref.ref(query), query, query.runId, "strings", {"dbtable": "public.strings"})  # type: ignore[arg-type]
+    when = datetime.now(timezone.utc)
+    ended = [
+        LedgerEpoch(
+            number=number, epoch=3, query_id=query.id, run_id=run, generation=1, target="t", trigger_mode="real-time",
+            offsets_hash=None, digest="", rows=12, committed_at=when,
+        )
+        for number, run in enumerate((query.runId, "another"))
+    ]  # fmt: skip
+    known = row(3, query_id=query.id, rows_beyond=100, history=tuple(ended))
+    monkeypatch.setattr(_start, "_known", [helper])
+    monkeypatch.setattr(jvm, "beside", lambda session, options: DatabaseLedger(place="here", rows=(known,)))
+    file = io.StringIO()
+    epochal.watch(query, file=file)  # type: ignore[arg-type]
+    assert "(and 112 rows of epoch 3 stored so far, which a restart does not repeat)" in file.getvalue()
+
+    def unreachable(session: object, options: object) -> DatabaseLedger:
+        raise epochal.DatabaseError("DATABASE_UNREACHABLE", "No.", "Look.")
+
+    monkeypatch.setattr(jvm, "beside", unreachable)
+    epochal.watch(query, file=(file := io.StringIO()))  # type: ignore[arg-type]
+    assert "(and the rows of epoch 3 stored so far (epochal status counts them), which" in file.getvalue()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Maximum number of remembered queries. Each keeps the driver's objects of its query alive.
 _MAX_QUERIES = 16
-_known: list[_Started] = []
+_known: list[Started] = []
 
 OutputMode = Literal["append", "update", "complete"]
 
@@ -89,29 +89,31 @@ def start(
     with settings, _references.calling(calls), named():
         query = writer.start()
     _references.started(query.runId, calls)
-    _remember(df.sparkSession, query, given.get("table"))
+    _remember(df.sparkSession, query, given.get("table"), options)
     return query
 
 
 @dataclass(frozen=True)
-class _Started:
+class Started:
     """A query that a helper started.
 
     Attributes:
         session: weak reference to its session.
         table: target table; None for other sinks.
+        options: of its sink.
     """
 
     session: weakref.ref[Any]
     query: StreamingQuery
     run_id: str
     table: str | None
+    options: Mapping[str, str]
 
 
-def _remember(session: Any, query: StreamingQuery, table: str | None) -> None:
+def _remember(session: Any, query: StreamingQuery, table: str | None, options: Mapping[str, str]) -> None:
     """Remembers a query until it ends successfully or is restarted."""
     _known[:] = [one for one in _known if one.query.id != query.id and _is_of_interest(one.query)]
-    _known.append(_Started(weakref.ref(session), query, str(query.runId), table))
+    _known.append(Started(weakref.ref(session), query, str(query.runId), table, options))
     del _known[:-_MAX_QUERIES]
 
 
@@ -123,9 +125,9 @@ def failed_queries(session: Any) -> list[StreamingQuery]:
     return [query for query in found if not query.isActive and query.exception() is not None]
 
 
-def table_of(run_id: str) -> str | None:
-    """The target table of a run; None if the run is not remembered or writes to no table."""
-    return next((one.table for one in _known if one.run_id == run_id), None)
+def started(run_id: str) -> Started | None:
+    """The query of a run; None if the run is not remembered."""
+    return next((one for one in _known if one.run_id == run_id), None)
 
 
 def _is_of_interest(query: StreamingQuery) -> bool:

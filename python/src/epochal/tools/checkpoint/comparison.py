@@ -15,11 +15,11 @@ from epochal.tools.checkpoint.start import (
     rewind_command,
     set_command,
 )
+from epochal.tools.ledger.model import DatabaseLedger, LedgerRow
 from epochal.tools.output import counted
 
 if TYPE_CHECKING:
     from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
-    from epochal.tools.ledger.model import DatabaseLedger, LedgerRow
 
 #: Results of the comparison of a checkpoint with a ledger. The first two need no action.
 State = Literal["in step", "sink ahead", "gap", "rewound", "changed", "foreign", "not in the ledger", "broken"]
@@ -128,6 +128,7 @@ class Comparison:
             "next_start": self.next_start,
             "remedy": self.remedy,
             "sink_id": self.row.sink_id if self.row else None,
+            "rows_beyond": self.row.rows_beyond if self.row else None,
         }
 
     def __str__(self) -> str:
@@ -195,16 +196,14 @@ def _row(
     A query that another has replaced is in that one's row. A query without an id is recognised only if one row ends as
     its checkpoint does: queries over one source have the same offsets.
     """
-    rows = () if found is None else getattr(found, "rows", None)
-    if not isinstance(rows, tuple):
-        return found, ()  # type: ignore[return-value]
+    if not isinstance(found, DatabaseLedger):
+        return found, ()
     query = checkpoint.query_id
     if query is None:
-        same = [row for row in rows if _is_last(checkpoint, row)]
-        return (same[0] if len(same) == 1 else None), rows
-    mine = [row for row in rows if row.query_id == query]
-    mine = mine or [row for row in rows if any(old.query_id == query for old in row.retired)]
-    return max(mine, key=lambda row: row.updated_at, default=None), rows
+        same = [row for row in found if _is_last(checkpoint, row)]
+        return (same[0] if len(same) == 1 else None), found.rows
+    later = [row for row in found if any(old.query_id == query for old in row.retired)]
+    return found.find(query) or max(later, key=lambda row: row.updated_at, default=None), found.rows
 
 
 def _is_last(checkpoint: Checkpoint, row: LedgerRow) -> bool:
@@ -222,9 +221,7 @@ def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> C
     if ours and row.offsets_hash and ours != row.offsets_hash:
         return _changed(row, f"The sink accepts epoch {epoch}, but rows may be missing or duplicated before it.")
     explanation = f"epoch {last} is the last one in both."
-    if _endless(row):
-        explanation += " Rows of the next one may be in the table already: the ledger knows them."
-    elif checkpoint.last_logged == epoch:
+    if not _endless(row) and checkpoint.last_logged == epoch:
         explanation = f"epoch {epoch} was begun, and the sink has not committed it."
     return _fits(row, explanation, checkpoint.next_start.explanation)
 
@@ -234,7 +231,8 @@ def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, rep
     if replay and epoch == last and (ours is None or row.offsets_hash is None or ours == row.offsets_hash):
         return Comparison(
             state="sink ahead",
-            explanation=f"epoch {last} is in the table, and Spark has not marked it as done. Normal after a crash.",
+            explanation=f"epoch {last} is in the table, and Spark has not marked it as done. Normal after a crash."
+            + _beyond(row),
             next_start=f"Spark replays epoch {last}, and the sink skips it.",
             row=row,
         )
@@ -259,7 +257,15 @@ def _endless(row: LedgerRow) -> bool:
 
 
 def _fits(row: LedgerRow, explanation: str, next_start: str) -> Comparison:
-    return Comparison(state="in step", explanation=explanation, next_start=next_start, row=row)
+    return Comparison(state="in step", explanation=explanation + _beyond(row), next_start=next_start, row=row)
+
+
+def _beyond(row: LedgerRow) -> str:
+    """The rows in the table beyond the last epoch, in a sentence."""
+    if row.rows_beyond is None and _endless(row):
+        return " Rows of the next one may be in the table already: the ledger knows them."
+    count = counted(row.rows_beyond or 0, "row")
+    return f" The table has {count} of the next one already, which the sink skips." if row.rows_beyond else ""
 
 
 def _changed(row: LedgerRow, next_start: str) -> Comparison:

@@ -30,6 +30,12 @@ def read(spark: SparkSession, options: Mapping[str, str]) -> DatabaseLedger:
     )
 
 
+def beside(spark: SparkSession, options: Mapping[str, str]) -> DatabaseLedger:
+    """Reads the ledger beside the table of a sink with these options, in one attempt."""
+    schema = "".join(options["dbtable"].rpartition(".")[:2])
+    return read(spark, {**options, "dbtable": f"{schema}epochal_ledger", "retry.maxAttempts": "1"})
+
+
 def change(spark: SparkSession, options: Mapping[str, str], wanted: Change) -> None:
     """Forgets a sink, or sets its last epoch, in one transaction.
 

@@ -47,6 +47,8 @@ class LedgerRow:
         last_epoch: the last epoch in the table; None before the first.
         trigger_mode, offsets_hash, digest, rows: of the last epoch.
         epochs, total_rows: totals of this sink id.
+        rows_beyond: rows in the table beyond the last epoch, which a restart skips: tasks of continuous and real-time
+            queries store rows before their epoch ends. None for other queries.
         generation: incremented by every run; only the newest run may write.
         run_id: the last run that claimed the sink.
         server_id, timeline: of the server at that claim.
@@ -67,6 +69,7 @@ class LedgerRow:
     rows: int | None
     epochs: int
     total_rows: int
+    rows_beyond: int | None = None
     generation: int
     run_id: str
     server_id: str
@@ -83,9 +86,10 @@ class LedgerRow:
 
     def __str__(self) -> str:
         last = "no epoch yet" if self.last_epoch is None else f"epoch {self.last_epoch} ({self.rows:,} rows)"
+        beyond = f", and {self.rows_beyond:,} rows of the next one" if self.rows_beyond else ""
         lines = [
             f"Sink {self.sink_id} → {self.target}",
-            f"  last epoch  {last}",
+            f"  last epoch  {last}{beyond}",
             f"  in all      {self.total_rows:,} rows in {self.epochs:,} epochs",
             f"  query       {self.query_id}",
             f"  generation  {self.generation}, run {self.run_id}",

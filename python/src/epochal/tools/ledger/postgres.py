@@ -47,6 +47,7 @@ _VARIABLES = {"PGSERVICE", "PGLOADBALANCEHOSTS"}
 _TABLES = ("epochal_ledger", "epochal_ledger_retired", "epochal_ledger_history")
 _OID = "SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid"
 _PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
+_READABLE = "SELECT t FROM unnest(%s::text[]) t WHERE has_table_privilege(to_regclass(t)::oid, 'SELECT')"
 _SCHEMA = (
     "SELECT quote_ident(n.nspname) || '.' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
     "WHERE c.oid = %s"
@@ -54,7 +55,7 @@ _SCHEMA = (
 #: Tables that another role may have planted, by the sink's rules for a ledger that is read: trusted with it are its own
 #: owner, that of its schema, and this role.
 _UNTRUSTED = """WITH RECURSIVE tables(oid) AS (
-  SELECT unnest(ARRAY[%s::regclass, %s::regclass, %s::regclass])::oid
+  SELECT unnest(%s::text[])::regclass::oid
   UNION SELECT i.inhrelid FROM pg_inherits i JOIN tables t ON i.inhparent = t.oid),
 trusted(oid) AS (
   SELECT oid FROM pg_roles WHERE rolname = current_user
@@ -106,7 +107,7 @@ class Server:
                 connection.prepare_threshold = None
             cursor = connection.cursor()
 
-            def execute(sql: str, *parameters: str) -> Any:
+            def execute(sql: str, *parameters: Any) -> Any:
                 cursor.execute(sql, parameters)
                 return cursor
 
@@ -117,17 +118,18 @@ class Server:
             schema = execute(_SCHEMA, oid).fetchone()
             if schema is None:
                 raise ledger_not_found(self.place)
+            progress = [name for (name,) in execute(_READABLE, [schema[0] + name for name in rows.PROGRESS])]
             # A snapshot from after the lock: the tables that are checked are those that are read.
             connection.rollback()
             execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             execute(_PINNED)
             execute("SET LOCAL row_security = off")
-            names = [schema[0] + name for name in _TABLES]
+            names = [*(schema[0] + name for name in _TABLES), *progress]
             escaped = [name.replace("%", "%%") for name in names]
             execute(f"LOCK TABLE {', '.join(escaped)} IN ACCESS SHARE MODE")
-            if planted := execute(_UNTRUSTED, *names, names[0], names[0]).fetchone():
+            if planted := execute(_UNTRUSTED, names, names[0], names[0]).fetchone():
                 raise _untrusted(*planted)
-            return rows.read(self.place, execute, schema[0].replace("%", "%%"))
+            return rows.read(self.place, execute, schema[0].replace("%", "%%"), progress=len(progress) == 2)
         except self.driver.Error as error:
             raise DatabaseError(
                 "DATABASE_ERROR",

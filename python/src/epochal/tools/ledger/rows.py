@@ -9,23 +9,34 @@ from epochal.tools.ledger.model import DatabaseLedger, LedgerRow, epoch_of, row_
 
 _HISTORY = 10
 
+#: Tables of continuous and real-time queries, which only their sinks create.
+PROGRESS = ("epochal_ledger_progress", "epochal_ledger_boundary")
+_BEYOND = """SELECT sum(p.applied - b.delivered) FROM {0}_progress p
+JOIN {0}_boundary b USING (sink_id, query_id, task_partition) WHERE sink_id = %s AND query_id = %s
+AND b.epoch = (SELECT max(m.epoch) FROM {0}_boundary m WHERE m.sink_id = b.sink_id AND m.query_id = b.query_id)"""
+
 #: Executes a statement, whose parameters are ``%s``, and returns its cursor.
 Execute = Callable[..., Any]
 
 
-def read(place: str, execute: Execute, schema: str = "") -> DatabaseLedger:
+def read(place: str, execute: Execute, schema: str = "", *, progress: bool = False) -> DatabaseLedger:
     """Reads the ledger in the caller's transaction.
 
     Args:
         schema: precedes the names of the tables: quoted, with a dot, and ``%%`` for ``%``.
+        progress: whether there are the tables ``PROGRESS``, which SQLite never has.
     """
-    ids = [name for (name,) in execute(f"SELECT sink_id FROM {schema}epochal_ledger ORDER BY sink_id")]
-    return DatabaseLedger(place=place, rows=tuple(_row(execute, f"{schema}epochal_ledger", name) for name in ids))
+    ledger = f"{schema}epochal_ledger"
+    ids = [name for (name,) in execute(f"SELECT sink_id FROM {ledger} ORDER BY sink_id")]
+    return DatabaseLedger(place=place, rows=tuple(_row(execute, ledger, name, progress) for name in ids))
 
 
-def _row(execute: Execute, ledger: str, sink_id: str) -> LedgerRow:
+def _row(execute: Execute, ledger: str, sink_id: str, progress: bool) -> LedgerRow:
     of_sink = "WHERE sink_id = %s ORDER BY"
     (values,) = _as_dicts(execute(f"SELECT * FROM {ledger} WHERE sink_id = %s", sink_id))
+    if progress:
+        ((beyond,),) = execute(_BEYOND.format(ledger), sink_id, values["query_id"])
+        values["rows_beyond"] = None if beyond is None else int(beyond)
     retired = _as_dicts(execute(f"SELECT * FROM {ledger}_retired {of_sink} updated_at", sink_id))
     history = f"SELECT * FROM {ledger}_history {of_sink} number DESC LIMIT {_HISTORY}"
     lines = _as_dicts(execute(history, sink_id))

@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from epochal._start import table_of
+from epochal._start import started
 from epochal.errors import from_spark
+from epochal.tools.ledger import jvm
 from epochal.tools.watch.progress import Batch, batch_of
 from epochal.tools.watch.tally import Tally
 
@@ -53,6 +54,8 @@ class QueryState:
         message: Spark's status message.
         elapsed: seconds since the start of the watch, or the span of the progress reports if that is longer.
         error: the error of a failed query, in one line.
+        rows_beyond: rows that tasks have stored beyond the last epoch; None if there are none, or the ledger that knows
+            them was not read.
     """
 
     id: str
@@ -63,6 +66,7 @@ class QueryState:
     elapsed: float = 0.0
     tally: Tally = field(default_factory=Tally)
     error: str | None = None
+    rows_beyond: int | None = None
 
     @property
     def last(self) -> Batch | None:
@@ -81,7 +85,8 @@ class WatchedQuery:
         self.query = query
         self._began = time.monotonic()
         run_id = str(query.runId)
-        self._named = query.name or table_of(run_id)
+        self._started = started(run_id)
+        self._named = query.name or (self._started and self._started.table)
         self.state = QueryState(id=str(query.id), run_id=run_id, name=self._named or str(query.id)[:8])
 
     def poll(self, *, is_stopping: bool = False) -> QueryState:
@@ -122,8 +127,25 @@ class WatchedQuery:
 
     def lost(self) -> QueryState:
         """The state after the driver has ended, and the query with it."""
-        self.state = replace(self.state, phase="stopped")
+        self.state, self._started = replace(self.state, phase="stopped"), None
         return self.state
+
+    def count_beyond(self) -> None:
+        """Reads from the ledger which rows of a continuous or real-time run its last progress report does not count.
+
+        Does nothing for a query that no helper has started, and where the ledger cannot be read.
+        """
+        state, known = self.state, self._started
+        epoch = -1 if state.last is None else state.last.sink.epoch
+        flushes = state.phase != "failed" if state.last is None else state.last.sink.transport == "flushed"
+        session = known and known.session()
+        if known is None or session is None or known.table is None or epoch is None or not flushes:
+            return
+        with suppress(Exception):
+            row = jvm.beside(session, known.options).find(state.id)
+            if row is not None and row.rows_beyond is not None:
+                ended = [one.rows for one in row.history if one.run_id == state.run_id and one.epoch > epoch]
+                self.state = replace(state, rows_beyond=row.rows_beyond + sum(ended))
 
     def _error(self, is_stopping: bool) -> str | None:
         error = self.query.exception() if is_stopping else failure(self.query)

@@ -80,6 +80,8 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
             while True:
                 view.show([_state_of(one, interrupts, stopping is not None) for one in watched])
                 if all(one.state.has_ended for one in watched) or (stopping is not None and stopping.has_failed):
+                    for one in watched:
+                        one.count_beyond()
                     break
                 _pause(watched, interrupts, pace, 0 if stopping is None else 1)
                 if interrupts.count > 1:

@@ -39,15 +39,16 @@ def summary(state: QueryState) -> str:
     tally, last = state.tally, state.last
     spent = f"{state.elapsed:.1f} s" if state.elapsed < 60 else duration(state.elapsed)
     if last is None:
-        return f"{state.name}: {_ending(state)} before its first epoch ended, {spent}"
+        facts = [f"{_ending(state)} before its first epoch ended", *filter(None, [_beyond(state)]), spent]
+        return f"{state.name}: {', '.join(facts)}"
     if state.phase == "stopped":
-        facts = [position(last), rows(state), *filter(None, [_beyond(last)])]
+        facts = [position(last), rows(state), *filter(None, [_beyond(state)])]
         again = "; start again to resume" if last.sink.epoch is not None else ""
         return f"{state.name}: stopped at {', '.join(facts)}{again}"
     if state.phase == "ended" and not tally.batches:
         return f"{state.name}: nothing new, {spent}"
     text = f"{rows(state)} in {counted(tally.batches, 'epoch')} into {last.sink.target}, {spent}"
-    facts = [fact for fact in (_resumed(state), _repeated(state), _bad(state), _beyond(last)) if fact]
+    facts = [fact for fact in (_resumed(state), _repeated(state), _bad(state), _beyond(state)) if fact]
     text = f"{text} ({', '.join(facts)})" if facts else text
     if state.phase == "failed":
         return f"{state.name}: failed after {position(last)}, {text}"
@@ -194,8 +195,12 @@ def _bad(state: QueryState) -> str:
     return f"{counted(state.tally.bad_rows, 'bad row')} put aside" if state.tally.bad_rows else ""
 
 
-def _beyond(last: Batch) -> str:
+def _beyond(state: QueryState) -> str:
     """Rows that the progress does not count: under the continuous and real-time triggers, tasks store rows at once."""
-    if last.sink.transport != "flushed" or last.sink.epoch is None:
+    count, last = state.rows_beyond, state.last
+    if count == 0 or (count is None and (last is None or last.sink.transport != "flushed")):
         return ""
-    return f"and the rows of epoch {last.sink.epoch + 1} stored so far, which a restart does not repeat"
+    stored = "the rows" if count is None else counted(count, "row")
+    epoch = "it" if last is None or last.sink.epoch is None else f"epoch {last.sink.epoch + 1}"
+    unread = " (epochal status counts them)" if count is None else ""
+    return f"and {stored} of {epoch} stored so far{unread}, which a restart does not repeat"

@@ -29,7 +29,8 @@ object LedgerDesk {
   private val Lines = 10
 
   /** @return
-    *   `{"place":…,"sinks":[{"row":{…},"retired":[{…}],"history":[{…}]}]}`, with the columns that `docs/PROTOCOL.md` lists
+    *   `{"place":…,"sinks":[{"row":{…},"retired":[{…}],"history":[{…}]}]}`, with the columns that `docs/PROTOCOL.md` lists, and
+    *   `rows_beyond`, the number of rows stored beyond the last epoch, if the query's tasks store rows before their epoch ends
     * @throws io.epochal.core.error.EpochalException
     *   LEDGER_NOT_FOUND
     */
@@ -43,7 +44,12 @@ object LedgerDesk {
       ledger.sinks(connection).foreach { id =>
         val sink = sinks.addObject()
         val (row, retired) = ledger.described(connection, id)(json)
-        row.foreach(sink.set[JsonNode]("row", _))
+        row.foreach { values =>
+          sink.set[JsonNode]("row", values)
+          val progress = ledger.progress(connection, id)
+          if (progress.exists)
+            progress.read(values.get("query_id").asText).beyond.foreach(values.put("rows_beyond", _))
+        }
         val (replaced, history) = (sink.putArray("retired"), sink.putArray("history"))
         retired.foreach(replaced.add(_))
         ledger.latest(connection, id, Lines)(json).foreach(history.add(_))

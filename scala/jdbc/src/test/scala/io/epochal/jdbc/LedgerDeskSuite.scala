@@ -52,6 +52,7 @@ final class FlushedLedgerDeskSuite extends SinkSuite(Postgres) {
     val shown = Seq("query_id", "generation", "run_id", "last_epoch", "offsets_hash")
       .map(row.get(_).toString)
       .mkString("[", ",", "]")
+    assert(row.get("rows_beyond").asLong == 0L)
     refused(Conditions.RepairUnsupported)(LedgerDesk.change(options, "sink", shown, "[3,null]"))
     LedgerDesk.change(options, "sink", shown, null)
     Seq("epochal_ledger", "epochal_ledger_progress", "epochal_ledger_boundary").foreach(table =>

@@ -39,6 +39,9 @@ final case class Progress(boundaries: Seq[Boundary], applied: Map[Int, Position]
   def owed(boundary: Boundary): Long =
     boundary.ends.iterator.map { case (partition, end) => applied.get(partition).fold(0L)(_.rows - end.rows) }.sum
 
+  /** The number of rows stored beyond the last boundary, for people: not negative if it was read while tasks store more. */
+  def beyond: Option[Long] = boundaries.maxByOption(_.epoch).map(last => math.max(0L, owed(last)))
+
   /** The reason why the positions cannot be those of one query that resumed from the boundary. */
   private[ledger] def contradiction(boundary: Boundary): Option[String] = {
     val partitions = boundary.ends.keySet

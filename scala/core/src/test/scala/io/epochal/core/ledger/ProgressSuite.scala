@@ -56,6 +56,7 @@ final class ProgressSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       run.commitSink()
       run.commitSpark()
       assert(model.table(0).size == math.max(100, 15 * n))
+      assert(model.progress.beyond.contains(math.max(0L, 100L - 15L * n)))
     }
   }
 
