@@ -61,7 +61,7 @@ def test_the_journal_of_a_named_source_is_checked_before_a_rewind(tmp_path: Path
     texts = {n: offsets_text(f"orders:{offset % (10 * n)}", version="v2") for n in range(3)}
     place = write(tmp_path / "checkpoint", texts, {n: commit_v3() for n in range(3)})
     (place / "sources" / "orders" / "ingest").mkdir(parents=True)
-    with pytest.raises(epochal.RepairError, match="Rows 10 to 20 of source orders"):
+    with pytest.raises(epochal.RepairError, match="sources/orders/ingest no longer has the rows 10 to 20"):
         rewind(epochal.checkpoint(place), 1)
 
 

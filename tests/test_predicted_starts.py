@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -9,15 +10,17 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import epochal
 from epochal.__main__ import main
 from epochal.tools.checkpoint.comparison import Comparison
 from epochal.tools.checkpoint.repair import fork
-from support.checkpoints import quiet
+from support.api import Api
+from support.checkpoints import of_kind, offsets_text, quiet, row, write
 from support.databases import Sqlite
 from support.streams import finish, forget_last_commit
 
@@ -39,19 +42,23 @@ class Query:
     database: Sqlite
     sink_id: str | None = "strings"
     table: str = "strings"
+    read: Callable[[SparkSession, int], DataFrame] = lambda spark, rows: epochal.read.random(
+        spark, rows_per_batch=10, max_rows=rows
+    )
+    output_mode: Literal["append", "complete"] = "append"
 
     def start(self, rows: int) -> int:
         """Runs it until there are ``rows`` rows; returns its first epoch."""
-        frame = epochal.read.random(self.spark, rows_per_batch=10, max_rows=rows)
         with epochal.errors.named():
             query = epochal.write.jdbc(
-                frame,
+                self.read(self.spark, rows),
                 self.database.url,
                 table=self.table,
                 create_table=True,
                 checkpoint=self.checkpoint,
                 sink_id=self.sink_id,
                 trigger="availableNow",
+                output_mode=self.output_mode,
             )
             finish(query)
         return int(query.recentProgress[0]["batchId"])
@@ -75,10 +82,13 @@ def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Quer
 
 @pytest.fixture
 def query(whole: Query, tmp_path: Path) -> Query:
-    """A copy of it."""
-    copied = Query(whole.spark, tmp_path / "checkpoint", Sqlite(tmp_path / "test.db"))
-    shutil.copytree(whole.checkpoint, copied.checkpoint)
-    shutil.copy2(whole.database.path, copied.database.path)
+    return copy(whole, tmp_path)
+
+
+def copy(query: Query, directory: Path) -> Query:
+    copied = replace(query, checkpoint=directory / "checkpoint", database=Sqlite(directory / "test.db"))
+    shutil.copytree(query.checkpoint, copied.checkpoint)
+    shutil.copy2(query.database.path, copied.database.path)
     return copied
 
 
@@ -180,6 +190,60 @@ def follow(remedy: str, checkpoint: Path) -> bool:
     return True
 
 
+@pytest.mark.parametrize("replay", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("damage", ["missing", pytest.param("truncated", marks=pytest.mark.slow)])
+def test_a_start_on_a_damaged_journal_is_predicted(
+    damage: str, replay: bool, spark: SparkSession, api: Api, tmp_path: Path
+) -> None:
+    def read(spark: SparkSession, rows: int) -> DataFrame:
+        api.records = [{"id": number} for number in range(rows)]
+        pages, limits = epochal.rest.Offset(size=10), epochal.Limits(rows=10)
+        more = {"journal": "true"}
+        return epochal.read.rest(spark, api.url, schema="id INT", pages=pages, limits=limits, options=more)
+
+    query = Query(spark, tmp_path / "checkpoint", Sqlite(tmp_path / "test.db"), read=read)
+    query.start(ROWS)
+    quiet(query.checkpoint)
+    if replay:
+        forget_last_commit(query.checkpoint)
+    DAMAGES[damage](max(query.checkpoint.glob("sources/0/journal/*.seg")))
+    assert query.compared().healthy is not replay, "delivered rows are not read again"
+    check(query)
+
+
+@pytest.mark.parametrize("version", [1, LAST + 1])
+@pytest.mark.parametrize("provider", ["HDFSBackedStateStoreProvider", "RocksDBStateStoreProvider"])
+@pytest.mark.slow
+def test_a_start_without_a_version_of_the_state_is_predicted(
+    provider: str, version: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    def read(spark: SparkSession, rows: int) -> DataFrame:
+        return epochal.read.random(spark, rows_per_batch=10, max_rows=rows).groupBy("length").count()
+
+    setting = "spark.sql.streaming.stateStore.providerClass"
+    spark.conf.set(setting, f"org.apache.spark.sql.execution.streaming.state.{provider}")
+    try:
+        (tmp_path / "first").mkdir()
+        first = Query(
+            spark, tmp_path / "first" / "checkpoint", Sqlite(tmp_path / "first" / "test.db"), read=read,
+            output_mode="complete",
+        )  # fmt: skip
+        first.start(ROWS)
+        query = copy(first, tmp_path)  # the executor keeps the state of the first one in memory
+        assert query.compared().healthy
+        for file in [*query.checkpoint.glob(f"state/0/0/{version}[._]*")]:
+            remove(file)
+        predicted = query.compared()
+        if (version, provider) == (1, "RocksDBStateStoreProvider"):  # which stores the whole state each time
+            assert query.start(ROWS + 10) == LAST + 1
+            return
+        assert predicted.next_start == f"Spark fails: state/0/0 has no version {version}."
+        with pytest.raises(Exception, match=r"state|STATE"):
+            query.start(ROWS + 10)
+    finally:
+        spark.conf.unset(setting)
+
+
 def test_an_empty_last_commit_is_removed_and_its_epoch_skipped(query: Query) -> None:
     put(query.checkpoint / "commits" / str(LAST), b"")
     remedy = query.compared().remedy
@@ -270,3 +334,40 @@ def test_a_query_that_another_one_has_replaced_is_foreign(query: Query, tmp_path
     assert f"the checkpoint of {known}" in predicted.explanation
     with pytest.raises(epochal.SinkIdentityError, match="QUERY_CHANGED"):
         query.start(ROWS + 10)
+
+
+@pytest.mark.parametrize("committed", [0, 1])
+def test_a_segment_of_the_journal_that_the_next_epoch_reads_is_missed(committed: int, tmp_path: Path) -> None:
+    def offset(records: int) -> str:
+        segments = [
+            {"name": f"{number:019}-run-1.seg", "from": number, "until": number + 20, "bytes": 3} for number in (0, 20)
+        ]
+        fields = {"v": 2, "format": "epochal-rest", "source": "s", "records": records, "segments": segments}
+        return json.dumps(fields)
+
+    place = write(tmp_path / "place", {n: offsets_text(offset(20 + 10 * n)) for n in range(2)}, range(committed + 1))
+    journal = place / "sources" / "0" / "journal"
+    journal.mkdir(parents=True)
+    (last := journal / f"{20:019}-run-1.seg").write_bytes(b"abc")
+    assert epochal.checkpoint(place).next_start.epoch == committed + 1
+    last.write_bytes(b"ab")
+    found = epochal.checkpoint(place)
+    said = f"Epoch {committed + 1} fails with DATA_LOSS: sources/0/journal/{last.name} has 2 of 3 bytes."
+    assert found.next_start.explanation == said
+    compared = found.compare(row(0, offsets_hash=found.epochs[0].offsets_hash))
+    assert (compared.state, compared.next_start, compared.remedy) == ("broken", said, found.next_start.remedy)
+    last.unlink()
+    assert f"{last.name} is missing" in str(epochal.checkpoint(place))
+
+
+def test_a_version_of_the_state_that_the_next_epoch_loads_is_missed(tmp_path: Path) -> None:
+    place = of_kind(tmp_path / "place", "files")
+    store = place / "state" / "0" / "1" / "left"
+    store.mkdir(parents=True)
+    for name in ("1.snapshot", "2.delta", "3_1f-2a.changelog", ".3.delta.crc"):
+        (store / name).touch()
+    assert epochal.checkpoint(place).next_start.epoch == 3
+    (store / "2.delta").unlink()
+    found = epochal.checkpoint(place)
+    assert found.next_start.explanation == "Spark fails: state/0/1/left has no version 2."
+    assert found.next_start.remedy == "Restore the file from a backup of the checkpoint."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from epochal.tools.checkpoint.start import (
     BACKUP,
+    BESIDE,
     last_commit,
     metadata_remedy,
     offsets_remedy,
@@ -146,7 +147,7 @@ def comparison(checkpoint: Checkpoint, found: DatabaseLedger | LedgerRow | None)
     if start.epoch is None:
         return Comparison(
             state="broken",
-            explanation="the checkpoint has a file from which Spark cannot resume.",
+            explanation="the checkpoint has a file from which the query cannot resume.",
             next_start=start.explanation,
             remedy=_broken(checkpoint, row, others),
             row=row,
@@ -309,6 +310,8 @@ def _unknown(epoch: int, others: Sequence[LedgerRow]) -> Comparison:
 
 def _broken(checkpoint: Checkpoint, row: LedgerRow | None, others: Sequence[LedgerRow]) -> str:
     """The remedy for a damaged file, by the sink's last epoch."""
+    if any(problem.startswith(BESIDE) for problem in checkpoint.problems):
+        return checkpoint.next_start.remedy
     if checkpoint.query_id is None:
         if row and _is_last(checkpoint, row):
             return metadata_remedy(checkpoint.path, (row,), exact=True)

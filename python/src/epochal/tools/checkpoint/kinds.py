@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 from epochal.tools.checkpoint.log import VOID
@@ -83,19 +84,24 @@ def event_time(offset: str) -> datetime | None:
         return None
 
 
-def unfinished_segments(offset: str) -> list[str]:
-    """Journal files with records after an offset, which the next epoch reads from there."""
+def segments(offset: str, start: str) -> list[tuple[str, int]]:
+    """Journal files of an offset with records after an earlier one, each with its length in bytes."""
+    none: dict[str, Any] = {}
+    return [
+        (segment["name"], segment["bytes"])
+        for part, begin in zip_longest(_parts(offset), _parts(start), fillvalue=none)
+        for segment in part.get("segments") or []
+        if segment["until"] > (begin.get("records") or 0)
+    ]
+
+
+def _parts(offset: str) -> list[dict[str, Any]]:
+    """The positions in an offset: one, and one for each row of ``partitionParams``."""
     value = _parse(offset)
     if not isinstance(value, dict) or "format" not in value:
         return []
     # Connectors on the kit count rows.
-    parts = [{"records": value.get("rows"), **value}, *(value.get("members") or [])]
-    return [
-        segment["name"]
-        for part in parts
-        for segment in part.get("segments") or []
-        if isinstance(part.get("records"), int) and segment["until"] > part["records"]
-    ]
+    return [{"records": value.get("rows"), **value}, *(value.get("members") or [])]
 
 
 def acknowledged_rows(offset: str) -> int | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epochal.errors import CheckpointError
-from epochal.tools.checkpoint import kinds
+from epochal.tools.checkpoint import kinds, needed
 from epochal.tools.checkpoint.log import UnreadableError, is_control, read_commit, read_offsets
 from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
 
@@ -40,7 +40,7 @@ def read_local(directory: Path) -> Checkpoint:
     problems = [f"metadata {problem}"] if problem else []
     if not offsets and not commits and unfinished(directory):
         problems.append(_TORN)
-    return Checkpoint(
+    found = Checkpoint(
         path=str(directory),
         query_id=query_id,
         epochs=_with_marks(
@@ -48,6 +48,22 @@ def read_local(directory: Path) -> Checkpoint:
         ),
         has_state=_is_filled(directory / "state"),
         problems=tuple(problems),
+    )
+    damage = _damage(directory, found)
+    return replace(found, problems=(*problems, damage)) if damage else found
+
+
+def _damage(directory: Path, found: Checkpoint) -> str | None:
+    """A file beside the logs that the next epoch needs, and why it cannot be used."""
+    epoch = found.next_start.epoch
+    if epoch is None or found.last_logged is None:
+        return None
+    known = {one.number: one for one in found.epochs}
+    start, end = known.get(epoch - 1), found.epochs[-1]
+    return (
+        needed.damaged_segment(directory, start, end)
+        or needed.removed_rows(directory, start, end)
+        or needed.missing_state(directory, epoch)
     )
 
 

@@ -15,11 +15,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from epochal.errors import RepairError
-from epochal.tools.checkpoint import files
+from epochal.tools.checkpoint import files, needed
 from epochal.tools.checkpoint.files import local_path
-from epochal.tools.checkpoint.kinds import acknowledged_rows, unfinished_segments
 from epochal.tools.checkpoint.log import ASIDE, set_aside
-from epochal.tools.checkpoint.model import Checkpoint, Epoch
+from epochal.tools.checkpoint.model import Checkpoint
 from epochal.tools.checkpoint.reading import read_local, unfinished
 
 #: Logs with a file for each epoch, in the order of removal. The REST sink's log holds what determines the requests of
@@ -218,10 +217,14 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
             f"The checkpoint {checkpoint.path} has state stores, which contain the changes of later epochs",
             "Start the query with a new checkpoint, or restore a copy of the whole checkpoint from that time.",
         )
-    if known:
-        _check_journal(directory, known)
-    if removed:
-        _check_acknowledged(directory, known, removed[-1])
+    # After a batch that ended within a segment, later epochs may have deleted the rest of it.
+    damage = known and needed.damaged_segment(directory, known, known)
+    damage = damage or (needed.removed_rows(directory, known, removed[-1]) if removed else None)
+    if damage:
+        raise refused(
+            f"A journal lacks rows of the epochs after {epoch}: {damage}",
+            "Name a later epoch, or restore a copy of the whole checkpoint from that time.",
+        )
     _check_quiet(checkpoint, stopped)
     backup = directory.with_name(f"{directory.name}-backup-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}")
     return Rewind(
@@ -287,39 +290,6 @@ def _removal(epochs: list[int]) -> str:
         return "remove the unfinished files of the first epoch"
     numbers = f"epochs {epochs[0]} to {epochs[-1]}" if len(epochs) > 1 else f"epoch {epochs[0]}"
     return f"remove {numbers} from them"
-
-
-def _check_journal(directory: Path, epoch: Epoch) -> None:
-    """Checks the journal: after a batch that ended within a segment, later epochs may have deleted the rest of it."""
-    there = {file.name for file in directory.glob("sources/*/journal/**/*")}
-    gone = [name for source in epoch.sources for name in unfinished_segments(source.offset) if name not in there]
-    if gone:
-        raise refused(
-            f"Epoch {epoch.number} ended within a segment of the journal that is gone: {gone[0]}",
-            "Name a later epoch, or restore a copy of the whole checkpoint from that time.",
-        )
-
-
-def _check_acknowledged(directory: Path, known: Epoch | None, last: Epoch) -> None:
-    """Checks the journal of ``epochal-ingest``: rows that later epochs have delivered may have been removed."""
-    kept = {source.name: acknowledged_rows(source.offset) for source in known.sources} if known else {}
-    for source in last.sources:
-        end, row = acknowledged_rows(source.offset), kept.get(source.name) or 0
-        files = (directory / "sources" / source.name / "ingest").glob("*.ack")
-        first = min((found for file in files if (found := _first_row(file)) is not None), default=end)
-        if end is not None and first is not None and row < min(first, end):
-            raise refused(
-                f"Rows {row:,} to {min(first, end):,} of source {source.name} were delivered, and are no longer in its "
-                "journal",
-                "Name a later epoch, or restore a copy of the whole checkpoint from that time.",
-            )
-
-
-def _first_row(file: Path) -> int | None:
-    """The number of the first row of an acknowledged journal's file; None if it has no header."""
-    with file.open("rb") as opened:
-        header = opened.read(20)
-    return int.from_bytes(header[12:20], "big") if len(header) == 20 and header.startswith(b"EPOCHALA") else None
 
 
 def _check_quiet(checkpoint: Checkpoint, stopped: bool) -> None:

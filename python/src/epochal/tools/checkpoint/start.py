@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from epochal.tools.checkpoint.model import Checkpoint, Epoch
     from epochal.tools.ledger.model import LedgerRow
 
+_SOURCES = "sources/"
+#: Begin the problem of a file that no log of Spark is: those of sources, and of state stores.
+BESIDE = (_SOURCES, "state/")
 BACKUP = "Restore the file from a backup of the checkpoint."
+_SKIP = "Or set failOnDataLoss=false (fail_on_data_loss=False) for one start, which skips its rows."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,11 @@ def next_start(found: Checkpoint) -> NextStart:
         if local_path(found.path) is None:
             return _fails(problem, f"Remove the file {file}, {effect}.")
         return _fails(problem, f"Remove the file, {effect}: rm -f {quote(file)} {quote(checksum)}")
+    if damage := next((problem for problem in found.problems if problem.startswith(BESIDE)), None):
+        if not damage.startswith(_SOURCES):
+            return _fails(damage, BACKUP)
+        fails = f"Epoch {last + 1 if done == last else last} fails with DATA_LOSS: {damage}."
+        return NextStart(epoch=None, replay=False, explanation=fails, remedy=f"{BACKUP} {_SKIP}")
     if done == last:
         explanation = f"Spark plans epoch {last + 1}, from the offsets at the end of epoch {last}."
         return NextStart(epoch=last + 1, replay=False, explanation=explanation)

@@ -1,0 +1,69 @@
+"""Files of sources and state stores that an epoch needs. Their contents are not read."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from epochal.tools.checkpoint import kinds
+from epochal.tools.checkpoint.log import VOID
+
+if TYPE_CHECKING:
+    from epochal.tools.checkpoint.model import Epoch
+
+#: A version of a state store: the whole state, or what has changed since the version before.
+_STATE = re.compile(r"(\d+)(?:_[\w-]+)?\.(?:(snapshot|zip)|delta|changelog)")
+
+
+def damaged_segment(directory: Path, start: Epoch | None, end: Epoch) -> str | None:
+    """A file of a journal that is missing or cut off, with rows that ``end`` names and ``start`` has not delivered."""
+    begin = _offsets(start)
+    for name, offset in _offsets(end).items():
+        journal = directory / "sources" / name / "journal"
+        lengths = {file.name: file.stat().st_size for file in journal.glob("**/*.seg")}
+        for segment, length in kinds.segments(offset, begin.get(name, VOID)):
+            if lengths.get(segment) != length:
+                found = f"has {lengths[segment]:,} of {length:,} bytes" if segment in lengths else "is missing"
+                return f"sources/{name}/journal/{segment} {found}"
+    return None
+
+
+def removed_rows(directory: Path, start: Epoch | None, end: Epoch) -> str | None:
+    """Rows between two epochs that the journal of ``epochal-ingest`` no longer has."""
+    begin = _offsets(start)
+    for name, offset in _offsets(end).items():
+        last, row = kinds.acknowledged_rows(offset), kinds.acknowledged_rows(begin.get(name, VOID)) or 0
+        files = (directory / "sources" / name / "ingest").glob("*.ack")
+        first = min((found for file in files if (found := _first_row(file)) is not None), default=last)
+        if last is not None and first is not None and row < min(first, last):
+            return f"sources/{name}/ingest no longer has the rows {row:,} to {min(first, last):,}"
+    return None
+
+
+def missing_state(directory: Path, version: int) -> str | None:
+    """A state store that lacks a version from which Spark would load this one."""
+    stores: dict[Path, dict[int, bool]] = defaultdict(dict)
+    for file in (directory / "state").rglob("*"):
+        if match := _STATE.fullmatch(file.name):
+            whole = stores[file.parent].get(int(match[1])) or match[2] is not None
+            stores[file.parent][int(match[1])] = whole
+    for store, found in sorted(stores.items()):
+        at = version
+        while at > 0 and not found.get(at):
+            if at not in found:
+                return f"{store.relative_to(directory)} has no version {at}"
+            at -= 1
+    return None
+
+
+def _offsets(epoch: Epoch | None) -> dict[str, str]:
+    return {source.name: source.offset for source in epoch.sources} if epoch else {}
+
+
+def _first_row(file: Path) -> int | None:
+    """The number of the first row of an acknowledged journal's file; None if it has no header."""
+    with file.open("rb") as opened:
+        header = opened.read(20)
+    return int.from_bytes(header[12:20], "big") if len(header) == 20 and header.startswith(b"EPOCHALA") else None
