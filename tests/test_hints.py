@@ -10,9 +10,9 @@ import json
 import re
 import shlex
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ from pyspark.sql import SparkSession
 import epochal
 from epochal import ingest, jdbc, rest
 from epochal.__main__ import main
+from epochal._forms import FORMS
 from support.api import Answer, Request, serve
 from support.databases import Sqlite
-from support.hint_world import INGEST, JDBC, REST, Says, World, says
+from support.hint_world import INGEST, JDBC, REST, REST_SINK, Says, World, says
 from support.hints import Caller, instructions, typed
 from support.places import ROOT
 
@@ -40,24 +41,55 @@ def world(spark: SparkSession, sqlite: Sqlite, tmp_path: Path) -> Iterator[World
         yield World(spark, api, sqlite, tmp_path, used.getsockname()[1])
 
 
+#: Forms of the starts that are not of a REST source.
+OTHER_FORMS: Mapping[Callable[..., None], str] = {World.listen: INGEST, World.store: JDBC, World.send: REST_SINK}
+
+
 @dataclass(frozen=True)
 class Scene:
     """A start that fails with a condition.
 
     Attributes:
+        start: a method of the world.
         follow: a part of each instruction of the hint that is followed, each in a world of its own; an instruction that
             leaves the value to the user is followed by a value. Of a hint that is made in code, the whole instruction.
-        kinds: classes of the values that the start is given, which decide the spelling of an option.
         leave_out: arguments that the hint says to leave out.
+        given: arguments of the start; what the world decides, as a function of it.
     """
 
     condition: str
-    form: str
-    start: Callable[[World, Caller], None]
+    start: Callable[..., None]
     follow: tuple[str, ...]
-    prepare: Callable[[World], None] = lambda world: None
-    kinds: tuple[type, ...] = field(default=(rest.NoPages, rest.Json))
-    leave_out: tuple[str, ...] = ()
+    prepare: Callable[[World], None]
+    leave_out: tuple[str, ...]
+    given: Mapping[str, Any]
+
+    @property
+    def form(self) -> str:
+        return OTHER_FORMS.get(self.start, REST)
+
+    def kinds(self, world: World) -> tuple[type, ...]:
+        """Classes of the values that the start is given, which decide the spelling of an option."""
+        form, given = FORMS[self.form], self.arguments(world)
+        known = {name: value for name, value in given.items() if name in form.plain or name in form.values}
+        return form.kinds(form.options(known, None).get)
+
+    def arguments(self, world: World) -> dict[str, Any]:
+        return {name: value(world) if callable(value) else value for name, value in self.given.items()}
+
+    def run(self, world: World, caller: Caller) -> None:
+        self.start(world, caller, **self.arguments(world))
+
+
+def scene(
+    condition: str,
+    start: Callable[..., None],
+    *follow: str,
+    prepare: Callable[[World], None] = lambda world: None,
+    leave_out: tuple[str, ...] = (),
+    **given: Any,
+) -> Scene:
+    return Scene(condition, start, follow, prepare, leave_out, given)
 
 
 def reply(answer: Callable[[Says, Request], Answer]) -> Callable[[World], None]:
@@ -89,225 +121,182 @@ def two_pages_at_most(api: Says, request: Request) -> Answer:
     return says(api.page(request.params)) if int(request.params["_start"]) < 4 else (400, b"no such page", {})
 
 
+def create(columns: str) -> Callable[[World], None]:
+    return lambda world: world.database.execute(f"CREATE TABLE t ({columns})")
+
+
+def stored(*statements: str, count: int = 10) -> Callable[[World], None]:
+    return lambda world: world.stored(*statements, count=count)
+
+
 OFFSET = rest.Offset(size=2)
 NEXT = rest.NextUrl(next="/next")
 ITEMS = rest.Json("/items")
 SOME = "IF(id < 5, NULL, id)"
 LEDGER = "DELETE FROM epochal_ledger"
 RECREATE = ("DROP TABLE t", "CREATE TABLE t (id BIGINT, value TEXT)")
+INFERRED: dict[str, Any] = {"schema": None, "infer_schema": True}
+read, copy, store = World.read, World.copy, World.store
 
 SCENES = [
-    Scene("SCHEMA_REQUIRED", REST, lambda w, c: w.read(c, schema=None), ("{schema:", "inferSchema=true")),
-    Scene(
+    scene("SCHEMA_REQUIRED", read, "{schema:", "inferSchema=true", schema=None),
+    scene(
         "SCHEMA_INFERENCE_FAILED",
-        REST,
-        lambda w, c: w.read(c, schema=None, infer_schema=True),
-        ("{schema:",),
-        lambda w: w.api.records.clear(),
+        read,
+        "{schema:",
+        prepare=lambda w: w.api.records.clear(),
         leave_out=("infer_schema",),
+        **INFERRED,
     ),
-    Scene(
+    scene(
         "SCHEMA_CHANGED",
-        REST,
-        lambda w, c: w.copy(c, schema=None, infer_schema=True),
-        ("{schema:",),
-        copied(lambda w: w.api.records[0].update(more=1), schema=None, infer_schema=True),
+        copy,
+        "{schema:",
+        prepare=copied(lambda w: w.api.records[0].update(more=1), **INFERRED),
         leave_out=("infer_schema",),
+        **INFERRED,
     ),
-    Scene(
+    scene(
         "RECORDS_NOT_FOUND",
-        REST,
-        lambda w, c: w.read(c, records=rest.Json("/rows")),
-        ("records=/data/items", "missingRecords=empty"),
-        reply(lambda api, request: says({"data": {"items": api.records}})),
+        read,
+        "records=/data/items",
+        "missingRecords=empty",
+        prepare=reply(lambda api, request: says({"data": {"items": api.records}})),
+        records=rest.Json("/rows"),
     ),
-    Scene(
+    scene(
         "CSV_HEADER_MISMATCH",
-        REST,
-        lambda w, c: w.read(c, records=rest.Csv()),
-        ("header=false",),
-        reply(lambda api, request: (200, b"1,a\n2,b\n", {"Content-Type": "text/csv"})),
-        (rest.NoPages, rest.Csv),
+        read,
+        "header=false",
+        prepare=reply(lambda api, request: (200, b"1,a\n2,b\n", {"Content-Type": "text/csv"})),
+        records=rest.Csv(),
     ),
-    Scene(
+    scene(
         "PAGINATION_LOOP",
-        REST,
-        lambda w, c: w.read(c, pages=NEXT, records=ITEMS),
-        ("endOfList=repeated",),
-        reply(lambda api, request: says({"items": api.records, "next": api.url})),
-        (rest.NextUrl, rest.Json),
+        read,
+        "endOfList=repeated",
+        prepare=reply(lambda api, request: says({"items": api.records, "next": api.url})),
+        pages=NEXT,
+        records=ITEMS,
     ),
-    Scene(
+    scene(
         "CONTINUATION_MISSING",
-        REST,
-        lambda w, c: w.read(c, pages=NEXT, records=ITEMS),
-        ("endOfList=assumed",),
-        reply(lambda api, request: says({"items": api.records})),
-        (rest.NextUrl, rest.Json),
+        read,
+        "endOfList=assumed",
+        prepare=reply(lambda api, request: says({"items": api.records})),
+        pages=NEXT,
+        records=ITEMS,
     ),
-    Scene(
+    scene(
         "LIST_INCOMPLETE",
-        REST,
-        lambda w, c: w.read(c, records=ITEMS),
-        ("endOfList=assumed",),
-        reply(lambda api, request: says({"items": api.records, "next": f"{api.url}?page=2"})),
+        read,
+        "endOfList=assumed",
+        prepare=reply(lambda api, request: says({"items": api.records, "next": f"{api.url}?page=2"})),
+        records=ITEMS,
     ),
-    Scene(
+    scene(
         "LIST_SHIFTED",
-        REST,
-        lambda w, c: w.copy(c, pages=OFFSET),
-        ("keyField=/id", "onDrift=warn", "onDrift=restart"),
-        copied(gain_a_field, pages=OFFSET),
-        (rest.Offset, rest.Json),
+        copy,
+        "keyField=/id",
+        "onDrift=warn",
+        "onDrift=restart",
+        prepare=copied(gain_a_field, pages=OFFSET),
+        pages=OFFSET,
     ),
-    Scene(
-        "PAGE_REFUSED",
-        REST,
-        lambda w, c: w.read(c, pages=OFFSET),
-        ("ignoreStatuses=",),
-        reply(two_pages_at_most),
-        (rest.Offset, rest.Json),
-    ),
-    Scene(
+    scene("PAGE_REFUSED", read, "ignoreStatuses=", prepare=reply(two_pages_at_most), pages=OFFSET),
+    scene(
         "RECORD_INVALID",
-        REST,
-        lambda w, c: w.read(c),
-        ("mode=PERMISSIVE", "mode=DROPMALFORMED"),
-        lambda w: w.api.records.append({"id": "x"}),
+        read,
+        "mode=PERMISSIVE",
+        "mode=DROPMALFORMED",
+        prepare=lambda w: w.api.records.append({"id": "x"}),
     ),
-    Scene(
+    scene(
         "COLUMNS_MISSING",
-        REST,
-        lambda w, c: w.read(c, schema="id INT, nme STRING", records=rest.Json(require_columns=True)),
-        ("requireColumns=false",),
+        read,
+        "requireColumns=false",
+        schema="id INT, nme STRING",
+        records=rest.Json(require_columns=True),
     ),
-    Scene(
+    scene(
         "SOURCE_CHANGED",
-        REST,
-        lambda w, c: w.copy(c, url=f"{w.api.url}/all"),
-        ("'{option:sourceId}' to",),
-        copied(lambda w: None),
+        copy,
+        "'{option:sourceId}' to",
+        prepare=copied(lambda w: None),
+        url=lambda w: f"{w.api.url}/all",
     ),
-    Scene(
-        "DATA_LOSS",
-        REST,
-        lambda w, c: w.copy(c, pages=OFFSET),
-        ("failOnDataLoss=false",),
-        copied(lose_records, pages=OFFSET),
-        (rest.Offset, rest.Json),
-    ),
-    Scene(
+    scene("DATA_LOSS", copy, "failOnDataLoss=false", prepare=copied(lose_records, pages=OFFSET), pages=OFFSET),
+    scene(
         "TOO_MANY_PAGES",
-        REST,
-        lambda w, c: w.read(c, pages=rest.NextUrl(next="/next", max_pages=1), records=ITEMS),
-        ("{option:maxPages}=5",),
-        reply(
+        read,
+        "{option:maxPages}=5",
+        prepare=reply(
             lambda api, request: says({"items": api.records, "next": None if request.params else f"{api.url}?page=2"})
         ),
-        (rest.NextUrl, rest.Json),
+        pages=rest.NextUrl(next="/next", max_pages=1),
+        records=ITEMS,
     ),
-    Scene(
-        "HTTP_RESPONSE_TOO_LARGE",
-        REST,
-        lambda w, c: w.read(c, http=epochal.Http(max_response_bytes=10)),
-        ("{option:maxResponseBytes}=1m",),
-    ),
-    Scene("PORT_UNAVAILABLE", INGEST, lambda w, c: w.listen(c, port=w.port), ("port=0",), kinds=(ingest.Tcp,)),
-    Scene(
-        "LISTENER_EXPOSED",
-        INGEST,
-        lambda w, c: w.listen(c, port=0, host="0.0.0.0"),
-        ("host=127.0.0.1",),
-        kinds=(ingest.Tcp,),
-    ),
-    Scene("TABLE_MISSING", JDBC, lambda w, c: w.store(c), ("createTable=true",)),
-    Scene(
-        "COLUMN_MISSING",
-        JDBC,
-        lambda w, c: w.store(c),
-        ("{option:addColumns=true}",),
-        lambda w: w.database.execute("CREATE TABLE t (id BIGINT)"),
-    ),
-    Scene(
+    scene("HTTP_RESPONSE_TOO_LARGE", read, "{option:maxResponseBytes}=1m", http=epochal.Http(max_response_bytes=10)),
+    scene("PORT_UNAVAILABLE", World.listen, "port=0", protocol=lambda w: ingest.Tcp(port=w.port)),
+    scene("LISTENER_EXPOSED", World.listen, "host=127.0.0.1", protocol=ingest.Tcp(port=0, host="0.0.0.0")),
+    scene("TABLE_MISSING", store, "createTable=true"),
+    scene("COLUMN_MISSING", store, "{option:addColumns=true}", prepare=create("id BIGINT")),
+    scene(
         "KEY_COLUMNS_REQUIRED",
-        JDBC,
-        lambda w, c: w.store(c, output_mode="update"),
-        ("keyColumns=id",),
-        lambda w: w.database.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, value TEXT)"),
+        store,
+        "keyColumns=id",
+        prepare=create("id BIGINT PRIMARY KEY, value TEXT"),
+        output_mode="update",
     ),
-    Scene(
+    scene(
         "DUPLICATE_KEYS",
-        JDBC,
-        lambda w, c: w.store(c, id="id % 2", create_table=True, mode=jdbc.Upsert(key_columns=["id"])),
-        ("{option:orderColumn}=value",),
-        kinds=(jdbc.Upsert,),
+        store,
+        "{option:orderColumn}=value",
+        id="id % 2",
+        create_table=True,
+        mode=jdbc.Upsert(key_columns=["id"]),
     ),
-    Scene(
-        "BAD_ROW",
-        JDBC,
-        lambda w, c: w.store(c, id=SOME),
-        ("{option:deadLetterTable}=bad",),
-        lambda w: w.database.execute("CREATE TABLE t (id BIGINT NOT NULL, value TEXT)"),
-    ),
-    Scene(
+    scene("BAD_ROW", store, "{option:deadLetterTable}=bad", prepare=create("id BIGINT NOT NULL, value TEXT"), id=SOME),
+    scene(
         "TOO_MANY_BAD_ROWS",
-        JDBC,
-        lambda w, c: w.store(c, id=SOME, dead_letters=jdbc.DeadLetters(table="bad", max_rows=1)),
-        ("{option:maxBadRows}=100",),
-        lambda w: w.database.execute("CREATE TABLE t (id BIGINT NOT NULL, value TEXT)"),
+        store,
+        "{option:maxBadRows}=100",
+        prepare=create("id BIGINT NOT NULL, value TEXT"),
+        id=SOME,
+        dead_letters=jdbc.DeadLetters(table="bad", max_rows=1),
     ),
-    Scene(
+    scene(
         "KEY_COMPARISON_MISMATCH",
-        JDBC,
-        lambda w, c: w.store(c, mode=jdbc.Upsert(key_columns=["value"])),
-        ("keyComparison=database",),
-        lambda w: w.database.execute("CREATE TABLE t (id BIGINT, value TEXT COLLATE NOCASE PRIMARY KEY)"),
-        (jdbc.Upsert,),
+        store,
+        "keyComparison=database",
+        prepare=create("id BIGINT, value TEXT COLLATE NOCASE PRIMARY KEY"),
+        mode=jdbc.Upsert(key_columns=["value"]),
     ),
-    Scene(
+    scene(
         "EPOCH_TOO_LARGE",
-        JDBC,
-        lambda w, c: w.store(c, create_table=True, transport=jdbc.Transport(kind="inline", inline_max_bytes="20")),
-        ("",),
+        store,
+        "",
         leave_out=("transport",),
+        create_table=True,
+        transport=jdbc.Transport(kind="inline", inline_max_bytes="20"),
     ),
-    Scene(
-        "QUERY_CHANGED",
-        JDBC,
-        lambda w, c: w.store(c, checkpoint="b"),
-        ("onNewQuery=append:", "onNewQuery=replace"),
-        lambda w: w.stored(),
-    ),
-    Scene(
+    scene("QUERY_CHANGED", store, "onNewQuery=append:", "onNewQuery=replace", prepare=stored(), checkpoint="b"),
+    scene(
         "LEDGER_EMPTY",
-        JDBC,
-        lambda w, c: w.store(c, 30),
-        ("onLedgerEmpty=skip:", "onLedgerEmpty=write:"),
-        lambda w: w.stored(LEDGER, count=20),
+        store,
+        "onLedgerEmpty=skip:",
+        "onLedgerEmpty=write:",
+        prepare=stored(LEDGER, count=20),
+        count=30,
     ),
-    Scene(
-        "TARGET_SHARED",
-        JDBC,
-        lambda w, c: w.store(c, checkpoint="b", sink_id="other"),
-        ("onNewQuery=append:",),
-        lambda w: w.stored(),
-    ),
-    Scene(
-        "TARGET_SHARED",
-        JDBC,
-        lambda w, c: w.store(c, 20, sink_id="other"),
-        ("{option:sinkId} to",),
-        lambda w: w.stored(),
-    ),
-    Scene("TARGET_CHANGED", JDBC, lambda w, c: w.store(c, 20), ("onNewQuery=append:",), lambda w: w.stored(*RECREATE)),
-    Scene(
+    scene("TARGET_SHARED", store, "onNewQuery=append:", prepare=stored(), checkpoint="b", sink_id="other"),
+    scene("TARGET_SHARED", store, "{option:sinkId} to", prepare=stored(), count=20, sink_id="other"),
+    scene("TARGET_CHANGED", store, "onNewQuery=append:", prepare=stored(*RECREATE), count=20),
+    scene(
         "ORDER_NOT_REPEATABLE",
-        "epochal-rest sink",
-        lambda w, c: c.write(
-            "epochal-rest sink", w.rows().repartition(2), url=w.api.url, checkpoint=w.place / "sent", sink_id="s"
-        ),
-        ("idempotencyHeader=none",),
-        reply(lambda api, request: says({})),
+        World.send,
+        "idempotencyHeader=none",
+        prepare=reply(lambda api, request: says({})),
     ),
 ]
 FOLLOWED = [
@@ -319,7 +308,7 @@ FOLLOWED = [
 
 def failed(scene: Scene, world: World, caller: Caller) -> epochal.EpochalError:
     with pytest.raises(epochal.EpochalError) as caught, epochal.errors.named():
-        scene.start(world, caller)
+        scene.run(world, caller)
     assert caught.value.condition == scene.condition
     return caught.value
 
@@ -330,27 +319,28 @@ def test_a_start_succeeds_when_its_hint_is_followed(scene: Scene, part: str, pyt
     scene.prepare(world)
     caller = Caller(world.spark, python)
     error = failed(scene, world, caller)
+    kinds = scene.kinds(world)
     name, chosen, value = part.partition("}=")
     given = instructions(CONDITIONS[scene.condition]["hint"])
     if chosen:
         assert f"{name}}}" in given
-        assert caller.spelled(f"{name}}}", scene.form, scene.kinds) in error.hint
-        caller.type(scene.form, caller.spelled(f"{name}={value}}}", scene.form, scene.kinds))
+        assert caller.spelled(f"{name}}}", scene.form, kinds) in error.hint
+        caller.type(scene.form, caller.spelled(f"{name}={value}}}", scene.form, kinds))
     elif part:
         (template,) = [one for one in given if part in one] or [part]
-        caller.type(scene.form, typed(error.hint, caller.spelled(template, scene.form, scene.kinds)))
+        caller.type(scene.form, typed(error.hint, caller.spelled(template, scene.form, kinds)))
     caller.leave_out(*scene.leave_out)
-    scene.start(world, caller)
+    scene.run(world, caller)
 
 
 def test_the_statement_of_a_hint_makes_the_index(world: World) -> None:
     world.database.execute("CREATE TABLE t (id BIGINT, value TEXT)")
-    scene = Scene("KEY_NOT_UNIQUE", JDBC, lambda w, c: w.store(c, mode=jdbc.Upsert(key_columns=["id"])), ())
-    error = failed(scene, world, Caller(world.spark, python=True))
+    known = scene("KEY_NOT_UNIQUE", store, mode=jdbc.Upsert(key_columns=["id"]))
+    error = failed(known, world, Caller(world.spark, python=True))
     match = re.search(r"(CREATE .*)\.$", error.hint)
     assert match, error.hint
     world.database.execute(match[1])
-    scene.start(world, Caller(world.spark, python=True))
+    known.run(world, Caller(world.spark, python=True))
 
 
 def test_the_command_of_a_hint_rewinds_the_checkpoint(world: World) -> None:
@@ -358,11 +348,11 @@ def test_the_command_of_a_hint_rewinds_the_checkpoint(world: World) -> None:
     world.store(Caller(world.spark, python=True), 40)
     world.database.execute("DELETE FROM t WHERE id >= 20", LEDGER, "INSERT INTO epochal_ledger SELECT * FROM saved")
     world.database.execute("DELETE FROM epochal_ledger_history WHERE epoch > 1")
-    scene = Scene("EPOCH_GAP", JDBC, lambda w, c: w.store(c, 50), ())
-    error = failed(scene, world, Caller(world.spark, python=True))
+    known = scene("EPOCH_GAP", store, count=50)
+    error = failed(known, world, Caller(world.spark, python=True))
     match = re.search(r"epochal (checkpoint rewind .*)$", error.hint)
     assert match, error.hint
     command = shlex.split(match[1].replace("CHECKPOINT", str(world.place / "a")))
     assert main([*command, "--yes", "--stopped"]) == 0
-    scene.start(world, Caller(world.spark, python=True))
+    known.run(world, Caller(world.spark, python=True))
     assert world.database.query("SELECT count(*), count(DISTINCT id) FROM t") == [(50, 50)]

@@ -17,7 +17,7 @@ from support.api import Answer, Api, Request
 from support.databases import Sqlite
 from support.hints import Caller
 
-REST, JDBC, INGEST = "epochal-rest", "epochal-jdbc", "epochal-ingest"
+REST, JDBC, INGEST, REST_SINK = "epochal-rest", "epochal-jdbc", "epochal-ingest", "epochal-rest sink"
 NUMBERS = itertools.count()
 
 
@@ -54,9 +54,13 @@ class World:
         rows = caller.read(REST, streaming=True, **{"url": self.api.url, **given})
         self.keep(caller, rows, checkpoint)
 
-    def listen(self, caller: Caller, **given: Any) -> None:
-        rows = caller.read(INGEST, streaming=True, schema=None, protocol=ingest.Tcp(**given))
+    def listen(self, caller: Caller, protocol: ingest.Tcp) -> None:
+        rows = caller.read(INGEST, streaming=True, schema=None, protocol=protocol)
         self.keep(caller, rows.select("value"), f"listen_{next(NUMBERS)}")
+
+    def send(self, caller: Caller) -> None:
+        rows = self.rows().repartition(2)
+        caller.write(REST_SINK, rows, url=self.api.url, checkpoint=self.place / "sent", sink_id="s")
 
     def keep(self, caller: Caller, rows: DataFrame, name: str) -> None:
         """Writes rows with a checkpoint of this name into a table of this name."""
