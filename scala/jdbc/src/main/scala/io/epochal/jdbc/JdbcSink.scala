@@ -44,7 +44,7 @@ final private[jdbc] class JdbcTable(
         checkNew(None)
         true
       } else database.inspect(check(_, checks, checkNew))
-    if (isMissing && options.streams) engine.atStart(this)
+    if (isMissing && engine.startsQuery) engine.atStart(this)
   }
 
   /** Whether the table is missing. */
@@ -58,11 +58,7 @@ final private[jdbc] class JdbcTable(
       found
     }
     if (bound.isEmpty) checkNew(Some(connection))
-    // A batch can name a checkpoint, too: what only a streaming query lacks, its claim refuses.
-    Privileges
-      .refusal(database, connection, bound, keepsLedger = false)
-      .foreach(error =>
-        throw Privileges.refusal(database, connection, bound, keepsLedger = options.streams).getOrElse(error))
+    Privileges.refusal(database, connection, bound, keepsLedger = engine.startsQuery).foreach(throw _)
     bound.isEmpty
   }
 

@@ -39,7 +39,7 @@ final class JdbcSinkFixture(val database: TestDatabase, val schema: StructType =
   ): JdbcRun = {
     val options = JdbcOptions.read(database.options("t") ++ more).fold(throw _, identity)
     val running = RunningQuery(UUID.randomUUID().toString, trigger, outputMode, checkpoint.toString)
-    new JdbcRun(options, schema, query, running)
+    new JdbcRun(options, schema, query, running, starts = more.contains("checkpointLocation"))
   }
 
   override def logOffsets(epoch: Long, text: String): Unit =
@@ -60,9 +60,10 @@ object JdbcSinkFixture {
 }
 
 /** One start of a query. */
-final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, running: RunningQuery) extends SinkRun {
+final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, running: RunningQuery, starts: Boolean)
+    extends SinkRun {
 
-  val engine = new TestEngine(running)
+  val engine = new TestEngine(running, starts)
 
   /** Runs the checks of a query's start. */
   val table: JdbcTable = {

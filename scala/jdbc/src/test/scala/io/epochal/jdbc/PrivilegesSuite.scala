@@ -43,6 +43,13 @@ final class PostgresPrivilegesSuite
     "GRANT SELECT, INSERT, UPDATE ON warehouse.epochal_ledger TO loader",
     "GRANT SELECT, INSERT, DELETE ON warehouse.epochal_ledger_history TO loader"
   )
+  granted(
+    "use a ledger made beforehand",
+    sink + ("transport" -> "inline"),
+    ledger ++ Seq(target, "GRANT INSERT ON warehouse.comments TO loader") :+
+      "GRANT USAGE ON SEQUENCE warehouse.comments_number_seq TO loader": _*)(
+    "GRANT SELECT, INSERT, UPDATE ON warehouse.epochal_ledger TO loader",
+    "GRANT SELECT, INSERT, DELETE ON warehouse.epochal_ledger_history TO loader")
   granted("append", sink, target)("GRANT CREATE ON SCHEMA warehouse TO loader", "GRANT INSERT ON warehouse.comments")
   granted("append staged", sink + ("transport" -> "staged"), target)("GRANT INSERT ON warehouse.comments")
   granted("append prepared", sink + ("transport" -> "prepared"), target)("GRANT INSERT ON warehouse.comments")
@@ -74,11 +81,11 @@ final class PostgresPrivilegesSuite
     write(f, f.newRun(query, options), 0, numbers(f, 1 until 2))
   }
 
-  on("a batch that names a checkpoint needs no privileges on a ledger", target +: ledger: _*) { f =>
+  on("a batch needs no privileges on a ledger", target +: ledger: _*) { f =>
     f.database.execute(
       "GRANT INSERT ON warehouse.comments TO loader",
       "GRANT USAGE ON SEQUENCE warehouse.comments_number_seq TO loader")
-    f.newRun(query, sink + ("transport" -> "inline"))
+    f.newRun(query, sink - "checkpointLocation" + ("transport" -> "inline"))
   }
 
   on(
@@ -133,6 +140,37 @@ abstract class MysqlPrivileges(databases: TestDatabases) extends SinkSuite(datab
       holds(f, 0 until 3)
   }
 
+  private def login(f: JdbcSinkFixture, name: String, grants: String*): Map[String, String] = {
+    f.database.execute(Seq(s"DROP USER IF EXISTS $name", s"CREATE USER $name") ++ grants.map(_ + s" TO $name"): _*)
+    Map(
+      "sinkId" -> "sink",
+      "checkpointLocation" -> "unused",
+      "url" -> f.database.url.replace("user=root", s"user=$name"))
+  }
+
+  on("the start refuses a login that may write the table, but create no ledger", table) { f =>
+    val database = f.database.one("SELECT DATABASE()")
+    val options = login(f, "narrow", s"GRANT SELECT, INSERT, UPDATE, DELETE ON $database.*")
+    f.newRun(query, options - "checkpointLocation")
+    val error = refused(Conditions.PrivilegesMissing)(f.newRun(query, options))
+    assert(error.values("grants") == s"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON `$database`.* TO 'narrow'@'%'")
+    f.database.execute(error.values("grants"))
+    write(f, f.newRun(query, options), 0, numbers(f, 0 until 3))
+    holds(f, 0 until 3)
+  }
+
+  on("the start refuses a login that may not write the ledger", table) { f =>
+    val database = f.database.one("SELECT DATABASE()")
+    write(f, f.newRun(query), 0, numbers(f, 0 until 3))
+    val options =
+      login(f, "reader", s"GRANT SELECT ON $database.*", s"GRANT INSERT ON $database.t", s"GRANT CREATE ON $database.*")
+    val error = refused(Conditions.PrivilegesMissing)(f.newRun(query, options))
+    assert(error.values("grants").contains(s"GRANT SELECT, INSERT, UPDATE ON `$database`.`epochal_ledger` TO"))
+    f.database.execute(error.values("grants").split("; ").toSeq: _*)
+    write(f, f.newRun(query, options), 1, numbers(f, 3 until 6))
+    holds(f, 0 until 6)
+  }
+
   on("a table that a revoked privilege hides is not taken for a dropped one", table) { f =>
     val database = f.database.one("SELECT DATABASE()")
     write(f, f.newRun(query), 0, numbers(f, 0 until 3))
@@ -154,7 +192,11 @@ abstract class MysqlPrivileges(databases: TestDatabases) extends SinkSuite(datab
       f.database.execute(accounts.flatMap(account => Seq(s"DROP USER IF EXISTS $account", s"CREATE USER $account")): _*)
       f.database.execute(s"GRANT ALL ON $database.* TO 'two'@'%'")
       val options =
-        Map("sinkId" -> "sink", "keyColumns" -> "id", "url" -> f.database.url.replace("user=root", "user=two"))
+        Map(
+          "sinkId" -> "sink",
+          "keyColumns" -> "id",
+          "checkpointLocation" -> "unused",
+          "url" -> f.database.url.replace("user=root", "user=two"))
       write(f, f.newRun(query, options), 0, numbers(f, 0 until 3))
       holds(f, 0 until 3)
   }

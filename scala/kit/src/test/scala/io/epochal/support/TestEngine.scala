@@ -12,7 +12,7 @@ import io.epochal.core.ledger.TriggerMode
 import io.epochal.kit.spark.{ClaimingSink, EndlessQuery, RunningQuery, SinkEngine}
 
 /** An engine with one query, whose state the test sets. */
-final class TestEngine(running: => RunningQuery) extends SinkEngine {
+final class TestEngine(running: => RunningQuery, override val startsQuery: Boolean = false) extends SinkEngine {
 
   /** Of the job that starts next. */
   @volatile var epoch: Long = 0L

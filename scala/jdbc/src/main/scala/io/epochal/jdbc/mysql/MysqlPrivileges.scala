@@ -1,16 +1,18 @@
 package io.epochal.jdbc.mysql
 
-import java.sql.Connection
+import java.sql.{Connection, SQLException}
 import java.util.Locale
 import java.util.regex.Pattern
 
 import io.epochal.jdbc.database.{KeptTable, WriteNeeds}
+import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
 /** The privileges that a write lacks, as SHOW GRANTS shows them: those of the user itself, on the server, a database or a table.
   * Where it has roles or partial revokes, nothing is known to be missing. Other accounts' rules can apply to the user, too: only
-  * a denied statement, or the effective privileges on an existing table, show that something is.
+  * a denied statement, or the effective privileges on an existing table, show that something is. A statement is denied when it is
+  * prepared, which changes nothing.
   */
 private[mysql] object MysqlPrivileges {
 
@@ -22,17 +24,38 @@ private[mysql] object MysqlPrivileges {
             .query(connection)(_.getString(1))
         val user = Sql.query(connection, "SELECT CURRENT_USER()")(_.getString(1)).head
         val lacking = grants.lacking(needs, present.toSet).map(grant => s"$grant TO ${account(user)}")
-        if (needs.denied || isCertain(connection, needs)) lacking else Nil
+        def isCertain = isLocked(connection, needs) || cannotMake(connection, needs, present.toSet)
+        if (needs.denied || lacking.nonEmpty && isCertain) lacking else Nil
       case _ => Nil
     }
 
-  /** Whether no column of the target has a privilege that the write needs. */
-  private def isCertain(connection: Connection, needs: WriteNeeds): Boolean = needs.bound.isDefined && {
+  /** Whether no column of an existing table has a privilege that the write needs. */
+  private def isLocked(connection: Connection, needs: WriteNeeds): Boolean = {
+    val tables = needs.kept ++ needs.bound.map(_ => KeptTable(needs.target, needs.onTarget, needs.onTarget))
     val effective =
-      sql"""SELECT privileges FROM information_schema.columns
-         |WHERE table_schema = ${needs.target.schema} AND table_name = ${needs.target.table}"""
-        .query(connection)(_.getString(1).toUpperCase(Locale.ROOT).split(',').toSet)
-    effective.nonEmpty && needs.onTarget.exists(privilege => !effective.exists(_.contains(privilege)))
+      sql"""SELECT table_name, privileges FROM information_schema.columns
+         |WHERE table_schema = ${needs.target.schema} AND table_name IN ${Sql.list("" +: tables.map(_.name.table))}"""
+        .query(connection)(row => row.getString(1) -> row.getString(2).toUpperCase(Locale.ROOT).split(',').toSet)
+        .groupMap(_._1)(_._2)
+    tables.exists(table =>
+      effective.get(table.name.table).exists(found => table.needed.exists(privilege => !found.exists(_(privilege)))))
+  }
+
+  /** Whether the server denies to make a table that is missing. */
+  private def cannotMake(connection: Connection, needs: WriteNeeds, present: Set[String]): Boolean = {
+    val missing =
+      (needs.kept.map(_.name) ++ Option.when(needs.bound.isEmpty)(needs.target)).filterNot(t => present(t.table))
+    val temporary = Option.when(needs.options.upsert)(needs.target.copy(table = "epochal_incoming"))
+    def denied(kind: String)(table: QualifiedName): Boolean = {
+      val statement = MysqlCatalog.literal(s"CREATE $kind ${MysqlDialect.quote(table)} (id INT)")
+      Sql.run(connection, s"SET @epochal_statement = $statement")
+      try {
+        Sql.run(connection, "PREPARE epochal_statement FROM @epochal_statement")
+        Sql.run(connection, "DEALLOCATE PREPARE epochal_statement")
+        false
+      } catch { case error: SQLException if MysqlErrors.denied(error) => true }
+    }
+    missing.exists(denied("TABLE")) || temporary.exists(denied("TEMPORARY TABLE"))
   }
 
   /** `'name'@'host'` */

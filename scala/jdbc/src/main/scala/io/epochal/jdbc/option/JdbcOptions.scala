@@ -14,15 +14,11 @@ import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkSettings}
   *
   * @param upsert
   *   rows replace, or delete (`mode=changes`), those of the same key
-  * @param streams
-  *   Spark names a checkpoint: a streaming query starts, or a batch with the options of one. Not known of all queries, since a
-  *   session can have a default checkpoint
   */
 final class JdbcOptions private (
     @transient private val values: OptionValues,
     val connection: ConnectionSettings,
-    val upsert: Boolean,
-    val streams: Boolean)
+    val upsert: Boolean)
     extends Serializable {
   import JdbcOptions._
 
@@ -65,7 +61,7 @@ final class JdbcOptions private (
   /** A copy for tasks, which cannot read a password from its file: it is read now. */
   def forTasks: JdbcOptions =
     if (connection.password.forall(_.isInstanceOf[Secret.Given])) this
-    else new JdbcOptions(values, connection.resolved, upsert, streams)
+    else new JdbcOptions(values, connection.resolved, upsert)
 }
 
 object JdbcOptions extends OptionList {
@@ -187,7 +183,7 @@ object JdbcOptions extends OptionList {
         values.get(SpillDirectory).foreach(access.directory(SpillDirectory.name, _))
         DriverRisks.check(connection, access)
       }
-    } yield new JdbcOptions(values, reached, upsert, raw.keys.exists(_.equalsIgnoreCase("checkpointLocation")))
+    } yield new JdbcOptions(values, reached, upsert)
 
   /** Refusal: what the sink or a database cannot do, why, and what to do instead. */
   private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =

@@ -40,6 +40,9 @@ trait SinkEngine {
     */
   def afterRun(@unused runId: String)(@unused action: => Unit): Unit = ()
 
+  /** Whether this thread is in `start()` of a query. */
+  def startsQuery: Boolean = false
+
   /** Calls `started` of a table within `start()` of a query into it that Spark has accepted. Never for a batch write. */
   def atStart(@unused table: ClaimingSink): Unit = ()
 
@@ -66,6 +69,13 @@ object SinkEngine {
       val context = SparkSession.active.sparkContext
       context.addSparkListener(new RunEnd(context, runId, () => action))
     }
+
+    /** Spark creates a table in the same way for a batch write. */
+    override def startsQuery: Boolean =
+      StackWalker
+        .getInstance()
+        .walk[java.lang.Boolean](frames =>
+          Boolean.box(frames.anyMatch(frame => frame.getClassName.endsWith(".DataStreamWriter"))))
 
     override def atStart(table: ClaimingSink): Unit = {
       val streams = SparkSession.active.streams
