@@ -220,12 +220,11 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
   }
 
   on("the reason for INSERTs is named: few rows, the server's setting, the user's setting", table) { f =>
-    loading(f)
-    val run = start(f)
-    write(f, run, 0, numbers(f, 0 until 10))
-    assert(run.metrics("load") == "INSERT" && run.metrics("loadReason") == "fewer than 200 rows")
     loading(f, on = false)
     try {
+      val run = start(f)
+      write(f, run, 0, numbers(f, 0 until 10))
+      assert(run.metrics("load") == "INSERT" && run.metrics("loadReason") == "fewer than 200 rows")
       write(f, run, 1, numbers(f, 10 until 310))
       assert(run.metrics("load") == otherwise && run.metrics("loadReason") == "local_infile is OFF on the server")
     } finally loading(f)
@@ -233,6 +232,30 @@ abstract class MysqlLoads(databases: TestDatabases) extends SinkSuite(databases)
     write(f, restricted, 2, numbers(f, 310 until 610))
     assert(restricted.metrics("load") == otherwise && restricted.metrics("loadReason").nonEmpty, restricted.metrics)
     holds(f, 0 until 610)
+  }
+
+  on("where the server stops allowing LOAD DATA, INSERTs follow", table) { f =>
+    loading(f)
+    val run = start(f)
+    write(f, run, 0, numbers(f, 0 until 300))
+    assert(run.metrics("load") == "LOAD DATA LOCAL")
+    loading(f, on = false)
+    try write(f, run, 1, numbers(f, 300 until 600))
+    finally loading(f)
+    assert(run.metrics("load") == otherwise && run.metrics("loadReason").startsWith("LOAD DATA gave error"))
+    holds(f, 0 until 600)
+  }
+
+  on("the server's variables are asked once for a connection, not in each epoch", table) { f =>
+    loading(f)
+    val run = start(f)
+    def asked: Long = f.database.query("SHOW GLOBAL STATUS LIKE 'Com_show_variables'").head(1).toString.toLong
+    write(f, run, 0, numbers(f, 0 until 300))
+    val before = asked
+    (1 to 5).foreach(n => write(f, run, n.toLong, numbers(f, n * 300 until (n + 1) * 300)))
+    // Each epoch asks for the server's identity.
+    assert(asked - before <= 5)
+    holds(f, 0 until 1800)
   }
 
   on("an upsert loads its rows the same way, also with keys that occur twice", keyed) { f =>

@@ -54,7 +54,7 @@ private[mysql] object MysqlLoad {
       table: BoundTable,
       rows: EncodedRows,
       batchSize: Int): Long = {
-    val packet = Sql.query(connection, "SELECT @@max_allowed_packet")(_.getLong(1)).head
+    val packet = variables(connection)("max_allowed_packet").toLong
     inserts.multiRow(
       connection,
       into,
@@ -96,18 +96,26 @@ private[mysql] object MysqlLoad {
   private def refusal(connection: Connection, table: BoundTable): Option[String] =
     LocalInfile.refusal(
       connection,
-      variables(connection, LocalInfile.Variables),
+      variables(connection),
       increments = table.mode == WriteMode.Append && table.table.columns.exists(MysqlType.of(_).increments))
 
   /** MariaDB's driver sends a batch to a MariaDB server as one message, unless a property forbids it. */
   private def hasBulkProtocol(connection: Connection): Boolean =
     connection.unwrap(classOf[Connection]).getClass.getName.startsWith("org.mariadb.jdbc.") &&
-      MysqlVersion.of(connection).isMariadb
+      MysqlVersion(variables(connection)("version")).isMariadb
 
-  private def variables(connection: Connection, names: Seq[String]): Map[String, String] =
-    sql"SHOW VARIABLES WHERE Variable_name IN ${Sql.list(names)}"
-      .query(connection)(variable => variable.getString(1) -> variable.getString(2))
-      .toMap
+  /** The server's variables that decide about loads, asked once for a connection: where one has changed since, a load by LOAD DATA
+    * fails and is undone.
+    */
+  private def variables(connection: Connection): Map[String, String] =
+    known.computeIfAbsent(
+      connection.unwrap(classOf[Connection]),
+      _ =>
+        sql"SHOW VARIABLES WHERE Variable_name IN ${Sql.list(LocalInfile.Variables ++ Seq("max_allowed_packet", "version"))}"
+          .query(connection)(variable => variable.getString(1) -> variable.getString(2))
+          .toMap
+    )
+  private val known = Collections.synchronizedMap(new WeakHashMap[Connection, Map[String, String]])
 
   /** LOAD DATA LOCAL never fails for a row: it leaves out one whose key exists, and alters a value that does not fit, with a
     * warning. So after any warning it is undone, and INSERTs decide: they fail for such a row, as the strict mode demands.
