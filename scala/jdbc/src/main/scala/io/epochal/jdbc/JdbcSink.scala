@@ -173,7 +173,8 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
     database.outsidePool("making the table") { transaction =>
       val name = database.dialect.catalog.newName(transaction.connection, options.table)
       val ledger = new LedgerTable(database.dialect, Trust(name, options.trustedOwners), place)
-      if (ledger.row(transaction.connection, run.sinkId).isEmpty) TargetTables.create(database, schema, transaction)
+      if (ledger.row(transaction.connection, run.sinkId).isEmpty)
+        TargetTables.make(database, schema, transaction)(_ => ())
     }
 
   private def hold(): Unit = synchronized { if (held.isEmpty) held = Some(database.hold()) }
@@ -188,14 +189,11 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
     if (database.isFile) hold()
     try
       database.inTransaction("making the table ready") { transaction =>
-        val connection = transaction.connection
-        val bound = TargetTables.prepare(database, schema, connection) {
-          database.dialect.ledger.serializeClaims(connection): Unit
+        TargetTables.make(database, schema, transaction) { bound =>
+          val run = BulkRun(id, 0L, "", bound, bound.shape, once = true)
+          database.bulk.foreach(_.claim(transaction.connection, run))
+          new JdbcTarget(database, run)
         }
-        val run = BulkRun(id, 0L, "", bound, bound.shape, once = true)
-        database.bulk.foreach(_.claim(connection, run))
-        transaction.commit()
-        new JdbcTarget(database, run)
       }
     catch {
       case error: EpochalException => throw Interference.ofClaim(database, schema, keepsLedger = false)(error)

@@ -108,11 +108,11 @@ final private[jdbc] class LedgerClaim(
   /** Creates missing tables in a separate transaction, for databases where DDL would commit the claim's. */
   private def makeReady(): Unit =
     if (dialect.abilities.ddlCommits) database.inTransaction("making the tables ready") { transaction =>
-      val bound = TargetTables.prepare(database, schema, transaction.connection)(())
-      val ledger = new LedgerTable(dialect, bound.trust, database.place)
-      ledger.create(transaction.connection)
-      ledger.createLock(transaction.connection)
-      transaction.commit()
+      TargetTables.make(database, schema, transaction) { bound =>
+        val ledger = new LedgerTable(dialect, bound.trust, database.place)
+        ledger.create(transaction.connection)
+        ledger.createLock(transaction.connection)
+      }
     }
 
   /** Finds the sessions that block a claim.

@@ -16,11 +16,13 @@ private[jdbc] object TargetTables {
   /** Another claim of the sink was first: this claim starts over, since it holds no lock. */
   def overtaken: SQLException = new SQLException("another claim of the sink was first", "40001")
 
-  /** Creates the tables, unless another query is faster. */
-  def create(database: Database, schema: StructType, transaction: Transaction): Unit = {
+  /** [[prepare]] in a transaction of its own, with what belongs to it. */
+  def make[A](database: Database, schema: StructType, transaction: Transaction)(body: BoundTable => A): A = {
     val connection = transaction.connection
-    prepare(database, schema, connection)(database.dialect.ledger.serializeClaims(connection): Unit): Unit
+    val bound = prepare(database, schema, connection)(database.dialect.ledger.serializeClaims(connection): Unit)
+    val result = body(bound)
     transaction.commit()
+    result
   }
 
   /** Finds the table, or creates it if the options say so, and checks that the query's rows fit; the same for the dead-letter table.
