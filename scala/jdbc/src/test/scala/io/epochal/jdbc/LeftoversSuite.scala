@@ -2,6 +2,8 @@ package io.epochal.jdbc
 
 import scala.util.Using
 
+import org.apache.spark.sql.types.StringType
+
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
 import io.epochal.testkit.Epoch
@@ -32,9 +34,58 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
     }
   }
 
+  private val keyed = "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)"
+  private val impatient = Map("lockTimeout" -> "1s", "retry.maxAttempts" -> "1")
+
+  on("an attempt that waits for what a dead one has prepared fails saying that the next start ends it", keyed) { f =>
+    val run = f.newRun(query, prepared ++ impatient)
+    f.logOffsets(0, """{"epoch":0,"offsets":"same"}""")
+    val epoch = new Epoch(0, run.newWrite(), 1)
+    epoch.task(0, 0, numbers(f, 0 until 10)): Unit
+    val error = refused(Conditions.DatabaseLocked)(epoch.task(0, 1, numbers(f, 0 until 10)))
+    val gid = f.database.one("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")
+    assert(error.values("holder") == s"transactions that tasks have prepared ($gid)")
+    assert(error.getMessage.contains("Start the query of these transactions again"))
+    write(f, f.newRun(query, prepared ++ impatient), 0, numbers(f, 0 until 10))
+    holds(f, 0 until 10)
+  }
+
+  on("so does a batch that waits for it", keyed) { f =>
+    f.logOffsets(0, """{"epoch":0,"offsets":"same"}""")
+    new Epoch(0, f.newRun(query, prepared).newWrite(), 1).task(0, 0, numbers(f, 0 until 10)): Unit
+    val batch = f.newRun(query, impatient).newBatchWrite()
+    val writer = batch.createBatchWriterFactory(() => 1).createWriter(0, 0)
+    writer.write(f.row(3))
+    val error = refused(Conditions.DatabaseLocked)(batch.commit(Array(writer.commit())))
+    assert(error.values("holder").startsWith("transactions that tasks have prepared (epochal_"))
+  }
+
+  Seq(true, false).foreach { decided =>
+    val what = if (decided) "decided" else "undecided"
+    on(s"a claim that must alter the table names the statements that end $what transactions, and they work", table) {
+      f =>
+        f.database.execute("ALTER TABLE t OWNER TO loader")
+        if (decided) diesAfterTheDecision(f, 0, 0 until 10)
+        else {
+          f.logOffsets(0, """{"epoch":0,"offsets":"same"}""")
+          new Epoch(0, f.newRun(query, prepared).newWrite(), 1).task(0, 0, numbers(f, 0 until 10)): Unit
+        }
+        val wider = new JdbcSinkFixture(f.database, f.schema.add("more", StringType))
+        val options = Map("sinkId" -> "sink", "addColumns" -> "true", "lockTimeout" -> "3s", "retry.maxAttempts" -> "1")
+        def claim(): Any = wider.newRun(query, options).newWrite().createStreamingWriterFactory(() => 1)
+        val error = refused(Conditions.SinkBlocked)(claim())
+        val statement = s"${if (decided) "COMMIT" else "ROLLBACK"} PREPARED '[^']*'".r
+        val named = statement.findAllIn(error.getMessage).toSeq
+        assert(named.size == (if (decided) 2 else 1), error.getMessage)
+        named.foreach(f.database.execute(_))
+        claim()
+        holds(f, 0 until (if (decided) 10 else 0))
+    }
+  }
+
   on(
     "a task of an older run that hangs in its COPY does not block its keys for the next run, and reports why it ended",
-    "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)") { f =>
+    keyed) { f =>
     f.logOffsets(0, """{"epoch":0,"offsets":"same"}""")
     val hanging = f.newRun(query, prepared).newWrite().createStreamingWriterFactory(() => 1).createWriter(0, 0, 0)
     try {

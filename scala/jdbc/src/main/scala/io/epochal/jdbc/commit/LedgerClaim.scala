@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{LedgerRow, Progress}
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.jdbc.database.{Blocker, BulkRun, Database, Sessions, Transaction, Trust, Writer}
+import io.epochal.jdbc.database._
 import io.epochal.jdbc.table.Interference
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
 
@@ -98,12 +98,15 @@ final private[jdbc] class LedgerClaim(
   private def progress(connection: Connection, ledger: LedgerTable): Option[ProgressTable] =
     Option.when(dialect.abilities.flushes)(ledger.progress(connection, run.sinkId)).filter(_.exists)
 
-  private def blocked(watch: ClaimWatch, error: EpochalException): EpochalException =
-    Conditions.SinkBlocked.because(error)(
+  private def blocked(watch: ClaimWatch, error: EpochalException): EpochalException = {
+    val ending = s"Run, as the role of the sink, ${watch.endings.mkString("; ")}; then start the query again."
+    val condition = if (watch.endings.isEmpty) Conditions.SinkBlocked else Conditions.SinkBlocked.withHint(ending)
+    condition.because(error)(
       "sinkId" -> run.sinkId,
       "url" -> database.place,
       "waited" -> database.options.lockTimeout.toString.stripPrefix("PT").toLowerCase(Locale.ROOT),
       "blockers" -> watch.blockers.map(_.description).mkString("; "))
+  }
 
   /** Creates missing tables in a separate transaction, for databases where DDL would commit the claim's. */
   private def makeReady(): Unit =
@@ -128,6 +131,9 @@ final private[jdbc] class LedgerClaim(
 
     /** The blocking sessions found by the last check that could not be ended. */
     @volatile var blockers: Seq[Blocker] = Nil
+
+    /** The statements that end transactions of the sink's tasks, where the claim waits for one that has no session. */
+    @volatile var endings: Seq[String] = Nil
 
     /** Why the ledger, as of the last check, would refuse the claim. */
     @volatile var refusal: Option[EpochalException] = None
@@ -177,9 +183,17 @@ final private[jdbc] class LedgerClaim(
                 sessions.end(connection, blocker)
               }
               blockers = others
+              if (others.exists(_.process.isEmpty)) endings = ending(connection, row)
             }
           }
         }
+      }
+
+    private def ending(connection: Connection, row: LedgerRow): Seq[String] =
+      dialect.catalog.find(connection, database.options.table).toSeq.flatMap { table =>
+        val bound = BoundTable(table, Nil, WriteMode.Append, trustedOwners = database.options.trustedOwners)
+        val holder = BulkRun(row.sinkId, row.generation, row.runId, bound, "", once = false)
+        dialect.bulk.flatMap(_.endings(connection, holder))
       }
 
     /** The ledger's current decision on the claim; None while the ledger's table is missing. */

@@ -68,6 +68,12 @@ trait BulkLoad extends Serializable {
   /** Whether a decided epoch is still completed if the next run takes another transport. */
   def outlastsItsRun: Boolean = false
 
+  /** The tasks' transactions that hold locks on the run's target and have no session: only a start ends them. */
+  def holding(@unused connection: Connection, @unused run: BulkRun): Seq[String] = Nil
+
+  /** Statements that end the tasks' transactions as a start would; only while no run of the sink is active. */
+  def endings(@unused connection: Connection, @unused run: BulkRun): Seq[String] = Nil
+
   /** Called in the transaction of a claim that found no ledger row: discards decisions made under an earlier ledger.
     */
   def forget(@unused connection: Connection, @unused run: BulkRun): Unit = ()

@@ -164,6 +164,18 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
   override def outlastsItsRun: Boolean = true
 
+  override def holding(connection: Connection, run: BulkRun): Seq[String] =
+    sql"""SELECT p.gid FROM pg_prepared_xacts AS p JOIN pg_locks AS x ON x.transactionid = p.transaction AND x.pid IS NULL
+       |JOIN pg_locks AS l USING (virtualtransaction) WHERE p.database = current_database() AND l.pid IS NULL
+       |AND l.relation = ${run.table.table.target.oid}::bigint::oid ORDER BY p.prepared"""
+      .query(connection)(_.getString(1))
+      .filter(Gid.is)
+
+  override def endings(connection: Connection, run: BulkRun): Seq[String] = {
+    val (decided, undecided) = new DecidedTransactions(connection, run).divided
+    decided.map(gid => s"COMMIT PREPARED '$gid'") ++ undecided.map(gid => s"ROLLBACK PREPARED '$gid'")
+  }
+
   override def forget(connection: Connection, run: BulkRun): Unit = {
     val transactions = new DecidedTransactions(connection, run)
     if (transactions.prepared.nonEmpty) transactions.forget()
@@ -265,12 +277,14 @@ final private[postgres] class DecidedTransactions(connection: Connection, run: B
     * generations. Empty for a run that was replaced.
     */
   def unsettled: (Seq[String], Seq[String]) =
-    if (!run.isCurrent(ledger.lock(connection, run.sinkId))) (Nil, Nil)
-    else {
-      val known =
-        if (exists(connection, Name))
-          sql"SELECT gid FROM $decided WHERE sink_id = ${run.sinkId}".query(connection)(_.getString(1)).toSet
-        else Set.empty[String]
-      prepared.partition(known)
-    }
+    if (run.isCurrent(ledger.lock(connection, run.sinkId))) divided else (Nil, Nil)
+
+  /** The same, without the lock by which they stay so. */
+  def divided: (Seq[String], Seq[String]) = {
+    val known =
+      if (exists(connection, Name))
+        sql"SELECT gid FROM $decided WHERE sink_id = ${run.sinkId}".query(connection)(_.getString(1)).toSet
+      else Set.empty[String]
+    prepared.partition(known)
+  }
 }

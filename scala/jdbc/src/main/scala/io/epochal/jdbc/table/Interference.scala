@@ -16,8 +16,8 @@ import io.epochal.jdbc.option.{NamePart, QualifiedName, TableName}
   */
 private[jdbc] object Interference {
 
-  /** Runs `body`; looks only if a statement in it failed for good, for a reason that has no condition of its own. Where the
-    * database denied it, only privileges are asked for: without them, a table that exists can be invisible.
+  /** Runs `body`; looks only if a statement in it failed for good, for a reason that has no condition of its own, or waited too
+    * long. Where the database denied it, only privileges are asked for: without them, a table that exists can be invisible.
     *
     * @param kept
     *   tables beside the target that the statements use, apart from the ledger's
@@ -30,6 +30,19 @@ private[jdbc] object Interference {
                else if (database.denies(error))
                  explained(database)(Privileges.refusal(database, _, Some(run.table), !run.once, denied = true))
                else explained(database)(found(database, run, kept, _))).fold(error)(caused(_, error))
+      case error: EpochalException if error.condition == Conditions.DatabaseLocked && database.dialect.bulk.nonEmpty =>
+        throw explained(database)(prepared(database, run, error, _)).fold(error)(caused(_, error))
+    }
+
+  /** Whether transactions that tasks have prepared hold locks on the target. */
+  private def prepared(
+      database: Database,
+      run: BulkRun,
+      error: EpochalException,
+      connection: Connection): Option[EpochalException] =
+    Some(database.dialect.bulk.flatMap(_.holding(connection, run))).filter(_.nonEmpty).map { ids =>
+      Prepared(
+        (error.values + ("holder" -> s"transactions that tasks have prepared (${ids.mkString(", ")})")).toSeq: _*)
     }
 
   /** Explains the failure of a claim, or of the beginning of a batch write, by privileges that it lacks. */
@@ -110,6 +123,10 @@ private[jdbc] object Interference {
   private val Lost = Conditions.LedgerNotFound.withHint(
     "It was dropped while the query ran. Start the query again: that creates an empty ledger, and the error then says how to continue. " +
       "If you have a backup, restore ledger and rows from one.")
+
+  private val Prepared = Conditions.DatabaseLocked.withHint(
+    "Start the query of these transactions again: its start ends what died, and a longer {option:lockTimeout} does not. " +
+      "If it fails in the same way, two partitions of an epoch have rows of one key, and no append stores both.")
 
   private val Patience = Duration.ofSeconds(2)
 }
