@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import epochal
-from epochal import Http, Limits, Retry, jdbc, read, rest, testing, write
+from epochal import Http, Limits, Retry, _hooks, jdbc, read, rest, testing, write
 
 EXPECTED: list[tuple[Callable[..., Any], str, str]] = [
     (read.rest, "page", "'pages'"),
@@ -53,6 +54,17 @@ def test_the_argument_that_was_meant_is_named(function: Callable[..., Any], argu
     _, problem, suggestion = str(caught.value).partition(f"() got an unexpected keyword argument '{argument}'")
     assert problem
     assert suggestion == (f". Did you mean {meant}?" if meant else "")
+
+
+def test_the_traceback_ends_at_the_call(capsys: pytest.CaptureFixture[str]) -> None:
+    _hooks.install()
+    with pytest.raises(TypeError) as caught:
+        rest.Page(sise=1)  # type: ignore[call-arg]
+    sys.excepthook(caught.type, caught.value, caught.tb)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "TypeError: Page.__init__() got an unexpected keyword argument 'sise'. Did you mean 'size'?"
+    assert [line for line in lines if "epochal/_arguments.py" in line] == []
+    assert type(pickle.loads(pickle.dumps(caught.value))) is TypeError
 
 
 @pytest.mark.parametrize("function", [read.rest, write.jdbc, epochal.display, rest.Offset])

@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
+from epochal import DatabaseError
 from epochal.__main__ import main, parser
+from epochal._forms import LEDGER
+from epochal._references import Call, calling
+from epochal.errors import named
 from epochal.tools import cli
 from epochal.tools.cli import info, shared
 from support.checkpoints import of_kind
@@ -157,6 +161,35 @@ def test_errors_of_files_and_of_spark_have_the_same_format(
     monkeypatch.setattr(info, "findings", fails)
     assert main(["info"]) == 1
     assert capsys.readouterr().err.startswith(said)
+
+
+class JarError(Exception):
+    """An error of the jar as PySpark passes it on."""
+
+    _markup = (
+        "[EPOCHAL.LOGIN_REFUSED] The database x refused the login: no. Hint: Check {option:user} and "
+        "{option:password} (or {option:passwordFile}, {option:passwordEnv}), or {option:lockTimeout=1m}."
+    )
+
+    def __str__(self) -> str:
+        return "[EPOCHAL.LOGIN_REFUSED] The database x refused the login: no. Hint: Check user and password."
+
+
+def test_an_error_of_the_jar_names_the_arguments_of_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **given: Any) -> list[Any]:
+        with calling([Call(LEDGER, ())]), named():
+            raise JarError
+
+    monkeypatch.setattr(info, "findings", fails)
+    assert main(["info"]) == 1
+    assert capsys.readouterr().err == (
+        "LOGIN_REFUSED: The database x refused the login: no.\n"
+        "Check --user and PGPASSWORD (or --password-file, --password-env), or lockTimeout=1m.\n"
+    )
+    with pytest.raises(DatabaseError, match=r'Check user and password \(or password=Secret.file\("…"\), '):
+        fails()
 
 
 def test_a_dependency_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import ArithmeticException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
 from epochal import Retry, jdbc, rest
+from epochal._errors import short_traceback
 from epochal.errors import named
 from support.api import Api
 from support.data import SCHEMA, comments, create_comments, stored
@@ -122,6 +124,24 @@ def test_a_source_without_a_schema_is_refused(spark: SparkSession) -> None:
     reader = spark.readStream.format("epochal-rest").option("url", "http://127.0.0.1:1")
     with pytest.raises(epochal.SchemaError, match="SCHEMA_REQUIRED"), named():
         reader.load()
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ("id INT name STRING", r"cannot be used: .*'name'.* Hint: Write it as DDL"),
+        ("id DECIMAL\\(50,2\\)", r"cannot be used: .* 38.* Hint: Write it as DDL"),
+        ("id INT, name STRNG", r'cannot be used: .*STRNG.* Hint: Did you mean schema="id INT, name STRING"\?'),
+    ],
+)
+def test_a_schema_that_cannot_be_parsed_is_one_line_with_what_was_meant(
+    spark: SparkSession, schema: str, shown: str
+) -> None:
+    with pytest.raises(epochal.SchemaError, match=f"SCHEMA_INVALID.*{schema}.*epochal.read.rest {shown}") as caught:
+        epochal.read.rest(spark, "http://127.0.0.1:1", schema=schema.replace("\\", ""))
+    assert isinstance(caught.value, ParseException | ArithmeticException)
+    assert "\n" not in str(caught.value)
+    assert len(short_traceback(caught.value)) <= 5
 
 
 def test_a_schema_for_fixed_columns_is_refused(spark: SparkSession) -> None:

@@ -20,6 +20,7 @@ from epochal.tools.ledger import postgres as ledger_in_postgres
 from support.checkpoints import QUERY, of_kind
 from support.databases import Postgres
 from support.documents import page
+from support.passwords import AskingServer
 
 COLUMNS = "sink_id, v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, rows, epochs"
 VALUES = "'strings', 1, '{query}', 'comments', 7, {last}, 'micro-batch', NULL, '00', 10, 3"
@@ -175,6 +176,44 @@ def test_a_variable_that_no_setting_overrides_needs_a_session(name: str, monkeyp
     monkeypatch.setenv(name, "other")
     assert needs_session("jdbc:postgresql://db/")
     assert needs_session("jdbc:postgresql://db/app") == (name == "PGSERVICE")
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
+def test_a_missing_password_is_a_refused_login_that_names_where_it_goes(
+    driver: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(driver)
+    monkeypatch.setattr(ledger_in_postgres, "_DRIVERS", (driver,))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.setenv("PGPASSFILE", "/dev/null")
+    with AskingServer() as server:
+        url = f"jdbc:postgresql://127.0.0.1:{server.port}/db"
+        assert main(["ledger", "list", "--url", url, "--user", "me"]) == 1
+        shown = capsys.readouterr().err
+        assert shown.startswith(f"LOGIN_REFUSED: The database {url} refused the login: ")
+        assert "Check --user and PGPASSWORD (or --password-file, --password-env), and" in shown
+        with pytest.raises(
+            epochal.DatabaseError, match=r"LOGIN_REFUSED.* Check user and password \(or password=Secret"
+        ):
+            read_ledger(url, user="me")
+
+
+@pytest.mark.parametrize(
+    ("reason", "refused"),
+    [
+        ('FATAL:  password authentication failed for user "loader"', True),
+        ("FATAL:  Passwort-Authentifizierung für Benutzer »loader« fehlgeschlagen", True),
+        ('FATAL:  no pg_hba.conf entry for host "10.0.0.7", user "loader", database "db", no encryption', True),
+        ('FATAL:  role "loader" does not exist', True),
+        ('FATAL:  database "db" does not exist', False),
+        ("Connection refused\n\tIs the server running on that host and accepting TCP/IP connections?", False),
+        ("server does not support SSL, but SSL was required", False),
+    ],
+)
+def test_a_refused_login_is_known_by_the_words_of_libpq(reason: str, refused: bool) -> None:
+    assert (
+        bool(ledger_in_postgres._REFUSED.search(f'connection to server at "db", port 5432 failed: {reason}')) == refused
+    )
 
 
 def test_a_server_that_cannot_be_reached_is_named_without_the_password(

@@ -101,6 +101,29 @@ def test_the_command_refuses_unknown_arguments(arguments: list[str], capsys: pyt
     assert HIDDEN not in output.out + output.err
 
 
+@pytest.mark.parametrize(
+    ("url", "argument", "said"),
+    [
+        (
+            "http://127.0.0.1:1/",
+            "--timeout=soon",
+            "The argument --timeout is 'soon'{}like this: --timeout 30s.",
+        ),
+        ("http://127.0.0.1:1/", "--requests=0", "The argument --requests is not {}Set it like this: --requests 20."),
+        ("http://127.0.0.1:1/", "--delay=99", "The argument --delay is not {}Set it like this: --delay 0.2."),
+        ("comments", "--delay=0", "The argument url is 'comments', {}Set it like this: \"https://"),
+        ("http://a:b@h/", "--delay=0", "The argument url contains a login.{}(--auth on the command line)."),
+    ],
+)
+def test_the_command_names_its_own_arguments(
+    url: str, argument: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["probe", url, argument]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("OPTION_INVALID: ")
+    assert [part for part in said.split("{}") if part not in shown] == []
+
+
 def test_a_probe_needs_neither_spark_nor_rich() -> None:
     program = """
 import sys

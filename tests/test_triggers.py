@@ -119,9 +119,15 @@ def test_a_real_time_trigger_sets_the_batch_duration(trigger: str | None, interv
         ("real time 5 seconds", 'Did you mean trigger="realTime 5 seconds"?'),
         ("RealTime 5 seconds", 'Did you mean trigger="realTime 5 seconds"?'),
         ("realTime soon", 'Did you mean trigger="realTime"?'),
+        ("realTime 5 minuets", 'Did you mean trigger="realTime 5 minutes"?'),
+        ("1 minuet", 'Did you mean trigger="1 minute"?'),
+        ("continuous 1 secnd", 'Did you mean trigger="continuous 1 second"?'),
+        ("1 min 30 secs", 'Did you mean trigger="1 minute 30 seconds"?'),
+        ("1 month", 'Set it like this: trigger="5 seconds".'),
+        ("5", 'Set it like this: trigger="5 seconds".'),
     ],
 )
-def test_a_misspelt_real_time_trigger_is_refused_with_the_right_one(
+def test_a_misspelt_trigger_is_refused_with_the_right_one(
     spark: SparkSession, checkpoint: Path, trigger: str, meant: str
 ) -> None:
     with pytest.raises(epochal.OptionError) as refused:

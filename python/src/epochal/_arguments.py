@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from epochal._errors import UnknownArgumentError
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: Other names for an argument, each with the argument as it is written, such as ``http=Http(timeout=…)``.
 Spellings = Iterable[tuple[str, str]]
@@ -22,7 +24,9 @@ def suggesting(function: _F, spellings: Callable[[], Spellings] = tuple) -> _F:
         if unknown := next((name for name in named if name not in known), None):
             meant = _meant(unknown, known, spellings())
             suggestion = f". Did you mean {meant}?" if meant else ""
-            raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument '{unknown}'{suggestion}")
+            raise UnknownArgumentError(
+                f"{function.__qualname__}() got an unexpected keyword argument '{unknown}'{suggestion}"
+            )
         return function(*given, **named)
 
     return cast("_F", call)

@@ -77,6 +77,19 @@ class EpochalError(Exception):
         return f"[EPOCHAL.{self.condition}] {self.problem}{hint}"
 
 
+class UnknownArgumentError(TypeError):
+    """A ``TypeError`` of a call, and printed as one: its traceback ends at the call, as Python's own does."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypeError, self.args
+
+    def _render_traceback_(self) -> list[str]:
+        return short_traceback(self)
+
+
+UnknownArgumentError.__module__, UnknownArgumentError.__qualname__ = "builtins", "TypeError"
+
+
 class ConfigurationError(EpochalError):
     """The configuration is invalid. Nothing was started."""
 

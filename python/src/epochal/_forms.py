@@ -148,5 +148,18 @@ JDBC_SOURCE: Final = Form(
     {"partitions": (table.Partitions,)},
 )
 
+#: A sink's ledger: the table is that of the ledger.
+LEDGER: Final = Form(
+    "epochal-jdbc",
+    "epochal.ledger",
+    {
+        "url": Option("url", TEXT),
+        "schema": Option("dbtable", TABLE),
+        "user": Option("user", TEXT),
+        "password": Option("password", SECRET, secret=True),
+    },
+    {},
+)
+
 #: By format, those over options of the jar.
 FORMS: Final = {form.format: form for form in (REST, RANDOM, INGEST, REST_SINK, JDBC, CHECKPOINT)}

@@ -13,7 +13,7 @@ from functools import cache, wraps
 from types import TracebackType
 from typing import Any
 
-from epochal._errors import EpochalError, own_kind, users_frames
+from epochal._errors import EpochalError, UnknownArgumentError, own_kind, users_frames
 from epochal.errors import from_spark
 
 #: Functions that register formatters with IPython. The package adds those of its tools.
@@ -104,13 +104,13 @@ def _class_of_both(ours: type[EpochalError], theirs: type[Exception]) -> type[Ep
 
 
 def _shorten() -> None:
-    """Shortens the tracebacks of Epochal's errors only."""
+    """Shortens the tracebacks of Epochal's errors, and of calls with an unknown argument."""
     before = sys.excepthook
     if getattr(before, "_epochals", False):
         return
 
     def hook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> Any:
-        if not isinstance(error, EpochalError):
+        if not isinstance(error, EpochalError | UnknownArgumentError):
             return before(kind, error, tb)
         whole = error.__traceback__
         shown = users_frames(tb)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from epochal._form import Form
 from epochal._options import OptionValue
 from epochal._values.secret import MASK, Secret
 from epochal._values.value import without_login
-from epochal.errors import DatabaseError, EpochalError, OptionError, SessionWithoutJarError, named
+from epochal.errors import DatabaseError, EpochalError, OptionError, SessionWithoutJarError, named, of_condition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 #: Spark's condition when the function of a pipeline's flow analyses a DataFrame.
 _IN_A_FLOW = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
+
+#: PySpark's exceptions for the text of a schema.
+_OF_SCHEMAS = ("ParseException", "ArithmeticException")
+#: Types of a schema, of which the nearest to an unknown one is suggested.
+_TYPES = "BIGINT INT STRING DOUBLE DECIMAL BOOLEAN DATE TIMESTAMP FLOAT SMALLINT TINYINT BINARY ARRAY MAP STRUCT"
 
 #: Spark finds a driver in a jar of ``--jars`` only by its class name.
 _DRIVERS = {
@@ -60,14 +66,31 @@ def load(
     options = form.options(given, more)
     with _references.calling([_references.Call(form, form.kinds(options.get))]), named():
         reader = (spark.readStream if streaming else spark.read).format(form.format).options(**options)
-        frame = (reader if schema is None else reader.schema(schema)).load()
         try:
-            _ = frame.schema
+            frame = (reader if schema is None else reader.schema(schema)).load()
+            try:
+                _ = frame.schema
+            except Exception as error:
+                # A pipeline analyses a flow once all flows are known, and then checks the options itself.
+                if _IN_A_FLOW not in str(error):
+                    raise
         except Exception as error:
-            # A pipeline analyses a flow once all flows are known, and then checks the options itself.
-            if _IN_A_FLOW not in str(error):
-                raise
+            if isinstance(schema, str) and type(error).__name__ in _OF_SCHEMAS:
+                raise _invalid_schema(form, schema, error) from None
+            raise
         return frame
+
+
+def _invalid_schema(form: Form, schema: str, error: Exception) -> EpochalError:
+    """The error for a schema that Spark cannot parse, with the nearest type in place of an unknown one."""
+    reason = re.sub(r"^\s*\[[\w.]+\] |\.? SQLSTATE: \w+", "", str(error).strip().partition("\n")[0]).rstrip(".")
+    found = of_condition("SCHEMA_INVALID", schema=schema, format=form.caller, reason=reason)
+    if unknown := re.search(r'Unsupported data type "(\w+)"', reason):
+        for near in difflib.get_close_matches(unknown[1].upper(), _TYPES.split(), 1):
+            meant = re.sub(rf"(?i)\b{unknown[1]}\b", near, schema)
+            found.hint = f'Did you mean schema="{meant}"?'
+    found.original = error
+    return _hooks.of_both_kinds(found, error)
 
 
 def load_table(

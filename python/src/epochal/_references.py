@@ -39,8 +39,9 @@ _REFERENCE = re.compile(r"\{(option|schema|trigger):([^{}]*(?:\{[^{}]*(?:\{[^{}]
 
 @contextmanager
 def calling(calls: Sequence[Call]) -> Iterator[None]:
-    """Attributes errors within the block to these calls."""
-    token = _current.set(tuple(calls))
+    """Attributes errors within the block to these calls; within another such block, to those of the outer one: a
+    command's errors name its own arguments."""
+    token = _current.set(_current.get() or tuple(calls))
     try:
         yield
     finally:
@@ -64,8 +65,6 @@ def in_python(text: str, calls: Sequence[Call]) -> str:
     Args:
         calls: the first call that has an option decides how it is written; an option of no call keeps its own name.
     """
-    if not calls:
-        return text
     known: dict[str, Spelling] = {}
     for call in reversed(calls):
         known |= spellings(call.form, call.kinds)

@@ -23,6 +23,9 @@ Trigger = Literal["availableNow", "once"] | str | timedelta
 
 _INTERVAL = re.compile(r"\d+\s*[a-z]+(\s+\d+\s*[a-z]+)*", re.IGNORECASE)
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+#: Units of an interval in Spark, as far as their length does not depend on the calendar.
+_SPARKS = [name for unit in (*_UNITS.values(), "weeks", "microseconds") for name in (unit[:-1], unit)]
+_TRIGGER = re.compile(rf"(continuous |)({_INTERVAL.pattern})", re.IGNORECASE)
 _WORDS = {"availablenow": "availableNow", "once": "once", "realtime": "realTime"}
 _REAL_TIME = "realTime"
 #: Batch duration of a real-time trigger without one: Spark's default.
@@ -44,7 +47,7 @@ def real_time(trigger: Trigger | None) -> str | None:
     if not isinstance(trigger, str) or trigger.split(maxsplit=1)[:1] != [_REAL_TIME]:
         return None
     interval = trigger.strip().removeprefix(_REAL_TIME).strip()
-    if interval and not _INTERVAL.fullmatch(interval):
+    if interval and not _is_interval(interval):
         raise _invalid(trigger)
     return _sparks(interval or _DURATION)
 
@@ -63,7 +66,7 @@ def triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
         return writer.trigger(processingTime=f"{milliseconds(trigger)} milliseconds")
     if isinstance(trigger, str):
         interval = trigger.removeprefix("continuous ").strip()
-        if _INTERVAL.fullmatch(interval):
+        if _is_interval(interval):
             spelled = _sparks(interval)
             return writer.trigger(processingTime=spelled) if interval == trigger else writer.trigger(continuous=spelled)
     raise _invalid(trigger)
@@ -129,6 +132,25 @@ def real_time_settings(spark: SparkSession) -> Iterator[None]:
                 spark.conf.set(_ALLOWLIST, before)
 
 
+def _is_interval(text: str) -> bool:
+    return bool(_INTERVAL.fullmatch(text)) and _nearest(text) == text
+
+
+def _nearest(interval: str) -> str | None:
+    """The interval with the units that were meant; None if one has none that is near."""
+    units = {
+        word: word if word.lower() in (*_UNITS, *_SPARKS) else _meant(word)
+        for word in re.findall("[a-zA-Z]+", interval)
+    }
+    if None in units.values():
+        return None
+    return re.sub("[a-zA-Z]+", lambda found: str(units[found[0]]), interval)
+
+
+def _meant(unit: str) -> str | None:
+    return next(iter(difflib.get_close_matches(unit.lower(), _SPARKS, 1)), None)
+
+
 def _sparks(interval: str) -> str:
     """An interval such as ``5s`` in Spark's spelling, ``5 seconds``."""
     return re.sub(r"(\d+)\s*([a-zA-Z]+)", lambda m: f"{m[1]} {_UNITS.get(m[2].lower(), m[2])}", interval)
@@ -139,7 +161,11 @@ def _invalid(trigger: object) -> OptionError:
     written = re.sub(r"[\s_-]", "", word).lower() if isinstance(trigger, str) else ""
     meant = next((_WORDS[found] for found in difflib.get_close_matches(written, _WORDS, 1)), None)
     if meant == _REAL_TIME and _INTERVAL.fullmatch(rest.strip()):
-        meant = f"{meant} {rest.strip()}"
+        meant = f"{meant} {_nearest(rest.strip()) or ''}".strip()
+    elif (
+        isinstance(trigger, str) and (parts := _TRIGGER.fullmatch(trigger.strip())) and (interval := _nearest(parts[2]))
+    ):
+        meant = parts[1] + interval
     return OptionError(
         "OPTION_INVALID",
         f'The argument \'trigger\' is {trigger!r}, which is not "availableNow", "once", an interval, '

@@ -57,10 +57,12 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+_TEXTS: Final[Mapping[str, Mapping[str, str]]] = json.loads(
+    files("epochal").joinpath("conditions.json").read_text("utf-8")
+)
 #: The class of each condition, of the jar and of this package.
 _TYPES: Final[Mapping[str, type[EpochalError]]] = {
-    name: getattr(_errors, texts["python"])
-    for name, texts in json.loads(files("epochal").joinpath("conditions.json").read_text("utf-8")).items()
+    name: getattr(_errors, texts["python"]) for name, texts in _TEXTS.items()
 } | {"SESSION_WITHOUT_JAR": SessionWithoutJarError, "VERSION_MISMATCH": VersionMismatchError}
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
@@ -127,6 +129,20 @@ def from_spark(exc: BaseException | None) -> EpochalError | None:
     found._markup = markup
     found.original = found.original or exc
     return found
+
+
+def of_condition(name: str, **values: object) -> EpochalError:
+    """An error of the jar's that this package finds itself; options are written as the caller's arguments.
+
+    Args:
+        values: of the placeholders in its texts.
+    """
+
+    def text(key: str) -> str:
+        template = _references.in_python(_TEXTS[name][key], _references.calls(""))
+        return re.sub(r"<(\w+)>", lambda found: str(values[found[1]]), template)
+
+    return _TYPES[name](name, text("problem"), text("hint"))
 
 
 def _chain(exc: BaseException | None) -> Iterator[BaseException]:

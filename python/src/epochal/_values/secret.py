@@ -76,8 +76,8 @@ class Secret:
         if not found:
             raise OptionError(
                 "SECRET_UNREADABLE",
-                f"The secret cannot be read from {self!r}: {reason}.",
-                'It is read in this process: set the variable or put the file there, or give its value: Secret("…").',
+                f"The secret cannot be read from the {_PLACES[self._suffix]} {self.value!r}: {reason}.",
+                "It is read in this process: put the secret there, in one line.",
             )
         return Secret(found)
 
@@ -90,6 +90,7 @@ def _content(path: str) -> str:
     return Path(path).read_text("utf-8").removesuffix("\n").removesuffix("\r")
 
 
+_PLACES = {"Env": "variable", "File": "file"}
 _METHODS = {"": "", "Env": ".env", "File": ".file"}
 #: How a secret is written in Python, by the suffix of its option.
 SPELLED = {"": 'Secret("…")', "Env": 'Secret.env("…")', "File": 'Secret.file("…")'}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any
 
 from epochal._values.auth import AnyAuth, ApiKey, Basic, Bearer
@@ -36,15 +37,18 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Probes the API and prints the result; returns the exit code: 0, or ``INCOMPLETE``."""
-    found = probe(
-        options.url,
-        headers=dict(_pair("--header", text, ":") for text in options.header) or None,
-        params=dict(_pair("--param", text, "=") for text in options.param) or None,
-        auth=[_auth(text) for text in options.auth] or None,
-        http=_http(options),
-        requests=options.requests,
-        delay=options.delay,
-    )
+    try:
+        found = probe(
+            options.url,
+            headers=dict(_pair("--header", text, ":") for text in options.header) or None,
+            params=dict(_pair("--param", text, "=") for text in options.param) or None,
+            auth=[_auth(text) for text in options.auth] or None,
+            http=_http(options),
+            requests=options.requests,
+            delay=options.delay,
+        )
+    except OptionError as error:
+        raise OptionError(error.condition, *map(_in_arguments, (error.problem, error.hint))) from None
     shared.show(options, found, found.as_dict())
     return shared.FINE if found.complete else INCOMPLETE
 
@@ -83,6 +87,16 @@ def _http(options: argparse.Namespace) -> Http | None:
         tls=Tls(ca_file=options.ca_file) if options.ca_file else None,
         proxy=Proxy(url=options.proxy) if options.proxy else None,
     )
+
+
+def _in_arguments(text: str) -> str:
+    """``The argument 'timeout' of Http`` → ``The argument --timeout``, and ``timeout="30s".`` → ``--timeout 30s.``"""
+
+    def named(name: str) -> str:
+        return name if name == "url" else f"--{name.replace('_', '-')}"
+
+    text = re.sub(r"'(\w+)' of [\w.]+", lambda found: named(found[1]), text)
+    return re.sub(r'\b(\w+)="?([\w.]+)"?\.$', lambda found: f"{named(found[1])} {found[2]}.", text)
 
 
 def _wrong(name: str, wrong: str, example: str) -> OptionError:

@@ -10,7 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from epochal import _references
+from epochal._form import Form
+from epochal._values.kind import TEXT
 from epochal._values.secret import Secret
+from epochal._values.value import Option
 from epochal.errors import EpochalError, OptionError
 from epochal.tools.checkpoint import Checkpoint, checkpoint
 from epochal.tools.checkpoint.files import local_path
@@ -32,6 +36,21 @@ _QUICK: dict[str, Any] = {
     "spark.log.level": "ERROR",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+
+#: The arguments, by the options of the jar that have the same effect: errors name them.
+_ARGUMENTS = Form(
+    "epochal-jdbc",
+    "epochal",
+    {
+        "--url": Option("url", TEXT),
+        "--schema": Option("dbtable", TEXT),
+        "--user": Option("user", TEXT),
+        "PGPASSWORD": Option("password", TEXT),
+        "--password-env": Option("passwordEnv", TEXT),
+        "--password-file": Option("passwordFile", TEXT),
+    },
+    {},
+)
 
 _AGAIN = "Correct the cause, and run the command again."
 
@@ -116,7 +135,8 @@ def repair_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs a command; converts an error to a message and an exit code."""
     try:
-        code: int = options.run(options)
+        with _references.calling([_references.Call(_ARGUMENTS, ())]):
+            code: int = options.run(options)
         return code
     except EpochalError as error:
         found = error

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from epochal import _references
 from epochal._arguments import suggesting
+from epochal._forms import LEDGER
 from epochal._values.kind import SECRET
 from epochal._values.secret import Secret
 from epochal._values.value import Option, settings_of
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["Change", "DatabaseLedger", "LedgerEpoch", "LedgerRow", "change", "ledger"]
+
+_CALLS = (_references.Call(LEDGER, ()),)
 
 
 @suggesting
@@ -49,12 +53,13 @@ def ledger(
         OptionError: the database requires a session.
         ConnectUnsupportedError: ``spark`` is a Spark Connect session.
     """
-    if url.startswith(sqlite.PREFIX):
-        return sqlite.read(url)
-    known = options(url, schema, user, password)
-    if spark is None and (server := postgres.server(url)):
-        return server.read(known["dbtable"], user, password)
-    return jvm.read(_session(url, spark), known)
+    with _references.calling(_CALLS):
+        if url.startswith(sqlite.PREFIX):
+            return sqlite.read(url)
+        known = options(url, schema, user, password)
+        if spark is None and (server := postgres.server(url)):
+            return server.read(known["dbtable"], user, password)
+        return jvm.read(_session(url, spark), known)
 
 
 def needs_session(url: str) -> bool:
@@ -75,7 +80,8 @@ def change(
 
     Only the jar writes ledgers, so that SQLite also requires a session here.
     """
-    jvm.change(_session(url, spark), options(url, schema, user, password), wanted)
+    with _references.calling(_CALLS):
+        jvm.change(_session(url, spark), options(url, schema, user, password), wanted)
 
 
 def options(url: str, schema: str | None, user: str | None, password: Secret | str | None) -> dict[str, str]:

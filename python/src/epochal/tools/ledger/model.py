@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
-from epochal.errors import SinkIdentityError
+from epochal.errors import EpochalError, SinkIdentityError, of_condition
 from epochal.tools.output import aligned, as_json
 
 #: Version of the rows of ``epochal_ledger`` and ``epochal_ledger_retired`` that this release reads.
@@ -182,22 +182,13 @@ class Change:
     applied: Applied | None
 
 
-def sink_not_found(place: str, sink_id: str, there: list[str]) -> SinkIdentityError:
+def sink_not_found(place: str, sink_id: str, there: list[str]) -> EpochalError:
     known = f"It has {', '.join(there)}." if there else "It has no sinks."
-    return SinkIdentityError(
-        "SINK_NOT_FOUND",
-        f"The ledger in {place} has no sink '{sink_id}'. {known}",
-        "Name one of these: without the option sinkId, a sink has the id of its query.",
-    )
+    return of_condition("SINK_NOT_FOUND", url=place, sinkId=sink_id, known=known)
 
 
-def ledger_not_found(place: str) -> SinkIdentityError:
-    return SinkIdentityError(
-        "LEDGER_NOT_FOUND",
-        f"There is no table epochal_ledger in {place}.",
-        "The ledger is in the schema of the table that the sink writes: name that schema, or the right database. "
-        "The first epoch of a query creates the ledger.",
-    )
+def ledger_not_found(place: str) -> EpochalError:
+    return of_condition("LEDGER_NOT_FOUND", url=place)
 
 
 def row_of(values: Mapping[str, Any], retired: tuple[LedgerRow, ...], history: tuple[LedgerEpoch, ...]) -> LedgerRow:

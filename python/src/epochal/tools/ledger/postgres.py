@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
+from epochal import _references
 from epochal._values.secret import Secret
-from epochal.errors import DatabaseError
+from epochal.errors import DatabaseError, of_condition
 from epochal.tools.ledger import rows
 from epochal.tools.ledger.model import DatabaseLedger, ledger_not_found
 
@@ -41,6 +42,8 @@ _SETTINGS = {
     "sslkey": "",
     "target_session_attrs": "any",
 }
+#: Messages of server and libpq about a login, which have no SQLSTATE in Python.
+_REFUSED = re.compile(r'passwor[dt]|authenti|pg_hba\.conf|\brole "', re.IGNORECASE)
 #: Variables of libpq that no setting overrides on all its versions.
 _VARIABLES = {"PGSERVICE", "PGLOADBALANCEHOSTS"}
 
@@ -97,11 +100,8 @@ class Server:
         try:
             connection = self.driver.connect(**_SETTINGS | settings)
         except self.driver.Error as error:
-            raise DatabaseError(
-                "DATABASE_UNREACHABLE",
-                f"The database {self.place} could not be reached: {_reason(error)}.",
-                "Check the url, the user and the password, and that the server is running.",
-            ) from None
+            condition = "LOGIN_REFUSED" if _REFUSED.search(str(error)) else "DATABASE_UNREACHABLE"
+            raise of_condition(condition, url=self.place, reason=_reason(error)) from None
         try:
             if hasattr(connection, "prepare_threshold"):  # Behind a transaction pooler the next session lacks them.
                 connection.prepare_threshold = None
@@ -164,10 +164,13 @@ def server(url: str) -> Server | None:
 
 def _untrusted(table: str, is_table: bool, owner: str, role: str) -> DatabaseError:
     reason = f"belongs to the role '{owner}'" if is_table else "is not an ordinary table"
+    mine = '"{}"'.format(role.replace('"', '""'))
+    trusting = f" If you trust '{owner}': ALTER TABLE {table} OWNER TO {mine}." if is_table else ""
+    schema = _references.in_python("{option:dbtable}", _references.calls(""))
     return DatabaseError(
         "OBJECT_UNTRUSTED",
         f"The role '{role}' does not trust {table}, which should be a table of the ledger: it {reason}.",
-        "No code of it was run. Find out who made it, and drop it, or name the ledger's schema: --schema (schema=…).",
+        f"No code of it was run.{trusting} Else find out why it was made, or name the ledger's schema with {schema}.",
     )
 
 

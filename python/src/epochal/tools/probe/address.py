@@ -74,7 +74,8 @@ class Address:
             raise OptionError(
                 "OPTION_INVALID",
                 "The argument 'url' of epochal.rest.probe contains a login.",
-                'Remove it, and set auth=rest.Basic(user="…", password=Secret.env("PASSWORD")).',
+                'Remove it, and set auth=rest.Basic(user="…", password=Secret.env("PASSWORD")) '
+                "(--auth on the command line).",
             )
         origin = f"{parts.scheme.lower()}://{_host(parts.netloc.lower())}"
         pairs = tuple(quote(pair, safe=_LEGAL) for pair in parts.query.split("&") if pair)
