@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.kit.spark.{ArrayRow, CsvRowParser, JsonRowParser}
 
 /** The rows of one task: each record of its pages, with the mode's handling of records that do not fit. One thread at a time.
@@ -48,7 +48,7 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
     if (missing.nonEmpty) {
       val error = Conditions.ColumnsMissing(
         "columns" -> missing.mkString(", "),
-        "records" -> read,
+        "records" -> Plural.of(read, "record"),
         "url" -> place,
         "fields" -> fields)
       if (fails) throw error

@@ -107,6 +107,7 @@ final class RecordRowsSuite extends AnyFunSuite {
     def logged(body: => Unit) = LoggedLines.of(Level.WARN)(body).filter(_.contains("COLUMNS_MISSING"))
     val first = logged { task(); task() }
     assert(first.size == 1 && first.head.contains("nmae; the first record has id, name. They are NULL"), first)
+    assert(first.head.contains("A task read 2 records from queue 'orders' without a field"), first)
     assert(
       logged {
         val other = new RecordColumns(reading.copy(scan = "another query"), rules)
