@@ -216,11 +216,13 @@ final private[rest] class EndSearch(
     }
   }
 
-  /** The end according to the total. A full page does not reveal a capped total, so the next page, which may not exist, is
-    * requested: on an idle list every `IdlePollsPerCheck` polls, and once before that, when any response will do.
+  /** The end according to the total. A page before it does not reveal a capped total, so the page that would have the next
+    * record is requested: once for a list of several pages, and on an idle list that ends with a full page, where it may not
+    * exist, every `IdlePollsPerCheck` polls. The first time any response will do that does not contradict the total.
     *
     * @throws Throwable
-    *   if the server refuses that page with 400, as one that cannot be paged to, and nothing proves the end
+    *   if the page contradicts the total, or the server refuses it with 400, as one that cannot be paged to, and nothing
+    *   proves the end
     */
   private def stated(start: Long): Known = {
     val request = pagination.request(math.max(0L, start - 1))
@@ -229,16 +231,19 @@ final private[rest] class EndSearch(
     val isFull = total > 0 && total % pagination.pageSize == 0
     val idle = if (isFull && total == start) memory.idlePolls + 1 else 0
     val next = pagination.request(total)
+    val looks = idle == 0 && !memory.looked && next != request
     val after =
       if (idle % IdlePollsPerCheck == 1) Some(fitting(next))
-      else if (isFull && idle == 0 && !memory.looked) Try(count(next)).toOption.map(_.copy(total = None))
+      else if (looks)
+        Try(count(next)).toOption.map(page =>
+          (if (problem(next, page).isEmpty) page else fitting(next)).copy(total = None))
       else None
-    after
-      .flatMap(_.refusal)
-      .filter(refusal => refusal.status == 400 && !isChecked(total))
-      .foreach(refusal => throw refused(next, refusal))
-    val end = after.flatMap(_.total).getOrElse(total)
-    Known(Extent(end, end), memory.copy(looked = memory.looked || isFull)).idle(idle)
+    val end = after.flatMap(_.refusal) match {
+      case Some(_) if next.first < total                               => left(next.first, after.get)
+      case Some(refusal) if refusal.status == 400 && !isChecked(total) => throw refused(next, refusal)
+      case _                                                           => after.flatMap(_.total).getOrElse(total)
+    }
+    Known(Extent(end, end), memory.copy(looked = memory.looked || looks)).idle(idle)
   }
 
   /** Requests a page, once more if it contradicts its total: the list may change while the server counts and reads. */

@@ -1,8 +1,11 @@
 package io.epochal.rest.source
 
+import scala.util.Using
+
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.rest.http.HttpCounters
 import io.epochal.testkit.MicroBatch
 
 /** Lists that state their length, and lists that have become shorter. */
@@ -58,10 +61,17 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
 
   test("a total that is capped, or counts unlisted records, is refused and not taken for the end") {
     Seq("offset", "page").foreach { kind =>
-      totalled(30, inBody :+ ("pagination" -> kind): _*) { query =>
-        query.total = () => "20"
-        assert(query.batch() == (0 until 20))
-        assert(problem(query.batch()).contains("records, and says that there are 20 in all"))
+      // The last page by the total is full, or not.
+      Seq("20", "25").foreach { capped =>
+        totalled(30, inBody :+ ("pagination" -> kind): _*) { query =>
+          query.total = () => capped
+          def refused(body: => Any) =
+            assert(problem(body).contains(s"10 records, and says that there are $capped in all"))
+          refused(query.batch())
+          val all = inBody ++ Seq("url" -> query.api.url, "pagination" -> kind, "pageSize" -> "10")
+          val read = RestOptions.read(all.toMap).fold(throw _, identity)
+          refused(Using.resource(new RestFrontier(read, new HttpCounters))(_.exists(0, Long.MaxValue)))
+        }
       }
       totalled(15, inBody :+ ("pagination" -> kind): _*) { query =>
         assert(query.batch() == (0 until 15))

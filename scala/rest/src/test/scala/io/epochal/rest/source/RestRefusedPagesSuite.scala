@@ -88,6 +88,9 @@ final class RestRefusedPagesSuite extends AnyFunSuite with CountedFixture {
         refused(failure(batchEnd(query.api, total: _*)))
         refused(failure(query.batch()))
         assert(batchEnd(query.api, total :+ ("ignoreStatuses" -> "400"): _*) == 50)
+        query.api.body = array => s"""{"count":55,"results":$array}"""
+        val error = failure(query.batch())
+        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains("returned status 400"), error)
       }
       RecordsApi.using(50) { api =>
         api.body = array => s"""{"count":50,"results":$array}"""

@@ -275,6 +275,18 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("a total below the number of records is refused by the first search, wherever it ends") {
+    forAll(Gen.choose(1L, 30L), Gen.choose(0L, 200L), Gen.choose(1L, 100L)) { (size, total, more) =>
+      forAll(counted(size), minSuccessful(2)) { pagination =>
+        def page(request: PageRequest) =
+          Counted(math.min(request.size, math.max(0L, total + more - request.first)), Some(total))
+        val finder = search(pagination, page, byTotal = true)
+        val error = intercept[IllegalStateException](finder.find(0, Long.MaxValue))
+        assert(error.getMessage.endsWith(s" and says that there are $total in all"))
+      }
+    }
+  }
+
   test("a total that does not fit its page, even on a second request, is refused") {
     var requests = 0
     val totals =
