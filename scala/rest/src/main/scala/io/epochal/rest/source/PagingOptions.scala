@@ -49,7 +49,7 @@ private[rest] object PagingOptions extends OptionList {
   val EndOfList = option("endOfList", OptionType.oneOf("proven", "assumed", "repeated"), Some("proven"))(
     "proven: a first page that names no next page (neither null nor empty) fails the query until some page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the list. repeated (not with none): like proven, and a page that names itself as the next one is the last (pagination=none, cursor, link, next-url, time-window).")
   val EmptyPages = option("emptyPages", OptionType.oneOf("skip", "end"), sample = Some("end"))(
-    "Whether a page without records that names a next one is skipped or is the last (pagination=cursor, link, next-url, time-window). Unset: up to 1000 such pages in a row are skipped; more fail a batch read or a time window, and end a run of AvailableNow.")
+    "Whether a page without records that names a next one is skipped or is the last (pagination=cursor, link, next-url, time-window). Unset: up to 1000 such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are requested one per poll by other streams.")
 
   /** Maximum pages without records in a row that are skipped where no later poll continues after them. */
   private[rest] val MaxEmptyPages = 1000

@@ -29,6 +29,9 @@ abstract private[rest] class RestReceiver(list: RestList)
 
   private val pace = list.pace
 
+  /** The extent after which the next poll pauses, if it is exact. */
+  protected def pollExtent: Option[Extent] = known
+
   /** Receives pages until `most` records are available after the start of `tail`, no more exist, or the budget is spent.
     *
     * @return
@@ -40,8 +43,8 @@ abstract private[rest] class RestReceiver(list: RestList)
   final override protected def receive(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean =
     if (isFed) receivePages(tail, most, budget)
     else
-      pace(known, tail.until - tail.available, most) { reach =>
-        tail.available < reach && receivePages(tail, reach, budget)
+      pace(pollExtent, tail.until - tail.available, most) { limit =>
+        tail.available < limit && receivePages(tail, limit, budget)
       }
 
   final protected def add(tail: RestJournal.Tail, budget: PollBudget)(
@@ -62,7 +65,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   private val log = LoggerFactory.getLogger(classOf[ChainSupply])
 
   /** Consecutive empty pages that end a poll; the next poll resumes there. Some APIs respond to a poll with no records
-    * and a new token, forever.
+    * and a new token, forever: after more than `maxGap` of them a poll requests a single one.
     */
   final private val EmptyPages = 100
 
@@ -70,20 +73,31 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
 
   private val client = new HttpClient(options.http, list.counters)
 
-  /** Sequences of empty pages that a run under AvailableNow skips: an API may name another page forever. */
-  private val maxGaps = if (options.params.isEmpty) options.maxEmptyPages / EmptyPages else 0
   private var chain = Option.empty[Chain]
   @volatile private var seen = Option.empty[Extent]
   private var warned = false
+
   private var broken = false
-  private var breaks = 0
+
+  /** Empty pages in a row, over all polls. */
+  private var gap = 0
+
+  /** Whether there were more than `maxGap` of them. */
+  private var endless = false
   private var once = false
   private lazy val begun = clock.instant()
 
   override def known: Option[Extent] = seen
 
+  /** Empty pages count as an end here. AvailableNow does not pause. */
+  override protected def pollExtent: Option[Extent] =
+    if (broken && !once) seen.map(extent => extent.copy(ends = extent.exists)) else seen
+
+  /** A run under AvailableNow of one list among several skips no more than one poll does. */
+  private def maxGap: Int = if (once && options.params.nonEmpty) 0 else options.maxEmptyPages
+
   /** After a sequence of empty pages has ended a poll, neither this run nor the next requests those pages again. */
-  override def paused: Boolean = super.paused || once && broken && breaks <= maxGaps
+  override def paused: Boolean = super.paused || once && broken && !endless
 
   /** Fixes the end of time windows at the first poll, regardless of the crawl's duration. */
   override def freezeEnd(): Unit = once = true
@@ -98,6 +112,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   override protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
     val pages = chain.getOrElse(chainAfter(tail))
     chain = Some(pages)
+    val mostEmpty = if (endless) 1 else EmptyPages
     var empty = 0
     broken = false
     var spent = false
@@ -108,18 +123,20 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
         finally pages.page.close()
       tail.goOn(tail.cursor.copy(next = Some(pages.next)))
       empty = if (records == 0) empty + 1 else 0
-      broken = !pages.bounded && empty >= EmptyPages
+      gap = if (records == 0 && !pages.atEnd) gap + 1 else 0
+      broken = !pages.bounded && !pages.atEnd && empty >= mostEmpty
       // A spent budget does not end a poll without records: `EmptyPages` limits it.
       spent = budget.spent && (pages.bounded || tail.available > 0)
       more = !pages.atEnd && tail.available < most && !broken && !spent
     }
-    if (broken) breaks += 1
-    if (once && broken && breaks == maxGaps + 1)
+    if (broken && !endless && gap > maxGap) {
+      endless = true
+      val next = if (once) "This run ends; the next one continues there" else "Each poll now requests one more"
       log.warn(
-        s"This run ends after ${breaks * EmptyPages} pages of ${options.endpoint} that have no records and name another " +
-          "page; the next run continues there. emptyPages=end takes such a page for the last one, emptyPages=skip skips " +
-          "all of them.")
-    val ends = pages.atEnd || once && broken && breaks > maxGaps
+        s"$gap pages in a row of ${options.endpoint} have no records and name another page. $next. emptyPages=end takes " +
+          "such a page for the last one, emptyPages=skip skips all of them.")
+    }
+    val ends = pages.atEnd || broken && endless
     seen = Some(Extent(tail.until, if (ends) tail.until else Long.MaxValue))
     spent && !pages.atEnd
   }

@@ -132,6 +132,36 @@ final class RestRefreshSuite extends AnyFunSuite {
     }
   }
 
+  test("pages without records that name another one: polls pause, and after a thousand pages each requests one") {
+    TaggedApi.using(records = 4) { api =>
+      api.endless = true
+      val reading = new Reading(api, "cursor")
+      assert(reading.batch() == (0 until 4))
+      var asked = api.requests().size
+      assert(asked == 101)
+      Seq(20 -> 400, 280 -> 604, 600 -> 20).foreach { case (seconds, most) =>
+        val requests = reading.idle(seconds)
+        assert(requests <= most)
+        asked += requests
+      }
+      val next = 4 * asked
+      api.count = next + 2
+      assert(Iterator.continually(reading.after(1)).take(30).flatten.toSeq == Seq(next, next + 1))
+      api.requests()
+      assert(reading.idle(20) <= 5)
+    }
+  }
+
+  test("emptyPages=skip: polls pause, and never request fewer than a hundred pages without records") {
+    TaggedApi.using(records = 4) { api =>
+      api.endless = true
+      val reading = new Reading(api, "cursor", "emptyPages" -> "skip", "refreshInterval" -> "1m")
+      assert(reading.batch() == (0 until 4))
+      api.requests()
+      assert((1 to 12).forall(_ => reading.after(60).isEmpty && !reading.poll()) && api.requests().size == 1200)
+    }
+  }
+
   Seq("offset", "cursor").foreach { kind =>
     test(s"$kind: batches cut by a limit follow each other without waiting for the interval") {
       TaggedApi.using(records = 10) { api =>

@@ -22,6 +22,9 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
   /** Lengths of further lists at `/records/<name>`, whose records are named after the list. */
   val counts: scala.collection.concurrent.Map[String, Int] = scala.collection.concurrent.TrieMap.empty
 
+  /** Whether every page names another one. */
+  @volatile var endless: Boolean = false
+
   /** Called at every request, before its response; a status other than 200 becomes the response. */
   @volatile var before: Request => Int = _ => 200
 
@@ -70,7 +73,7 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
       .orElse(number("after").map(_ + 1))
       .getOrElse(0)
     val until = if (request.getUrl.contains("all")) count else math.min(count, from + size)
-    val next = Option.when(until < count)(until)
+    val next = if (endless) Some(from + size) else Option.when(until < count)(until)
     val records = (from until until).map(i => s"""{"id":$i,"name":"$record $i"}""").mkString("[", ",", "]")
     val link = next.map(n => s"http://localhost:${server.port}$path?cursor=$n")
     val around =
