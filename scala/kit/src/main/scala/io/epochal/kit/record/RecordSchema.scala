@@ -112,6 +112,8 @@ private[epochal] object SchemaInference {
     *
     * @param place
     *   where the page came from, for errors
+    * @param body
+    *   with one record or more
     * @return
     *   why no schema can be inferred, or the schema
     */
@@ -124,7 +126,6 @@ private[epochal] object SchemaInference {
       .map(record => new String(record.bytes, UTF_8))
       .toVector
     format match {
-      case _ if texts.isEmpty => Left("it has no records")
       // Here Spark parses numbers from texts of any length.
       case _: RecordFormat.Csv if texts.exists(hasLongNumber) =>
         Left(s"it has a number of more than $MaxDigits digits")

@@ -254,6 +254,15 @@ object ReadLimits {
     }
   }
 
+  /** The error for a minimum that no batch can have. */
+  private[source] def refused(values: OptionValues): Option[EpochalException] =
+    for {
+      most <- values.get(SourceOptions.MaxRowsPerBatch)
+      least <- values.get(SourceOptions.MinRowsPerBatch) if least > most
+    } yield values.conflict(
+      s"{option:minRowsPerBatch=$least}, {option:maxRowsPerBatch=$most}",
+      s"Set {option:minRowsPerBatch=$most}: a batch of so few rows would wait for {option:maxBatchDelay}.")
+
   /** The maximum number of rows that a limit can admit. A source that sends requests requests no more. */
   def ceiling(limit: ReadLimit): Long = limit match {
     case max: ReadMaxRows        => max.maxRows

@@ -54,7 +54,9 @@ abstract class SourceProvider[O](val group: OptionGroup) extends TableProvider w
       properties: util.Map[String, String]
   ): Table = {
     val checked = read(properties)
-    EventTimeColumn.refused(group, properties.asScala.toMap, schema).foreach(throw _)
+    val raw = properties.asScala.toMap
+    EventTimeColumn.refused(group, raw, schema).foreach(throw _)
+    group.parse(raw).toOption.flatMap(ReadLimits.refused).foreach(throw _)
     table(schema, checked)
   }
 

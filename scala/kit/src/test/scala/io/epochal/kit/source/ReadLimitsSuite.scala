@@ -7,6 +7,8 @@ import org.scalacheck.{Arbitrary, Gen}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.core.option.{OptionGroup, SourceOptions}
+
 final class ReadLimitsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import ReadLimit._
 
@@ -24,6 +26,16 @@ final class ReadLimitsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   implicit private val limits: Arbitrary[ReadLimit] =
     Arbitrary(Gen.oneOf(simple, Gen.listOf(simple).map(all)))
   private val backlogs = Gen.choose(0L, 200L)
+
+  test("a minimum above the maximum, which each batch would wait for in vain, is refused") {
+    val group = OptionGroup("test", "", SourceOptions.all)
+    def refused(least: Long) = group
+      .parse(Map("minRowsPerBatch" -> s"$least", "maxRowsPerBatch" -> "10"))
+      .toOption
+      .flatMap(ReadLimits.refused)
+      .map(_.getMessage)
+    assert(refused(11).exists(_.contains("minRowsPerBatch=10")) && refused(10).isEmpty)
+  }
 
   test("no limit admits more than the backlog, or a negative number") {
     forAll(limits.arbitrary, backlogs, Gen.choose(0L, 200L)) { (limit, rows, seconds) =>

@@ -16,7 +16,7 @@ import io.epochal.core.journal.{FileStore, Slice}
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, RecordBlock, RecordOrigin, ScannedPages}
 import io.epochal.kit.source.journal.JournalFrames
-import io.epochal.rest.http.{HttpClient, ResponseHead}
+import io.epochal.rest.http.{HttpBudget, HttpClient, ResponseHead}
 
 /** A response in a reusable buffer. */
 final private[rest] class Page extends AutoCloseable {
@@ -97,8 +97,10 @@ private[rest] object PageDigest {
   *
   * @param until
   *   the end of the last time window; unused by other kinds
+  * @param share
+  *   of the query's budget; None: the task is the only one
   */
-final private[rest] case class ChainPartition(until: Instant) extends InputPartition
+final private[rest] case class ChainPartition(until: Instant, share: Option[HttpBudget] = None) extends InputPartition
 
 final private[rest] class ChainPages(
     options: RestOptions,

@@ -182,7 +182,8 @@ private[rest] object WholeList {
   }
 
   private def more(scanned: ScannedPage): Option[NoPage.Incomplete] = scanned.outline.collectFirst {
-    case (pointer, Some("true")) if More(plain(pointer)) =>
+    case (pointer, Some(text))
+        if More(plain(pointer)) && MoreFlag(pointer, trueInLast = false).more(text).contains(true) =>
       NoPage.Incomplete(s"its flag at '$pointer' says that more pages follow", "cursor")
   }
 

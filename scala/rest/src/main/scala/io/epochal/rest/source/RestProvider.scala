@@ -60,15 +60,18 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
     *   SCHEMA_INFERENCE_FAILED, or one of the conditions of a request
     */
   private def infer(options: RestOptions): StructType = {
-    import options.rules.format
     val call = options.paging match {
       case chained: ChainedPagination => options.pageCall.of(options.endpoint, chained, None)
       case _                          => options.call(options.pagination.request(0))
     }
     Using.resource(Body.ofPage()) { body =>
-      Using.resource(new HttpClient(options.http, new HttpCounters))(_.call(call, body, first = true)(_ =>
-        format.count(body, options.place))): Unit
-      SchemaInference.of(format, body, options.place).fold(reason => throw failed(options, reason), identity)
+      val records = Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
+        client.call(call, body, first = true)(_ => options.scan().read(body).records)
+      }
+      val found =
+        if (records == 0) Left("it has no records")
+        else SchemaInference.of(options.rules.format, body, options.place)
+      found.fold(reason => throw failed(options, reason), identity)
     }
   }
 

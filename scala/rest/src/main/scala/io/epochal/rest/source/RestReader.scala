@@ -37,8 +37,9 @@ final private[rest] class RestReaderFactory(
         val client = new HttpClient(options.http, counts, share)
         new PageReader(options, range, client, share.maxConcurrency.getOrElse(1))
       case (JournalPartition(slices), _, Some(store)) => new JournalPages(options, slices.iterator, store)
-      case (ChainPartition(until), chained: ChainedPagination, _) =>
-        new ChainPages(options, chained, new HttpClient(options.http, counts), until)
+      case (ChainPartition(until, share), chained: ChainedPagination, _) =>
+        val client = new HttpClient(options.http, counts, share.getOrElse(options.http.budget))
+        new ChainPages(options, chained, client, until)
       case _ => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $partition")
     }
     new RestReader(options, reading, pages, counts, counters)

@@ -305,8 +305,9 @@ private[rest] object FanOutPlan {
         val mine = parts.slice(bound(i, parts.size, count), bound(i + 1, parts.size, count))
         MemberPartitions(mine.map(part =>
           part.copy(partition = part.partition match {
-            case live: RestPartition => live.copy(share = share)
-            case other               => other
+            case live: RestPartition   => live.copy(share = share)
+            case chain: ChainPartition => chain.copy(share = Some(share))
+            case other                 => other
           })))
       }
       .toArray

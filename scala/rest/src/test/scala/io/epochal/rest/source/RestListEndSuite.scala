@@ -109,6 +109,7 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
       ("\"meta\":{\"next_cursor\":\"abc\"}", "names a next page at '/meta/next_cursor'", "cursor"),
       ("\"_links\":{\"next\":{\"href\":\"/c?page=2\"}}", "at '/_links/next/href'", "next-url"),
       ("\"has_more\":true", "its flag at '/has_more'", "cursor"),
+      ("\"has_more\":1", "its flag at '/has_more'", "cursor"),
       ("\"meta\":{\"total\":2537}", "according to '/meta/total' the list has 2537", "page")
     ).foreach { case (more, reason, suggestion) =>
       RecordsApi.using(3) { api =>

@@ -1,5 +1,6 @@
 package io.epochal.rest.source
 
+import java.time.Instant
 import java.util.concurrent.atomic.AtomicInteger
 
 import scala.util.Using
@@ -12,7 +13,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.{HttpClient, HttpCounters}
+import io.epochal.rest.http.{HttpBudget, HttpClient, HttpCounters}
 import io.epochal.support.LoggedLines
 import io.epochal.testkit.MicroBatch
 
@@ -37,6 +38,15 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
       shares.length == 5 && shares.flatMap(_.maxConcurrency).sum == 5 && shares.flatMap(_.requestsPerSecond).sum == 8)
     val two = RestPlan.partitions(options.copy(numPartitions = Some(2)), 0, 1000, 1)
     assert(two.collect { case RestPartition(_, share) => share.maxConcurrency }.toSeq == Seq(Some(3), Some(2)))
+  }
+
+  test("tasks that follow lists in a batch read have their parts of the budget, too") {
+    val options = read("pagination" -> "link", "maxConcurrency" -> "4", "requestsPerSecond" -> "8")
+    val lists = Seq.fill(6)(MemberPartition(options, ChainPartition(Instant.EPOCH)))
+    val tasks = FanOutPlan.group(lists, options.http.budget, tasks = 16).collect { case MemberPartitions(parts) =>
+      parts.map(_.partition).collect { case ChainPartition(_, share) => share }.distinct
+    }
+    assert(tasks.toSeq == Seq.fill(4)(Seq(Some(HttpBudget(Some(2.0), Some(1))))))
   }
 
   test("concurrent tasks and the driver together do not exceed the budget") {

@@ -99,6 +99,17 @@ final class SchemaInferenceSuite extends QuerySuite {
     }
   }
 
+  test("a followed first page with null in place of its records has none, as for a running query") {
+    RecordsApi.using(records = 0) { api =>
+      api.body = _ => """{"data":null,"next":null}"""
+      val paged = Seq("nextCursor" -> "/next", "records" -> "/data", "inferSchema" -> "true", "url" -> api.url)
+      val reader = spark.read.format("epochal-rest").options(paged.toMap + ("pagination" -> "cursor"))
+      val error = refusal(reader.load())
+      assert(error.condition.name == "SCHEMA_INFERENCE_FAILED" && error.getMessage.contains("it has no records"), error)
+      assert(reader.option("inferSchema", "false").schema("id INT").load().count() == 0)
+    }
+  }
+
   test("a schema is given or inferred, and not both") {
     RecordsApi.using(records = 2) { api =>
       assert(refusal(batch(api, "schema" -> "id INT")).condition.name == "OPTION_CONFLICT")
