@@ -6,7 +6,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.error.EpochalException
 import io.epochal.jdbc.database.Dialect
 import io.epochal.jdbc.dialect.Dialects
-import io.epochal.jdbc.option.{JdbcOptions, JdbcUrl}
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.JdbcUrl
 import io.epochal.kit.sink.SinkProvider
 import io.epochal.kit.spark.SinkEngine
 

@@ -15,7 +15,8 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, TriggerMode}
 import io.epochal.jdbc.commit.LedgerTable
 import io.epochal.jdbc.database.{Database, Trust}
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.QualifiedName
 
 /** The ledger's API for other languages: reads and repairs it. Times are ISO 8601 in UTC.
   *

@@ -11,9 +11,9 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.jdbc.database.ConnectionPool
-import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions}
-import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sqlite.SqliteDialect
+import io.epochal.kit.database.{ConnectionSettings, Sql}
 
 final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
 

@@ -3,9 +3,8 @@ package io.epochal.jdbc
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.jdbc.database.LoginDataSource
-import io.epochal.jdbc.option.{ConnectionSettings, DriverRisks}
 import io.epochal.kit.access.DriverAccess
+import io.epochal.kit.database.{ConnectionSettings, DriverRisks, LoginDataSource}
 
 final class DriverRisksSuite extends AnyFunSuite {
 

@@ -7,11 +7,11 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.{JdbcDriver, LoginDataSource}
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.generic.GenericDialect
 import io.epochal.jdbc.mysql.MysqlDialect
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.{JdbcDriver, LoginDataSource}
 
 final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
 

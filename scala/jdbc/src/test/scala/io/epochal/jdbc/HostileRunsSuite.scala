@@ -12,7 +12,7 @@ import io.epochal.core.failpoint.Failpoints
 import io.epochal.jdbc.database.Database
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.database.Sql
 import io.epochal.testkit.Epoch
 
 @Slow

@@ -10,8 +10,9 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 import io.epochal.core.error.Conditions
 import io.epochal.jdbc.database.Database
 import io.epochal.jdbc.dialect.Dialects
-import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, JdbcUrl}
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.table.TableCheck
+import io.epochal.kit.database.{ConnectionSettings, JdbcUrl}
 
 /** The shown form of URLs in descriptions, errors and logs. */
 final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

@@ -15,7 +15,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.Database
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.database.Sql
 
 @Slow
 final class MariadbClaimSuite extends MysqlClaims(Mariadb)

@@ -13,7 +13,7 @@ import org.scalatest.tags.Slow
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.Writer
 import io.epochal.jdbc.dialect.Dialects
-import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.database.Sql
 
 @Slow
 final class MariadbSessionsSuite extends MysqlSessionsChecks(Mariadb) with Eventually {

@@ -6,10 +6,9 @@ import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Boundary, LedgerRow, ProgressCommit, ServerIdentity}
 import io.epochal.jdbc.database.{BulkRun, Database, Loaded, Transaction}
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.{DeadLetterTable, Interference}
 import io.epochal.jdbc.transport.{Leftovers, Transports}
+import io.epochal.kit.database.{QualifiedName, Sql}
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.{DeadLetter, RowFormat}
 import io.epochal.kit.sink.transport.{DriverTransport, RowFiles, Shipment, Transport}

@@ -5,9 +5,8 @@ import java.sql.{Connection, ResultSet}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
 import io.epochal.jdbc.database.{BulkRun, Dialect, LedgerDialect, Trust, WriteNeeds}
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{QualifiedName, Sql}
 import io.epochal.kit.sink.Run
 
 /** Tables that the sink keeps beside its target. All methods run in the caller's transaction.

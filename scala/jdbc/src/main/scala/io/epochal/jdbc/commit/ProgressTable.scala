@@ -4,8 +4,8 @@ import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.ledger.{Boundary, Position, Progress, TriggerMode}
 import io.epochal.jdbc.database.{BulkRun, Dialect, Trust}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** The tables beside the ledger that record rows stored in the middle of epochs; `docs/PROTOCOL.md` lists their columns.
   *

@@ -6,9 +6,8 @@ import java.util.Locale
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.jdbc.database.{BoundTable, Database, Dialect, TargetTable, Transaction}
-import io.epochal.jdbc.option.{QualifiedName, TableName}
-import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
+import io.epochal.kit.database.{QualifiedName, Sql, TableName}
 
 /** Finds or creates the target and the dead-letter table, and binds the query's columns to the target. */
 private[jdbc] object TargetTables {

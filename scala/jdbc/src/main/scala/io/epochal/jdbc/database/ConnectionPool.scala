@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.jdbc.option.ConnectionSettings
+import io.epochal.kit.database.{ConnectionSettings, LoginDataSource}
 
 /** The connections of this JVM with one login, pooled across epochs, so that a small epoch need not open one.
   *
@@ -203,7 +203,10 @@ private[jdbc] object ConnectionPool {
     val config = new HikariConfig
     config.setPoolName(s"epochal-${dialect.name}")
     val driver = dialect.driver(key.settings.url)
-    config.setDataSource(new LoginDataSource(key.settings, driver, key.defaults, () => dialect.files(key.settings)))
+    config.setDataSource(new LoginDataSource(key.settings, driver, key.defaults) {
+      override def getConnection: Connection =
+        OpenFiles.connect(key.settings, () => dialect.files(key.settings))(super.getConnection)
+    })
     config.setMaximumPoolSize(key.settings.maxConnections.getOrElse(dialect.abilities.maxConnections))
     config.setMinimumIdle(0)
     config.setIdleTimeout(Idle.toMillis)

@@ -12,8 +12,8 @@ import org.apache.spark.sql.types._
 import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.option.{ConnectionSettings, DriverProperties, JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.{ConnectionSettings, DriverProperties, JdbcDriver, QualifiedName, Sql, TableName}
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** Everything that differs between databases. The rest of the sink is independent of the database.
@@ -357,13 +357,6 @@ object Loaded {
       throw Conditions.DuplicateKeys("epoch" -> epoch, "rows" -> rows, "columns" -> keys.mkString(", "))
   }
 }
-
-/** The JDBC driver of a database.
-  *
-  * @param artifact
-  *   `group:name` of its jar, if Epochal does not ship it
-  */
-final case class JdbcDriver(className: String, artifact: Option[String] = None)
 
 /** A dialect of Epochal's own: ranked after users' dialects. */
 private[jdbc] trait BuiltInDialect { this: Dialect => }

@@ -4,8 +4,8 @@ import org.apache.spark.sql.types.StructField
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.ledger.Target
-import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.row.{CharacterSet, NulCharacter}
+import io.epochal.kit.database.QualifiedName
 import io.epochal.kit.sink.row.BadValue
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 

@@ -1,6 +1,7 @@
 package io.epochal.jdbc.database
 
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
+import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
+import io.epochal.kit.database.QualifiedName
 
 /** The statements of a write that take privileges.
   *

@@ -10,9 +10,10 @@ import scala.jdk.OptionConverters._
 import org.apache.spark.sql.types.DataType
 
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{Abilities, BuiltInDialect, Dialect, JdbcDriver, Writer}
+import io.epochal.jdbc.database.{Abilities, BuiltInDialect, Dialect, Writer}
 import io.epochal.jdbc.generic.{GenericDialect, GenericErrors, GenericTypes}
 import io.epochal.kit.access.DriverAccess
+import io.epochal.kit.database.JdbcDriver
 
 /** Adapts another team's [[JdbcDialect]] to the generic dialect. */
 final private[jdbc] class AuthoredDialect(val author: JdbcDialect) extends GenericDialect {

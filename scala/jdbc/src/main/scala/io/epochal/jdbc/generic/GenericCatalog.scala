@@ -7,7 +7,7 @@ import scala.util.Using
 
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetTable}
-import io.epochal.jdbc.option.{NamePart, QualifiedName, TableName}
+import io.epochal.kit.database.{NamePart, QualifiedName, TableName}
 
 /** Tables as JDBC's metadata shows them. In databases without schemas, the catalog takes the schema's place. */
 private[generic] object GenericCatalog extends Catalog {

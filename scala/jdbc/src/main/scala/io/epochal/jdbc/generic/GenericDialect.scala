@@ -10,9 +10,9 @@ import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.insert.{InsertBatches, RowBytes}
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
-import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.table.DeadLetterTable
+import io.epochal.kit.database.{QualifiedName, Sql}
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** Any database whose driver is on the class path, by what JDBC and standard SQL guarantee. Extend it for databases that can

@@ -6,7 +6,7 @@ import scala.util.Using
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Operation}
 import io.epochal.jdbc.row.NulCharacter
-import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.database.Sql
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 

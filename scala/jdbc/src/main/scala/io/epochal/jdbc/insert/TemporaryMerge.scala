@@ -3,8 +3,8 @@ package io.epochal.jdbc.insert
 import java.sql.Connection
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, Loaded, WriteMode}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** Merges rows by key into the target.
   *

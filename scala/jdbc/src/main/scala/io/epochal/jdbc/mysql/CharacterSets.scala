@@ -5,7 +5,7 @@ import java.sql.Connection
 import java.util.BitSet
 
 import io.epochal.jdbc.row.CharacterSet
-import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.database.Sql
 
 /** The character sets of columns. Those that have not all of Unicode have only characters of the Basic Multilingual Plane. */
 private[mysql] object CharacterSets {

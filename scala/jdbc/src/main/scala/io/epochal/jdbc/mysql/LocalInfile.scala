@@ -7,7 +7,7 @@ import java.util.Locale
 
 import scala.util.{Try, Using}
 
-import io.epochal.jdbc.option.{ConnectionSettings, DriverRisks}
+import io.epochal.kit.database.{ConnectionSettings, DriverRisks}
 
 /** LOAD DATA LOCAL INFILE from a stream, by the drivers of MariaDB and MySQL.
   *

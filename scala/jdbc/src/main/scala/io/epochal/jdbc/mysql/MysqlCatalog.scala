@@ -11,9 +11,9 @@ import scala.util.Random
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{QualifiedName, Sql, TableName}
 
 /** Tables as listed in the information schema. */
 private[mysql] object MysqlCatalog extends Catalog {

@@ -8,10 +8,10 @@ import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.insert.RowBytes
-import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.table.DeadLetterTable
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{ConnectionSettings, QualifiedName, Sql}
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** MySQL 8.0, MariaDB 10.6, and newer, with InnoDB tables. A schema is what MySQL calls a database. */

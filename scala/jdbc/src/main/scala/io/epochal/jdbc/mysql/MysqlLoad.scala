@@ -11,8 +11,8 @@ import io.epochal.core.error.{Plural, Redaction}
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 import io.epochal.kit.sink.row.EncodedRows
 
 /** Loads encoded rows into a table: by LOAD DATA LOCAL INFILE from a stream, where server and driver allow it, otherwise by the

@@ -5,9 +5,8 @@ import java.util.Locale
 import java.util.regex.Pattern
 
 import io.epochal.jdbc.database.{KeptTable, WriteNeeds}
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{QualifiedName, Sql}
 
 /** The privileges that a write lacks, as SHOW GRANTS shows them: those of the user itself, on the server, a database or a table.
   * Where it has roles or partial revokes, nothing is known to be missing. Other accounts' rules can apply to the user, too: only

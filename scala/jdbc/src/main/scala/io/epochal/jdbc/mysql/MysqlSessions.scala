@@ -6,8 +6,8 @@ import scala.util.Try
 
 import io.epochal.jdbc.database.Sessions
 import io.epochal.jdbc.database.{Blocker, Writer}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** Finds the session of a sink's predecessor. While a transaction is open it holds the lock
   * `epochal.<sink>.<generation>.<session>`, taken by GET_LOCK, and the server shows which session holds it. Servers that refuse such

@@ -7,6 +7,7 @@ import io.epochal.core.option.{OptionGroup, OptionList, OptionType, OptionValues
 import io.epochal.core.retry.RetrySettings
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.access.{DriverAccess, Secret}
+import io.epochal.kit.database.{ConnectionOptions, ConnectionSettings, TableName}
 import io.epochal.kit.sink.flush.FlushSettings
 import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkSettings}
 
@@ -76,16 +77,13 @@ object JdbcOptions extends OptionList {
     "JDBC URL: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or another driver's on the class path.")
   val DbTable = option("dbtable", tableName, sample = Some("comments"), required = true)(
     "Table to write. Double-quoted parts match exactly; others are tried as written, then in the database's case.")
-  val User = option("user", OptionType.string, sample = Some("epochal"))("Database user.")
-  val PasswordText = option("password", OptionType.string, secret = true)("Password of user.")
-  val PasswordFile = option("passwordFile", OptionType.string, sample = Some("/run/secrets/database"))(
-    "File with the password, read on the driver for every connection; a line break at its end does not count.")
-  val PasswordEnv = option("passwordEnv", OptionType.string, sample = Some("DATABASE_PASSWORD"))(
-    "Name of an environment variable of the driver that holds the password.")
+  also(ConnectionOptions.User): Unit
+  also(ConnectionOptions.PasswordText): Unit
+  also(ConnectionOptions.PasswordFile): Unit
+  also(ConnectionOptions.PasswordEnv): Unit
   val Driver = option("driver", OptionType.string, sample = Some("org.postgresql.Driver"))(
     "JDBC driver class. Unset: the usual one for the URL.")
-  val Connection = option("connection.*", OptionType.string, sample = Some("verify-full"), secret = true)(
-    "Driver properties, as connection.sslmode=verify-full.")
+  also(ConnectionOptions.Properties): Unit
   val MaxConnections = option("maxConnections", OptionType.int(2, 1000), sample = Some("4"))(
     "Maximum connections per JVM (driver, executor) and login; tasks wait for a free one. Unset: 16 on PostgreSQL, 2 on SQLite, else 8.")
   also(IdentityOptions.SinkId): Unit
@@ -143,10 +141,6 @@ object JdbcOptions extends OptionList {
     for {
       values <- group.parse(raw)
       _ <- synchronousProgress(raw)
-      _ <- values.exclusive("The password comes from one place: keep one of them.")(
-        PasswordText,
-        PasswordFile,
-        PasswordEnv)
       mode = values.get(Mode)
       keyed = values.isSet(KeyColumns)
       changes = values.isSet(OpColumn)
@@ -172,18 +166,9 @@ object JdbcOptions extends OptionList {
         !values(IdentityOptions.NewQuery).replaces || values(TransportName) != TransportChoice.Prepared)(
         "{option:onNewQuery=replace}, {option:transport=prepared}",
         "Prepared transactions are written before the rows that they replace are deleted: leave {option:transport} out.")
-      connection = ConnectionSettings(
-        values(Url),
-        values.get(User),
-        password(values),
-        values.get(Driver),
-        values.family(Connection),
-        values.get(MaxConnections))
-      reached <- DriverAccess.checked { access =>
-        values.get(SpillDirectory).foreach(access.directory(SpillDirectory.name, _))
-        DriverRisks.check(connection, access)
-      }
-    } yield new JdbcOptions(values, reached, upsert)
+      connection <- ConnectionOptions.settings(values, values(Url), values.get(Driver), values.get(MaxConnections))
+      _ <- DriverAccess.checked(access => values.get(SpillDirectory).foreach(access.directory(SpillDirectory.name, _)))
+    } yield new JdbcOptions(values, connection, upsert)
 
   /** Refusal: what the sink or a database cannot do, why, and what to do instead. */
   private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
@@ -193,13 +178,6 @@ object JdbcOptions extends OptionList {
 
   private[jdbc] def ensure(condition: Boolean)(error: => EpochalException): Either[EpochalException, Unit] =
     Either.cond(condition, (), error)
-
-  private def password(values: OptionValues): Option[Secret] =
-    values
-      .get(PasswordText)
-      .map(Secret.Given(_))
-      .orElse(values.get(PasswordFile).map(Secret.InFile(PasswordFile.name, _)))
-      .orElse(values.get(PasswordEnv).map(Secret.InEnvironment(PasswordEnv.name, _)))
 
   /** Refuses asynchronous progress tracking: Spark refuses it for this sink, but a hidden option overrides that. */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =

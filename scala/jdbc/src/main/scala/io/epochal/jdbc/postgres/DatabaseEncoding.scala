@@ -4,8 +4,8 @@ import java.sql.Connection
 import java.util.BitSet
 
 import io.epochal.jdbc.row.CharacterSet
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** The encoding of a database. The driver always sends UTF-8, which the server converts for every text, also in a binary COPY. */
 private[postgres] object DatabaseEncoding {

@@ -5,9 +5,8 @@ import java.util.Locale
 
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
-import io.epochal.jdbc.option.{NamePart, QualifiedName, TableName}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{NamePart, QualifiedName, Sql, TableName}
 
 /** Tables as listed in PostgreSQL's catalog. */
 private[postgres] object PostgresCatalog extends Catalog {

@@ -16,9 +16,9 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database._
-import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{ConnectionSettings, QualifiedName, Sql}
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** PostgreSQL 13 and newer. */

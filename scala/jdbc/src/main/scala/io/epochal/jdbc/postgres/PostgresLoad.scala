@@ -11,7 +11,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
 import io.epochal.jdbc.commit.LedgerTable
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, BulkLoad, BulkRun, Loaded, WriteMode}
-import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.database.Sql
 import io.epochal.kit.sink.row.EncodedRows
 import io.epochal.kit.sink.transport.TaskAttempt
 

@@ -4,8 +4,8 @@ import java.sql.{Connection, SQLException}
 
 import io.epochal.jdbc.database.{BoundTable, Loaded, OperationColumn, WriteMode}
 import io.epochal.jdbc.insert.KeyedMerge
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** Merges rows from another relation of the same database into the target by key.
   *

@@ -10,8 +10,8 @@ import io.epochal.core.ledger.ContentDigest
 import io.epochal.jdbc.commit.KeptTables
 import io.epochal.jdbc.database.{BulkCopy, BulkRun, Database, Loaded, Transaction}
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
 /** Tasks COPY into the target and prepare their transactions. The driver decides in the ledger's transaction, then commits the

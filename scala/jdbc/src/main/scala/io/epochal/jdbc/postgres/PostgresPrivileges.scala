@@ -3,9 +3,9 @@ package io.epochal.jdbc.postgres
 import java.sql.Connection
 
 import io.epochal.jdbc.database.{BoundTable, KeptTable, WriteMode, WriteNeeds}
-import io.epochal.jdbc.option.{QualifiedName, TransportChoice}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.option.TransportChoice
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{QualifiedName, Sql}
 
 /** The privileges that a write lacks, by one query of the catalog: a column for each GRANT, NULL where it is not needed. */
 private[postgres] object PostgresPrivileges {

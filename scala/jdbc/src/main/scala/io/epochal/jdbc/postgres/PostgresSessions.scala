@@ -5,8 +5,8 @@ import java.sql.Connection
 import scala.util.control.NonFatal
 
 import io.epochal.jdbc.database.{Blocker, Sessions, Writer}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** Lets the server detect lost clients, and a successor find its predecessor's session.
   *

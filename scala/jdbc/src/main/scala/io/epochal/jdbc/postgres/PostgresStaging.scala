@@ -7,8 +7,8 @@ import io.epochal.core.hash.Sha256
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.jdbc.commit.KeptTables
 import io.epochal.jdbc.database.{BulkCopy, BulkRun, Database, Loaded, WriteMode}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 import io.epochal.kit.sink.BatchCommit
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 

@@ -5,8 +5,8 @@ import org.apache.spark.sql.types._
 import io.epochal.jdbc.database.{ColumnType, TypeRules}
 import io.epochal.jdbc.json.JsonValue
 import io.epochal.jdbc.json.SparkTime
-import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.row
+import io.epochal.kit.database.QualifiedName
 
 /** A PostgreSQL type.
   *

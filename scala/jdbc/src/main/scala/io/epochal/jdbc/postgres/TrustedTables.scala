@@ -4,9 +4,9 @@ import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.Trust
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{QualifiedName, Sql}
 
 /** Whether a table that the sink finds by its fixed name (the ledger, staging, prepared transactions, bad rows) cannot have been
   * planted by another role to run code with our rights.

@@ -7,9 +7,8 @@ import scala.util.Random
 
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
-import io.epochal.jdbc.option.{QualifiedName, TableName}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{QualifiedName, Sql, TableName}
 
 /** Tables as listed in SQLite's schema table. Names are case-insensitive.
   *

@@ -11,8 +11,8 @@ import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.insert.RowBytes
-import io.epochal.jdbc.option.{ConnectionSettings, DriverRisks, JdbcOptions, QualifiedName}
-import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.{ConnectionSettings, DriverRisks, QualifiedName, Sql}
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** SQLite: a file on the driver's local disk, which only the driver writes. */

@@ -4,8 +4,8 @@ import java.sql.Connection
 
 import io.epochal.jdbc.database.{BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 import io.epochal.kit.sink.row.EncodedRows
 
 /** Loads encoded rows into a table by multi-row INSERTs. */

@@ -4,9 +4,9 @@ import java.sql.Connection
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.{Dialect, Trust}
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{QualifiedName, Sql, TableName}
 import io.epochal.kit.sink.row.DeadLetter
 
 /** The table that receives bad rows with their epoch, in the epoch's transaction.

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.{StringType, StructField, StructType}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.{BulkRun, Database, Transaction, WriteNeeds}
-import io.epochal.jdbc.option.{NamePart, QualifiedName, TableName}
+import io.epochal.kit.database.{NamePart, QualifiedName, TableName}
 
 /** Explains a failed statement of a run by what others have changed in the database since the run began: the target or a table of
   * the sink's own was dropped, a column dropped or altered, a privilege revoked.

@@ -10,9 +10,9 @@ import org.apache.spark.sql.types._
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
 import io.epochal.jdbc.database._
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TransportChoice}
-import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.jdbc.table.QueryColumns.Checked
+import io.epochal.kit.database.{QualifiedName, Sql}
 import io.epochal.kit.sink.NewTypes
 
 /** Checks whether a query's rows fit a table. Runs before the query starts, and again when a run claims the sink. */

@@ -5,7 +5,8 @@ import java.sql.SQLException
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.jdbc.database.WriteNeeds
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.QualifiedName
 
 final class GrantsSuite extends AnyFunSuite {
 

@@ -13,7 +13,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, TargetColumn, TargetTable, WriteMode}
 import io.epochal.jdbc.insert.InsertBatches
-import io.epochal.jdbc.option.QualifiedName
+import io.epochal.kit.database.QualifiedName
 import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows}
 import io.epochal.kit.spark.memory.BinaryRow
 

@@ -13,9 +13,8 @@ import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.ConnectionPool
-import io.epochal.jdbc.option.ConnectionSettings
-import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.{FileAskingServer, Mariadb, Mysql8, TestDatabases}
+import io.epochal.kit.database.{ConnectionSettings, Sql}
 
 @Slow
 final class MariadbLocalInfileSuite extends LocalInfiles(Mariadb, "")

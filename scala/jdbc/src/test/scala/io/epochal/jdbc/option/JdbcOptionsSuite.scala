@@ -5,6 +5,7 @@ import java.sql.SQLException
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Condition, Conditions}
+import io.epochal.kit.database.TableName
 
 final class JdbcOptionsSuite extends AnyFunSuite {
 

@@ -3,7 +3,7 @@ package io.epochal.jdbc.postgres
 import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.jdbc.option.ConnectionSettings
+import io.epochal.kit.database.ConnectionSettings
 import io.epochal.support.LoggedLines
 
 /** Which connections cause a warning: those to another host whose identity is not verified. */

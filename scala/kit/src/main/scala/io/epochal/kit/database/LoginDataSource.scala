@@ -1,7 +1,6 @@
-package io.epochal.jdbc.database
+package io.epochal.kit.database
 
 import java.io.PrintWriter
-import java.nio.file.Path
 import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException}
 import java.util.logging.Logger
 import java.util.{Properties, ServiceLoader}
@@ -12,8 +11,6 @@ import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
-import io.epochal.jdbc.database.LoginDataSource.CommonSchemes
-import io.epochal.jdbc.option.{ConnectionSettings, DriverRisks}
 import io.epochal.kit.access.DriverAccess
 
 /** Logs in with one set of settings. `toString` contains no secrets, and the pool above it never sees any.
@@ -23,15 +20,13 @@ import io.epochal.kit.access.DriverAccess
   *
   * @param defaults
   *   driver properties that the user's own override
-  * @param files
-  *   the files that a connection has open, if the database is a file
   */
-final private[jdbc] class LoginDataSource(
+private[epochal] class LoginDataSource(
     settings: ConnectionSettings,
     driver: Option[JdbcDriver],
-    defaults: Map[String, String],
-    files: () => Seq[Path] = () => Nil)
+    defaults: Map[String, String])
     extends DataSource {
+  import LoginDataSource._
 
   private val loaders = DriverAccess.current.loaders
 
@@ -75,10 +70,8 @@ final private[jdbc] class LoginDataSource(
     (defaults ++ settings.properties).foreach { case (name, value) => properties.setProperty(name, value) }
     settings.user.foreach(properties.setProperty("user", _))
     settings.password.foreach(password => properties.setProperty("password", password.read()))
-    OpenFiles.connect(settings, files) {
-      Option(connect(properties))
-        .getOrElse(throw new SQLException(s"${source.getClass.getName} does not accept ${settings.place}", "08001"))
-    }
+    Option(connect(properties))
+      .getOrElse(throw new SQLException(s"${source.getClass.getName} does not accept ${settings.place}", "08001"))
   }
 
   /** Drivers throw any kind of exception for a property that they do not understand. */
@@ -105,3 +98,10 @@ final private[jdbc] class LoginDataSource(
 private object LoginDataSource {
   private val CommonSchemes = Seq("postgresql", "mysql", "mariadb", "sqlite", "h2", "oracle", "sqlserver", "db2")
 }
+
+/** The JDBC driver of a database.
+  *
+  * @param artifact
+  *   `group:name` of its jar, if Epochal does not ship it
+  */
+final case class JdbcDriver(className: String, artifact: Option[String] = None)

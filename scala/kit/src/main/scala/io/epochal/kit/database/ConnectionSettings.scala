@@ -1,4 +1,4 @@
-package io.epochal.jdbc.option
+package io.epochal.kit.database
 
 import java.net.URLDecoder
 import java.nio.charset.StandardCharsets.UTF_8
@@ -69,7 +69,7 @@ final case class ConnectionSettings(
   * | `jdbc:unknown:me:pw` | `jdbc:unknown:`, then the mask |
   * | mistyped: `postgresql://me:pw@db/shop`, `db:5432/shop` | `postgresql://db/shop`, `db:5432/shop` |
   */
-private[jdbc] object JdbcUrl {
+private[epochal] object JdbcUrl {
 
   private val Scheme = "(?i)(jdbc:[a-z0-9+_.-]+:)(.*)".r
 

@@ -1,4 +1,4 @@
-package io.epochal.jdbc.option
+package io.epochal.kit.database
 
 import java.util.Locale
 

@@ -1,4 +1,4 @@
-package io.epochal.jdbc.option
+package io.epochal.kit.database
 
 import java.net.URLDecoder
 import java.nio.charset.StandardCharsets.UTF_8
@@ -18,7 +18,7 @@ import io.epochal.kit.access.{DriverAccess, Secret}
   * Each driver parses properties in URLs in its own way. So a name counts wherever a piece of the URL, between any of the
   * separators, has the form `name=value`; in any case, percent-encoded or with backslashes.
   */
-private[jdbc] object DriverRisks {
+private[epochal] object DriverRisks {
 
   /** @return
     *   the settings, plus the ones that keep the driver from reading files of its own accord
@@ -136,7 +136,7 @@ private[jdbc] object DriverRisks {
 }
 
 /** Effects of the properties of JDBC drivers, from the resource `driver-properties.txt`, whose header explains it. */
-private[jdbc] object DriverProperties {
+private[epochal] object DriverProperties {
 
   private val lines: Seq[(String, Seq[String])] =
     Using.resource(getClass.getResourceAsStream("driver-properties.txt")) { in =>

@@ -1,4 +1,4 @@
-package io.epochal.jdbc.sql
+package io.epochal.kit.database
 
 import java.sql.{Connection, PreparedStatement, ResultSet, SQLException}
 
@@ -40,7 +40,7 @@ object Sql {
   /** The pieces with commas between them. */
   def join(pieces: Seq[Sql]): Sql = new Sql(pieces.map(_.text).mkString(", "), pieces.flatMap(_.parameters))
 
-  private[sql] def of(parts: Seq[String], values: Seq[Any]): Sql = new Sql(
+  private[database] def of(parts: Seq[String], values: Seq[Any]): Sql = new Sql(
     StringContext(parts: _*).s(values.map { case sql: Sql => sql.text; case _ => "?" }: _*),
     values.flatMap { case sql: Sql => sql.parameters; case value => Seq(value) })
 
