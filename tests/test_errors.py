@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,31 @@ def write(frame: DataFrame, database: Database, checkpoint: Path, **options: Any
     options = {"table": "comments", "sink_id": "comments", "trigger": "availableNow"} | options
     with named():
         finish(epochal.write.jdbc(frame, database.url, user=database.user, checkpoint=checkpoint, **options))
+
+
+def test_an_action_on_a_helpers_read_names_arguments_and_on_another_one_options(
+    spark: SparkSession, api: Api, checkpoint: Path
+) -> None:
+    api.records = [{"id": "not a number"}]
+    stream = epochal.read.rest(spark, api.url, schema="id INT").writeStream.format("noop").trigger(availableNow=True)
+    stream = stream.option("checkpointLocation", str(checkpoint))
+    rows = epochal.read.rest(spark, api.url, schema="id INT", streaming=False)
+    rows.createOrReplaceTempView("helpers_rows")
+    other = spark.read.format("epochal-rest").option("url", api.url).schema("id INT").load()
+    actions: dict[str, Callable[[], object]] = {
+        "collect": rows.collect,
+        "of another one": rows.selectExpr("id + 1").collect,
+        "write": lambda: rows.write.format("noop").mode("append").save(),
+        "view": lambda: spark.sql("SELECT * FROM helpers_rows").collect(),
+        "stream": lambda: stream.start().awaitTermination(),
+        "plain": other.collect,
+    }
+    hints = {}
+    for name, action in actions.items():
+        with pytest.raises(epochal.RecordError) as caught, named():
+            action()
+        hints[name] = 'records=rest.Json(mode="DROPMALFORMED")' in caught.value.hint
+    assert hints == {name: name != "plain" for name in actions}
 
 
 def assert_untouched(database: Database, checkpoint: Path) -> None:

@@ -110,6 +110,11 @@ def test_a_database_error_is_an_epochal_error(spark: SparkSession, database: Dat
         epochal.read.jdbc(spark, database.url, table="missing_table", user=database.user)
     assert raised.value.condition == "DATABASE_ERROR"
     assert raised.value.original is not None
+    found = epochal.read.jdbc(spark, database.url, table="t", user=database.user)
+    database.execute("DROP TABLE t")
+    with pytest.raises(epochal.DatabaseError, match=r"DATABASE_ERROR\] jdbc:\w+:\S+ cannot be read: ") as raised:
+        found.filter("id > 1").collect()
+    assert "\n" not in str(raised.value)
 
 
 @contextmanager

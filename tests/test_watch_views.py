@@ -309,7 +309,7 @@ def test_rows_beyond_the_last_report_are_read_from_the_ledger_of_a_helpers_query
 ) -> None:
     flushed = [progress(n, 468, at=n, sink=epoch(n, 468, transport="flushed")) for n in range(3)]
     query = FakeQuery(flushed, is_active=False)
-    helper = Started(weakref.ref(query), query, query.runId, "strings", {"dbtable": "public.strings"})  # type: ignore[arg-type]
+    helper = Started(weakref.ref(query), query, query.runId, {"dbtable": "strings"})  # type: ignore[arg-type]
     when = datetime.now(timezone.utc)
     ended = [
         LedgerEpoch(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epochal import _hooks, _locks, _references
+from epochal import _hooks, _locks, _reads, _references
 from epochal._form import Form
 from epochal._options import OptionValue
 from epochal._values.secret import MASK, Secret
@@ -78,7 +78,8 @@ def load(
             if isinstance(schema, str) and type(error).__name__ in _OF_SCHEMAS:
                 raise _invalid_schema(form, schema, error) from None
             raise
-        return frame
+    _reads.remember(frame)
+    return frame
 
 
 def _invalid_schema(form: Form, schema: str, error: Exception) -> EpochalError:
@@ -123,7 +124,8 @@ def load_table(
     try:
         frame = _load(spark, options)
         if kind == "sqlite" and "customschema" not in lowered and (columns := _custom_schema(frame)):
-            return _load(spark, {**options, "customSchema": columns})
+            frame = _load(spark, {**options, "customSchema": columns})
+        _reads.remember(frame, lambda error: _error(error, options, secret))
         return frame
     except Exception as error:
         found = _error(error, options, secret)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from epochal import _hooks, _references
+from epochal import _hooks, _reads, _references
 from epochal._form import Form
-from epochal._forms import FORMS
 from epochal._options import Location, OptionValue, text
 from epochal._trigger import Trigger, real_time, real_time_settings, set_real_time, triggered
 from epochal.errors import OptionError, named
@@ -62,7 +61,7 @@ def start(
     """
     _hooks.install()
     options = form.options(given, more)
-    calls = [_references.Call(form, form.kinds(options.get)), *_sources(df)]
+    calls = [_references.Call(form, form.kinds(options.get)), *_reads.calls(df)]
     source = form.format.removesuffix(" sink")
     if not df.isStreaming:
         stream.check_batch(form.caller)
@@ -89,7 +88,7 @@ def start(
     with settings, _references.calling(calls), named():
         query = writer.start()
     _references.started(query.runId, calls)
-    _remember(df.sparkSession, query, given.get("table"), options)
+    _remember(df.sparkSession, query, options)
     return query
 
 
@@ -99,21 +98,19 @@ class Started:
 
     Attributes:
         session: weak reference to its session.
-        table: target table; None for other sinks.
         options: of its sink.
     """
 
     session: weakref.ref[Any]
     query: StreamingQuery
     run_id: str
-    table: str | None
     options: Mapping[str, str]
 
 
-def _remember(session: Any, query: StreamingQuery, table: str | None, options: Mapping[str, str]) -> None:
+def _remember(session: Any, query: StreamingQuery, options: Mapping[str, str]) -> None:
     """Remembers a query until it ends successfully or is restarted."""
     _known[:] = [one for one in _known if one.query.id != query.id and _is_of_interest(one.query)]
-    _known.append(Started(weakref.ref(session), query, str(query.runId), table, options))
+    _known.append(Started(weakref.ref(session), query, str(query.runId), options))
     del _known[:-_MAX_QUERIES]
 
 
@@ -135,36 +132,3 @@ def _is_of_interest(query: StreamingQuery) -> bool:
         return query.isActive or query.exception() is not None
     except Exception:  # the session or its server has ended
         return False
-
-
-_Read = tuple[str, Callable[[str], str | None]]
-
-
-def _sources(df: Any) -> list[_references.Call]:
-    """Calls equivalent to the reads in a DataFrame's plan; empty where the plan cannot be inspected."""
-    try:
-        reads = [*(_of_jvm(df._jdf.queryExecution().analyzed()) if hasattr(df, "_jdf") else _of_client(df._plan))]
-        forms = [(form, get) for name, get in reads if (form := FORMS.get(name)) is not None and form.is_source]
-        return [_references.Call(form, form.kinds(get)) for form, get in forms]
-    except Exception:  # another Spark version: errors then name the options themselves
-        return []
-
-
-def _of_jvm(plan: Any) -> Iterator[_Read]:
-    leaves = plan.collectLeaves()
-    for leaf in (leaves.apply(n) for n in range(leaves.size())):
-        kind = leaf.getClass().getSimpleName()
-        if kind == "StreamingRelationV2":
-            yield leaf.sourceName(), leaf.extraOptions().get
-        elif kind == "DataSourceV2Relation":
-            yield leaf.table().name().partition("[")[0], leaf.options().get
-
-
-def _of_client(plan: Any) -> Iterator[_Read]:
-    from pyspark.sql.connect.plan import LogicalPlan
-
-    if hasattr(plan, "_format"):
-        yield plan._format, (plan._options or {}).get
-    for child in vars(plan).values():
-        if isinstance(child, LogicalPlan):
-            yield from _of_client(child)

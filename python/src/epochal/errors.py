@@ -46,7 +46,7 @@ from importlib.resources import files
 from types import TracebackType
 from typing import Final
 
-from epochal import _errors, _references
+from epochal import _errors, _reads, _references
 from epochal._errors import *
 
 __all__ = ["from_spark", "named"]
@@ -123,8 +123,7 @@ def from_spark(exc: BaseException | None) -> EpochalError | None:
     if found is None or found is exc:
         return found
     markup = next(filter(None, map(_markup, chain)), None)
-    calls = _references.calls("\n".join(map(str, chain)))
-    if markup and calls:
+    if markup and (calls := _references.calls("\n".join(map(str, chain))) or _reads.of_action()):
         found = _of(markup, calls) or found
     found._markup = markup
     found.original = found.original or exc

@@ -86,7 +86,7 @@ class WatchedQuery:
         self._began = time.monotonic()
         run_id = str(query.runId)
         self._started = started(run_id)
-        self._named = query.name or (self._started and self._started.table)
+        self._named = query.name or (self._started and self._started.options.get("dbtable"))
         self.state = QueryState(id=str(query.id), run_id=run_id, name=self._named or str(query.id)[:8])
 
     def poll(self, *, is_stopping: bool = False) -> QueryState:
@@ -139,7 +139,7 @@ class WatchedQuery:
         epoch = -1 if state.last is None else state.last.sink.epoch
         flushes = state.phase != "failed" if state.last is None else state.last.sink.transport == "flushed"
         session = known and known.session()
-        if known is None or session is None or known.table is None or epoch is None or not flushes:
+        if known is None or session is None or "dbtable" not in known.options or epoch is None or not flushes:
             return
         with suppress(Exception):
             row = jvm.beside(session, known.options).find(state.id)

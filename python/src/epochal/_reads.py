@@ -1,0 +1,103 @@
+"""The reads in a DataFrame's plan, as the calls of helpers that have the same effect."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from epochal._errors import EpochalError
+from epochal._forms import FORMS
+from epochal._references import Call
+
+_Failure = Callable[[Exception], EpochalError | None]
+#: The latest reads that helpers have made, each with what finds its error in one of an action.
+_of_helpers: dict[int, _Failure] = {}
+_MAX_READS = 1000
+
+
+class _Read(NamedTuple):
+    """A source in a plan: its format, its options, and a number that plans derived from this one keep."""
+
+    format: str
+    get: Callable[[str], str | None]
+    number: int
+
+
+def remember(df: Any, failure: _Failure = lambda error: None) -> None:
+    """Marks the reads of a DataFrame as made by a helper."""
+    with suppress(Exception):  # another Spark version: errors then name the options themselves
+        _of_helpers.update((read.number, failure) for read in _reads(df))
+    for number in [*_of_helpers][:-_MAX_READS]:
+        del _of_helpers[number]
+
+
+def calls(df: Any, *, of_helpers: bool = False) -> list[Call]:
+    """Calls equivalent to the reads in a DataFrame's plan; empty where the plan cannot be inspected.
+
+    Args:
+        of_helpers: only to reads that a helper has made.
+    """
+    with suppress(Exception):
+        reads = [one for one in _reads(df) if not of_helpers or one.number in _of_helpers]
+        return [Call(form, form.kinds(one.get)) for one in reads if (form := FORMS.get(one.format)) and form.is_source]
+    return []
+
+
+def of_action() -> list[Call]:
+    """Calls of helpers that have made reads of the DataFrame or query whose method runs."""
+    acting = _acting()
+    return calls(getattr(acting, "_df", acting), of_helpers=True)
+
+
+def failure(error: Exception) -> EpochalError | None:
+    """The error of the only database that the DataFrame whose method runs reads, if a helper has made that read."""
+    with suppress(Exception):
+        (number,) = {one.number for one in _reads(_acting()) if one.format == "jdbc"}
+        return _of_helpers[number](error)
+    return None
+
+
+def _acting() -> Any:
+    """The DataFrame, writer of one, or query of a classic session whose method runs: the innermost on the stack."""
+    from pyspark.sql import DataFrame
+
+    frame = sys._getframe(2)
+    # An error of ``failure`` itself is not looked into.
+    while frame is not None and frame.f_code is not failure.__code__:
+        one = frame.f_locals.get("self")
+        if isinstance(one, DataFrame) or getattr(one, "__dict__", {}).keys() & {"_df", "_jsq"}:
+            return one
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _reads(df: Any) -> Iterator[_Read]:
+    """Of a DataFrame, or of a query of a classic session."""
+    if hasattr(df, "_jsq"):
+        return _of_jvm(df._jsq.streamingQuery().analyzedPlan())
+    return _of_jvm(df._jdf.queryExecution().analyzed()) if hasattr(df, "_jdf") else _of_client(df._plan)
+
+
+def _of_jvm(plan: Any) -> Iterator[_Read]:
+    leaves = plan.collectLeaves()
+    for leaf in (leaves.apply(n) for n in range(leaves.size())):
+        kind = leaf.getClass().getSimpleName()
+        if kind == "StreamingRelationV2":
+            yield _Read(leaf.sourceName(), leaf.extraOptions().get, leaf.table().hashCode())
+        elif kind == "DataSourceV2Relation":
+            table = leaf.table()
+            yield _Read(table.name().partition(" ")[0], leaf.options().get, table.hashCode())
+        elif kind == "LogicalRelation" and leaf.relation().getClass().getSimpleName() == "JDBCRelation":
+            yield _Read("jdbc", {}.get, leaf.relation().hashCode())
+
+
+def _of_client(plan: Any) -> Iterator[_Read]:
+    from pyspark.sql.connect.plan import LogicalPlan
+
+    if hasattr(plan, "_format"):
+        yield _Read(plan._format, (plan._options or {}).get, plan._plan_id)
+    for child in vars(plan).values():
+        if isinstance(child, LogicalPlan):
+            yield from _of_client(child)
