@@ -18,6 +18,7 @@ import epochal
 from epochal._errors import short_traceback
 from support import connect_server
 from support.api import Api
+from support.cluster import SMALL, Cluster
 from support.mistakes import MISTAKES
 from support.places import ROOT
 from support.scripts import SESSION, run_script
@@ -160,13 +161,14 @@ os.remove(file)
 query.awaitTermination()
 """,
     "a refused option": """
-spark.readStream.format("epochal-rest").options(url=bad, pagesiz="1").schema("id INT").load()
+spark.readStream.format("epochal-rest").options(url=bad, pagesiz="1").schema("id INT").load().schema
 """,
 }
+NO_BAR = 'builder().config("spark.ui.showConsoleProgress", False)'
 #: Runs them with Spark's default log.
 LOGGED = """
 import time
-spark = epochal.configure(builder().config("spark.ui.showConsoleProgress", False)).getOrCreate()
+spark = epochal.configure({builder}).getOrCreate()
 bad, place = {bad!r}, {place!r}
 for name, code in {failing!r}.items():
     print("BEGIN", name, file=sys.stderr, flush=True)
@@ -181,17 +183,54 @@ spark.stop()
 
 @pytest.mark.slow
 def test_spark_logs_a_failure_once_and_without_stack_traces(bad: str, tmp_path: Path) -> None:
-    program = SESSION + LOGGED.format(bad=bad, place=str(tmp_path), failing=FAILING)
+    parts = logged(NO_BAR, bad, tmp_path)
+    for name, part in parts.items():
+        assert len(part.splitlines()) <= 12, part
+        assert len(with_hint(part)) == (name != "a refused option"), part
+
+
+def logged(builder: str, bad: str, place: Path) -> dict[str, str]:
+    """What a driver logs about each failure, without stack traces."""
+    program = SESSION + LOGGED.format(builder=builder, bad=bad, place=str(place), failing=FAILING)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=True)
-    parts = done.stderr.split("BEGIN ")[1:]
-    assert [part.partition("\n")[0] for part in parts] == [*FAILING]
-    for part in parts:
-        logged, condition, _ = part.partition("CONDITION ")
+    parts = dict(part.split("\n", 1) for part in done.stderr.split("BEGIN ")[1:])
+    assert [*parts] == [*FAILING]
+    for name, part in parts.items():
+        parts[name], condition, _ = part.partition("CONDITION ")
         assert condition, part
-        lines = logged.splitlines()[1:]
-        assert [line for line in lines if line.startswith(("\tat ", "Caused by", "io.epochal"))] == [], part
-        assert len(lines) <= 12, part
-        assert len([line for line in lines if " Hint: " in line]) == (not part.startswith("a refused option")), part
+        assert stack_traces(parts[name]) == [], part
+    return parts
+
+
+def stack_traces(log: str) -> list[str]:
+    return [line for line in log.splitlines() if line.startswith(("\tat ", "Caused by", "io.epochal"))]
+
+
+def with_hint(log: str) -> list[str]:
+    return [line for line in log.splitlines() if " Hint: " in line]
+
+
+@pytest.mark.slow
+def test_the_machines_of_a_cluster_log_a_failure_once_and_without_stack_traces(
+    two_workers: Cluster, bad: str, tmp_path: Path
+) -> None:
+    parts = logged(f'{NO_BAR}.master("{two_workers.master}").config(map={SMALL})', bad, tmp_path)
+    assert [name for name, part in parts.items() if len(with_hint(part)) > 1] == []
+    logs = {file: file.read_text("utf-8") for file in two_workers.directory.glob("worker*/app-*/*/stderr")}
+    assert [line for log in logs.values() for line in with_hint(log) if "RECORD_INVALID" in line]
+    assert {file: found for file, log in logs.items() if (found := stack_traces(log))} == {}
+
+
+@pytest.mark.slow
+def test_a_connect_server_logs_a_failure_once_and_without_stack_traces(
+    bad: str, tmp_path: Path, allowed: dict[str, str]
+) -> None:
+    log = tmp_path / "server.log"
+    with connect_server.running(epochal.jar_path(), {**allowed, "spark.log.level": "WARN"}, log=log) as address:
+        logged(f'SparkSession.builder.remote("{address}")', bad, tmp_path)
+    text = log.read_text("utf-8")
+    assert stack_traces(text) == []
+    assert len([line for line in with_hint(text) if "RECORD_INVALID" in line]) == 2, text
 
 
 def conditions() -> list[str]:

@@ -16,18 +16,22 @@ from support.waiting import until
 
 @contextmanager
 def running(
-    jar: Path | None, conf: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
+    jar: Path | None,
+    conf: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> Iterator[str]:
     """Yields the address of a Connect server, ``sc://…``; with or without the jar on driver and executors.
 
     Args:
         conf: the owner's settings, in addition to the tests' own.
         environment: environment variables of the driver.
+        log: a file for its log, which is otherwise discarded.
     """
     port = _free_port()
     settings = {"spark.connect.grpc.binding.port": str(port), "spark.connect.grpc.binding.address": "127.0.0.1"}
     main = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    with _started(main, port, jar, settings | dict(conf or {}), environment or {}):
+    with _started(main, port, jar, settings | dict(conf or {}), environment or {}, log):
         yield f"sc://127.0.0.1:{port}"
 
 
@@ -59,7 +63,12 @@ def beeline(url: str, statements: list[str]) -> str:
 
 @contextmanager
 def _started(
-    main: str, port: int, jar: Path | None, conf: Mapping[str, str], environment: Mapping[str, str]
+    main: str,
+    port: int,
+    jar: Path | None,
+    conf: Mapping[str, str],
+    environment: Mapping[str, str],
+    log: Path | None = None,
 ) -> Iterator[None]:
     settings = {
         "spark.ui.enabled": "false",
@@ -71,13 +80,14 @@ def _started(
     command += ["--master", "local[2]", *(f"--conf={name}={value}" for name, value in settings.items())]
     command += ["--jars", str(jar)] if jar else []
     command += ["--class", main, "spark-internal"]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env=_environment() | dict(environment),
-    )
+    with open(log or os.devnull, "wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=_environment() | dict(environment),
+        )
     try:
         until(lambda: process.poll() is not None or _listens(port), main)
         assert process.poll() is None, f"{main} ended"
