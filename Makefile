@@ -212,8 +212,9 @@ $(WHEEL): $(JAR) $(WHEEL_SOURCES) | $(VENV)/.requirements
 
 publish = SBT_JVM_OPTIONS="$${SBT_JVM_OPTIONS:-} $(if $(1),-Dmaven.repo.local=$(abspath $(1)))" scripts/sbt publishM2
 
+# Resolves no dependencies of tests, as for the jar: with another class path sbt would resolve all projects again.
 publish-local: $(JAR) ## put all artifacts into the local Maven repository (REPOSITORY=… for another directory)
-	$(call publish,$(REPOSITORY))
+	EPOCHAL_TESTS=none $(call publish,$(REPOSITORY))
 
 $(PUBLISHED): $(JAR) $(PUBLISHED_SOURCES)
 	$(call publish,$(M2))

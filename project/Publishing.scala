@@ -1,3 +1,6 @@
+import scala.xml.Node
+import scala.xml.transform.{RewriteRule, RuleTransformer}
+
 import com.typesafe.tools.mima.plugin.MimaKeys._
 import sbt.Keys._
 import sbt._
@@ -22,12 +25,20 @@ object Publishing {
     mimaPreviousArtifacts := Set.empty
   )
 
-  /** Local publishing overwrites the previous build. */
-  private val overwrite = publishM2Configuration := publishM2Configuration.value.withOverwrite(true)
+  private val local: Seq[Setting[_]] = Seq(
+    // Overwrites the previous build.
+    publishM2Configuration := publishM2Configuration.value.withOverwrite(true),
+    // Exclusions are for builds of the jar alone (Dependencies).
+    pomPostProcess := { pom =>
+      val rule = new RewriteRule {
+        override def transform(node: Node): Seq[Node] = if (node.label == "exclusions") Nil else node
+      }
+      new RuleTransformer(rule)(pom)
+    }
+  )
 
   /** Settings of a module that connectors compile against: a jar of its own classes, with its dependencies in the POM. */
-  val library: Seq[Setting[_]] = Seq(
-    overwrite,
+  val library: Seq[Setting[_]] = local ++ Seq(
     mimaPreviousArtifacts := Baseline.map(organization.value %% moduleName.value % _).toSet,
     mimaBinaryIssueFilters += StableApi.filter(StableApi.types((LocalRootProject / baseDirectory).value / "scala")),
     resolvers ++= Baseline.map(_ => Resolver.mavenLocal).toSeq,
@@ -36,8 +47,7 @@ object Publishing {
   )
 
   /** Publishes another project's assembly under this project's name, with no dependencies except Spark's in the POM. */
-  def assembled(project: Project, assembly: TaskKey[File], bom: TaskKey[File]): Seq[Setting[_]] = Seq(
-    overwrite,
+  def assembled(project: Project, assembly: TaskKey[File], bom: TaskKey[File]): Seq[Setting[_]] = local ++ Seq(
     autoScalaLibrary := false,
     Compile / packageBin := (project / assembly).value,
     Compile / packageSrc := (project / Compile / packageSrc).value,
