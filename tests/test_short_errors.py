@@ -190,7 +190,7 @@ def test_spark_logs_a_failure_once_and_without_stack_traces(bad: str, tmp_path: 
 
 
 def logged(builder: str, bad: str, place: Path) -> dict[str, str]:
-    """What a driver logs about each failure, without stack traces."""
+    """A driver's log lines for each failure, without stack traces."""
     program = SESSION + LOGGED.format(builder=builder, bad=bad, place=str(place), failing=FAILING)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=True)
     parts = dict(part.split("\n", 1) for part in done.stderr.split("BEGIN ")[1:])

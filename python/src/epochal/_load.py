@@ -24,7 +24,7 @@ _IN_A_FLOW = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
 
 #: PySpark's exceptions for the text of a schema.
 _OF_SCHEMAS = ("ParseException", "ArithmeticException")
-#: Types of a schema, of which the nearest to an unknown one is suggested.
+#: Types of a schema: the nearest one to an unknown type is suggested.
 _TYPES = "BIGINT INT STRING DOUBLE DECIMAL BOOLEAN DATE TIMESTAMP FLOAT SMALLINT TINYINT BINARY ARRAY MAP STRUCT"
 
 #: Spark finds a driver in a jar of ``--jars`` only by its class name.

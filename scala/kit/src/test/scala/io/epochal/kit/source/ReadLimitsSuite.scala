@@ -27,7 +27,7 @@ final class ReadLimitsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     Arbitrary(Gen.oneOf(simple, Gen.listOf(simple).map(all)))
   private val backlogs = Gen.choose(0L, 200L)
 
-  test("a minimum above the maximum, which each batch would wait for in vain, is refused") {
+  test("a minimum above the maximum, which no batch can reach, is refused") {
     val group = OptionGroup("test", "", SourceOptions.all)
     def refused(least: Long) = group
       .parse(Map("minRowsPerBatch" -> s"$least", "maxRowsPerBatch" -> "10"))
