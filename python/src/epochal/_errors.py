@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -62,7 +63,8 @@ class EpochalError(Exception):
     def __init__(self, condition: str, problem: str, hint: str = "") -> None:
         Exception.__init__(self, condition, problem, hint)  # a subclass may also derive from one of PySpark's classes
         self.condition = condition
-        self.problem = problem
+        # A reason of a driver or the system ends in a point, and so does the sentence around it.
+        self.problem = re.sub(r"(?<!\.)\.\.$", ".", problem)
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:

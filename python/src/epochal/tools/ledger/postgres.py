@@ -185,4 +185,4 @@ def _driver() -> Any:
 
 def _reason(error: Exception) -> str:
     """The first line of a driver's message, which contains no password."""
-    return str(error).strip().partition("\n")[0].rstrip(".")
+    return str(error).strip().partition("\n")[0]

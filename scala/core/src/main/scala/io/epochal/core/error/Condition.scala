@@ -54,7 +54,8 @@ final class Condition private (val name: String, own: Option[ConditionText]) ext
     Condition.Filled.replaceAllIn(
       if (isBatch(values)) Condition.ofBatch(template) else template,
       m => {
-        val (value, noun) = (Condition.oneLine(values(m.group(1))), Option(m.group(2)).getOrElse(""))
+        val (whole, noun) = (Condition.oneLine(values(m.group(1))), Option(m.group(2)).getOrElse(""))
+        val value = if (Condition.endsSentence(m.after)) whole.stripSuffix(".") else whole
         java.util.regex.Matcher.quoteReplacement(value + (if (value == "1") noun.stripSuffix("s") else noun))
       }
     )
@@ -79,6 +80,10 @@ object Condition {
 
   /** An epoch in a message: `epoch 3`, or `the batch`. */
   def named(epoch: String): String = if (Batches(epoch)) "the batch" else s"epoch $epoch"
+
+  /** Whether a value is followed by a mark of its own, as the text of a driver that ends in a point. */
+  private def endsSentence(after: CharSequence): Boolean = after.length > 0 && ".,;".indexOf(after.charAt(0).toInt) >= 0
+
   private val LineBreaks = "\\s*[\r\n]\\s*".r
 
   /** The same of a batch write: it has neither an epoch nor a query that could be started again. */

@@ -26,6 +26,14 @@ final class ConditionsSuite extends AnyFunSuite {
     assert(error.getMessage.contains("'a$1\\b'"))
   }
 
+  test("a reason that ends in a point has no second one") {
+    def reason(text: String) = Conditions.DatabaseUnreachable("url" -> "u", "reason" -> text).problem
+    assert(reason("Connection refused.").endsWith("reached: Connection refused."))
+    assert(reason("timed out").endsWith("reached: timed out.") && reason("waiting...").endsWith("waiting..."))
+    val error = Conditions.DatabaseError("url" -> "u", "step" -> "s", "state" -> "XX000.", "reason" -> "a. b.")
+    assert(error.problem.endsWith("SQLSTATE XX000, a. b."))
+  }
+
   test("what is counted stands in the singular where it is one") {
     def attempts(n: Int) = Conditions.HttpTimeout("url" -> "u", "timeout" -> "5s", "attempts" -> n).getMessage
     assert(
