@@ -53,7 +53,9 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
         "fields" -> fields)
       if (fails) throw error
       if (columns.isFirstWarning)
-        LoggerFactory.getLogger(getClass).warn(s"${error.problem} They are NULL; requireColumns=true fails instead.")
+        LoggerFactory
+          .getLogger(getClass)
+          .warn(s"${error.problem} They are NULL; requireColumns=true (in Python require_columns=True) fails instead.")
     }
   }
 
@@ -87,7 +89,7 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
       }
     if (failure == null) {
       read += 1
-      if (read == 1 && !reported && columns.json.missing.nonEmpty) fields = JsonRowParser.namesOf(pages.records.bytes)
+      if (read == 1 && !reported) fields = columns.json.namesOf(pages.records.bytes)
       checked(found)
     } else if (pages.replaced()) made()
     else examined(failure)

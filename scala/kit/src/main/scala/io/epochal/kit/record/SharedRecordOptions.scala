@@ -21,7 +21,7 @@ final private[epochal] class SharedRecordOptions(modeName: String, standard: Str
   val RescuedColumn = option("rescuedDataColumn", OptionType.string, sample = Some("_rescued_data"))(
     "STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they are ignored.")
   val RequireColumns = option("requireColumns", OptionType.boolean, Some(false))(
-    "Whether a column that has a field in none of the records that a task reads fails the query; if not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and real-time queries.")
+    "Whether a column, or a field of its structs, that is in none of the records that a task reads fails the query; if not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and real-time queries.")
   val Separator = option("sep", OptionType.string, Some(","))(s"Field separator of CSV ($csv).")
 
   def mode(values: OptionValues): RecordMode = values(Mode) match {

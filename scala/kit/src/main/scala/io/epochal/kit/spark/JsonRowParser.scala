@@ -9,8 +9,8 @@ import scala.util.{Try, Using}
 import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
-import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonParser}
-import org.apache.spark.sql.types.{ArrayType, DataType, DecimalType, MapType, StructType}
+import org.apache.spark.sql.catalyst.json.JSONOptions
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.json.{Json, JsonScan}
@@ -38,8 +38,10 @@ final class JsonRowParser(
   import JsonRowParser._
 
   private val spark =
-    new BoundedParser(schema, new JSONOptions(Map.empty[String, String], timeZone, "_corrupt_record"))
-  private val converters: Array[JsonParser => AnyRef] = schema.fields.map(field => spark.makeConverter(field.dataType))
+    new ColumnParser(schema, new JSONOptions(Map.empty[String, String], timeZone, "_corrupt_record"))
+  private val converters: Array[JsonParser => AnyRef] = schema.fields.map { field =>
+    if (apart(field.name)) spark.makeConverter(field.dataType) else spark.converterOf(field)
+  }
   private val plain: Array[PlainValue] = schema.fields.map(field => PlainValue.of(field.dataType))
   private val names: Array[String] = schema.fieldNames.map(name => if (apart(name)) null else name)
   private val quoted: Array[Array[Byte]] = names.map(JsonRowParser.quoted)
@@ -51,8 +53,16 @@ final class JsonRowParser(
   private val unknownFields = if (unknownColumn < 0) null else new UnknownFields
   private val found = new Array[Boolean](names.length)
 
-  /** The columns whose field was in no record so far, not even as null. */
-  def missing: Seq[String] = names.indices.filter(column => names(column) != null && !found(column)).map(names(_))
+  /** The columns whose field was in no record so far, not even as null; and the fields of structs that were in none of
+    * their objects, as `customer.name`.
+    */
+  def missing: Seq[String] =
+    names.indices.filter(column => names(column) != null && !found(column)).map(names(_)) ++
+      spark.structs.flatMap(_.missing)
+
+  /** The first names of a record's fields, with those within structs, for a message; empty if none can be needed. */
+  def namesOf(record: => Array[Byte]): String =
+    if (missing.isEmpty && spark.structs.isEmpty) "" else shownNames(record, spark.structs.map(_.path).toSet)
 
   /** The record as a row, which is valid as long as the scanned bytes. Of duplicate fields the last counts.
     *
@@ -241,32 +251,25 @@ private[kit] object JsonRowParser {
   private val NamesShown = 20
   private val LongestName = 60
 
-  /** The first names of a record's fields, for a message. */
-  def namesOf(record: Array[Byte]): String = {
-    val names = members(record, JsonToken.START_OBJECT, NamesShown + 1).map { case (name, _) =>
-      name.take(LongestName).map(c => if (Character.isISOControl(c)) '?' else c)
-    }
-    (if (names.sizeIs > NamesShown) names.init :+ "…" else names).mkString(", ")
+  private def shownNames(record: Array[Byte], opened: Set[String]): String = {
+    val names = namesIn(record, "", opened)
+    (if (names.sizeIs > NamesShown) names.take(NamesShown) :+ "…" else names).mkString(", ")
   }
 
-  /** Spark's parser, with a check that rejects excessive numbers for DECIMAL columns at any depth. */
-  final private class BoundedParser(schema: StructType, options: JSONOptions)
-      extends JacksonParser(schema, options, false) {
-
-    override def makeConverter(kind: DataType): JsonParser => AnyRef = {
-      val converter = super.makeConverter(kind)
-      kind match {
-        case _: DecimalType =>
-          parser => {
-            if (parser.currentToken == JsonToken.FIELD_NAME)
-              parser.nextToken(): Unit // Skips the name of a field within a struct or map.
-            if (!DecimalText.isBounded(parser)) throw new InexactValueException
-            converter(parser)
-          }
-        case _ => converter
+  /** The names in an object, or in the first one of an array.
+    *
+    * @param opened
+    *   paths of the fields whose names are listed in place of their own
+    */
+  private def namesIn(value: Array[Byte], prefix: String, opened: Set[String]): Seq[String] =
+    (value +: members(value, JsonToken.START_ARRAY, 1).map(_._2))
+      .flatMap(members(_, JsonToken.START_OBJECT, NamesShown + 1))
+      .flatMap { case (name, member) =>
+        val path = prefix + name
+        val within = if (opened(path)) namesIn(member, s"$path.", opened) else Nil
+        if (within.nonEmpty) within
+        else Seq(prefix + name.take(LongestName).map(c => if (Character.isISOControl(c)) '?' else c))
       }
-    }
-  }
 
   /** No column of that name. */
   private val Absent = -1

@@ -96,6 +96,36 @@ final class RecordRowsSuite extends AnyFunSuite {
     assert(rows(rules, "", Seq(good))._1.size == 2)
   }
 
+  test("a field of a struct that is in none of its objects is missing, at any depth") {
+    val records = """{"items":[
+      {"id":1,"customer":{"name":"a","address":{"city":"x","zip":null}},"lines":[],"tags":{}},
+      {"id":2,"customer":null,"lines":[{"sku":"s","price":1.5},{"sku":"t"}],"tags":{"k":{"v":1}}}]}"""
+    def missing(ddl: String, json: String = records): Option[String] =
+      try {
+        val _ = rows(RecordRules(this.json, requireColumns = true), ddl, Seq(json))
+        None
+      } catch {
+        case e: EpochalException =>
+          assert(e.condition.name == "COLUMNS_MISSING" && !e.getMessage.contains("\"a\""))
+          Some(e.values("columns"))
+      }
+    val address = "address: STRUCT<city: STRING, zip: STRING>"
+    assert(missing(s"customer STRUCT<name: STRING, $address>, id INT").isEmpty, "null is a value")
+    assert(missing("customer STRUCT<name: STRING, emial: STRING>").contains("customer.emial"))
+    assert(
+      missing("id INT, customer STRUCT<nmae: STRING, address: STRUCT<zpi: STRING, city: STRING>>, no INT")
+        .contains("no, customer.nmae, customer.address.zpi"))
+    assert(missing("lines ARRAY<STRUCT<sku: STRING, price: DECIMAL(9, 2)>>").isEmpty, "one element has it")
+    assert(missing("lines ARRAY<STRUCT<price: DECIMAL(9, 2), cuont: INT>>").contains("lines.cuont"))
+    assert(missing("tags MAP<STRING, STRUCT<v: INT, w: INT>>").contains("tags.w"))
+    val empty = """{"items":[{"customer":null,"lines":[]},{"customer":null}]}"""
+    assert(missing("customer STRUCT<emial: STRING>, lines ARRAY<STRUCT<sku: STRING>>", empty).isEmpty, "no object")
+    assert(missing("customer STRUCT<emial: STRING>", """{"items":[{"customer":{}}]}""").contains("customer.emial"))
+    val error = intercept[EpochalException](
+      rows(RecordRules(this.json, requireColumns = true), "customer STRUCT<emial: STRING>", Seq(records)))
+    assert(error.getMessage.contains("the first record has id, customer.name, customer.address, lines, tags."))
+  }
+
   test("without requireColumns a missing column is logged, once for all tasks of a query") {
     val reading = RecordReading(StructType.fromDDL("id INT, nmae STRING"), "UTC")
     val rules = RecordRules(json)
