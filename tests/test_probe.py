@@ -30,6 +30,8 @@ def test_a_probe_finds_how_an_api_is_read(name: str) -> None:
     assert shape.options.items() <= found.options.items(), f"{found.options}"
     assert found.complete == shape.complete
     assert ("pagination" in found.options) == ("pagination" in shape.options)
+    counts = shape.options.get("pagination") in ("none", "offset", "page") and "sep" not in shape.options
+    assert ("keyField" in found.options) == (counts or shape.options.get("pagination") == "keyset")
 
 
 @pytest.mark.parametrize("name", SHAPES)

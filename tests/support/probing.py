@@ -51,7 +51,7 @@ def of_comments() -> Any:
     return serve(Api(records=list(comments(1, 250))))
 
 
-OFFSET = {"pagination": "offset", "pageSize": "10"}
+OFFSET = {"pagination": "offset", "pageSize": "10", "keyField": "/id"}
 SHAPES = {
     "github": Shape(of_shapes(shapes.github), {"pagination": "link"}, "?per_page=10"),
     "shopify": Shape(of_shapes(shapes.shopify), {"pagination": "link", "records": "/orders"}, "?limit=10"),
@@ -99,7 +99,7 @@ SHAPES = {
     ),
     "Django, fixed size": Shape(
         of_lists(lists.fixed_pages),
-        {"pagination": "page", "pageParam": "page", "pageSize": "10", "records": "/results"},
+        {"pagination": "page", "pageParam": "page", "pageSize": "10", "records": "/results", "keyField": "/id"},
     ),
     "Oracle": Shape(
         of_lists(lists.echoing), {**OFFSET, "offsetParam": "offset", "limitParam": "limit", "records": "/items"}
@@ -137,12 +137,14 @@ SHAPES = {
     ),
     "next URL that is null": Shape(of_lists(lists.null_next), {"pagination": "next-url", "nextUrl": "/links/next"}),
     "NDJSON": Shape(of_lists(lists.ndjson), {"pagination": "link", "bodyFormat": "ndjson"}),
-    "CSV": Shape(of_lists(lists.semicolons), {**OFFSET, "bodyFormat": "csv", "sep": ";"}),
+    "CSV": Shape(
+        of_lists(lists.semicolons), {"pagination": "offset", "pageSize": "10", "bodyFormat": "csv", "sep": ";"}
+    ),
     "strict": Shape(of_lists(lists.strict), {**OFFSET, "offsetParam": "skip", "limitParam": "take"}, most=14),
     "FHIR": Shape(
         of_lists(lists.fhir), {**OFFSET, "offsetParam": "_getpages", "records": "/entry", "totalCount": "/total"}
     ),
-    "whole list": Shape(of_lists(lists.whole), {"records": "/people"}),
+    "whole list": Shape(of_lists(lists.whole), {"records": "/people", "pagination": "none", "keyField": "/id"}),
     "GitHub, one page": Shape(
         of_shapes(shapes.github), {"pagination": "page", "pageSizeParam": "per_page"}, "?per_page=30", most=10
     ),

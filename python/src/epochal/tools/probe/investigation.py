@@ -73,8 +73,7 @@ class Investigation:
         again_is = report.repeatability(self._notes, self._first, again, self._key, self._reader.outcome)
         self._is_cut = False
         paging = self._find_pagination(again_is != "other")
-        needs_key = again_is == "changed" and self._first.layout.format == "json"
-        sample, pages = self._pages(paging, self._key.pointer if needs_key else None)
+        sample, pages = self._pages(paging, self._key.pointer if self._first.layout.format == "json" else None)
         if self._reader.stopped:
             self._notes.not_known(f"What further requests would show: {self._reader.stopped}.")
         report.order(self._notes, self._first, sample, self._key)
@@ -130,7 +129,7 @@ class Investigation:
             self._address = self._address.without([paging.param, paging.size_param])
         else:
             report.single_page(self._notes, self._first, self._reader, self._is_cut)
-            pages = NoPages(key=key) if key else None
+            pages = NoPages(key=key) if key and self._notes.complete else None
         report.rate_limit(self._notes, seen)
         known = dict[str, Record]()
         for record in (record for listing in seen for record in listing.records):

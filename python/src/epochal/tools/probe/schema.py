@@ -20,8 +20,15 @@ _MAX_NAMES = 200
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
 _DECIMAL = re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d{1,3})?")
+#: Numbers with a fraction or an exponent, also in other notations than JSON's.
+_NUMBER = re.compile(r"[+-]?(\d*[.,]?\d+|\d{1,3}(,\d{3})+\.\d+|\d{1,3}(\.\d{3})+,\d+)([eE][+-]?\d{1,3})?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
+#: Dates and times in other texts than those that DATE and TIMESTAMP read.
+_MOMENT = re.compile(
+    r"\d{4}([./-])\d{1,2}\1\d{1,2}([T ].*)?|\d{1,2}([./-])\d{1,2}\3\d{4}([T, ].*)?"
+    r"|([A-Z][a-z]+,? )?(\d{1,2}[ -][A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2}),?[ -]\d{4}( .*)?"
+)
 _DATA_NAME = re.compile(r"\d+|\d{4}-\d\d-\d\d.*|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{24,}")
 _EPOCH_NAME = re.compile(r"creat|updat|modif|time|date|_at$|At$|^ts$|expir", re.IGNORECASE)
 
@@ -148,6 +155,8 @@ def _text(given: list[str], where: str, doubts: list[str], *, texts: bool) -> st
     moments = [_TIMESTAMP.fullmatch(value) for value in given]
     found = [match for match in moments if match and _is_moment(match[1])]
     if len(found) < len(given):
+        if what := _meaning(given):
+            doubts.append(f"{where}: {what}, as texts; STRING keeps them as they are.")
         return "STRING"
     if len({bool(match[3]) for match in found}) > 1 or not found[0][3]:
         doubts.append(f"{where}: timestamps without a time zone; TIMESTAMP would read them in that of the session.")
@@ -166,6 +175,15 @@ def _digits(given: list[str], where: str, doubts: list[str], *, texts: bool) -> 
     why = "with leading zeros" if leading else f"of up to {longest} digits"
     doubts.append(f"{where}: numbers {why}, as texts; STRING keeps them as they are.")
     return "STRING"
+
+
+def _meaning(given: list[str]) -> str:
+    """What texts mean that have no type of their own; empty if they are just texts."""
+    if all(_NUMBER.fullmatch(value) for value in given):
+        return "numbers with a fraction or an exponent"
+    if all(_MOMENT.fullmatch(value) for value in given):
+        return "dates or times in another form than 2026-01-31 and 2026-01-31T10:00:00Z"
+    return "true and false" if all(value.lower() in ("true", "false") for value in given) else ""
 
 
 def _is_moment(text: str) -> bool:
