@@ -33,6 +33,7 @@ HINTS = {
 #: Values of placeholders in instructions and commands; others stand for themselves.
 SAMPLES = {
     "accept": "42",
+    "array": "/data",
     "epoch": "3",
     "expected": "id INT, name STRING",
     "last": "37",

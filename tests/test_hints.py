@@ -159,9 +159,9 @@ SCENES = [
     scene(
         "RECORDS_NOT_FOUND",
         read,
-        "records=/data/items",
+        "records=<array>",
         "missingRecords=empty",
-        prepare=reply(lambda api, request: says({"data": {"items": api.records}})),
+        prepare=reply(lambda api, request: says({"tags": [], "data": api.records})),
         records=rest.Json("/rows"),
     ),
     scene(

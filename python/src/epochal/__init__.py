@@ -6,7 +6,7 @@
 >>> comments = epochal.read.rest(  # doctest: +SKIP
 ...     spark,
 ...     "https://api.example.com/comments",
-...     pages=rest.Offset(size=100),
+...     pages=rest.Offset(size=100, key="/id"),
 ...     auth=rest.Bearer(Secret.env("TOKEN")),
 ...     schema="id INT, name STRING",
 ...     limits=Limits(rows=10_000),

@@ -210,6 +210,7 @@ final private[epochal] class TokenRecords(
   private var ended = false
   private var first = 0
   private var behind = 0
+  private var other = Option.empty[String] // A pointer to an array of objects beside the missing one.
   descend(TokenRecords.segments(format.pointer))
   private val array = parser.getParsingContext
 
@@ -293,13 +294,24 @@ final private[epochal] class TokenRecords(
   private def namesBefore(name: String, most: Int = Int.MaxValue): Seq[String] = {
     var seen = Vector.empty[String]
     var passed = 0
+    other = None
     while (passed < most && parser.nextToken() == JsonToken.FIELD_NAME && parser.currentName != name) {
       if (passed < TokenRecords.NamesShown) seen = seen :+ parser.currentName
       passed += 1
-      parser.nextToken()
-      parser.skipChildren()
+      if (parser.nextToken() == JsonToken.START_ARRAY && other.isEmpty) passArray()
+      else parser.skipChildren()
     }
     seen
+  }
+
+  /** Stops at the end of an array, and keeps its place if it has objects. */
+  private def passArray(): Unit = {
+    val place = parser.getParsingContext.pathAsPointer.toString
+    if (parser.nextToken() == JsonToken.START_OBJECT) other = Some(place)
+    while (parser.currentToken != JsonToken.END_ARRAY) {
+      parser.skipChildren()
+      parser.nextToken()
+    }
   }
 
   private def fields(names: Seq[String]): String =
@@ -307,12 +319,16 @@ final private[epochal] class TokenRecords(
 
   private def notFound(at: String, what: String): EpochalException = {
     val found = s"${if (at.isEmpty) "the response" else s"'$at'"} is $what"
-    Conditions.RecordsNotFound("url" -> place, "pointer" -> format.pointer, "found" -> found)
+    val likely = other.filter(TokenRecords.Plain.matches).getOrElse("/data/items")
+    Conditions.RecordsNotFound("url" -> place, "pointer" -> format.pointer, "found" -> found, "array" -> likely)
   }
 }
 
 private[record] object TokenRecords {
   private val NamesShown = 12
+
+  /** A JSON Pointer that can be shown as an option's value. */
+  private val Plain = "[\\w/.@~-]{1,100}".r
 
   /** RFC 6901: segments between slashes, where ~1 is a slash and ~0 a tilde. */
   def segments(pointer: String): List[String] =

@@ -50,6 +50,8 @@ final private[rest] case class Counted(
   * @param mismatch
   *   makes the error of a response that contradicts the options, from its request and contents, worded to complete "it
   *   returned …"
+  * @param selector
+  *   what selects a page, in a message
   * @param refused
   *   makes the error of a refused page that does not prove the end
   */
@@ -58,6 +60,7 @@ final private[rest] class EndSearch(
     byTotal: Boolean,
     count: PageRequest => Counted,
     mismatch: (PageRequest, String) => Throwable,
+    selector: String,
     refused: (PageRequest, Refusal) => Throwable) {
   import EndSearch._
 
@@ -153,7 +156,9 @@ final private[rest] class EndSearch(
   private def search(known: Known, target: Long, limit: Long, step: Long): Known =
     if (known.exists >= target || known.exact) known.copy(memory = known.memory.copy(full = known.exists >= limit))
     else if (known.exists > Endless)
-      throw mismatch(pagination.request(known.exists - 1), "records, as at every position before")
+      throw mismatch(
+        pagination.request(known.exists - 1),
+        s"records, as at every position before: it ignores $selector, or repeats its last page")
     else if (known.ends == Long.MaxValue) {
       val pages = math.min(step, Endless / pagination.pageSize + 1) * pagination.pageSize
       val index = math.min(known.exists + pages - 1, target - 1)

@@ -147,6 +147,12 @@ private[rest] object PagingOptions extends OptionList {
   private def besideBody(values: OptionValues, body: String, why: String)(spec: OptionSpec[_]): EpochalException =
     values.conflict(s"${spec.reference}, {option:requestBody}$body", s"Leave ${spec.reference} out$why")
 
+  /** The parameter that selects a counted page. */
+  private[rest] def positionOf(paging: Paging): String = paging match {
+    case windows: TimeWindow => positionOf(windows.within)
+    case counted             => namesOf(counted).headOption.getOrElse("")
+  }
+
   private def namesOf(paging: Paging): Seq[String] = paging match {
     case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
     case Pagination.ByPage(page, n, _, _)                       => Seq(page, n)

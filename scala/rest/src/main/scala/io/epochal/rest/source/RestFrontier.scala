@@ -43,6 +43,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     totalled,
     count,
     options.mismatch(_, _),
+    options.selector,
     (page, refusal) => options.refused(page.requestText, refusal))
   private var listMarks = ListMarks(digests.of, totalled)
   private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
@@ -122,7 +123,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     if (last >= step) {
       val before = at(last - step)
       if (before.nonEmpty && before == at(last) && Try(at(Far)).toOption.contains(before))
-        throw options.mismatch(alike(last - step, last, Far), "the same page for every request")
+        throw options.samePage(alike(last - step, last, Far))
     }
     last >= step
   }

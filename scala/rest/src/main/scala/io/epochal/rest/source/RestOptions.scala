@@ -5,7 +5,7 @@ import java.net.URI
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.{OptionGroup, OptionType, OptionValues, SourceOptions}
-import io.epochal.kit.record.{PageScan, RecordRules}
+import io.epochal.kit.record.{PageScan, RecordFormat, RecordRules}
 import io.epochal.rest.http._
 
 /** The source's options, checked. Serialized to the executors; prints without secrets.
@@ -143,7 +143,11 @@ final case class RestOptions(
     *   LIST_SHIFTED otherwise
     */
   def shifted(record: Long): String = {
-    val shift = Conditions.ListShifted("source" -> source, "record" -> record)
+    val key = values.get(PagingOptions.KeyField)
+    val canHaveKey = key.isEmpty && rules.format.isInstanceOf[RecordFormat.Json]
+    val condition = if (canHaveKey) Conditions.ListShifted else RestOptions.Shifted
+    val change = key.fold("the record itself changed or gained a field")(pointer => s"its '$pointer' changed")
+    val shift = condition("source" -> source, "record" -> record, "change" -> change)
     if (driftFails) throw shift else shift.getMessage
   }
 
@@ -156,6 +160,15 @@ final case class RestOptions(
     Conditions.PaginationMismatch("url" -> endpoint, "asked" -> request, "found" -> found, "pagination" -> paging.kind)
 
   private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.requestText, found)
+
+  /** The error of an API that returns the same page for every request. */
+  private[rest] def samePage(request: String): EpochalException =
+    mismatch(request, s"the same page for every request: it ignores $selector")
+
+  /** What selects a counted page, in a message. */
+  private[rest] def selector: String =
+    if (pageCall.inUrl) s"the parameter '${PagingOptions.positionOf(paging)}'"
+    else "the placeholders of {option:requestBody}"
 
   /** @param request
     *   the request for the page, worded to follow "asked"
@@ -175,6 +188,11 @@ final case class RestOptions(
 
 object RestOptions extends OptionList {
   val Format = "epochal-rest"
+
+  /** LIST_SHIFTED where no `keyField` can be set. */
+  private lazy val Shifted = Conditions.ListShifted.withHint(
+    "Request an order in which new records come only at the end. {option:onDrift=warn} continues from here, " +
+      "{option:onDrift=restart} reads the list again.")
 
   val Url = option("url", OptionType.string, required = true, sample = Some("https://api.example.com/comments"))(
     "URL of the records. Its query is sent, but never shown.")

@@ -91,7 +91,7 @@ final private[rest] class WindowChain(
     */
   private def movesOn(position: WindowPosition, content: Long): Unit = {
     if (position.page.nonEmpty && content == before && far(position).contains(content))
-      throw options.mismatch(s"for several pages of ${position.window.description}", "the same page for every request")
+      throw options.samePage(s"for several pages of ${position.window.description}")
     before = content
   }
 

@@ -45,6 +45,7 @@ final class RestIdentitySuite extends AnyFunSuite {
           Counted(math.max(0L, math.min(cap, total - (page - 1) * cap)))
         },
         (_, found) => new IllegalStateException(found),
+        "the parameter 'page'",
         (_, refusal) => new IllegalStateException(refusal.toString))
       assert(finder.find(0, 50) == Extent(first, first))
       total = 100

@@ -114,14 +114,16 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
       query.become(0 until 25)
       assert(query.batch().size == 25)
       query.text = id => s"""{"id":$id,"name":"another"}"""
-      assert(shifted(query.batch()).getMessage.contains("keyField"))
+      val message = shifted(query.batch()).getMessage
+      assert(message.contains("or the record itself changed or gained a field.") && message.contains("keyField=/id"))
       query.restart("keyField" -> "/id")
       query.become(0 until 27)
       assert(query.batch() == Seq(25, 26))
       query.text = id => s"""{"id":$id,"name":"a third"}"""
       assert(query.batch().isEmpty)
       query.become((1 until 27) :+ 99)
-      shifted(query.batch())
+      val keyed = shifted(query.batch()).getMessage
+      assert(keyed.contains("or its '/id' changed.") && !keyed.contains("keyField"))
     }
   }
 

@@ -50,6 +50,19 @@ final class MissingRecordsSuite extends AnyFunSuite {
     wrong.foreach(refused(_, mayMiss = true))
   }
 
+  test("the error suggests the array of objects that is beside the missing one") {
+    Seq(
+      ("""{"meta":{"a":[{}]},"tags":["x",["y"]],"data":[{"id":[1]},2],"more":[{}]}""", "", "/data"),
+      ("""{"page":1,"result":{"rows":[{}]}}""", "/result/items", "/result/rows"),
+      ("""{"a/b":[{}]}""", "/items", "/a~1b"),
+      ("""{"data":{"meta":{}}}""", "", "/data/items"),
+      ("""{"a}b":[{}]}""", "", "/data/items")
+    ).foreach { case (json, pointer, meant) =>
+      val error = intercept[EpochalException](RecordFormat.Json(pointer).count(Bodies.of(json), place))
+      assert(error.getMessage.contains(s"like records=$meant, or"), json)
+    }
+  }
+
   test("a response that breaks off is not an empty page") {
     Seq("""{"items":null""", "{", """{"b":1,"items":null,"c":""", "").foreach { json =>
       intercept[JsonProcessingException](RecordFormat.Json("/items", mayMiss = true).count(Bodies.of(json), place))
