@@ -232,6 +232,23 @@ def test_a_mistyped_url_is_shown_without_its_login(url: str, shown: str) -> None
     assert shown in repr(epochal.write.rest_options(url))
 
 
+@pytest.mark.parametrize(
+    ("url", "meant"),
+    [
+        ("postgresql://me:s3cret@db:5432/shop?x=1", "jdbc:postgresql://db:5432/shop"),
+        ("postgres://db/shop", "jdbc:postgresql://db/shop"),
+        ("mysql+pymysql://db/shop", "jdbc:mysql://db/shop"),
+        ("jbdc:postgresql://db/shop", "jdbc:postgresql://db/shop"),
+        ("db:5432/shop", "jdbc:sqlite:comments.db"),
+    ],
+)
+def test_a_url_that_is_not_of_jdbc_is_refused_with_the_one_that_it_means(url: str, meant: str) -> None:
+    with pytest.raises(epochal.OptionError) as caught:
+        epochal.read.jdbc(None, url, table="t")  # type: ignore[arg-type]
+    assert caught.value.hint == f'Set it like this: url="{meant}".'
+    assert "s3cret" not in str(caught.value)
+
+
 def test_a_login_in_a_url_is_hidden() -> None:
     assert without_login("jdbc:postgresql://me:pw@db/x?user=me&password=pw&a=b") == (
         "jdbc:postgresql://***@db/x?user=me&password=***&a=b"

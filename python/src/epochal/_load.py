@@ -149,6 +149,13 @@ def _check_input(form: Form, options: Mapping[str, str]) -> None:
             f"{form.caller} needs 'table' or 'query' (the rows to read).",
             'Set it like this: table="comments".',
         )
+    if not options["url"].lower().startswith("jdbc:"):
+        shown = without_login(options["url"]).partition("?")[0]
+        match = re.fullmatch(r"(?:j[bcd]+:)?(postgres|mysql|mariadb)(?:ql)?(?:\+\w+)?:(//.*)", shown)
+        driver, place = match.groups() if match else ("sqlite", "comments.db")
+        example = f"jdbc:{driver.replace('postgres', 'postgresql')}:{place.replace(f'{MASK}@', '')}"
+        problem = f"The argument 'url' of {form.caller} is '{shown}', which is not a JDBC URL."
+        raise OptionError("OPTION_INVALID", problem, f'Set it like this: url="{example}".')
     exclusive = f"{form.caller} was given arguments that exclude each other"
     if len(inputs) > 1:
         raise OptionError("OPTION_CONFLICT", f"{exclusive}: table, query.", "Keep one of them.")
@@ -200,10 +207,10 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
     text = reason if secret is None else reason.replace(secret.value, MASK)
     if options["url"].startswith("jdbc:sqlite:") and _locks.is_locked(reason):
         file = options["url"].partition("?")[0].removeprefix("jdbc:sqlite:").removeprefix("file:")
-        return _locks.locked(without_login(options["url"]), Path(file), text.rstrip("."))
+        return _locks.locked(without_login(options["url"]), Path(file), text)
     return DatabaseError(
         "DATABASE_ERROR",
-        f"{without_login(options['url'])} cannot be read: {without_login(text).rstrip('.')}.",
+        f"{without_login(options['url'])} cannot be read: {without_login(text)}.",
         "Correct the cause that the database reports, and run it again.",
     )
 

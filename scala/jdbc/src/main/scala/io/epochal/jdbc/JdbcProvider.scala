@@ -4,6 +4,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.EpochalException
+import io.epochal.core.option.OptionGroup
 import io.epochal.jdbc.database.Dialect
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
@@ -60,8 +61,11 @@ private object JdbcProvider {
     Dialects
       .of(options.connection.url)
       .toRight(
-        JdbcOptions.group.invalid(
-          JdbcOptions.Url,
+        OptionGroup.invalid(
+          JdbcOptions.Format,
+          JdbcOptions.Url.name,
           options.connection.place,
-          "a JDBC URL, which begins with jdbc: and the name of the database's driver"))
+          "a JDBC URL, which begins with jdbc: and the name of the database's driver",
+          JdbcUrl.meant(options.connection.url).fold(JdbcOptions.Url.example)(url => s"url=$url")
+        ))
 }

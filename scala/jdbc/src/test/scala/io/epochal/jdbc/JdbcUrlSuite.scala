@@ -65,6 +65,22 @@ final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     styles.foreach { case (url, shown) => assert(JdbcUrl.shown(url.replace("PW", "s3cret")) == shown, url) }
   }
 
+  test("a URL of another kind is refused with the JDBC URL that it means, without its login") {
+    Seq(
+      "postgresql://me:PW@db:5432/shop?sslmode=require" -> "jdbc:postgresql://db:5432/shop",
+      "postgres://db/shop" -> "jdbc:postgresql://db/shop",
+      "postgresql+psycopg2://me:PW@db/shop" -> "jdbc:postgresql://db/shop",
+      "jbdc:mysql://db/shop" -> "jdbc:mysql://db/shop",
+      "sqlite:///comments.db" -> "jdbc:sqlite:comments.db",
+      "db:5432/shop" -> "jdbc:sqlite:comments.db"
+    ).foreach { case (url, meant) =>
+      val options = JdbcOptions.read(Map("url" -> url, "dbtable" -> "t")).fold(throw _, identity)
+      val error = JdbcProvider.dialect(options).swap.getOrElse(fail(url))
+      assert(error.condition == Conditions.OptionInvalid && error.getMessage.endsWith(s"like this: url=$meant."), error)
+      assert(!error.getMessage.contains("PW"))
+    }
+  }
+
   test("no part of a password is shown, whichever characters it contains") {
     val word = Gen.oneOf("hunter", "zebra9", "Qwertz")
     val between =

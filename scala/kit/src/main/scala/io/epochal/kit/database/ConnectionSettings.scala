@@ -106,6 +106,16 @@ private[epochal] object JdbcUrl {
     case _                                    => Mask
   }
 
+  /** The URL that was meant by one without `jdbc:`, or with another beginning, as it may be shown. */
+  def meant(url: String): Option[String] = shown(url) match {
+    case Mistyped(driver, rest) if !rest.contains(Mask) =>
+      val place = if (driver == "sqlite") rest.stripPrefix("///") else rest
+      Some(s"jdbc:${if (driver == "postgres") "postgresql" else driver}:$place")
+    case _ => None
+  }
+
+  private val Mistyped = "(?:[a-z]+:)?(postgres|postgresql|mysql|mariadb|sqlite|sqlserver|h2|db2)(?:\\+\\w+)?:(.+)".r
+
   private def described(scheme: String, rest: String): String = (rest, rest.lastIndexOf('@')) match {
     case (AtHost(place, parameters), _) => place + harmless(parameters)
     case (File(path, _), _) if OfFiles(scheme) && !(path.contains("//") && path.contains('@')) => path
