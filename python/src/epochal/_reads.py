@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from types import FrameType
 from typing import Any, NamedTuple
 
 from epochal._errors import EpochalError
@@ -63,13 +64,13 @@ def _acting() -> Any:
     """The DataFrame, writer of one, or query of a classic session whose method runs: the innermost on the stack."""
     from pyspark.sql import DataFrame
 
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     # An error of ``failure`` itself is not looked into.
     while frame is not None and frame.f_code is not failure.__code__:
         one = frame.f_locals.get("self")
         if isinstance(one, DataFrame) or getattr(one, "__dict__", {}).keys() & {"_df", "_jsq"}:
             return one
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None
 
 
@@ -90,7 +91,7 @@ def _of_jvm(plan: Any) -> Iterator[_Read]:
             table = leaf.table()
             yield _Read(table.name().partition(" ")[0], leaf.options().get, table.hashCode())
         elif kind == "LogicalRelation" and leaf.relation().getClass().getSimpleName() == "JDBCRelation":
-            yield _Read("jdbc", {}.get, leaf.relation().hashCode())
+            yield _Read("jdbc", lambda name: None, leaf.relation().hashCode())
 
 
 def _of_client(plan: Any) -> Iterator[_Read]:

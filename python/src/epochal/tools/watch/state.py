@@ -138,7 +138,7 @@ class WatchedQuery:
         state, known = self.state, self._started
         epoch = -1 if state.last is None else state.last.sink.epoch
         flushes = state.phase != "failed" if state.last is None else state.last.sink.transport == "flushed"
-        session = known and known.session()
+        session: Any = known.session() if known else None
         if known is None or session is None or "dbtable" not in known.options or epoch is None or not flushes:
             return
         with suppress(Exception):
