@@ -160,3 +160,18 @@ def test_settings_exist_and_all_assignments_are_options() -> None:
 def test_commands_and_statements_are_found() -> None:
     assert len({*matches(COMMAND)}) >= 6
     assert len({*matches(SQL)}) >= 4
+
+
+def test_texts_of_the_jars_code_name_options_by_references_too() -> None:
+    """Else a helper or a command would show a name that it does not have."""
+    plain = []
+    for path in ROOT.glob("scala/*/src/main/**/*.scala"):
+        for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', path.read_text("utf-8")):
+            rest = re.sub(r"\{(?:option|schema|trigger):(?:[^{}]|\$\{[^}]*\})*\}", "…", text)
+            found = re.findall(
+                r"\b(?:[Ss]et|[Rr]aise|[Ll]ower|[Ll]eave|is) '?(\w+(?:\.\w+)*)|Options\.\w+(\.name\}=)", rest
+            )
+            plain += [
+                (path.name, text) for name, made in found if made or (name != name.lower() and hints.spelling(name))
+            ]
+    assert plain == []

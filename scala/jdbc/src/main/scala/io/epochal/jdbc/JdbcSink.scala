@@ -58,7 +58,14 @@ final private[jdbc] class JdbcTable(
       found
     }
     if (bound.isEmpty) checkNew(Some(connection))
-    Privileges.refusal(database, connection, bound, keepsLedger = engine.startsQuery).foreach(throw _)
+    val keepsLedger = engine.startsQuery
+    Privileges.refusal(database, connection, bound, keepsLedger).foreach { error =>
+      // Privileges on a ledger that is not trusted would be in vain.
+      val name = bound.fold(dialect.catalog.newName(connection, options.table))(_.table.name)
+      if (keepsLedger)
+        new LedgerTable(dialect, Trust(name, options.trustedOwners), database.place).isComplete(connection): Unit
+      throw error
+    }
     bound.isEmpty
   }
 

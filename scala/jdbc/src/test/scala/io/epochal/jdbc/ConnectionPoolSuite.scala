@@ -7,6 +7,7 @@ import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
 
+import org.apache.logging.log4j.Level
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -14,6 +15,7 @@ import io.epochal.jdbc.database.ConnectionPool
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sqlite.SqliteDialect
 import io.epochal.kit.database.{ConnectionSettings, Sql}
+import io.epochal.support.LoggedLines
 
 final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
 
@@ -48,6 +50,17 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
       assert(pools == Seq(0, 0))
       use(one)(())
     } finally databases.foreach(_.close())
+  }
+
+  test("a pool closes without a warning, also right after it has opened a connection") {
+    val database = Sqlite.newDatabase()
+    val lines = LoggedLines.of(Level.WARN)((1 to 20).foreach { _ =>
+      val hold = pool(login(database)).hold()
+      use(database)(())
+      hold.close()
+    })
+    database.close()
+    assert(lines.tail == Nil)
   }
 
   test("an idle connection keeps no lock on the file") {

@@ -62,8 +62,8 @@ abstract class NulCharacters(databases: TestDatabases) extends SinkSuite(databas
 
   on("nulCharacter decides how the NUL character is handled", table) { f =>
     def row(n: Long) = InternalRow(n, text("\u0000é\u0000x\u0000"))
-    assert(
-      refused(Conditions.BadRow)(write(f, f.newRun(query), 0, Seq(row(1)))).getMessage.contains("set nulCharacter"))
+    val error = refused(Conditions.BadRow)(write(f, f.newRun(query), 0, Seq(row(1))))
+    assert(error.getMessage.contains("set nulCharacter") && error.markup.contains("set {option:nulCharacter}"))
     write(f, f.newRun(query, Map("sinkId" -> "sink", "nulCharacter" -> "strip")), 0, Seq(row(1)))
     write(f, f.newRun(query, Map("sinkId" -> "sink", "nulCharacter" -> "replace")), 1, Seq(row(2), f.row(3)))
     assert(

@@ -1,14 +1,25 @@
 package io.epochal.jdbc
 
+import java.io.DataInputStream
+import java.net.{InetAddress, ServerSocket}
+import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Files
 import java.sql.SQLException
+
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
+import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
-import io.epochal.jdbc.database.Database
+import io.epochal.jdbc.database.{Database, DriverErrors}
 import io.epochal.jdbc.dialect.Dialects
+import io.epochal.jdbc.generic.GenericErrors
+import io.epochal.jdbc.mysql.MysqlDialect
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.postgres.PostgresDialect
 import io.epochal.kit.access.Secret
 
 final class PasswordSuite extends AnyFunSuite {
@@ -28,7 +39,7 @@ final class PasswordSuite extends AnyFunSuite {
   /** Logs in as a query does before it starts. */
   private def look(more: (String, String)*): Unit = {
     val checked = options(more: _*)
-    new Database(Dialects.of(h2).get, checked, () => ()).inspect(_ => ())
+    new Database(Dialects.of(checked.connection.url).get, checked, () => ()).inspect(_ => ())
   }
 
   test("the password is read from a file for every connection, without the trailing line break") {
@@ -70,6 +81,37 @@ final class PasswordSuite extends AnyFunSuite {
   test("a variable of the driver's environment provides the password") {
     val (name, value) = sys.env.find { case (name, value) => value.length > 5 && name.matches("[A-Z]+") }.get
     assert(Secret.InEnvironment("passwordEnv", name).read() == value)
+  }
+
+  test("a server that asks for a password and gets none has refused the login") {
+    val request = "R\u0000\u0000\u0000\u0017\u0000\u0000\u0000\nSCRAM-SHA-256\u0000\u0000".getBytes(UTF_8)
+    Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress)) { server =>
+      val asking = Future(Using.resource(server.accept()) { client =>
+        val in = new DataInputStream(client.getInputStream)
+        in.readFully(new Array[Byte](in.readInt() - Integer.BYTES))
+        client.getOutputStream.write(request)
+        in.read()
+      })
+      val url = s"jdbc:postgresql://127.0.0.1:${server.getLocalPort}/x?sslmode=disable"
+      val error = refused(Conditions.LoginRefused)(look("url" -> url))
+      assert(error.markup.contains("{option:password}"))
+      Await.ready(asking, 10.seconds)
+    }
+  }
+
+  test("a refused login is not an unreachable server, whatever the database calls it") {
+    def refused(errors: DriverErrors)(state: String, code: Int): Boolean =
+      errors.refusesLogin(new SQLException("no", state, code))
+    assert(refused(PostgresDialect.errors)("28P01", 0) && !refused(PostgresDialect.errors)("08001", 0))
+    assert(!PostgresDialect.errors.refusesLogin(new SQLException("The server does not support SSL.", "08004")))
+    Seq("28000" -> 1045, "HY000" -> 1130, "08004" -> 1130, "HY000" -> 4151).foreach { case (state, code) =>
+      assert(refused(MysqlDialect.errors)(state, code))
+    }
+    assert(!refused(MysqlDialect.errors)("08004", 1040))
+    Seq("28000" -> 0, "08004" -> 0, "S0001" -> 18456, "72000" -> 1017).foreach { case (state, code) =>
+      assert(refused(GenericErrors)(state, code))
+    }
+    assert(!refused(GenericErrors)("08001", 0))
   }
 
   test("the password may be set in one place only") {

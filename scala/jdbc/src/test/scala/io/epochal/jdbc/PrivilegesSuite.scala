@@ -68,6 +68,19 @@ final class PostgresPrivilegesSuite
   granted("add columns", sink + ("addColumns" -> "true"), "CREATE TABLE warehouse.comments (id BIGINT)")(
     "ALTER TABLE warehouse.comments OWNER TO loader")
 
+  on("a ledger of another role is refused before the privileges that are missing on it", target +: ledger: _*) { f =>
+    f.database.execute(
+      "DO $$ BEGIN CREATE ROLE ledger_owner; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$")
+    f.database.execute(Seq("", "_retired", "_history").map(name =>
+      s"ALTER TABLE warehouse.epochal_ledger$name OWNER TO ledger_owner"): _*)
+    val error = refused(Conditions.ObjectUntrusted)(f.newRun(query, sink))
+    assert(error.getMessage.contains("set trustedOwners=ledger_owner"))
+    val trusting = sink + ("trustedOwners" -> "ledger_owner")
+    val grants = refused(Conditions.PrivilegesMissing)(f.newRun(query, trusting)).values("grants")
+    f.database.execute(grants.split("; ").toSeq: _*)
+    write(f, f.newRun(query, trusting), 0, numbers(f, 1 until 2))
+  }
+
   on("where the start did not know that it is a query, its claim lists the same", target) { f =>
     f.database.execute(
       "GRANT INSERT ON warehouse.comments TO loader",

@@ -180,9 +180,17 @@ abstract class TableChecks(databases: TestDatabases) extends SinkSuite(databases
       if (databases.kind.startsWith("PostgreSQL")) f.database.execute("ALTER TABLE t OWNER TO loader")
       f.newRun(query, Map("addColumns" -> "true"))
     } else {
-      f.database.execute(hint.drop(hint.indexOf("ALTER TABLE")).stripSuffix(".").split("; ").toSeq: _*)
+      f.database.execute(hint.split("or add it: ").last.stripSuffix(".").split("; ").toSeq: _*)
       f.newRun(query)
     }
+  }
+
+  on("a misspelt column of the table is renamed by the hint's statement", "CREATE TABLE t (id BIGINT, words TEXT)") {
+    f =>
+      val hint = refused(Conditions.ColumnMissing)(f.newRun(query)).values("suggestion")
+      f.database.execute("ALTER TABLE .* RENAME COLUMN \\S+ TO [^.;]+".r.findFirstIn(hint).get)
+      write(f, f.newRun(query), 0, numbers(f, 0 until 3))
+      holds(f, 0 until 3)
   }
 
   on("an empty table that a failed first attempt has made is refused with the statement after which it is made again") {

@@ -153,9 +153,6 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         case errors => explain(step, errors)
       })
 
-  /** ER_ACCESS_DENIED_ERROR, for drivers that set no SQLSTATE. */
-  private def MysqlAccessDenied = 1045
-
   private def explain(step: String, errors: Seq[SQLException]): EpochalException = {
     val said = errors.find(!_.isInstanceOf[SQLTransientConnectionException]).getOrElse(errors.head)
     val state = Option(said.getSQLState).getOrElse("")
@@ -181,7 +178,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         "reason" -> reason)
     } else if (errors.exists(dialect.errors.isFull))
       Conditions.DatabaseFull.because(cause)("url" -> place, "step" -> step, "reason" -> reason)
-    else if (state.startsWith("28") || said.getErrorCode == MysqlAccessDenied && state.isEmpty)
+    else if (errors.exists(dialect.errors.refusesLogin))
       Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)
     else if (state.startsWith("08") || state == "3D000" || state == "57P03")
       Conditions.DatabaseUnreachable.because(cause)("url" -> place, "reason" -> reason)

@@ -259,6 +259,9 @@ trait DriverErrors {
   /** Whether the server exists but takes no connections yet: it is starting, or at its connection limit. */
   def opensLater(@unused error: SQLException): Boolean = false
 
+  /** Whether the server refused the login, or asked for a password that it did not get. */
+  def refusesLogin(error: SQLException): Boolean = Sql.state(error).startsWith("28")
+
   /** The server setting that limits connections, if the limit is the cause. */
   def tooManyConnections(@unused error: SQLException): Option[String] = None
 

@@ -99,6 +99,11 @@ class GenericErrors extends DriverErrors {
     if (transient && Sql.state(error) != "08004") Verdict.Retry else Verdict.GiveUp
   }
 
+  /** Also Derby's SQLSTATE, SQL Server's number, and those of Oracle for a wrong and for no password. */
+  override def refusesLogin(error: SQLException): Boolean =
+    super.refusesLogin(error) || Sql.state(error) == "08004" || error.getErrorCode == 18456 ||
+      Sql.state(error) == "72000" && Set(1017, 1005)(error.getErrorCode)
+
   /** PostgreSQL's lock_not_available, and the timeout of H2, whose HYT00 other databases raise for statements too. */
   override def isLocked(error: SQLException): Boolean =
     Sql.state(error) == "55P03" || Sql.state(error) == "HYT00" && error.getErrorCode == H2LockTimeout

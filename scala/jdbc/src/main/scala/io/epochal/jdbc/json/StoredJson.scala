@@ -74,7 +74,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
       s"as JSON it is nested deeper than $MaxDepth levels"
     case FIELD_NAME if json.getText.indexOf(0) >= 0 => "it has the NUL character (\\u0000) in a name of its JSON"
     case VALUE_STRING if nul == NulCharacter.Error && json.getText.indexOf(0) >= 0 =>
-      "it has the NUL character (\\u0000) in its JSON; set nulCharacter to strip or replace it"
+      "it has the NUL character (\\u0000) in its JSON; set {option:nulCharacter} to strip or replace it"
     case FIELD_NAME | VALUE_STRING if !utf8.canEncode(json.getText) => notJson("half a surrogate pair stands alone")
     case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT if !isNumeric(json.getText) =>
       "its JSON has a number beyond the range of numeric"

@@ -116,8 +116,11 @@ private[mysql] object MysqlErrors extends DriverErrors {
   /** A primary that became a replica: another connection may lead to the new one. */
   private val ReadOnly = Set(1290, 1792, 1836)
 
-  /** Access denied, unknown database, protocol violation: in or near class 08, but permanent. */
-  private val Wrong = Set(1043, 1044, 1045, 1049, 1251)
+  /** Wrong or no password, unknown host, other authentication, expired password, locked account (MySQL, MariaDB). */
+  private val Refused = Set(1045, 1698, 1130, 1251, 1862, 3118, 4151)
+
+  /** Login refused, no rights on the database, unknown database, protocol violation: in or near class 08, but permanent. */
+  private val Wrong = Refused ++ Set(1043, 1044, 1049)
 
   /** MariaDB's driver reports this, also at COMMIT, if it lost the connection in a transaction and has reached another server of
     * the URL since.
@@ -127,6 +130,9 @@ private[mysql] object MysqlErrors extends DriverErrors {
   override def losesConnection(error: SQLException): Boolean =
     !Wrong(error.getErrorCode) && !packetTooLarge(error) &&
       (Lost(error.getErrorCode) || Sql.state(error).startsWith("08") || Sql.state(error) == LostInTransaction)
+
+  override def refusesLogin(error: SQLException): Boolean =
+    super.refusesLogin(error) || Refused(error.getErrorCode)
 
   val PacketTooLarge = 1153
 

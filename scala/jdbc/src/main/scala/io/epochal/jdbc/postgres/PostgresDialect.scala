@@ -170,6 +170,13 @@ private object PostgresErrors extends DriverErrors {
   override def tooManyConnections(error: SQLException): Option[String] =
     Option.when(error.getSQLState == "53300")("max_connections, or the CONNECTION LIMIT of the role or database")
 
+  /** The driver rejects a connection itself if the server asks for a password and there is none, but also if it lacks TLS. Its
+    * messages are translated.
+    */
+  override def refusesLogin(error: SQLException): Boolean =
+    super.refusesLogin(error) ||
+      Sql.state(error) == "08004" && !Seq("SSL", "GSS").exists(String.valueOf(error.getMessage).contains)
+
   override def losesConnection(error: SQLException): Boolean =
     Sql.state(error).startsWith("08") || Sql.state(error).startsWith("57P0") || Sql.state(error) == IdleInTransaction
 

@@ -3,8 +3,8 @@ package io.epochal.jdbc.postgres
 import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.NameList
 import io.epochal.jdbc.database.Trust
-import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{QualifiedName, Sql}
 
@@ -36,7 +36,7 @@ private[postgres] object TrustedTables {
         val ours = PostgresDialect.quote(role)
         (
           s"belongs to the role '$untrusted', who could run code there with the rights of '$role'",
-          s"If you trust '$untrusted', set ${JdbcOptions.TrustedOwners.name}=$untrusted, or ALTER TABLE $table OWNER TO $ours. If not, find out why it was made, and DROP TABLE $table")
+          s"If you trust '$untrusted', set {option:trustedOwners=${NameList.render(Seq(untrusted))}}, or ALTER TABLE $table OWNER TO $ours. If not, find out why it was made, and put it aside: ALTER TABLE $table RENAME TO untrusted")
       case (None, None) =>
         val trigger = rows.getString("trigger")
         (

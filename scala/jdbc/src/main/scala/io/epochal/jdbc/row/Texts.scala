@@ -17,7 +17,7 @@ private[jdbc] object Texts {
   }
 
   def nulAt(index: Int): String =
-    s"it has the NUL character (\\u0000) as byte ${index + 1}, which the database cannot keep in a text; set nulCharacter to strip or replace it"
+    s"it has the NUL character (\\u0000) as byte ${index + 1}, which the database cannot keep in a text; set {option:nulCharacter} to strip or replace it"
 
   /** Whether all bytes are in 1 to 127. Checks eight bytes at a time. */
   def isPlain(base: AnyRef, address: Long, length: Int): Boolean = {

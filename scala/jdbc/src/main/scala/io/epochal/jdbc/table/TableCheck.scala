@@ -167,9 +167,13 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   private def absent(missing: Seq[QueryColumn], table: TargetTable, query: QueryColumns): EpochalException = {
     val columns = table.columns.map(_.name)
     val free = columns.filterNot(name => query.stored.diff(missing).exists(_.into.equalsIgnoreCase(name)))
-    val near = missing.flatMap(c => Nearest.of(c.into, free).map(c.field.name -> _))
+    val nearest = missing.flatMap(c => Nearest.of(c.into, free).map(c -> _))
+    val near = nearest.map { case (c, name) => c.field.name -> name }
     val others = options.columnMap.filterNot { case (from, _) => near.exists(_._1.equalsIgnoreCase(from)) }
     val pairs = QueryColumns.pairs(near ++ others)
+    val renames = nearest.map { case (c, name) =>
+      s"ALTER TABLE ${dialect.quote(table.name)} RENAME COLUMN ${dialect.quote(name)} TO ${dialect.quote(c.into)}"
+    }
     val shown = missing.map { c =>
       s"'${c.field.name}'" + (if (c.into == c.field.name) "" else s" as '${c.into}'")
     }
@@ -180,7 +184,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       "table" -> table.name,
       "columns" -> columns.mkString(", "),
       "suggestion" -> (if (near.isEmpty) leave.capitalize
-                       else s"If the table has it under another name, set {option:columnMap=$pairs}. Otherwise $leave")
+                       else
+                         s"If a name is misspelt, correct it in the query, or in the table: ${renames.mkString("; ")}. To keep both names, set {option:columnMap=$pairs}. Otherwise $leave")
     )
   }
 

@@ -88,7 +88,11 @@ private[epochal] class LoginDataSource(
 
   override def getLogWriter: PrintWriter = null
   override def setLogWriter(out: PrintWriter): Unit = ()
-  override def getLoginTimeout: Int = 0
+
+  /** In seconds: how long a pool that closes waits for its thread that opens connections. With 0, Hikari logs a timeout whenever
+    * that thread has not ended yet.
+    */
+  override def getLoginTimeout: Int = 1
   override def setLoginTimeout(seconds: Int): Unit = ()
   override def getParentLogger: Logger = throw new SQLFeatureNotSupportedException
   override def isWrapperFor(kind: Class[_]): Boolean = false

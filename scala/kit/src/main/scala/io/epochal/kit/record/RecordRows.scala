@@ -122,7 +122,7 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
   private def tooLarge(): InternalRow = unfit(
     columns.empty,
     Arrays.copyOf(pages.records.bytes, largest.toInt),
-    s"it has ${pages.records.size} bytes, and maxRecordBytes is $largest")
+    s"it has ${pages.records.size} bytes, and {option:maxRecordBytes} is $largest")
 
   /** Applies the mode to a record that does not fit; null: no row.
     *

@@ -52,7 +52,9 @@ private[epochal] object Pem {
 
   private def decrypted(der: Array[Byte], password: Option[String]): PKCS8EncodedKeySpec = {
     val characters =
-      password.getOrElse(throw new PemException("its PRIVATE KEY is encrypted: set tls.keyPassword")).toCharArray
+      password
+        .getOrElse(throw new PemException("its PRIVATE KEY is encrypted: set {option:tls.keyPassword}"))
+        .toCharArray
     try {
       val encrypted = new EncryptedPrivateKeyInfo(der)
       // PBES2 names its algorithm only in the parameters.
@@ -64,7 +66,7 @@ private[epochal] object Pem {
       encrypted.getKeySpec(cipher)
     } catch {
       case _: InvalidKeySpecException | _: java.security.InvalidKeyException =>
-        throw new PemException("its PRIVATE KEY cannot be decrypted: is tls.keyPassword right?")
+        throw new PemException("its PRIVATE KEY cannot be decrypted: is {option:tls.keyPassword} right?")
       case e: GeneralSecurityException =>
         throw new PemException(s"its PRIVATE KEY cannot be decrypted (${e.getMessage})")
     }

@@ -181,7 +181,7 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
     else
       throw invalid(
         rows,
-        s"entry $index has '${HttpFailure.shown(value.asText)}' at '${settings.status}', which is neither a status nor true or false: list the values that mean success in resultSuccess")
+        s"entry $index has '${HttpFailure.shown(value.asText)}' at '${settings.status}', which is neither a status nor true or false: list the values that mean success in {option:resultSuccess}")
   }
 
   private def isSuccess(value: JsonNode, code: Option[Int]): Boolean =

@@ -5,7 +5,7 @@ import scala.util.control.NoStackTrace
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.annotation.Stable
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Conditions, EpochalException, Reference}
 import io.epochal.kit.spark.RowJson
 import io.epochal.kit.spark.memory.BinaryRow
 
@@ -105,7 +105,8 @@ final private[epochal] class TaskBadRows(policy: BadRows, partition: Int, epoch:
     */
   def add(number: Long, row: BinaryRow, bad: BadValue): Unit = {
     val limit = policy.limit.getOrElse(throw refused(number, bad))
-    val letter = DeadLetter(partition, number, policy.schema(bad.column).name, bad.reason, json(row))
+    val reason = Reference.plain(bad.reason)
+    val letter = DeadLetter(partition, number, policy.schema(bad.column).name, reason, json(row))
     if (count == 0) first = letter
     count += 1
     chars += letter.json.length

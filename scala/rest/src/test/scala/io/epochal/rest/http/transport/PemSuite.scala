@@ -37,8 +37,9 @@ final class PemSuite extends AnyFunSuite {
     assert(wrong(Pem.privateKey(client.certificate, None)) == "it has no PRIVATE KEY in PEM")
     assert(wrong(Pem.privateKey(TestCertificates.pem("PRIVATE KEY", Array(1, 2, 3)), None)).contains("is damaged"))
     assert(wrong(Pem.privateKey(TestCertificates.pem("RSA PRIVATE KEY", Array(1)), None)).contains("openssl pkcs8"))
-    assert(wrong(Pem.privateKey(client.encryptedKey("right"), None)).contains("set tls.keyPassword"))
-    assert(wrong(Pem.privateKey(client.encryptedKey("right"), Some("wrong"))).contains("is tls.keyPassword right?"))
+    assert(wrong(Pem.privateKey(client.encryptedKey("right"), None)).contains("set {option:tls.keyPassword}"))
+    assert(
+      wrong(Pem.privateKey(client.encryptedKey("right"), Some("wrong"))).contains("is {option:tls.keyPassword} right?"))
   }
 
   test("a key of another certificate is refused") {
