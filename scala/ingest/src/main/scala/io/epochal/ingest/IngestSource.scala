@@ -2,8 +2,6 @@ package io.epochal.ingest
 
 import java.io.IOException
 
-import scala.util.Try
-
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -104,9 +102,9 @@ final private[ingest] class IngestSource(
   /** Listens, with the journal taken over. */
   private def listening(committed: IngestPosition, logged: IngestPosition): Opened = {
     val listener = options.listen()
-    unless(listener) {
+    Listener.closing(listener) {
       val intake = openIntake(options, factory.store)
-      unless(intake) {
+      Listener.closing(intake) {
         begin(intake.journal, committed, logged)
         show(intake.journal.until)
         listener.serve(intake)
@@ -114,15 +112,6 @@ final private[ingest] class IngestSource(
       }
     }
   }
-
-  /** Closes a resource if the body fails. */
-  private def unless[A](resource: AutoCloseable)(body: => A): A =
-    try body
-    catch {
-      case e: Throwable =>
-        Try(resource.close()): Unit
-        throw e
-    }
 }
 
 private[ingest] object IngestSource {

@@ -45,7 +45,8 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
       "protection" -> IngestHttpOptions.Protection)
 
   private val admission: Admission = settings.admission.fold(new Admission {})(_.open(clock))
-  private val counts = new HttpMetrics
+  private val counts = new HttpMetrics(found =>
+    log.warn(s"${Listener.Format} on ${Listener.shown(address)} refused requests since the last such line: $found"))
   private val channel = Listener.bind(bind)
   private val threads = makeThreads()
   private val server = new Server(threads)
@@ -79,6 +80,7 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
     catch { case NonFatal(e) => log.warn(s"${Listener.Format} on $address did not stop cleanly: $e", e) }
     finally {
       clients.closeAll()
+      counts.logRefused(System.nanoTime(), isLast = true)
       // Jetty closes it only if it was accepting.
       Try(channel.close()): Unit
       if (interrupted) Thread.currentThread.interrupt()
@@ -224,10 +226,12 @@ final private[http] class Clients(settings: HttpSettings, scheduler: Scheduler, 
       old.foreach(one => unproven.remove(one): Unit)
       old
     }
-    crowd.foreach { connection =>
-      metrics.refused("too_slow")
-      connection.getEndPoint.close()
-    }
+    crowd.foreach(drop)
+  }
+
+  private def drop(connection: Connection): Unit = {
+    metrics.refused("too_slow")
+    connection.getEndPoint.close()
   }
 
   private def schedule(): Unit =
@@ -239,15 +243,13 @@ final private[http] class Clients(settings: HttpSettings, scheduler: Scheduler, 
       uploads.forEach(upload => if (upload.isTooSlow(now)) upload.abort())
       connections.forEach { (connection, place) =>
         place match {
-          case InHead(since) if now - since > settings.headTimeout.toNanos =>
-            metrics.refused("too_slow")
-            connection.getEndPoint.close()
-          case Idle(bytes) if connection.getBytesIn > bytes =>
-            val _ = connections.replace(connection, place, InHead(now))
-          case _ => ()
+          case InHead(since) if now - since > settings.headTimeout.toNanos => drop(connection)
+          case Idle(bytes) if connection.getBytesIn > bytes => connections.replace(connection, place, InHead(now)): Unit
+          case _                                            => ()
         }
       }
       makeRoom(now)
+      metrics.logRefused(now)
     } finally schedule()
 
   private def isHttp(connection: Connection): Boolean = !connection.isInstanceOf[SslConnection]

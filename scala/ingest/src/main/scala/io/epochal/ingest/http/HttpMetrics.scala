@@ -7,8 +7,12 @@ import scala.jdk.CollectionConverters._
 
 import io.epochal.ingest.http.body.Refusal
 
-/** Counters of a listener since its start, for the query's progress and for Prometheus. Thread-safe. */
-final private[http] class HttpMetrics {
+/** Counters of a listener since its start, for the query's progress, for Prometheus and for the log. Thread-safe.
+  *
+  * @param warn
+  *   logs numbers of refusals by reason
+  */
+final private[http] class HttpMetrics(warn: String => Unit) {
 
   /** Upper bounds of the histogram, in seconds. */
   private val LatencyBounds = Seq(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -17,6 +21,9 @@ final private[http] class HttpMetrics {
   private val reasons = new ConcurrentHashMap[String, LongAdder]
   private val buckets = Array.fill(LatencyBounds.size + 1)(new LongAdder)
   private val latencyNanos = new LongAdder
+
+  private var logged = Map.empty[String, Long]
+  private var quietUntil = System.nanoTime()
 
   /** Whether the listener is being closed: refusals then are temporary. */
   @volatile var isStopping = false
@@ -31,9 +38,19 @@ final private[http] class HttpMetrics {
 
   /** Counts an acknowledged request; `nanos` is the time since its last byte. */
   def acknowledged(nanos: Long): Unit = {
-    val bucket = LatencyBounds.indexWhere(nanos / 1e9 <= _)
-    buckets(if (bucket < 0) buckets.length - 1 else bucket).increment()
+    buckets(LatencyBounds.segmentLength(_ < nanos / 1e9)).increment()
     latencyNanos.add(nanos)
+  }
+
+  /** Logs the refusals since the last line, at most one line a minute but for the last. */
+  def logRefused(now: Long, isLast: Boolean = false): Unit = synchronized {
+    val counts = reasons.asScala.view.mapValues(_.sum).toMap - "stopping"
+    val found = counts.toSeq.map { case (reason, n) => (n - logged.getOrElse(reason, 0L), reason) }.filter(_._1 > 0)
+    if (found.nonEmpty && (isLast || now - quietUntil >= 0)) {
+      logged = counts
+      quietUntil = now + 60000000000L
+      warn(found.sorted.reverse.map { case (n, reason) => s"$n $reason" }.mkString(", "))
+    }
   }
 
   /** Entries for the query's progress. Most requests that are refused because the journal is full never reach it, so they are counted here. */

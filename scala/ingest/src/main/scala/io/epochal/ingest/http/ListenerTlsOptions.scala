@@ -44,9 +44,7 @@ private[http] object ListenerTlsOptions extends SecretOptionList {
   private def opened(bytes: Array[Byte], password: Array[Char]): KeyManagerFactory = {
     val store = KeyStore.getInstance("PKCS12")
     try store.load(new ByteArrayInputStream(bytes), password)
-    catch {
-      case _: IOException => throw new PemException("it is not PKCS#12, or tls.keyStorePassword is wrong")
-    }
+    catch { case _: IOException => throw new PemException("it is not PKCS#12, or tls.keyStorePassword is wrong") }
     if (!store.aliases.asScala.exists(store.isKeyEntry)) throw new PemException("it has no private key")
     CertifiedKey.managers(store, password)
   }

@@ -56,6 +56,15 @@ private[ingest] object Listener {
     }
   }
 
+  /** Closes a resource if the body fails. */
+  def closing[A](resource: AutoCloseable)(body: => A): A =
+    try body
+    catch {
+      case e: Throwable =>
+        Try(resource.close()): Unit
+        throw e
+    }
+
   def addressOf(channel: ServerSocketChannel): InetSocketAddress =
     channel.getLocalAddress.asInstanceOf[InetSocketAddress]
 

@@ -70,13 +70,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
 
   private val token = settings.token.map(_.read().getBytes(UTF_8))
   private val selector = Selector.open()
-  private val server =
-    try Listener.bind(new InetSocketAddress(settings.host, settings.port))
-    catch {
-      case e: Throwable =>
-        Try(selector.close()): Unit
-        throw e
-    }
+  private val server = Listener.closing(selector)(Listener.bind(new InetSocketAddress(settings.host, settings.port)))
   private val admission = {
     server.configureBlocking(false)
     server.register(selector, SelectionKey.OP_ACCEPT)
@@ -163,16 +157,12 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
           }
           running = connections.asScala.exists(_.hasInFlight) && now - closingSince < CloseNanos
         }
-      } catch {
-        case NonFatal(e) => log.warn(s"${Listener.Format} on $address: ${e.getMessage}", e)
-      }
+      } catch { case NonFatal(e) => log.warn(s"${Listener.Format} on $address: ${e.getMessage}", e) }
   }
 
   private def serve(key: SelectionKey): Unit = key.attachment match {
     case connection: TcpConnection =>
-      guarded(connection) {
-        if (key.isReadable && !closing) read(connection)
-      }
+      guarded(connection)(if (key.isReadable && !closing) read(connection))
     case _ => if (key.isAcceptable) admit()
   }
 

@@ -7,13 +7,16 @@ import java.util.{Base64, HexFormat}
 import javax.crypto.Mac
 import javax.crypto.spec.SecretKeySpec
 
+import scala.collection.mutable
 import scala.util.Using
 
+import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.Conditions
 import io.epochal.ingest.http.auth.CurrentSecrets
 import io.epochal.kit.access.Secret
+import io.epochal.support.LoggedLines
 
 /** Authentication of records, health and metrics. */
 final class HttpAdmissionSuite extends AnyFunSuite {
@@ -165,6 +168,43 @@ final class HttpAdmissionSuite extends AnyFunSuite {
       assert(fixture.post("body", "X-Shop-Hmac" -> right).status == 403)
       assert(fixture.post("body", "X-Shop-Hmac" -> "v=%%").status == 403)
     }
+  }
+
+  test("the log has the number of refusals by reason, and no value of a header") {
+    def reasons(lines: Seq[String]) = {
+      val found = lines.filter(_.contains("refused requests")).flatMap("(\\d+) (\\w+_\\w+)".r.findAllMatchIn(_))
+      found.groupMapReduce(_.group(2))(_.group(1).toInt)(_ + _)
+    }
+    val lines = LoggedLines.of(Level.WARN) {
+      signed("github") { fixture =>
+        val wrong = s"sha256=${hex("hunter3", "a")}"
+        (1 to 3).foreach(_ =>
+          assert(fixture.post("a", "X-Hub-Signature-256" -> wrong).body == """{"error":"forbidden"}"""))
+        assert(fixture.post("a", "X-Hub-Signature-256" -> "sha256=no").status == 403)
+      }
+      listening("bearerToken" -> "hunter2") { fixture =>
+        assert(fixture.post("a").status == 401)
+        assert(fixture.post("a", "Authorization" -> "Bearer hunter3").body == """{"error":"unauthorized"}""")
+      }
+    }
+    val expected = Map("wrong_signature" -> 3, "no_signature" -> 1, "no_credential" -> 1, "wrong_credential" -> 1)
+    assert(reasons(lines) == expected, lines)
+    assert(!lines.exists(line => line.contains("hunter") || line.contains("sha256")), lines)
+  }
+
+  test("the log has refusals once a minute") {
+    val lines = mutable.Buffer.empty[String]
+    val metrics = new HttpMetrics(line => lines += line: Unit)
+    val start = System.nanoTime()
+    def log(second: Long): Unit = metrics.logRefused(start + second * 1000000000L)
+    log(0)
+    metrics.refused("wrong_signature")
+    log(1)
+    (1 to 2).foreach(_ => metrics.refused("wrong_signature"))
+    metrics.refused("too_slow")
+    metrics.refused("stopping")
+    Seq(2L, 30L, 62L, 200L).foreach(log)
+    assert(lines == Seq("1 wrong_signature", "2 wrong_signature, 1 too_slow"))
   }
 
   test("health and metrics are open on loopback; on other addresses they need the credential or openStatus") {

@@ -19,7 +19,9 @@ import io.epochal.ingest.http.body.Refusal
 import io.epochal.kit.access.Secret
 import io.epochal.kit.json.Json
 
-/** Authorizes requests with records; by default all. Refusals do not say which check failed. Thread-safe. */
+/** Authorizes requests with records; by default all. Only a refusal's reason, which is not sent, says which check failed.
+  * Thread-safe.
+  */
 private[http] trait Admission {
 
   /** Checks the head, before the body is read.
@@ -50,23 +52,26 @@ private[http] trait Admission {
 final private[http] class AuthorizationAdmission(challenge: String, expected: CurrentSecrets) extends Admission {
 
   override def head(header: String => Option[String]): Option[Refusal] = {
-    val isValid = header("Authorization").map(_.trim).exists { value =>
+    val sent = header("Authorization")
+    val isValid = sent.map(_.trim).exists { value =>
       val (scheme, credential) = value.span(_ != ' ')
       val bytes = credential.trim.getBytes(ISO_8859_1)
       scheme.equalsIgnoreCase(challenge.takeWhile(_ != ' ')) &&
       expected.read().map(MessageDigest.isEqual(_, bytes)).foldLeft(false)(_ || _)
     }
-    Option.when(!isValid)(Refusal(401, "unauthorized", "unauthorized", headers = Seq("WWW-Authenticate" -> challenge)))
+    val reason = if (sent.isEmpty) "no_credential" else "wrong_credential"
+    Option.when(!isValid)(Refusal(401, reason, "unauthorized", headers = Seq("WWW-Authenticate" -> challenge)))
   }
 }
 
 /** Admits webhooks that are signed with a shared secret. */
 final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: CurrentSecrets) extends Admission {
 
-  override def head(header: String => Option[String]): Option[Refusal] = refusal(kind.of(header).nonEmpty)
+  override def head(header: String => Option[String]): Option[Refusal] =
+    refusal("no_signature")(kind.of(header).nonEmpty)
 
   override def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] =
-    refusal(kind.of(header).exists { signed =>
+    refusal("wrong_signature")(kind.of(header).exists { signed =>
       secrets.read().foldLeft(false) { (found, secret) =>
         val expected = hmac(secret, signed.prefix, bytes, length)
         signed.signatures.foldLeft(found)((before, signature) => MessageDigest.isEqual(expected, signature) || before)
@@ -75,7 +80,7 @@ final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: Cu
 
   override def provesWithoutBody: Boolean = false
 
-  private def refusal(isValid: Boolean) = Option.when(!isValid)(Refusal(403, "forbidden", "forbidden"))
+  private def refusal(reason: String)(isValid: Boolean) = Option.when(!isValid)(Refusal(403, reason, "forbidden"))
 
   private def hmac(secret: Array[Byte], prefix: Array[Byte], bytes: Array[Byte], length: Int): Array[Byte] = {
     val mac = Mac.getInstance(kind.algorithm)

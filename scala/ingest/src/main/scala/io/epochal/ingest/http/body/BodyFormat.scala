@@ -80,10 +80,8 @@ private[http] object BodyFormat {
       orWhole(bytes, length, limits, keepMalformed) {
         val scan = new JsonScan(bytes, beginOf(bytes, length), length)
         val spans = new RecordSpans(limits)
-        if (scan.next() == '[') elements(scan, spans)
-        else record(scan, spans)
-        if (scan.next() >= 0)
-          throw Refusal.malformed("something follows the JSON value", None, Some(scan.at))
+        if (scan.next() == '[') elements(scan, spans) else record(scan, spans)
+        if (scan.next() >= 0) throw Refusal.malformed("something follows the JSON value", None, Some(scan.at))
         spans.packed(bytes)
       }
 

@@ -11,7 +11,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory
   * @param status
   *   HTTP status
   * @param reason
-  *   stable code, for metrics
+  *   stable code, for metrics and the log
   * @param error
   *   message in the response: no secrets, nothing about the driver
   * @param record
