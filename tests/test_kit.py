@@ -87,7 +87,7 @@ def outcomes(report: Path) -> dict[str, str]:
 def test_a_java_source_passes_the_conformance_suite_under_maven_surefire(connectors: Connectors) -> None:
     report = connectors.java / "target" / "surefire-reports" / "TEST-example.logs.LogFilesTest.xml"
     expected = {f"promises() {name}: {claim}": "passed" for name, claim in promises("Source").items()}
-    # Modes that the fixture does not support.
+    # Modes that the source does not have.
     not_made = [name for name in expected if name.split()[1] in ("to-continuous:", "steady-tasks:", "from-real-time:")]
     assert outcomes(report) == expected | dict.fromkeys(not_made, "skipped")
     assert (len(expected), len(not_made)) == (29, 3)
@@ -96,6 +96,13 @@ def test_a_java_source_passes_the_conformance_suite_under_maven_surefire(connect
 def test_a_java_source_with_its_position_outside_the_checkpoint_breaks_that_promise(connectors: Connectors) -> None:
     report = connectors.java / "target" / "surefire-reports" / "TEST-example.logs.NotedLogsTest.xml"
     assert outcomes(report) == {"positionOutsideTheCheckpoint": "passed"}
+
+
+def test_a_java_source_with_tails_keeps_the_promises_of_endless_queries(connectors: Connectors) -> None:
+    report = connectors.java / "target" / "surefire-reports" / "TEST-example.logs.LogTailTest.xml"
+    claims = promises("Source")
+    names = ("to-continuous", "steady-tasks", "from-real-time")
+    assert outcomes(report) == {f"promises() {name}: {claims[name]}": "passed" for name in names}
 
 
 def test_a_scala_sink_passes_the_conformance_suite_under_sbt_test(connectors: Connectors) -> None:

@@ -148,16 +148,11 @@ final private[testkit] class EpochScene(val fixture: SinkFixture, isRefusal: (Th
   /** Writes and commits an epoch, with its rows distributed over the partitions. */
   def write(run: SinkRun, epoch: Long, numbers: Range, partitions: Int = 2, offsets: String = "same"): Unit = {
     val now = begin(run, epoch, partitions, offsets)
-    now.commit((0 until partitions).map { p =>
-      now.task(p, p.toLong, rows(numbers.filter(_ % partitions == p)))
-    })
+    now.commit((0 until partitions).map(p => now.task(p, p.toLong, rows(numbers.filter(_ % partitions == p)))))
   }
 
   def shouldHold(numbers: Range): Unit =
-    Evidence.sameRows(
-      "rows in the target",
-      fixture.stored().asScala.map(_.longValue).toSeq.sorted,
-      numbers.map(_.toLong))
+    Evidence.sameRows("rows in the target", fixture.stored().asScala.map(_.longValue).toSeq, numbers.map(_.toLong))
 
   def refused(condition: Condition, what: String)(body: => Any): Unit =
     Refusal.of(condition, what, isRefusal)(body): Unit

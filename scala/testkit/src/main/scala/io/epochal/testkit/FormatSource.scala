@@ -5,7 +5,8 @@ import java.util
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.SupportsRead
+import org.apache.spark.sql.connector.catalog.{SupportsRead, TableCapability}
+import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.connector.read.streaming.{ContinuousStream, MicroBatchStream}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -37,7 +38,9 @@ abstract class FormatSource(val format: String) extends SourceFixture {
   /** Whether rows can be added only while a query runs, because they are sent to it. */
   def receives: Boolean = false
 
-  /** Supported modes besides micro-batch: `continuous`, `real-time`. */
+  /** Supported modes besides micro-batch: `continuous`, `real-time`. Must not be empty for a source with a continuous stream, such as
+    * a `SourceConnector` with `tails` or a `ReceivingConnector`, unless `exemptions` has the promises of these modes.
+    */
   def modes: util.Set[String] = util.Set.of()
 
   override def schema: StructType = table(options).columns().foldLeft(new StructType()) { (all, column) =>
@@ -46,23 +49,25 @@ abstract class FormatSource(val format: String) extends SourceFixture {
 
   override def newStream(checkpoint: Path, partitions: Int): MicroBatchStream = {
     val more = if (partitionsOption.isEmpty) Map.empty else Map(partitionsOption -> partitions.toString)
-    stream(checkpoint, (options.asScala ++ more).asJava)
+    scan((options.asScala ++ more).asJava).toMicroBatchStream(checkpoint.toString)
   }
 
-  override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream(checkpoint, optionsOfAnotherSource)
+  override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream =
+    scan(optionsOfAnotherSource).toMicroBatchStream(checkpoint.toString)
 
   /** A stream of a continuous query, as a new driver would create it. */
-  private[testkit] def newContinuousStream(checkpoint: Path): ContinuousStream = {
-    val _ = Session.get()
-    table(options).newScanBuilder(new CaseInsensitiveStringMap(options)).build().toContinuousStream(checkpoint.toString)
-  }
+  private[testkit] def newContinuousStream(checkpoint: Path): ContinuousStream =
+    scan(options).toContinuousStream(checkpoint.toString)
 
-  private def stream(checkpoint: Path, all: util.Map[String, String]): MicroBatchStream = {
-    val _ = Session.get() // A source may read settings of the session.
-    table(all).newScanBuilder(new CaseInsensitiveStringMap(all)).build().toMicroBatchStream(checkpoint.toString)
-  }
+  /** Whether the source also has a continuous stream. */
+  private[testkit] def isContinuous: Boolean =
+    table(options).capabilities().contains(TableCapability.CONTINUOUS_READ)
+
+  private def scan(all: util.Map[String, String]): Scan =
+    table(all).newScanBuilder(new CaseInsensitiveStringMap(all)).build()
 
   private def table(all: util.Map[String, String]): SupportsRead = {
+    val _ = Session.get() // A source may read settings of the session.
     val provider = Formats.provider(format)
     val columns =
       if (readerSchema.nonEmpty) StructType.fromDDL(readerSchema)

@@ -15,8 +15,7 @@ object Refusal {
   def reports(error: Throwable, condition: Condition): Boolean =
     EpochalException.in(error) match {
       case Some(named) => named.condition.name == condition.name
-      case None =>
-        !ExceptionUtils.getThrowableList(error).asScala.exists(isAccident)
+      case None        => !ExceptionUtils.getThrowableList(error).asScala.exists(isAccident)
     }
 
   /** Whether the class of an error indicates a bug. */

@@ -18,6 +18,9 @@ private[testkit] object SourceQueryChecks {
 
   private val Starts = 6
   private val SteadyRows = 40
+  private val Undeclared =
+    "the source has a continuous stream, and its fixture declares no modes: override modes() to " +
+      "return Set.of(\"continuous\", \"real-time\"), or give the reason in exemptions()"
 
   def of(stage: Stage[SourceFixture, SourceScene]): Seq[Check] = Seq(
     stage.check(Replay)(replay),
@@ -124,7 +127,8 @@ private[testkit] object SourceQueryChecks {
   }
 
   private def inMode(scene: SourceScene, mode: Mode): FormatSource = scene.fixture match {
-    case named: FormatSource if named.modes.contains(mode.name) => named
+    case named: FormatSource if named.modes.contains(mode.name)           => named
+    case named: FormatSource if named.modes.isEmpty && named.isContinuous => Evidence.broken(Undeclared)
     case _: FormatSource => throw new NotChecked(s"declared: no ${mode.name} mode")
     case _               => throw new NotChecked(s"${mode.name} mode needs a format: the fixture is no FormatSource")
   }

@@ -1,5 +1,8 @@
 package io.epochal.testkit
 
+import java.io.{ByteArrayOutputStream, PrintStream}
+import java.nio.charset.StandardCharsets.UTF_8
+
 import scala.jdk.CollectionConverters._
 
 import org.junit.platform.engine.discovery.DiscoverySelectors.selectClass
@@ -29,7 +32,8 @@ final class JunitSuite extends AnyFunSuite {
       .getOrElse("none")
 
   test("the test of a kept promise succeeds, of a broken one fails with evidence, of an exempt one is aborted") {
-    val results = run("io.epochal.testkit.example.WallClockTest")
+    val printed = new ByteArrayOutputStream
+    val results = printingTo(printed)(run("io.epochal.testkit.example.WallClockTest"))
     assert(
       Seq("offset-round-trip", "end-from-origin", "lag")
         .map(status(results, _)) == Seq("SUCCESSFUL", "FAILED", "ABORTED"))
@@ -37,6 +41,16 @@ final class JunitSuite extends AnyFunSuite {
       results.values.flatMap(_.getThrowable.map[String](_.getMessage).stream.iterator.asScala).mkString("\n")
     assert(messages.contains("nothing was added, and the end went from"))
     assert(messages.contains("the source counts no rows"))
+    val lines = printed.toString(UTF_8).linesIterator.toSeq
+    assert(lines.filter(_.startsWith("clock: ")) == Seq(s"clock: exempt   ${SourcePromises.Lag}"))
+    assert(lines.exists(_.trim == "the source counts no rows"))
+  }
+
+  private def printingTo[A](to: ByteArrayOutputStream)(body: => A): A = {
+    val before = System.out
+    System.setOut(new PrintStream(to, true, UTF_8))
+    try body
+    finally System.setOut(before)
   }
 
   test("a class that implements the interface has one test per promise") {

@@ -30,6 +30,23 @@ final class WrongConnectorsSuite extends AnyFunSuite {
     assertBroken(report, SourcePromises.EndFromOrigin, "nothing was added, and the end went from")
   }
 
+  test("a continuous source whose fixture declares no modes breaks their promises, unless they are exempt") {
+    val promises = Seq("to-continuous", "steady-tasks", "from-real-time")
+    def check(exempt: Map[String, String]) = Conformance
+      .source(
+        "undeclared",
+        () =>
+          new LineFixture(classOf[ContinuousLines], partitionable = false) {
+            override def exemptions: java.util.Map[String, String] = exempt.asJava
+          })
+      .only(promises: _*)
+      .run()
+    val report = check(Map("steady-tasks" -> "tasks share the lines"))
+    assert(report.broken.asScala.map(_.promise.name) == Seq("to-continuous", "from-real-time"), report)
+    assertBroken(report, SourcePromises.ToContinuous, "override modes() to return Set.of(")
+    assert(report.exempt.asScala.map(_.explanation) == Seq("tasks share the lines"), report)
+  }
+
   test("an acknowledgement before durability loses rows in a kill", Slow) {
     val promises = SourcePromises.ofKills.map(_.name)
     val report = Conformance.source("receiver", () => new ReceiverFixture(durable = false)).only(promises: _*).run()

@@ -47,6 +47,8 @@ final class RestFormatFixture(journal: Boolean) extends FormatSource(RestOptions
 
   override def keepsRows: Boolean = !journal
 
+  override def modes: util.Set[String] = if (journal) util.Set.of("continuous", "real-time") else util.Set.of()
+
   override def makeAvailable(rows: Int): Unit = api.count += rows
 
   override def close(): Unit = api.close()

@@ -136,9 +136,7 @@ private[engine] class NumberedStream(file: Path, batch: Int)
       .counts
       .zip(ends)
       .zipWithIndex
-      .map { case ((from, until), index) =>
-        NumberSlice(file.toString, index, from, until, batch): InputPartition
-      }
+      .map { case ((from, until), index) => NumberSlice(file.toString, index, from, until, batch): InputPartition }
       .toArray
 
   override def createReaderFactory(): PartitionReaderFactory = createContinuousReaderFactory()

@@ -20,6 +20,8 @@ abstract class LineProvider extends TableProvider {
 
   def stream(options: CaseInsensitiveStringMap, checkpoint: Path): MicroBatchStream
 
+  def modes: util.Set[TableCapability] = util.EnumSet.of(TableCapability.MICRO_BATCH_READ)
+
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = LineProvider.Schema
 
   override def getTable(schema: StructType, by: Array[Transform], settings: util.Map[String, String]): Table =
@@ -27,7 +29,7 @@ abstract class LineProvider extends TableProvider {
       override def name(): String = "lines"
       override def columns(): Array[Column] = Array(Column.create("line", StringType, false))
       override def schema(): StructType = LineProvider.Schema
-      override def capabilities(): util.Set[TableCapability] = util.EnumSet.of(TableCapability.MICRO_BATCH_READ)
+      override def capabilities(): util.Set[TableCapability] = modes
       override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () =>
         new Scan {
           override def readSchema(): StructType = LineProvider.Schema

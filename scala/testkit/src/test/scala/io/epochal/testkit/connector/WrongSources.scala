@@ -1,7 +1,9 @@
 package io.epochal.testkit.connector
 
 import java.nio.file.{Files, Path}
+import java.util
 
+import org.apache.spark.sql.connector.catalog.TableCapability
 import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -41,4 +43,13 @@ final class WallClockLines extends LineProvider {
         slices(before(at(start)), before(at(end)))
     }
   }
+}
+
+/** Wrong only in its fixture, which does not declare that the source has a continuous stream. */
+final class ContinuousLines extends LineProvider {
+  override def modes: util.Set[TableCapability] =
+    util.EnumSet.of(TableCapability.MICRO_BATCH_READ, TableCapability.CONTINUOUS_READ)
+
+  override def stream(options: CaseInsensitiveStringMap, checkpoint: Path): MicroBatchStream =
+    new LineStream(Path.of(options.get("path")), 2)
 }
