@@ -245,9 +245,9 @@ class Json(Parsed, format="json"):
             Default: ``"_corrupt_record"``.
         rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
             are ignored.
-        require_columns: Whether a column that has a field in none of the records that a task reads fails the query; if
-            not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and real-time queries.
-            Default: ``False``.
+        require_columns: Whether a column, or a field of its structs, that is in none of the records that a task reads
+            fails the query; if not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and
+            real-time queries. Default: ``False``.
     """
 
     require_columns: bool | None = option("requireColumns", BOOLEAN)

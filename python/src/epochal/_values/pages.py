@@ -138,7 +138,8 @@ class Cursor(Pages, pagination="cursor"):
             empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
             is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
         empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
-            such pages in a row are skipped; more fail a batch read or a time window, and end a run of AvailableNow.
+            such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are
+            requested one per poll by other streams.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -202,7 +203,8 @@ class Link(Pages, pagination="link"):
             empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
             is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
         empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
-            such pages in a row are skipped; more fail a batch read or a time window, and end a run of AvailableNow.
+            such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are
+            requested one per poll by other streams.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -229,7 +231,8 @@ class NextUrl(Pages, pagination="next-url"):
             empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
             is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
         empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
-            such pages in a row are skipped; more fail a batch read or a time window, and end a run of AvailableNow.
+            such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are
+            requested one per poll by other streams.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """

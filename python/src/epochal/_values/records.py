@@ -50,9 +50,9 @@ class Json(Records, bodyFormat="json"):
         pointer: JSON Pointer to the array of records. Unset: the whole response.
         missing: Whether a response without the array of records, or with an empty body, fails or is an empty page.
             Default: ``"fail"``.
-        require_columns: Whether a column that has a field in none of the records that a task reads fails the query; if
-            not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and real-time queries.
-            Default: ``False``.
+        require_columns: Whether a column, or a field of its structs, that is in none of the records that a task reads
+            fails the query; if not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and
+            real-time queries. Default: ``False``.
     """
 
     pointer: str | None = field(default=None, kw_only=False, metadata=of("records", POINTER))
@@ -77,9 +77,9 @@ class Ndjson(Records, bodyFormat="ndjson"):
         encoding: Charset of responses, whatever their Content-Type declares. Unset: the declared one, else UTF-8.
         event_time_column: Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets
             and whose lag is reported.
-        require_columns: Whether a column that has a field in none of the records that a task reads fails the query; if
-            not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and real-time queries.
-            Default: ``False``.
+        require_columns: Whether a column, or a field of its structs, that is in none of the records that a task reads
+            fails the query; if not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and
+            real-time queries. Default: ``False``.
     """
 
     require_columns: bool | None = option("requireColumns", BOOLEAN)

@@ -178,7 +178,7 @@ def _digits(given: list[str], where: str, doubts: list[str], *, texts: bool) -> 
 
 
 def _meaning(given: list[str]) -> str:
-    """What texts mean that have no type of their own; empty if they are just texts."""
+    """The meaning of texts that have no type of their own; empty if they are just texts."""
     if all(_NUMBER.fullmatch(value) for value in given):
         return "numbers with a fraction or an exponent"
     if all(_MOMENT.fullmatch(value) for value in given):

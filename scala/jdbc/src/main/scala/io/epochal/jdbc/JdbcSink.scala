@@ -60,7 +60,7 @@ final private[jdbc] class JdbcTable(
     if (bound.isEmpty) checkNew(Some(connection))
     val keepsLedger = engine.startsQuery
     Privileges.refusal(database, connection, bound, keepsLedger).foreach { error =>
-      // Privileges on a ledger that is not trusted would be in vain.
+      // Privileges on a ledger that is not trusted would not help.
       val name = bound.fold(dialect.catalog.newName(connection, options.table))(_.table.name)
       if (keepsLedger)
         new LedgerTable(dialect, Trust(name, options.trustedOwners), database.place).isComplete(connection): Unit

@@ -165,7 +165,7 @@ final case class RestOptions(
   private[rest] def samePage(request: String): EpochalException =
     mismatch(request, s"the same page for every request: it ignores $selector")
 
-  /** What selects a counted page, in a message. */
+  /** The part of a request that selects a counted page, for messages. */
   private[rest] def selector: String =
     if (pageCall.inUrl) s"the parameter '${PagingOptions.positionOf(paging)}'"
     else "the placeholders of {option:requestBody}"
