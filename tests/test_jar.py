@@ -73,7 +73,7 @@ def test_only_our_code_and_the_two_drivers_are_not_shaded(names: list[str]) -> N
 def test_every_other_file_is_expected(names: list[str]) -> None:
     known = re.compile(
         r"META-INF/(MANIFEST\.MF|LICENSE|NOTICE|(licenses|services|native-image|sbom)/.+)"
-        r"|io/epochal/(version\.txt|core/error/conditions\.json|jdbc/option/driver-properties\.txt|shaded/org/apache/hc/\w+/version\.properties"
+        r"|io/epochal/(version\.txt|core/error/conditions\.json|kit/database/driver-properties\.txt|shaded/org/apache/hc/\w+/version\.properties"
         r"|shaded/org/eclipse/jetty/(http/((encoding|mime)\.properties|useragents)|version/build\.properties))"
         r"|org/publicsuffix/list/effective_tld_names\.dat|org/sqlite/native/.+|sqlite-jdbc\.properties"
     )

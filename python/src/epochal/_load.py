@@ -13,7 +13,7 @@ from epochal._form import Form
 from epochal._options import OptionValue
 from epochal._values.secret import MASK, Secret
 from epochal._values.value import without_login
-from epochal.errors import DatabaseError, EpochalError, OptionError, SessionWithoutJarError, named, of_condition
+from epochal.errors import DatabaseError, EpochalError, OptionError, SessionWithoutJarError, _of_condition, named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,7 +85,7 @@ def load(
 def _invalid_schema(form: Form, schema: str, error: Exception) -> EpochalError:
     """The error for a schema that Spark cannot parse, with the nearest type in place of an unknown one."""
     reason = re.sub(r"^\s*\[[\w.]+\] |\.? SQLSTATE: \w+", "", str(error).strip().partition("\n")[0]).rstrip(".")
-    found = of_condition("SCHEMA_INVALID", schema=schema, format=form.caller, reason=reason)
+    found = _of_condition("SCHEMA_INVALID", schema=schema, format=form.caller, reason=reason)
     if unknown := re.search(r'Unsupported data type "(\w+)"', reason):
         for near in difflib.get_close_matches(unknown[1].upper(), _TYPES.split(), 1):
             meant = re.sub(rf"(?i)\b{unknown[1]}\b", near, schema)

@@ -82,7 +82,8 @@ _MICRO_BATCHES = 'Use micro-batches, as trigger="1 second" (.trigger(processingT
 _OF_REAL_TIME = {
     "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED": (
         "The checkpoint was begun in micro-batches with state format v1, which Spark does not support in real time",
-        "Start the real-time query with a new checkpoint. To be able to switch a query later, start it with "
+        'First run the query once with trigger="availableNow": records that epochal-ingest has acknowledged are in this '
+        "checkpoint alone. Then start it in real time with a new checkpoint. To be able to switch a query later, start it with "
         "spark.conf.set('spark.sql.streaming.stateStore.checkpointFormatVersion', '2').",
     ),
     "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": (
@@ -130,7 +131,7 @@ def from_spark(exc: BaseException | None) -> EpochalError | None:
     return found
 
 
-def of_condition(name: str, **values: object) -> EpochalError:
+def _of_condition(name: str, **values: object) -> EpochalError:
     """An error of the jar's that this package finds itself; options are written as the caller's arguments.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
-from epochal.errors import EpochalError, SinkIdentityError, of_condition
+from epochal.errors import EpochalError, SinkIdentityError, _of_condition
 from epochal.tools.output import aligned, as_json
 
 #: Version of the rows of ``epochal_ledger`` and ``epochal_ledger_retired`` that this release reads.
@@ -184,11 +184,11 @@ class Change:
 
 def sink_not_found(place: str, sink_id: str, there: list[str]) -> EpochalError:
     known = f"It has {', '.join(there)}." if there else "It has no sinks."
-    return of_condition("SINK_NOT_FOUND", url=place, sinkId=sink_id, known=known)
+    return _of_condition("SINK_NOT_FOUND", url=place, sinkId=sink_id, known=known)
 
 
 def ledger_not_found(place: str) -> EpochalError:
-    return of_condition("LEDGER_NOT_FOUND", url=place)
+    return _of_condition("LEDGER_NOT_FOUND", url=place)
 
 
 def row_of(values: Mapping[str, Any], retired: tuple[LedgerRow, ...], history: tuple[LedgerEpoch, ...]) -> LedgerRow:

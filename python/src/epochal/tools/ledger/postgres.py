@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote_plus
 
 from epochal import _references
 from epochal._values.secret import Secret
-from epochal.errors import DatabaseError, of_condition
+from epochal.errors import DatabaseError, _of_condition
 from epochal.tools.ledger import rows
 from epochal.tools.ledger.model import DatabaseLedger, ledger_not_found
 
@@ -101,7 +101,7 @@ class Server:
             connection = self.driver.connect(**_SETTINGS | settings)
         except self.driver.Error as error:
             condition = "LOGIN_REFUSED" if _REFUSED.search(str(error)) else "DATABASE_UNREACHABLE"
-            raise of_condition(condition, url=self.place, reason=_reason(error)) from None
+            raise _of_condition(condition, url=self.place, reason=_reason(error)) from None
         try:
             if hasattr(connection, "prepare_threshold"):  # Behind a transaction pooler the next session lacks them.
                 connection.prepare_threshold = None
