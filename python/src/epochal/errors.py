@@ -82,8 +82,9 @@ _MICRO_BATCHES = 'Use micro-batches, as trigger="1 second" (.trigger(processingT
 _OF_REAL_TIME = {
     "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED": (
         "The checkpoint was begun in micro-batches with state format v1, which Spark does not support in real time",
-        'First run the query once with trigger="availableNow": records that epochal-ingest has acknowledged are in this '
-        "checkpoint alone. Then start it in real time with a new checkpoint. To be able to switch a query later, start it with "
+        'First run the query once with trigger="availableNow": records that epochal-ingest has acknowledged are in '
+        "this checkpoint alone. Then start it in real time with a new checkpoint. To be able to switch a query later, "
+        "start it with "
         "spark.conf.set('spark.sql.streaming.stateStore.checkpointFormatVersion', '2').",
     ),
     "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": (

@@ -227,8 +227,7 @@ object StartDecision {
     condition(
       "sinkId" -> row.sinkId,
       "owed" -> rows,
-      "place" -> (if (boundary.epoch < 0) "in its first epoch, which has not ended"
-                  else s"beyond the end of epoch ${boundary.epoch}"),
+      "place" -> (if (boundary.epoch < 0) "in its first epoch" else s"beyond the end of epoch ${boundary.epoch}"),
       "known" -> boundary.trigger.name,
       "partitions" -> boundary.ends.size,
       "change" -> change)
