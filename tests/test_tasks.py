@@ -24,7 +24,7 @@ PAGE = page("docs/tasks.md")
 @pytest.mark.slow
 def test_each_task_leaves_every_record_once(spark: SparkSession, api: Api, postgres: Postgres, tmp_path: Path) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
-    emails = []
+    emails: list[int | None] = []
     for block in PAGE.blocks():
         if block.text.startswith("cp "):
             subprocess.run(block.text.replace("/data/", f"{tmp_path}/data/"), shell=True, check=True)
