@@ -37,11 +37,8 @@ final class IngestStartSuite extends AnyFunSuite {
 
   private def fresh(): Path = Files.createTempDirectory("epochal-ingest").resolve("0")
 
-  /** Tried for 5 s: a client of another test may have the port for a moment. */
-  private def isFree(port: Int): Boolean = Iterator
-    .continually(Using(new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1")))(_ => ()).isSuccess)
-    .take(100)
-    .exists(found => found || { Thread.sleep(50); false })
+  private def isFree(port: Int): Boolean =
+    Using(new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1")))(_ => ()).isSuccess
 
   private val Rows = Seq("a", "b", "c", "d", "e")
 
