@@ -16,11 +16,11 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
     "core": (34, 2211),
-    "kit": (91, 9127),
+    "kit": (91, 9123),
     "random": (7, 382),
     "rest": (41, 6499),
-    "ingest": (23, 2670),
-    "jdbc": (63, 7398),
+    "ingest": (23, 2669),
+    "jdbc": (63, 7397),
     "inspect": (6, 480),
     "app": (3, 84),
     "testkit": (25, 2061),

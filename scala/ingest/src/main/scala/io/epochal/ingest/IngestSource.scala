@@ -106,7 +106,6 @@ final private[ingest] class IngestSource(
       val intake = openIntake(options, factory.store)
       Listener.closing(intake) {
         begin(intake.journal, committed, logged)
-        show(intake.journal.until)
         listener.serve(intake)
         Opened(intake, listener)
       }

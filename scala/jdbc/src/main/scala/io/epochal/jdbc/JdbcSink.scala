@@ -63,7 +63,7 @@ final private[jdbc] class JdbcTable(
       // Privileges on a ledger that is not trusted would not help.
       val name = bound.fold(dialect.catalog.newName(connection, options.table))(_.table.name)
       if (keepsLedger)
-        new LedgerTable(dialect, Trust(name, options.trustedOwners), database.place).isComplete(connection): Unit
+        LedgerTable.of(database, name).isComplete(connection): Unit
       throw error
     }
     bound.isEmpty
@@ -179,8 +179,7 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
   override def started(run: Run, schema: StructType): Unit =
     database.outsidePool("making the table") { transaction =>
       val name = database.dialect.catalog.newName(transaction.connection, options.table)
-      val ledger = new LedgerTable(database.dialect, Trust(name, options.trustedOwners), place)
-      if (ledger.row(transaction.connection, run.sinkId).isEmpty)
+      if (LedgerTable.of(database, name).row(transaction.connection, run.sinkId).isEmpty)
         TargetTables.make(database, schema, transaction)(_ => ())
     }
 

@@ -14,7 +14,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, TriggerMode}
 import io.epochal.jdbc.commit.LedgerTable
-import io.epochal.jdbc.database.{Database, Trust}
+import io.epochal.jdbc.database.Database
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.database.QualifiedName
 
@@ -40,7 +40,7 @@ object LedgerDesk {
     inLedger(options, "reading the ledger") { (connection, database, name) =>
       root.put("place", database.place)
       val sinks = root.putArray("sinks")
-      val ledger = table(database, name)
+      val ledger = LedgerTable.of(database, name)
       if (!ledger.isComplete(connection)) throw notFound(database)
       ledger.sinks(connection).foreach { id =>
         val sink = sinks.addObject()
@@ -71,7 +71,7 @@ object LedgerDesk {
     */
   def change(options: util.Map[String, String], sinkId: String, shown: String, applied: String): Unit =
     inLedger(options, "the repair of the ledger") { (connection, database, name) =>
-      val known = table(database, name)
+      val known = LedgerTable.of(database, name)
       if (!known.isComplete(connection)) throw notFound(database)
       val target = known
         .row(connection, sinkId)
@@ -82,7 +82,7 @@ object LedgerDesk {
             "known" -> known.sinks(connection).mkString("It has ", ", ", ".")))
         .target
       val beside = QualifiedName(name.schema, target.name.stripPrefix(s"${name.schema}."))
-      val ledger = table(database, beside)
+      val ledger = LedgerTable.of(database, beside)
       ledger.isComplete(connection): Unit
       // Rows of continuous and real-time queries.
       lazy val progress = Some(ledger.progress(connection, sinkId)).filter(_.exists)
@@ -120,12 +120,6 @@ object LedgerDesk {
       }
     }
   }
-
-  /** @param target
-    *   the table whose owner is trusted with the ledger; for reading, the ledger's own owner suffices
-    */
-  private def table(database: Database, target: QualifiedName): LedgerTable =
-    new LedgerTable(database.dialect, Trust(target, database.options.trustedOwners), database.place)
 
   private def notFound(database: Database): EpochalException = Conditions.LedgerNotFound("url" -> database.place)
 

@@ -36,7 +36,7 @@ final private[jdbc] class LedgerClaim(
           val connection = transaction.connection
           val existing = dialect.catalog.find(connection, database.options.table)
           val name = existing.fold(dialect.catalog.newName(connection, database.options.table))(_.name)
-          val ledger = new LedgerTable(dialect, Trust(name, database.options.trustedOwners), database.place)
+          val ledger = LedgerTable.of(database, name)
           val watching = new ClaimWatch(ledger, name.schema)
           watch = Some(watching)
           val claimed = watching.over(connection)(claim(connection, ledger, made = existing.isEmpty))

@@ -4,7 +4,7 @@ import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
-import io.epochal.jdbc.database.{BulkRun, Dialect, LedgerDialect, Trust, WriteNeeds}
+import io.epochal.jdbc.database.{BulkRun, Database, Dialect, LedgerDialect, Trust, WriteNeeds}
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{QualifiedName, Sql}
 import io.epochal.kit.sink.Run
@@ -277,4 +277,8 @@ object LedgerTable {
   /** Epochs that the history keeps for each sink. Up to `Prune` more accumulate before they are removed together. */
   val Keep = 1000L
   private val Prune = 100L
+
+  /** The ledger beside a target. The target's owner, among others, is trusted with it. */
+  def of(database: Database, target: QualifiedName): LedgerTable =
+    new LedgerTable(database.dialect, Trust(target, database.options.trustedOwners), database.place)
 }

@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.FileStore
-import io.epochal.core.option.{OptionGroup, SourceOptions}
+import io.epochal.core.option.{OptionValues, SourceOptions}
 
 /** The event time of a stream: its mark is the highest event time of the delivered rows. Offsets carry it beside the
   * source's own fields, `"eventTime":"2026-01-01T00:00:00Z"`, and the progress reports it with its lag.
@@ -259,9 +259,8 @@ private[source] object EventTimeColumn {
   }
 
   /** The error for an event time column that a source with these columns lacks, if it does. */
-  def refused(group: OptionGroup, raw: Map[String, String], schema: StructType): Option[EpochalException] =
+  def refused(values: OptionValues, schema: StructType): Option[EpochalException] =
     for {
-      values <- group.parse(raw).toOption
       name <- values.get(SourceOptions.EventTimeColumn)
       if of(name, schema).isEmpty
     } yield {
@@ -270,7 +269,7 @@ private[source] object EventTimeColumn {
       val expected = s"a column of the source of type TIMESTAMP, TIMESTAMP_NTZ or DATE ($there)"
       val spec = SourceOptions.EventTimeColumn
       val example = times.headOption.fold(spec)(first => spec.copy(sample = Some(first)))
-      group.invalid(example, name, expected, times)
+      values.group.invalid(example, name, expected, times)
     }
 
   private def isTime(kind: DataType): Boolean = kind == TimestampType || kind == TimestampNTZType || kind == DateType

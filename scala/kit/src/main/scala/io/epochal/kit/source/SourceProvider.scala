@@ -54,9 +54,9 @@ abstract class SourceProvider[O](val group: OptionGroup) extends TableProvider w
       properties: util.Map[String, String]
   ): Table = {
     val checked = read(properties)
-    val raw = properties.asScala.toMap
-    EventTimeColumn.refused(group, raw, schema).foreach(throw _)
-    group.parse(raw).toOption.flatMap(ReadLimits.refused).foreach(throw _)
+    group.parse(properties.asScala.toMap).foreach { values =>
+      EventTimeColumn.refused(values, schema).orElse(ReadLimits.refused(values)).foreach(throw _)
+    }
     table(schema, checked)
   }
 

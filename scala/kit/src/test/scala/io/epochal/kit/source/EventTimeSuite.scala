@@ -26,7 +26,7 @@ final class EventTimeSuite extends AnyFunSuite {
   private val micros = noon.getEpochSecond * 1000000L
 
   private def refused(column: String, in: StructType = schema): Option[String] =
-    EventTimeColumn.refused(group, Map("eventTimeColumn" -> column), in).map(_.getMessage)
+    group.parse(Map("eventTimeColumn" -> column)).toOption.flatMap(EventTimeColumn.refused(_, in)).map(_.getMessage)
 
   /** Rows are event times; positions count delivered rows. */
   final private class Times(val times: collection.mutable.Buffer[Option[Long]]) extends Source[Long] {
@@ -84,7 +84,7 @@ final class EventTimeSuite extends AnyFunSuite {
     assert(EventTimeColumn.of("at", schema).contains(EventTimeColumn(1, isDate = false)))
     assert(EventTimeColumn.of("day", schema).contains(EventTimeColumn(2, isDate = true)))
     assert(EventTimeColumn.of("wall", schema).contains(EventTimeColumn(3, isDate = false)))
-    assert(refused("At").isEmpty && EventTimeColumn.refused(group, Map.empty, schema).isEmpty)
+    assert(refused("At").isEmpty && group.parse(Map.empty).toOption.flatMap(EventTimeColumn.refused(_, schema)).isEmpty)
     val both = StructType.fromDDL("at TIMESTAMP, AT TIMESTAMP")
     assert(EventTimeColumn.of("AT", both).exists(_.ordinal == 1) && EventTimeColumn.of("At", both).isEmpty)
   }

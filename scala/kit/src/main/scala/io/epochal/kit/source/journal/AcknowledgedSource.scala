@@ -36,9 +36,6 @@ abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => In
   /** Marks rows before `row` as delivered. */
   protected def deliveredUntil(row: Long): Unit
 
-  /** The row after the last one that may be delivered. */
-  protected def receivedUntil: Long = journal.until
-
   protected def numPartitions: Option[Int]
 
   protected def row(position: P): Long
@@ -49,7 +46,7 @@ abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => In
 
   override def readerFactory: PartitionReaderFactory = factory
 
-  /** Begins with a journal that was taken over.
+  /** Begins with a journal that was taken over, and shows its rows to tasks in this JVM.
     *
     * @param committed
     *   start of the first batch
@@ -62,24 +59,17 @@ abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => In
       log.warn(factory.lost(taken.until, row(logged), "the journal in the checkpoint ends before them"))
       taken.skipTo(row(logged))
     }
-  }
-
-  /** Shows the rows to tasks in this JVM.
-    *
-    * @param until
-    *   where a run ends that only delivers what is there now
-    */
-  final protected def show(until: Long): Unit = {
-    if (freezes) frozen = Some(until)
+    if (freezes) frozen = Some(taken.until)
     LiveFeeds.add(factory.store, this)
   }
 
+  /** Hides the rows from tasks. */
   final protected def hide(): Unit = LiveFeeds.remove(factory.store, this)
 
   override def available(start: P, most: Long): Long = {
     ended(row(start)).foreach(throw _)
     deliveredUntil(row(start))
-    val until = frozen.getOrElse(receivedUntil)
+    val until = frozen.getOrElse(journal.until)
     end = Some(until)
     math.max(0L, math.min(most, until - row(start)))
   }
