@@ -71,7 +71,7 @@ def connectors(tmp_path_factory: pytest.TempPathFactory) -> Connectors:
     quick = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     run(["mvn", "-q", "-B", f"-Dmaven.repo.local={REPOSITORY}", "package"], java, quick)
     selected = "".join(f' -z "h2: {claim}"' for claim in sorted(SINK_CLAIMS))
-    run([*consumers.sbt(), "jars", "test" if FULL else f"testOnly * --{selected}"], scala, quick)
+    run([*consumers.sbt(), "jars", "test" if FULL else f"testOnly * --{selected}"], scala, quick, 1800 if FULL else 600)
     return Connectors(java, scala)
 
 

@@ -141,7 +141,9 @@ def write(directory: Path, files: dict[str, str]) -> Path:
     return directory
 
 
-def run(command: list[str | Path], directory: Path, variables: dict[str, str] | None = None) -> str:
+def run(
+    command: list[str | Path], directory: Path, variables: dict[str, str] | None = None, seconds: int = SECONDS
+) -> str:
     """Standard output of a command, which must succeed."""
     done = subprocess.run(
         command,
@@ -149,7 +151,7 @@ def run(command: list[str | Path], directory: Path, variables: dict[str, str] | 
         env=os.environ | (variables or {}),
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=seconds,
         check=False,
         stdin=subprocess.DEVNULL,
     )
