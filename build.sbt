@@ -16,7 +16,7 @@ Global / concurrentRestrictions := Seq(
 
 lazy val root = project
   .in(file("."))
-  .aggregate(core, kit, random, rest, ingest, jdbc, inspect, app, spark, testkit, testsupport, bench)
+  .aggregate(core, kit, random, rest, ingest, jdbc, cdc, inspect, app, spark, testkit, testsupport, bench)
   .settings(name := "epochal", publish / skip := true)
 
 /** Logic without Spark: Spark is not on this class path. */
@@ -124,6 +124,18 @@ lazy val jdbc = project
     libraryDependencies ++= Seq(sparkSql % Provided, hikari, postgresql, sqlite)
   )
 
+lazy val cdc = project
+  .in(file("scala/cdc"))
+  .dependsOn(kit % "compile->compile;test->test")
+  .dependsOn(inTests(testsupport % Test): _*)
+  .settings(Common.settings, SharedClasses.reading)
+  .settings(
+    name := "epochal-cdc",
+    publish / skip := true,
+    Common.locales := Seq(Locales.Turkish),
+    libraryDependencies ++= Seq(sparkSql % Provided, postgresql)
+  )
+
 /** Display of running queries, and reader of checkpoints. */
 lazy val inspect = project
   .in(file("scala/inspect"))
@@ -140,9 +152,12 @@ lazy val inspect = project
 /** All connectors: `assembly` builds the one jar for Spark's class path. */
 lazy val app = project
   .in(file("scala/app"))
-  .dependsOn(random, rest % "compile->compile;test->test", ingest, jdbc % "compile->compile;test->test", inspect)
+  .dependsOn(random, rest % "compile->compile;test->test", ingest, cdc, jdbc % "compile->compile;test->test", inspect)
   .dependsOn(inTests(testsupport % Test): _*)
-  .settings(Common.settings, SharedClasses.reading, Packaging.settings(core, kit, random, rest, ingest, jdbc, inspect))
+  .settings(
+    Common.settings,
+    SharedClasses.reading,
+    Packaging.settings(core, kit, random, rest, ingest, cdc, jdbc, inspect))
   .settings(
     name := "epochal-spark",
     moduleName := "epochal-app",

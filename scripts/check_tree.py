@@ -15,14 +15,15 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2211),
-    "kit": (91, 9123),
+    "core": (34, 2223),
+    "kit": (91, 9130),
     "random": (7, 382),
     "rest": (41, 6499),
     "ingest": (23, 2669),
-    "jdbc": (63, 7397),
+    "cdc": (27, 3188),
+    "jdbc": (64, 7618),
     "inspect": (6, 480),
-    "app": (3, 84),
+    "app": (3, 86),
     "testkit": (25, 2061),
 }
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}

@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from epochal._forms import FORMS
 from epochal._references import spellings
-from epochal._values import auth, http, ingest, pages, records, rows, table
+from epochal._values import auth, cdc, http, ingest, pages, records, rows, table
 from epochal._values.kind import FAMILY
 from epochal._values.value import Option, Value, option_of, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
-MODULES = (http, pages, auth, records, rows, table, ingest)
+MODULES = (http, pages, auth, records, rows, table, ingest, cdc)
 WIDTH = 120
 #: Conditions that the class of a value already implies.
 _IMPLIED = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")
@@ -98,7 +98,8 @@ def described(kind: type[Value]) -> str:
             )
             said = in_python(declared()[where][key], own, where)
             if where != name:
-                said += f" For ``{FORMS[where].caller}`` only."
+                callers = [FORMS[form].caller for form, known in declared().items() if key in known]
+                said += f" For {' and '.join(f'``{caller}``' for caller in callers)} only."
         lines.append(
             textwrap.fill(
                 f"{one.name}: {said}", WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False

@@ -23,12 +23,12 @@ from support.streams import drain
 PAGES = documents.pages()
 BLOCKS = [block for page in PAGES for block in page.blocks()]
 #: Requirements of single blocks: Spark for SQL, the pipeline that the block belongs to (test_pipeline.py), Airflow
-#: (test_tasks.py), or a stub of an API's shape (test_rest_recipes.py).
-NEEDS = {"airflow", "spark", "pipeline"} | {
+#: (test_tasks.py), a replication slot (test_cdc.py), or a stub of an API's shape (test_rest_recipes.py).
+NEEDS = {"airflow", "spark", "pipeline", "replication"} | {
     name for name, kind in inspect.getmembers(shapes) if inspect.isfunction(kind)
 }
-#: Pages whose programs need the SQL and the commands between them: test_tasks.py.
-RUN_BY_OTHERS = {"docs/tasks.md"}
+#: Pages whose programs need the SQL and the commands between them: test_tasks.py, test_cdc.py.
+RUN_BY_OTHERS = {"docs/tasks.md", "docs/cdc.md"}
 LANGUAGES = {"python", "sql", "bash", "json", "xml", "scala", "java", "yaml", "text"}
 
 

@@ -92,7 +92,9 @@ def test_a_misspelled_format_is_refused_with_the_right_one(spark: SparkSession) 
     with pytest.raises(epochal.OptionError, match=r"no format 'epochal-rndom'.*Did you mean 'epochal-random'"), named():
         spark.readStream.format("epochal-rndom").load()
     with (
-        pytest.raises(epochal.OptionError, match=r"no format 'epochal-x'.*The formats are epochal-checkpoint"),
+        pytest.raises(
+            epochal.OptionError, match=r"no format 'epochal-x'.*The formats are epochal-cdc, epochal-checkpoint"
+        ),
         named(),
     ):
         spark.read.format("epochal-x").load()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 HELPERS: dict[str, Callable[..., Any]] = {
     "epochal-random": epochal.read.random,
     "epochal-ingest": epochal.read.ingest,
+    "epochal-cdc": epochal.read.cdc,
     "epochal-rest": epochal.read.rest,
     "epochal-rest sink": epochal.write.rest,
     "epochal-jdbc": epochal.write.jdbc,

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 import epochal
-from epochal import errors, jdbc, read, rest, testing, write
+from epochal import cdc, errors, jdbc, read, rest, testing, write
 from support.places import ROOT, VERSION
 
 
@@ -40,10 +40,10 @@ def test_all_lists_exactly_the_public_names(module: ModuleType) -> None:
     }
 
 
-def test_modules_are_private_except_seven_and_the_tools() -> None:
+def test_modules_are_private_except_eight_and_the_tools() -> None:
     names = {module.name for module in pkgutil.iter_modules(epochal.__path__)}
     public = {name for name in names if not name.startswith("_")}
-    assert public == {"errors", "ingest", "jdbc", "read", "rest", "testing", "write"} | {"tools"}
+    assert public == {"cdc", "errors", "ingest", "jdbc", "read", "rest", "testing", "write"} | {"tools"}
 
 
 def test_tools_are_imported_when_they_are_used() -> None:
@@ -56,7 +56,7 @@ def test_tools_are_imported_when_they_are_used() -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    for module in (errors, jdbc, read, rest, testing, write, epochal):
+    for module in (cdc, errors, jdbc, read, rest, testing, write, epochal):
         assert module.__doc__
         for name in module.__all__:
             value = getattr(module, name)
@@ -66,7 +66,7 @@ def test_every_public_name_is_documented() -> None:
 
 def test_the_api_reference_has_every_public_name() -> None:
     parts = re.split(r"^::: ", (ROOT / "docs/api.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
-    modules = {module.__name__ for module in (epochal, errors, epochal.ingest, jdbc, read, rest, testing, write)}
+    modules = {module.__name__ for module in (epochal, cdc, errors, epochal.ingest, jdbc, read, rest, testing, write)}
     assert {part.split()[0] for part in parts} == modules
     listed = re.findall(r"\w+", parts[0].partition("members:")[2])
     shown_with_its_module = {"__version__", *errors.__all__, *(name.removeprefix("epochal.") for name in modules)}
@@ -89,7 +89,7 @@ def state():
 
 before = state()
 import epochal
-from epochal import errors, ingest, jdbc, read, rest, testing, write
+from epochal import cdc, errors, ingest, jdbc, read, rest, testing, write
 epochal.watch, epochal.display, epochal.checkpoint, epochal.ledger, rest.probe
 """
 

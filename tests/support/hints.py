@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
-from epochal import _form, _forms, errors, ingest, jdbc, rest
+from epochal import _form, _forms, cdc, errors, ingest, jdbc, rest
 from epochal._references import Call, Spelling, in_python, spellings
 from epochal._trigger import triggered
 from support.streams import finish
@@ -28,12 +28,13 @@ HELPERS: Mapping[str, Any] = {
     "epochal-rest": epochal.read.rest,
     "epochal-random": epochal.read.random,
     "epochal-ingest": epochal.read.ingest,
+    "epochal-cdc": epochal.read.cdc,
     "epochal-jdbc": epochal.write.jdbc,
     "epochal-rest sink": epochal.write.rest,
 }
 #: The names that a program of a document imports.
 NAMES: Mapping[str, Any] = {
-    "rest": rest, "jdbc": jdbc, "ingest": ingest, "Secret": epochal.Secret,
+    "rest": rest, "jdbc": jdbc, "ingest": ingest, "cdc": cdc, "Secret": epochal.Secret,
     **{name: getattr(epochal, name) for name in ("Http", "Retry", "Budget", "Tls", "Proxy", "Limits")},
 }  # fmt: skip
 

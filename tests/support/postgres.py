@@ -26,6 +26,7 @@ _SETTINGS = {
     "synchronous_commit": "on",
     "shared_buffers": "64MB",
     "max_prepared_transactions": "64",
+    "wal_level": "logical",
     "log_min_messages": "warning",
 }
 

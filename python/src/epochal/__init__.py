@@ -20,7 +20,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from epochal import _errors, _hooks, errors, ingest, jdbc, read, rest, write
+from epochal import _errors, _hooks, cdc, errors, ingest, jdbc, read, rest, write
 from epochal._errors import *
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
@@ -49,6 +49,7 @@ __all__ = [
     "Tls",
     "__version__",
     "await_all",
+    "cdc",
     "check_version",
     "checkpoint",
     "configure",

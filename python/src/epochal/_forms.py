@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, Literal, get_args
 
 from epochal._form import Form
-from epochal._values import auth, ingest, pages, records, rows, table
+from epochal._values import auth, cdc, ingest, pages, records, rows, table
 from epochal._values.http import Http, Limits, Retry
-from epochal._values.kind import BOOLEAN, FAMILY, INSTANT, NAMES, SECRET, TABLE, TEXT, one_of, whole
+from epochal._values.kind import BOOLEAN, FAMILY, INSTANT, LOG_POSITION, NAMES, SECRET, SIZE, TABLE, TEXT, one_of, whole
 from epochal._values.value import Option
 
 Method = Literal["POST", "PUT", "PATCH"]
@@ -60,6 +60,27 @@ INGEST: Final = Form(
         "limits": (Limits,),
     },
     unset=(ingest.Text,),
+)
+
+CDC: Final = Form(
+    "epochal-cdc",
+    "epochal.read.cdc",
+    {
+        "url": Option("url", TEXT),
+        "table": Option("dbtable", TABLE),
+        "user": Option("user", TEXT),
+        "password": Option("password", SECRET, secret=True),
+        "starting_offset": Option("startingOffset", LOG_POSITION),
+        "preimages": Option("preimages", BOOLEAN),
+        "on_truncate": Option("onTruncate", one_of(cdc.OnTruncate)),
+        "on_schema_change": Option("onSchemaChange", one_of(cdc.OnSchemaChange)),
+        "max_journal_bytes": Option("maxJournalBytes", SIZE),
+        "num_partitions": Option("numPartitions", whole()),
+        **_SOURCE,
+        **_EVENT_TIME,
+    },
+    {"slot": (cdc.Slot,), "connection": (table.Connection,), "limits": (Limits,), "retry": (Retry,)},
+    lacks=frozenset({"driver", "maxConnections", "lockTimeout"}),
 )
 
 REST: Final = Form(
@@ -162,4 +183,4 @@ LEDGER: Final = Form(
 )
 
 #: By format, those over options of the jar.
-FORMS: Final = {form.format: form for form in (REST, RANDOM, INGEST, REST_SINK, JDBC, CHECKPOINT)}
+FORMS: Final = {form.format: form for form in (REST, RANDOM, INGEST, REST_SINK, JDBC, CDC, CHECKPOINT)}

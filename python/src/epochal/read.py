@@ -11,26 +11,99 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from epochal._forms import CHECKPOINT, INGEST, JDBC_SOURCE, RANDOM, REST
+from epochal._forms import CDC, CHECKPOINT, INGEST, JDBC_SOURCE, RANDOM, REST
 from epochal._load import load, load_table
-from epochal._options import Location, OptionValue, text
+from epochal._options import Location, OptionValue, Size, text
 from epochal._values.auth import AnyAuth
-from epochal._values.http import Http, Limits
+from epochal._values.cdc import OnSchemaChange, OnTruncate, Slot
+from epochal._values.http import Http, Limits, Retry
 from epochal._values.ingest import AnyProtocol, AnyReceived, Journal
 from epochal._values.pages import AnyPages
 from epochal._values.records import AnyRecords, Poll
 from epochal._values.secret import Secret
-from epochal._values.table import Partitions
+from epochal._values.table import Connection, Partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["checkpoint_log", "ingest", "jdbc", "random", "rest"]
+__all__ = ["cdc", "checkpoint_log", "ingest", "jdbc", "random", "rest"]
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+@CDC.helper
+def cdc(
+    spark: SparkSession,
+    url: str,
+    *,
+    table: str,
+    user: str | None = None,
+    password: Secret | str | None = None,
+    slot: Slot | None = None,
+    starting_offset: str | None = None,
+    preimages: bool | None = None,
+    on_truncate: OnTruncate | None = None,
+    on_schema_change: OnSchemaChange | None = None,
+    schema: str | StructType | None = None,
+    connection: Connection | None = None,
+    limits: Limits | None = None,
+    retry: Retry | None = None,
+    max_journal_bytes: Size | None = None,
+    num_partitions: int | None = None,
+    fail_on_data_loss: bool | None = None,
+    source_id: str | None = None,
+    event_time_column: str | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+) -> DataFrame:
+    """A stream of the changes of a PostgreSQL table, in the order of their commits.
+
+    Columns: those of the table, then ``_unchanged_columns ARRAY<STRING>`` (columns whose value the server did not
+    send, because an update left it alone; NULL when there are none), ``_change_type STRING`` (``"insert"``,
+    ``"update_preimage"``, ``"update_postimage"``, ``"delete"``, ``"truncate"``), ``_commit_version STRING`` (sorts in
+    commit order) and ``_commit_timestamp TIMESTAMP``.
+
+    >>> from epochal import cdc
+    >>> changes = epochal.read.cdc(  # doctest: +SKIP
+    ...     spark, "jdbc:postgresql://db/shop", table="public.orders", user="capture", password=Secret.env("PASSWORD"),
+    ...     slot=cdc.Slot("orders"),
+    ... )
+
+    Args:
+        spark: the session.
+        url: JDBC URL of the server itself, not of a pooler.
+        table: name of the table, qualified with its schema if needed, as the database spells it.
+        user: a role with REPLICATION that may SELECT from the table.
+        password: password of the user; secret.
+        slot: the replication slot and the publication; unset, a slot is created whose name follows from the table and
+            the checkpoint.
+        starting_offset: where a new query begins: ``"initial"`` (all rows, then all changes; the default),
+            ``"latest"``, or a log position such as ``"0/16B3748"`` that the slot still has.
+        preimages: whether an update also delivers the row before it; needs REPLICA IDENTITY FULL.
+        on_truncate: what TRUNCATE does: ``"fail"`` (the default) ends the query, ``"emit"`` delivers a row,
+            ``"ignore"`` delivers nothing.
+        on_schema_change: what a start does after the columns have changed: ``"fail"`` (the default), or ``"adopt"``
+            columns that were added.
+        schema: a part of the columns; any column can be read as STRING.
+        connection: properties for the driver; ``driver``, ``max_connections`` and ``lock_timeout`` do not apply.
+        limits: maximum and minimum size of a micro-batch.
+        retry: how transient errors of the database are retried.
+        max_journal_bytes: undelivered bytes of changes that the checkpoint holds; beyond them the server keeps the
+            changes.
+        num_partitions: number of partitions of a batch.
+        fail_on_data_loss: whether the query fails when changes after its offset are missing.
+        source_id: identity of the source in the checkpoint; unset, the database and the table.
+        event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress.
+        options: further options, by the names that the jar gives them, such as ``{"slot": "orders"}``.
+
+    Raises:
+        OptionError: the source rejects a value.
+        DatabaseError: the server cannot be reached, or does not allow the capture: the error has the SQL that mends it.
+        TableError: the table or one of its columns cannot be captured.
+    """
+    return load(spark, CDC, CDC.given(locals()), options, schema, streaming=True)
 
 
 @CHECKPOINT.helper

@@ -20,7 +20,8 @@ class Limits(Value):
         rows: Maximum rows in a micro-batch. Unset: all available ones.
         min_rows: Rows to wait for before a micro-batch starts, at most for ``max_delay``. Unset: any row starts one.
         max_delay: Longest delay by ``min_rows``. Default: ``"15m"``.
-        bytes: Maximum record bytes in a micro-batch. Unset: all available ones. For ``epochal.read.ingest`` only.
+        bytes: Maximum record bytes in a micro-batch. Unset: all available ones. For ``epochal.read.ingest`` and
+            ``epochal.read.cdc`` only.
     """
 
     rows: int | None = option("maxRowsPerBatch", whole(declared="long"))

@@ -118,6 +118,9 @@ NUMBER = Kind(
     lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"),
 )
 DURATION = Kind("duration", 'a timedelta, or a text such as "500ms" or "30 seconds"', '"30s"', _duration)
+LOG_POSITION = Kind(
+    "start", "initial, latest or a log position", '"latest"', lambda value: isinstance(value, str) and bool(value)
+)
 SIZE = Kind("bytes", 'a number of bytes, or a text such as "64m"', '"64m"', _size)
 NAMES = Kind("names", "a list of names", '["id"]', _names)
 PAIRS = Kind("pairs of names", "a dict of names", '{"id": "comment_id"}', _texts)

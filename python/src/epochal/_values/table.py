@@ -54,7 +54,7 @@ class Changes(Value, mode="changes"):
     Args:
         key_columns: Columns that identify a row; the table needs a primary key or unique index on exactly these.
         op_column: Query column, not stored, with each row's operation: insert (i, c, r), update (u) or delete (d), in
-            any case.
+            any case. Unset: _change_type, if the query is a change feed.
         order_column: Of rows with the same key in one epoch, the one with the greatest value is kept. Unset: an error.
         update_columns: Columns to replace in existing rows. Unset: all but the keys.
         key_comparison: For key columns that equate texts which differ in Spark (by case, accents, trailing spaces, or a
@@ -62,7 +62,7 @@ class Changes(Value, mode="changes"):
     """
 
     key_columns: Sequence[str] = field(metadata=of("keyColumns", NAMES))
-    op_column: str = field(metadata=of("opColumn", TEXT))
+    op_column: str | None = option("opColumn", TEXT)
     order_column: str | None = option("orderColumn", TEXT)
     update_columns: Sequence[str] | None = option("updateColumns", NAMES)
     key_comparison: KeyComparison | None = option("keyComparison", one_of(KeyComparison))

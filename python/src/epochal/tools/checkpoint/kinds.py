@@ -11,6 +11,8 @@ from epochal.tools.checkpoint.log import VOID
 from epochal.tools.output import counted
 
 _MAX_LENGTH = 100
+#: Sources whose offsets count the rows of a journal in the checkpoint.
+_ACKNOWLEDGED = ("epochal-ingest", "epochal-cdc")
 
 
 def kind_of(offset: str) -> str:
@@ -28,7 +30,7 @@ def words(offset: str) -> str:
     match _kind(value):
         case "epochal-random":
             return counted(value["rows"], "row")
-        case "epochal-ingest":
+        case "epochal-ingest" | "epochal-cdc":
             return counted(value["row"], "row")
         case "epochal-rest":
             return _rest(value)
@@ -61,7 +63,7 @@ def position(offset: str) -> int | None:
     match _kind(value):
         case "epochal-random":
             found = value["rows"]
-        case "epochal-ingest":
+        case "epochal-ingest" | "epochal-cdc":
             found = value["row"]
         case "epochal-rest":
             found = value["records"] if not value.get("crawl") else None
@@ -104,10 +106,14 @@ def _parts(offset: str) -> list[dict[str, Any]]:
     return [{"records": value.get("rows"), **value}, *(value.get("members") or [])]
 
 
-def acknowledged_rows(offset: str) -> int | None:
-    """Number of rows before an offset of ``epochal-ingest``; None for other sources."""
+def acknowledged(offset: str) -> tuple[str, int] | None:
+    """Directory of the journal of acknowledged rows, below the source's, and number of rows before an offset.
+
+    None for sources without such a journal.
+    """
     value = _parse(offset)
-    return value["row"] if _kind(value) == "epochal-ingest" else None
+    kind = _kind(value)
+    return (kind.removeprefix("epochal-"), value["row"]) if kind in _ACKNOWLEDGED else None
 
 
 def _kind(value: Any) -> str:
@@ -118,8 +124,8 @@ def _kind(value: Any) -> str:
     own = value.get("format")
     if own == "epochal-random" and isinstance(value.get("rows"), int):
         return "epochal-random"
-    if own == "epochal-ingest" and isinstance(value.get("row"), int):
-        return "epochal-ingest"
+    if own in _ACKNOWLEDGED and isinstance(value.get("row"), int):
+        return str(own)
     if own == "epochal-rest" and isinstance(value.get("records"), int):
         return "epochal-rest"
     if value.keys() == {"logOffset"} and isinstance(value["logOffset"], int):

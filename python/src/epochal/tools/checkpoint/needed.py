@@ -31,14 +31,17 @@ def damaged_segment(directory: Path, start: Epoch | None, end: Epoch) -> str | N
 
 
 def removed_rows(directory: Path, start: Epoch | None, end: Epoch) -> str | None:
-    """Rows between two epochs that the journal of ``epochal-ingest`` no longer has."""
+    """Rows between two epochs that a journal of acknowledged rows no longer has."""
     begin = _offsets(start)
     for name, offset in _offsets(end).items():
-        last, row = kinds.acknowledged_rows(offset), kinds.acknowledged_rows(begin.get(name, VOID)) or 0
-        files = (directory / "sources" / name / "ingest").glob("*.ack")
-        first = min((found for file in files if (found := _first_row(file)) is not None), default=last)
-        if last is not None and first is not None and row < min(first, last):
-            return f"sources/{name}/ingest no longer has the rows {row:,} to {min(first, last):,}"
+        if found := kinds.acknowledged(offset):
+            folder, last = found
+            before = kinds.acknowledged(begin.get(name, VOID))
+            row = before[1] if before else 0
+            files = (directory / "sources" / name / folder).glob("*.ack")
+            first = min((first for file in files if (first := _first_row(file)) is not None), default=last)
+            if row < min(first, last):
+                return f"sources/{name}/{folder} no longer has the rows {row:,} to {min(first, last):,}"
     return None
 
 

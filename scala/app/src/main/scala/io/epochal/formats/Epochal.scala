@@ -1,5 +1,6 @@
 package io.epochal.formats
 
+import io.epochal.cdc.CdcOptions
 import io.epochal.checkpoint.CheckpointOptions
 import io.epochal.core.option.OptionGroup
 import io.epochal.core.version.Version
@@ -20,6 +21,7 @@ object Epochal {
     Seq(
       RandomOptions.group,
       IngestOptions.group,
+      CdcOptions.group,
       RestOptions.group,
       RestSinkOptions.group,
       JdbcOptions.group,

@@ -65,9 +65,9 @@ private object OptionsPage {
 
   /** Title and formats of each section with common options. */
   private val shared = Seq(
-    "All sources" -> Seq("epochal-random", "epochal-ingest", "epochal-rest"),
+    "All sources" -> Seq("epochal-random", "epochal-ingest", "epochal-cdc", "epochal-rest"),
     "HTTP client" -> Seq("epochal-rest", "epochal-rest sink"),
-    "Retries" -> Seq("epochal-rest", "epochal-rest sink", "epochal-jdbc"))
+    "Retries" -> Seq("epochal-cdc", "epochal-rest", "epochal-rest sink", "epochal-jdbc"))
 
   private val Head =
     """# Options

@@ -90,6 +90,9 @@ object PostgresServer {
       s"port=$port",
       "shared_buffers=64MB",
       "max_prepared_transactions=16",
+      "wal_level=logical",
+      "max_replication_slots=40",
+      "max_wal_senders=40",
       "fsync=off",
       "log_min_messages=warning")
     val server = process((Seq(bin.resolve("postgres").toString, "-D", data) ++ settings.flatMap(s => Seq("-c", s))): _*)

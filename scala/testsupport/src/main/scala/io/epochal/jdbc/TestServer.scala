@@ -9,7 +9,7 @@ import scala.util.Try
 import org.scalatest.Assertions
 
 /** Common parts of servers that tests start. They run as `nobody` if the tests run as root. */
-private[jdbc] object TestServer {
+private[epochal] object TestServer {
 
   /** Cancels a test that needs a missing server, or fails it if `EPOCHAL_TEST_REQUIRE` (a list of names) contains the server. */
   def missing(server: String)(reason: String): Nothing =

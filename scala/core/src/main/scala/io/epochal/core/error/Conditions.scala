@@ -76,6 +76,8 @@ object Conditions {
   val ColumnRequired: Condition = Condition("COLUMN_REQUIRED")
   val ColumnTypeMismatch: Condition = Condition("COLUMN_TYPE_MISMATCH")
   val TypeUnsupported: Condition = Condition("TYPE_UNSUPPORTED")
+  val ColumnUnsupported: Condition = Condition("COLUMN_UNSUPPORTED")
+  val ValueUnsupported: Condition = Condition("VALUE_UNSUPPORTED")
   val KeyColumnsRequired: Condition = Condition("KEY_COLUMNS_REQUIRED")
   val KeyNotUnique: Condition = Condition("KEY_NOT_UNIQUE")
   val KeyComparisonMismatch: Condition = Condition("KEY_COMPARISON_MISMATCH")
@@ -135,6 +137,18 @@ object Conditions {
   val FeedFailed: Condition = Condition("FEED_FAILED")
   val IntakeStopped: Condition = Condition("INTAKE_STOPPED")
   val LineTooLong: Condition = Condition("LINE_TOO_LONG")
+
+  // Changes of a database.
+  val CaptureNotReady: Condition = Condition("CAPTURE_NOT_READY")
+  val SlotInUse: Condition = Condition("SLOT_IN_USE")
+  val SlotLost: Condition = Condition("SLOT_LOST")
+  val SlotMoved: Condition = Condition("SLOT_MOVED")
+  val SnapshotInterrupted: Condition = Condition("SNAPSHOT_INTERRUPTED")
+  val SlotLagExceeded: Condition = Condition("SLOT_LAG_EXCEEDED")
+  val ServerChanged: Condition = Condition("SERVER_CHANGED")
+  val TableTruncated: Condition = Condition("TABLE_TRUNCATED")
+  val TableChanged: Condition = Condition("TABLE_CHANGED")
+  val ValueNotSent: Condition = Condition("VALUE_NOT_SENT")
 
   // Connectors that are built on the kit.
   val ConnectorFailed: Condition = Condition("CONNECTOR_FAILED")

@@ -1,13 +1,10 @@
 package io.epochal.jdbc.database
 
 import org.apache.spark.sql.types.StructField
-import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.row.{CharacterSet, NulCharacter}
 import io.epochal.kit.database.QualifiedName
-import io.epochal.kit.sink.row.BadValue
-import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 
 /** A column's type as its dialect knows it. */
 trait ColumnType extends Serializable {
@@ -124,8 +121,47 @@ object WriteMode {
   *   index in the query's rows
   * @param name
   *   of that boolean; no column of the table has this name
+  * @param feed
+  *   further columns, if the query is a change feed
   */
-final case class OperationColumn(ordinal: Int, name: String)
+final case class OperationColumn(ordinal: Int, name: String, feed: Option[FeedColumns] = None) {
+
+  /** The columns of encoded rows that follow those of the table. */
+  def names: Seq[String] = name +: feed.toSeq.flatMap(columns => Seq(columns.versionName, columns.unchangedName))
+}
+
+/** A change feed: rows with `_change_type`, `_commit_version` and perhaps `_unchanged_columns`, as `epochal-cdc` and Delta deliver
+  * them. In encoded rows the boolean is then NULL for an image before an update, which changes nothing, and a row that deletes
+  * without a key empties the table.
+  *
+  * @param width
+  *   number of columns of the query's rows
+  * @param version
+  *   index of the version in them
+  * @param unchanged
+  *   index of the list of the columns that the row does not have
+  * @param versionName
+  *   of the version in encoded rows, a text that sorts by its bytes
+  * @param unchangedName
+  *   of those columns in encoded rows: a text with [[FeedColumns.mark]] of each, or NULL
+  */
+final case class FeedColumns(
+    width: Int,
+    version: Int,
+    unchanged: Option[Int],
+    versionName: String,
+    unchangedName: String)
+
+object FeedColumns {
+  val ChangeType = "_change_type"
+  val Version = "_commit_version"
+  val Timestamp = "_commit_timestamp"
+  val Unchanged = "_unchanged_columns"
+  val all: Seq[String] = Seq(ChangeType, Version, Timestamp, Unchanged)
+
+  /** Where a column of the query stands in the text of those that a row does not have. */
+  def mark(column: String): String = s"\n$column\n"
+}
 
 /** A query's columns bound to a table: everything that a load needs.
   *
@@ -160,8 +196,11 @@ final case class BoundTable(
     case WriteMode.Append         => None
   }
 
-  /** The columns of encoded rows: the table's, then the operation. */
-  def incoming: Seq[String] = columnNames ++ operation.map(_.name)
+  /** The columns of encoded rows: the table's, then those of the operation. */
+  def incoming: Seq[String] = columnNames ++ operation.toSeq.flatMap(_.names)
+
+  /** The number of columns of the query's rows. */
+  def width: Int = operation.flatMap(_.feed).fold(incoming.size)(_.width)
 }
 
 /** The roles that the sink trusts to own the tables beside a target.
@@ -170,49 +209,3 @@ final case class BoundTable(
   *   roles that the user named, in addition to those that could act as the sink's own role anyway
   */
 final case class Trust(target: QualifiedName, owners: Seq[String])
-
-/** Reads the operation of a row of `mode=changes`. Inserts and updates are the same: the row is stored by its key, so that
-  * changes that arrive twice, or after a snapshot that includes them, leave the right rows.
-  */
-private[jdbc] object Operation {
-
-  /** The accepted words, in lower case, and whether they delete. The short ones are Debezium's. */
-  val Words: Seq[(String, Boolean)] =
-    Seq("insert" -> false, "update" -> false, "delete" -> true, "i" -> false, "c" -> false, "r" -> false) ++
-      Seq("u" -> false, "d" -> true)
-
-  private val texts: Array[Array[Byte]] = Words.map(_._1.getBytes("US-ASCII")).toArray
-  private val deleting: Array[Boolean] = Words.map(_._2).toArray
-
-  /** Whether the row deletes.
-    *
-    * @throws BadValue
-    *   it is NULL or an unknown word
-    */
-  def deletes(row: BinaryRow, ordinal: Int): Boolean = {
-    if (row.isNullAt(ordinal)) throw new BadValue(ordinal, "it is NULL, not insert (i, c, r), update (u) or delete (d)")
-    val base = row.base
-    val address = row.address(ordinal)
-    val length = row.length(ordinal)
-    var i = 0
-    while (i < texts.length && !is(texts(i), base, address, length)) i += 1
-    if (i == texts.length) throw new BadValue(ordinal, unknown(base, address, length))
-    deleting(i)
-  }
-
-  private def is(word: Array[Byte], base: AnyRef, address: Long, length: Int): Boolean =
-    word.length == length && {
-      var i = 0
-      // This bit set makes a capital letter small, and turns no other byte into a small letter.
-      while (i < length && (Memory.getByte(base, address + i) | 0x20) == word(i)) i += 1
-      i == length
-    }
-
-  private def unknown(base: AnyRef, address: Long, length: Int): String = {
-    val text =
-      UTF8String.fromAddress(base, address, math.min(length, LongestShown)).toString.replaceAll("\\p{Cntrl}", "?")
-    s"it is '$text', not insert (i, c, r), update (u) or delete (d)"
-  }
-
-  private val LongestShown = 40
-}

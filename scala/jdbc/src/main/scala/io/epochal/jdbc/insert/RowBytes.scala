@@ -13,24 +13,26 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 /** Spark's own row bytes: `int64 length, bytes` for each row; a row never crosses a chunk boundary.
   *
   * The driver binds them to statements ([[InsertBatches]]). Tasks find bad values, where the row is known.
-  * Of a row that deletes only key and order
-  * columns are checked.
+  * Of a row that deletes only key and order columns are checked.
   */
 final case class RowBytes(table: BoundTable, rules: ValueRules) extends RowFormat {
   override def encoder(out: ChunkedBytes): RowEncoder = {
     val checks = table.columns.map(new ColumnCheck(_, table.nulCharacter, rules)).toArray
-    new RowBytesEncoder(checks, table.operation.fold(-1)(_.ordinal), out)
+    new RowBytesEncoder(checks, new Operation(table.operation, table.columns), out)
   }
 }
 
-final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Int, out: ChunkedBytes) extends RowEncoder {
+final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Operation, out: ChunkedBytes)
+    extends RowEncoder {
   override def encode(row: BinaryRow): Unit = {
-    val deletes = operation >= 0 && Operation.deletes(row, operation)
+    val effect = operation.effect(row)
+    val isPartial = operation.isPartial(row)
     var i = 0
     while (i < checks.length) {
-      if (!deletes || checks(i).identifies) checks(i)(row)
+      if (effect == Operation.Stores || effect == Operation.Deletes && checks(i).identifies) checks(i)(row, isPartial)
       i += 1
     }
+    if (operation.width > 1) operation.version(row): Unit
     val length = row.sizeInBytes
     out.reserve(8 + length)
     out.putLong(length.toLong)
@@ -43,9 +45,9 @@ final private class ColumnCheck(bound: BoundColumn, nul: NulCharacter, rules: Va
   val identifies: Boolean = bound.identifies
   private val check = rules.check(bound, nul).orNull
 
-  def apply(row: BinaryRow): Unit =
+  def apply(row: BinaryRow, isPartial: Boolean): Unit =
     if (row.isNullAt(ordinal)) {
-      if (bound.required) throw new BadValue(ordinal, BadValue.Missing)
+      if (bound.required && (identifies || !isPartial)) throw new BadValue(ordinal, BadValue.Missing)
     } else if (check != null) {
       val problem = check.problem(row, ordinal)
       if (problem != null) throw new BadValue(ordinal, problem)
@@ -146,7 +148,8 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
   }
 
   private def sql(into: String, table: BoundTable, rows: Int): String = {
-    val row = (table.columns.map(rules.parameter) ++ table.operation.map(_ => "?")).mkString("(", ",", ")")
+    val row = (table.columns.map(rules.parameter) ++ table.operation.toSeq.flatMap(_.names.map(_ => "?")))
+      .mkString("(", ",", ")")
     val names = table.incoming.map(quote).mkString(", ")
     s"INSERT INTO $into ($names) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
   }
@@ -160,9 +163,9 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
     private val binders = table.columns.map(rules.binder(_, table.nulCharacter)).toArray
     private val ordinals = table.columns.map(_.ordinal).toArray
     private val identifies = table.columns.map(_.identifies).toArray
-    private val operation = table.operation.fold(-1)(_.ordinal)
+    private val operation = new Operation(table.operation, table.columns)
     private val width = table.incoming.size
-    private val row = BinaryRow.empty(width)
+    private val row = BinaryRow.empty(table.width)
 
     private val chunks = rows.chunks.iterator
     private var chunk = Array.emptyByteArray
@@ -222,15 +225,23 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
     def bind(statement: PreparedStatement, place: Int): Unit = {
       row.pointTo(held(bound), places(bound) + 8, lengthAt(held(bound), places(bound)))
       bound += 1
-      val deletes = operation >= 0 && Operation.deletes(row, operation)
+      val effect = operation.effect(row)
       val first = place * width + 1
       var i = 0
       while (i < binders.length) {
-        if (row.isNullAt(ordinals(i)) || deletes && !identifies(i)) statement.setObject(first + i, null)
+        if (row.isNullAt(ordinals(i)) || effect >= Operation.Ignores || effect == Operation.Deletes && !identifies(i))
+          statement.setObject(first + i, null)
         else binders(i).bind(statement, first + i, row, ordinals(i))
         i += 1
       }
-      if (operation >= 0) statement.setInt(first + i, if (deletes) 1 else 0)
+      if (operation.width > 0)
+        if (effect == Operation.Ignores) statement.setObject(first + i, null)
+        else statement.setInt(first + i, if (effect == Operation.Stores) 0 else 1)
+      if (operation.width > 1) {
+        statement.setString(first + i + 1, operation.version(row).toString)
+        val unchanged = operation.unchangedColumns(row)
+        statement.setString(first + i + 2, if (unchanged == null) null else unchanged.toString)
+      }
     }
   }
 

@@ -2,7 +2,7 @@ package io.epochal.jdbc.insert
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, Loaded, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, FeedColumns, Loaded, WriteMode}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 
@@ -23,6 +23,86 @@ abstract class KeyedMerge(
 
   /** SQL for the keys, as the target's index compares them. */
   protected def keys: String = list(upsert.keys)
+
+  /** The epoch's rows of a change feed. */
+  protected def feed: Option[Feed] =
+    for (operation <- upsert.operation; columns <- operation.feed) yield new Feed(quote(operation.name), columns)
+
+  /** SQL over the rows of a change feed.
+    *
+    * @param deletes
+    *   the boolean of each row
+    */
+  final protected class Feed(val deletes: String, columns: FeedColumns) {
+    private val version = quote(columns.versionName)
+    private val unchanged = quote(columns.unchangedName)
+    private val key = quote(upsert.keys.head)
+
+    /** The version of the last row that empties the table. */
+    val emptied: Option[String] = Sql
+      .query(connection, s"SELECT max(${bytes(version)}) FROM $source AS s WHERE s.$deletes AND s.$key IS NULL")(row =>
+        Option(row.getString(1)))
+      .head
+
+    /** The rows behind that one, without images before an update. */
+    val rows: String = {
+      val later = emptied.fold("")(last => s" AND ${bytes(version)} > '$last'")
+      s"(SELECT * FROM $source AS s WHERE $deletes IS NOT NULL AND $key IS NOT NULL$later)"
+    }
+
+    /** The last row of each key. */
+    val winners: String = s"(SELECT ${list(table.incoming)} FROM ${latest(rows, "true")} AS p)"
+
+    def isPartial: Boolean = count(s"SELECT count(*) FROM $rows AS r WHERE $unchanged IS NOT NULL") > 0
+
+    /** Gives the rows of a table, which has the winners, the values that earlier rows of their keys have.
+      *
+      * @param into
+      *   SQL of the table
+      * @param equal
+      *   compares the keys of `t` and `w`
+      * @return
+      *   for each set of columns that rows still do not have: a condition for these rows as `w`, their number, and the other
+      *   columns
+      */
+    def complete(into: String, equal: String): Seq[(String, Long, Seq[String])] = {
+      for (bound <- table.columns; mark = text(FeedColumns.mark(bound.field.name)) if isLeft(into, mark)) {
+        val name = quote(bound.column.name)
+        val earlier =
+          latest(rows, s"NOT $deletes AND ($unchanged IS NULL OR replace($unchanged, $mark, '') = $unchanged)")
+        run(
+          s"UPDATE $into AS w SET $name = t.$name, $unchanged = replace(w.$unchanged, $mark, '') " +
+            s"FROM $earlier AS t WHERE $equal AND replace(w.$unchanged, $mark, '') <> w.$unchanged")
+      }
+      run(s"UPDATE $into SET $unchanged = NULL WHERE $unchanged = ''")
+      Sql
+        .query(
+          connection,
+          s"SELECT $unchanged, count(*) FROM $into WHERE $unchanged IS NOT NULL AND NOT $deletes GROUP BY $unchanged")(
+          row => row.getString(1) -> row.getLong(2))
+        .map { case (left, rows) =>
+          val present = table.columns.filterNot(bound => left.contains(FeedColumns.mark(bound.field.name)))
+          (s"w.$unchanged = ${text(left)}", rows, upsert.updated.filter(present.map(_.column.name).contains))
+        }
+    }
+
+    /** The rows that have all columns. */
+    def whole(from: String): String = s"(SELECT * FROM $from AS w WHERE $unchanged IS NULL)"
+
+    private def isLeft(into: String, mark: String): Boolean =
+      count(s"SELECT count(*) FROM $into WHERE replace($unchanged, $mark, '') <> $unchanged") > 0
+
+    private def latest(from: String, condition: String): String = {
+      val place = quote(table.table.unused("epochal_place"))
+      s"(SELECT * FROM (SELECT r.*, row_number() OVER (PARTITION BY $keys ORDER BY ${bytes(version)} DESC) AS $place " +
+        s"FROM $from AS r WHERE $condition) AS o WHERE $place = 1)"
+    }
+
+    private def text(value: String): String = s"'${value.replace("'", "''")}'"
+  }
+
+  /** SQL that sorts a text by its bytes. */
+  protected def bytes(column: String): String = column
 
   protected def distinct: Long = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source AS s) AS k")
 
@@ -75,7 +155,8 @@ abstract class TemporaryMerge(
     fill: Unit
     val different = distinct
     val loaded =
-      if (different < rows && upsert.order.isEmpty) Loaded.DuplicateKeys(duplicates) else merge(rows, different)
+      if (different < rows && upsert.order.isEmpty && feed.isEmpty) Loaded.DuplicateKeys(duplicates)
+      else merge(rows, different)
     drop()
     loaded
   }

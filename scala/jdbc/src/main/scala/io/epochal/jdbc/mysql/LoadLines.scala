@@ -22,7 +22,7 @@ final private[mysql] class LoadLines(table: BoundTable, rows: EncodedRows) exten
 
   private val fields = table.columns.map(field(_, table.nulCharacter)).toArray
   private val ordinals = table.columns.map(_.ordinal).toArray
-  private val row = BinaryRow.empty(table.incoming.size)
+  private val row = BinaryRow.empty(table.width)
   private val chunks = rows.chunks.iterator
   private val line = new Line
   private var chunk = Array.emptyByteArray

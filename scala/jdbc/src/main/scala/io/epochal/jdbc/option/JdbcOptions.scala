@@ -14,12 +14,15 @@ import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkSettings}
 /** A query's options for the sink, checked. Columns are the query's, as the user spelled them.
   *
   * @param upsert
-  *   rows replace, or delete (`mode=changes`), those of the same key
+  *   rows replace, or delete, those of the same key
+  * @param changes
+  *   `mode=changes`
   */
 final class JdbcOptions private (
     @transient private val values: OptionValues,
     val connection: ConnectionSettings,
-    val upsert: Boolean)
+    val upsert: Boolean,
+    val changes: Boolean)
     extends Serializable {
   import JdbcOptions._
 
@@ -62,20 +65,15 @@ final class JdbcOptions private (
   /** A copy for tasks, which cannot read a password from its file: it is read now. */
   def forTasks: JdbcOptions =
     if (connection.password.forall(_.isInstanceOf[Secret.Given])) this
-    else new JdbcOptions(values, connection.resolved, upsert)
+    else new JdbcOptions(values, connection.resolved, upsert, changes)
 }
 
 object JdbcOptions extends OptionList {
   val Format = "epochal-jdbc"
 
-  private val tableName: OptionType[TableName] =
-    new OptionType[TableName]("table name", "table or schema.table, with quotes where needed", "public.comments")(
-      TableName.parse,
-      _.toString)
-
   val Url = option("url", OptionType.string, sample = Some("jdbc:sqlite:comments.db"), required = true)(
     "JDBC URL: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or another driver's on the class path.")
-  val DbTable = option("dbtable", tableName, sample = Some("comments"), required = true)(
+  val DbTable = option("dbtable", ConnectionOptions.Table, sample = Some("comments"), required = true)(
     "Table to write. Double-quoted parts match exactly; others are tried as written, then in the database's case.")
   also(ConnectionOptions.User): Unit
   also(ConnectionOptions.PasswordText): Unit
@@ -98,12 +96,12 @@ object JdbcOptions extends OptionList {
   val UpdateColumns = option("updateColumns", OptionType.names, sample = Some("body,updatedAt"))(
     "Columns to replace in existing rows. Unset: all but the keys.")
   val OpColumn = option("opColumn", OptionType.string, sample = Some("op"))(
-    "Query column, not stored, with each row's operation: insert (i, c, r), update (u) or delete (d), in any case (mode=changes).")
+    "Query column, not stored, with each row's operation: insert (i, c, r), update (u) or delete (d), in any case (mode=changes). Unset: _change_type, if the query is a change feed.")
   val ColumnMap = option("columnMap", OptionType.pairs, sample = Some("id:comment_id,body:text"))(
     "Columns whose names differ, as query:table pairs.")
   val AddColumns = option("addColumns", OptionType.boolean, Some(false))(
     "Whether to add columns that the table lacks, nullable, in the transaction of the first epoch with them.")
-  val DeadLetterTable = option("deadLetterTable", tableName, sample = Some("comments_bad"))(
+  val DeadLetterTable = option("deadLetterTable", ConnectionOptions.Table, sample = Some("comments_bad"))(
     "Table for rows that cannot be stored, written in their epoch's transaction; created if missing. Unset: such a row fails its epoch.")
   val MaxBadRows = option("maxBadRows", OptionType.int(0, 1000000), Some(1000))(
     "Maximum rows per epoch in deadLetterTable; more fail the epoch.")
@@ -151,13 +149,11 @@ object JdbcOptions extends OptionList {
       _ <- values.consistent(!changes || mode.forall(_ == "changes"))(
         s"{option:opColumn}, {option:mode=${mode.getOrElse("")}}",
         "{option:opColumn} says of each row what it does: set {option:mode=changes}, or leave {option:opColumn} out.")
-      _ <- ensure(changes || !mode.contains("changes"))(
-        OptionGroup.missing(Format, OpColumn, "with {option:mode=changes} the column that says what a row does"))
       _ <- values.consistent(!values.isSet(MaxBadRows) || values.isSet(DeadLetterTable))(
         "{option:maxBadRows}, no {option:deadLetterTable}",
         "Without {option:deadLetterTable} the first bad row fails its epoch: set it, or leave {option:maxBadRows} out.")
       _ <- ensure(!upsert || keyed)(
-        Conditions.KeyColumnsRequired("mode" -> s"mode=${if (changes) "changes" else "upsert"}"))
+        Conditions.KeyColumnsRequired("mode" -> s"mode=${mode.getOrElse(if (changes) "changes" else "upsert")}"))
       _ <- values.consistent(upsert || !values.isSet(OrderColumn))(
         "{option:orderColumn}, {option:mode=append}",
         "{option:orderColumn} chooses between rows of the same key: set {option:keyColumns}, or leave {option:orderColumn} out.")
@@ -168,7 +164,7 @@ object JdbcOptions extends OptionList {
         "Prepared transactions are written before the rows that they replace are deleted: leave {option:transport} out.")
       connection <- ConnectionOptions.settings(values, values(Url), values.get(Driver), values.get(MaxConnections))
       _ <- DriverAccess.checked(access => values.get(SpillDirectory).foreach(access.directory(SpillDirectory.name, _)))
-    } yield new JdbcOptions(values, connection, upsert)
+    } yield new JdbcOptions(values, connection, upsert, changes || mode.contains("changes"))
 
   /** Refusal: what the sink or a database cannot do, why, and what to do instead. */
   private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =

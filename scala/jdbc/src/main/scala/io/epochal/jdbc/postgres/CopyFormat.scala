@@ -1,6 +1,7 @@
 package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Operation}
 import io.epochal.jdbc.json.SparkTime
@@ -16,13 +17,14 @@ import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
   *   trailer  int16 -1
   * }}}
   *
-  * If the table has an operation, a boolean follows the columns, and a row that deletes contains only its key and order columns.
+  * If the table has an operation, a boolean follows the columns, for a change feed also the version and the unchanged columns. A
+  * row that deletes contains only its key and order columns.
   */
 final case class CopyFormat(table: BoundTable) extends RowFormat {
 
   override def encoder(out: ChunkedBytes): RowEncoder = {
     val cells = table.columns.map(new CopyCell(_, table.nulCharacter, table.table.characters.orNull)).toArray
-    new CopyEncoder(cells, table.operation.fold(-1)(_.ordinal), out)
+    new CopyEncoder(cells, new Operation(table.operation, table.columns), out)
   }
 }
 
@@ -40,27 +42,35 @@ final private class CopyCell(bound: BoundColumn, nul: NulCharacter, characters: 
     CopyValue(ordinal, bound.field.dataType, bound.column.columnType.asInstanceOf[PostgresType], nul, characters)
 }
 
-/** @param operation
-  *   -1 if no row deletes
-  */
-final private class CopyEncoder(cells: Array[CopyCell], operation: Int, out: ChunkedBytes) extends RowEncoder {
-  private val fields = if (operation < 0) cells.length else cells.length + 1
+final private class CopyEncoder(cells: Array[CopyCell], operation: Operation, out: ChunkedBytes) extends RowEncoder {
+  private val fields = cells.length + operation.width
 
   override def encode(row: BinaryRow): Unit = {
-    val deletes = operation >= 0 && Operation.deletes(row, operation)
+    val effect = operation.effect(row)
     out.reserve(2)
     out.putShort(fields)
     var i = 0
     while (i < cells.length) {
       val cell = cells(i)
-      if (deletes && !cell.identifies) putNull()
+      if (effect >= Operation.Ignores || effect == Operation.Deletes && !cell.identifies) putNull()
       else if (!row.isNullAt(cell.ordinal)) cell.value.encode(row.base, row.origin, row.slot(cell.ordinal), out)
-      else if (cell.required) throw new BadValue(cell.ordinal, BadValue.Missing)
+      else if (cell.required && (cell.identifies || !operation.isPartial(row)))
+        throw new BadValue(cell.ordinal, BadValue.Missing)
       else putNull()
       i += 1
     }
-    if (operation >= 0) CopyValue.begin(out, 1).putByte(if (deletes) 1 else 0)
+    if (operation.width > 0)
+      if (effect == Operation.Ignores) putNull()
+      else CopyValue.begin(out, 1).putByte(if (effect == Operation.Stores) 0 else 1)
+    if (operation.width > 1) {
+      putText(operation.version(row))
+      putText(operation.unchangedColumns(row))
+    }
   }
+
+  private def putText(text: UTF8String): Unit =
+    if (text == null) putNull()
+    else CopyValue.begin(out, text.numBytes).putBytes(text.getBaseObject, text.getBaseOffset, text.numBytes)
 
   private def putNull(): Unit = {
     out.reserve(4)

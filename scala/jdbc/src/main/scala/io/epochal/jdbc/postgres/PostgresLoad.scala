@@ -104,7 +104,7 @@ private[postgres] object PostgresIncoming {
           s"$name${if (kind.name == "money") "::pg_catalog.\"numeric\"" else ""}::${kind.sql} AS $name"
         case _ => name
       }
-    } ++ table.operation.map(operation => PostgresDialect.quote(operation.name))
+    } ++ table.operation.toSeq.flatMap(_.names).map(PostgresDialect.quote)
     s"SELECT ${columns.mkString(", ")} FROM $from"
   }
 
@@ -118,7 +118,10 @@ private[postgres] object PostgresIncoming {
       if (parses(bound)) s"NULL::pg_catalog.text AS $quoted"
       else table.added.collectFirst { case (`name`, kind) => s"NULL::$kind AS $quoted" }.getOrElse(quoted)
     }
-    val operation = table.operation.map(o => s"false AS ${PostgresDialect.quote(o.name)}")
+    val operation = table.operation.toSeq.flatMap { operation =>
+      s"false AS ${PostgresDialect.quote(operation.name)}" +:
+        operation.names.tail.map(name => s"NULL::pg_catalog.text AS ${PostgresDialect.quote(name)}")
+    }
     s"SELECT ${(columns ++ operation).mkString(", ")} FROM ${PostgresDialect.quote(table.table.name)}"
   }
 

@@ -72,8 +72,35 @@ final private class PostgresMerge(
     }
   }
 
+  private def change(operation: OperationColumn, rows: Long): Loaded = feed.fold(changeByKey(operation, rows))(follow)
+
+  /** Follows a change feed. */
+  private def follow(changes: Feed): Loaded = {
+    if (changes.emptied.nonEmpty) write(s"DELETE FROM $target"): Unit
+    val isPartial = changes.isPartial
+    if (isPartial)
+      run(s"CREATE TEMPORARY TABLE epochal_winners ON COMMIT DROP AS SELECT * FROM ${changes.winners} AS w")
+    val from = if (isPartial) "pg_temp.epochal_winners" else changes.winners
+    val deletes = changes.deletes
+    val different = count(s"SELECT count(*) FROM $from AS w")
+    val removing = count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes")
+    val (found, deleted) = if (removing == 0 && !isPartial) (0L, 0L) else delete(from, deletes)
+    val updated = if (isPartial) update(from, changes.complete(from, keysEqual)) else 0L
+    val stored = insert(s"(SELECT * FROM ${changes.whole(from)} AS w WHERE NOT w.$deletes)")
+    Loaded.Rows(stored + deleted + updated, different - removing + math.max(found, deleted))
+  }
+
+  /** Updates the rows whose large values the feed does not have. They are locked. */
+  private def update(from: String, groups: Seq[(String, Long, Seq[String])]): Long =
+    groups.map { case (condition, _, columns) =>
+      val sets = columns.map(c => s"${quote(c)} = w.${quote(c)}").mkString(", ")
+      val rows = s"(SELECT * FROM $from AS w WHERE $condition)"
+      if (columns.isEmpty) count(s"SELECT count(*) FROM $target AS t JOIN $rows AS w ON $keysEqual")
+      else write(s"UPDATE $target AS t SET $sets FROM $rows AS w WHERE $keysEqual")
+    }.sum
+
   /** First locks all target rows that change, in key order. */
-  private def change(operation: OperationColumn, rows: Long): Loaded = {
+  private def changeByKey(operation: OperationColumn, rows: Long): Loaded = {
     val deletes = quote(operation.name)
     val different = distinct
     if (different < rows && upsert.order.isEmpty) Loaded.DuplicateKeys(duplicates)
@@ -159,6 +186,8 @@ final private class PostgresMerge(
       upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
     s"(SELECT DISTINCT ON ($keys) * FROM $source AS s ORDER BY $keys$order)"
   }
+
+  override protected def bytes(column: String): String = s"""$column COLLATE pg_catalog."C""""
 
   /** Texts by their bytes, as Spark sorts them, regardless of the column's collation. */
   private def sorted(column: String): String =

@@ -38,7 +38,7 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
   private val Winners = "temp.epochal_winners"
 
   override protected def create(): Unit = {
-    val operation = table.operation.fold("")(o => s", 0 AS ${quote(o.name)}")
+    val operation = table.operation.fold("")(_.names.map(name => s", 0 AS ${quote(name)}").mkString)
     run(s"CREATE TABLE $Incoming AS SELECT $names$operation FROM $target WHERE 0")
   }
 
@@ -50,14 +50,38 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
   override protected def drop(): Unit = run(s"DROP TABLE $Incoming")
 
   override protected def merge(rows: Long, distinct: Long): Loaded = {
-    run(s"CREATE TABLE $Winners AS SELECT * FROM $winners")
+    val changes = feed
+    for (all <- changes if all.emptied.nonEmpty) run(s"DELETE FROM $target")
+    run(s"CREATE TABLE $Winners AS SELECT * FROM ${changes.fold(winners)(_.winners)}")
     val (deleted, found, kept) = upsert.operation.fold((0L, 0L, distinct))(operation => delete(quote(operation.name)))
+    val updated = changes.filter(_.isPartial).fold(0L)(update)
     val stored = Sql
       .raw(text"""INSERT INTO $target AS t ($names) SELECT $names FROM $Winners WHERE true ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("excluded")}""")
       .update(connection)
     run(s"DROP TABLE $Winners")
-    Loaded.Rows(deleted + stored, found + kept)
+    Loaded.Rows(deleted + stored + updated, found + kept)
+  }
+
+  /** Updates the rows whose large values the feed does not have. */
+  private def update(changes: Feed): Long = {
+    val equal = upsert.keys
+      .map { key =>
+        val collation = upsert.loose.get(key).fold("")(loose => s" ${SqliteCatalog.collated(loose)}")
+        s"t.${quote(key)} = w.${quote(key)}$collation"
+      }
+      .mkString(" AND ")
+    changes
+      .complete(Winners, equal)
+      .map { case (condition, _, columns) =>
+        val sets = columns.map(c => s"${quote(c)} = w.${quote(c)}").mkString(", ")
+        val updated =
+          if (columns.isEmpty) count(s"SELECT count(*) FROM $target AS t JOIN $Winners AS w ON $equal WHERE $condition")
+          else Sql.update(connection, s"UPDATE $target AS t SET $sets FROM $Winners AS w WHERE $equal AND $condition")
+        run(s"DELETE FROM $Winners AS w WHERE $condition")
+        updated
+      }
+      .sum
   }
 
   /** Rows that were deleted, rows that should have been, and rows to store. */

@@ -8,7 +8,7 @@ import scala.util.Try
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.jdbc.database.{BulkRun, Database, Transaction, WriteNeeds}
+import io.epochal.jdbc.database.{BulkRun, Database, FeedColumns, Transaction, WriteNeeds}
 import io.epochal.kit.database.{NamePart, QualifiedName, TableName}
 
 /** Explains a failed statement of a run by what others have changed in the database since the run began: the target or a table of
@@ -104,8 +104,11 @@ private[jdbc] object Interference {
   /** The query's columns, as far as a task knows them: those that it stores. */
   private def schema(database: Database, run: BulkRun): StructType = {
     val stored = run.table.columns.map(column => column.ordinal -> column.field)
-    val operation =
-      run.table.operation.map(_.ordinal -> StructField(database.options.opColumn.getOrElse(""), StringType))
+    val operation = run.table.operation.toSeq.flatMap { column =>
+      val name = database.options.opColumn.getOrElse(FeedColumns.ChangeType)
+      val feed = column.feed.map(_.version -> StructField(FeedColumns.Version, StringType))
+      (column.ordinal -> StructField(name, StringType)) +: feed.toSeq
+    }
     StructType((stored ++ operation).sortBy(_._1).map(_._2))
   }
 

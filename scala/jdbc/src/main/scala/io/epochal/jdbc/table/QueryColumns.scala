@@ -1,9 +1,10 @@
 package io.epochal.jdbc.table
 
-import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.sql.types.{ArrayType, StructField, StructType}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.{NameList, OptionSpec}
+import io.epochal.core.option.{NameList, OptionGroup, OptionSpec}
+import io.epochal.jdbc.database.FeedColumns
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.row.Texts
 
@@ -24,13 +25,16 @@ final private[jdbc] case class QueryColumn(field: StructField, ordinal: Int, int
   *   empty: all but the keys
   * @param operation
   *   index of the operation column in the query's rows
+  * @param feed
+  *   the further columns of a change feed, given the names that they get in encoded rows
   */
 final private[jdbc] case class QueryColumns(
     stored: Seq[QueryColumn],
     keys: Seq[QueryColumn],
     order: Option[QueryColumn],
     updated: Seq[QueryColumn],
-    operation: Option[Int]
+    operation: Option[Int],
+    feed: Option[(String, String) => FeedColumns] = None
 ) {
 
   /** A copy without the given columns. Keys stay, so that a missing key is reported. */
@@ -46,22 +50,67 @@ private[jdbc] object QueryColumns {
   def of(schema: StructType, options: JdbcOptions): Checked[QueryColumns] = {
     val fields = schema.fields.toSeq
     for {
-      operation <- all(options.opColumn.toSeq)(find(JdbcOptions.OpColumn, _, fields)(_.name)).map(_.headOption)
+      feed <- feed(fields, options)
+      operation <- feed.fold(
+        all(options.opColumn.toSeq)(find(JdbcOptions.OpColumn, _, fields)(_.name)).map(_.headOption))(own =>
+        Right(Some(own(FeedColumns.ChangeType))))
       _ <- all(operation.toSeq)(f => JdbcOptions.ensure(Texts.is(f.dataType))(notText(f)))
-      others = fields.filterNot(operation.contains)
+      special = feed.fold(operation.toSet)(_.values.toSet)
+      others = fields.filterNot(special)
       map <- all(options.columnMap) { case (from, to) =>
         find(JdbcOptions.ColumnMap, from, others, mapped(options.columnMap, from))(_.name).map(_ -> to)
       }
       stored = fields.zipWithIndex
-        .filterNot { case (field, _) => operation.contains(field) }
+        .filterNot { case (field, _) => special(field) }
         .map { case (field, i) => QueryColumn(field, i, map.find(_._1 == field).fold(field.name)(_._2)) }
       _ <- distinct(stored.map(column => column.into -> column.field))(into => s"'$into'")
       keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
       order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
       updated <- all(options.updateColumns)(listed(JdbcOptions.UpdateColumns, options.updateColumns, _, stored))
       _ <- JdbcOptions.ensure(updated.intersect(keys).isEmpty)(keysAreUpdated(updated.intersect(keys)))
-    } yield QueryColumns(stored, keys, order.headOption, updated.distinct, operation.map(fields.indexOf))
+    } yield QueryColumns(
+      stored,
+      keys,
+      order.headOption,
+      updated.distinct,
+      operation.map(fields.indexOf),
+      feed.map { own => (version, unchanged) =>
+        FeedColumns(
+          fields.size,
+          fields.indexOf(own(FeedColumns.Version)),
+          own.get(FeedColumns.Unchanged).map(fields.indexOf),
+          version,
+          unchanged)
+      }
+    )
   }
+
+  /** The columns of a change feed by their names, with `mode=changes` and no column for the operation. */
+  private def feed(fields: Seq[StructField], options: JdbcOptions): Checked[Option[Map[String, StructField]]] =
+    if (!options.changes || options.opColumn.nonEmpty) Right(None)
+    else {
+      val own = fields.filter(field => FeedColumns.all.contains(field.name)).map(field => field.name -> field).toMap
+      for {
+        _ <- JdbcOptions.ensure(Seq(FeedColumns.ChangeType, FeedColumns.Version).forall(own.contains))(noOperation)
+        _ <- JdbcOptions.ensure(
+          own.get(FeedColumns.Version).forall(f => Texts.is(f.dataType)) &&
+            own
+              .get(FeedColumns.Unchanged)
+              .forall(_.dataType match {
+                case ArrayType(of, _) => Texts.is(of)
+                case _                => false
+              }))(noOperation)
+        _ <- JdbcOptions.ensure(options.orderColumn.isEmpty)(
+          JdbcOptions.group.conflict(
+            s"{option:orderColumn} and the column ${FeedColumns.Version}",
+            s"The rows of a change feed are ordered by ${FeedColumns.Version}: leave {option:orderColumn} out."))
+      } yield Some(own)
+    }
+
+  private def noOperation: EpochalException = OptionGroup.missing(
+    JdbcOptions.Format,
+    JdbcOptions.OpColumn,
+    "with {option:mode=changes} the column that says what a row does, unless the query has _change_type and _commit_version")
 
   /** Finds a column by its exact name, or else by the only name that differs in case. */
   def find[A](name: String, candidates: Seq[A])(of: A => String): Option[A] =

@@ -240,7 +240,11 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
         table.columns.map(_.name).filter(keys.contains),
         query.order.map(name),
         updated,
-        query.operation.map(OperationColumn(_, table.unused("epochal_deletes"))),
+        query.operation.map(
+          OperationColumn(
+            _,
+            table.unused("epochal_deletes"),
+            query.feed.map(_(table.unused("epochal_version"), table.unused("epochal_unchanged"))))),
         loose
       )
     }

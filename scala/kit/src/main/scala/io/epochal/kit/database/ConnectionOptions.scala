@@ -15,6 +15,12 @@ private[epochal] object ConnectionOptions extends OptionList {
   val Properties = option("connection.*", OptionType.string, sample = Some("verify-full"), secret = true)(
     "Driver properties, as connection.sslmode=verify-full.")
 
+  /** A table's name. */
+  val Table: OptionType[TableName] =
+    new OptionType[TableName]("table name", "table or schema.table, with quotes where needed", "public.comments")(
+      TableName.parse,
+      _.toString)
+
   /** Fails if the password is given twice, or the owner of the Spark driver does not allow the settings. */
   def settings(
       values: OptionValues,

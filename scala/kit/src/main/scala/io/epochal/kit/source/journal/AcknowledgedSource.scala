@@ -59,9 +59,12 @@ abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => In
       log.warn(factory.lost(taken.until, row(logged), "the journal in the checkpoint ends before them"))
       taken.skipTo(row(logged))
     }
-    if (freezes) frozen = Some(taken.until)
+    if (freezes) freeze(taken.until)
     LiveFeeds.add(factory.store, this)
   }
+
+  /** Delivers no row from this one on. */
+  final protected def freeze(row: Long): Unit = frozen = Some(row)
 
   /** Hides the rows from tasks. */
   final protected def hide(): Unit = LiveFeeds.remove(factory.store, this)

@@ -1,0 +1,227 @@
+package io.epochal.cdc
+
+import java.io.IOException
+import java.lang.Long.compareUnsigned
+import java.sql.SQLException
+import java.util.concurrent.atomic.LongAdder
+
+import scala.util.Using
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.cdc.change._
+import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.pgoutput.Message.Begin
+import io.epochal.cdc.slot.{Lsn, ServerFacts, SlotFacts, SlotStream}
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
+import io.epochal.core.thread.DaemonThreads
+import io.epochal.kit.database.Sql
+import io.epochal.kit.store.HadoopFileStore
+
+/** Copies the changes of a slot into a journal, in a thread of its own, from `start` to `close`.
+  *
+  * @param end
+  *   the log position that somebody waits for
+  */
+final private[cdc] class Capture(
+    options: CdcOptions,
+    setup: CdcSetup,
+    origin: CdcOrigin,
+    val journal: AcknowledgedJournal,
+    store: HadoopFileStore,
+    end: Option[Long])
+    extends AutoCloseable {
+  import Capture._
+
+  private val witnesses = new WitnessFiles(store.below("witness"))
+  @volatile private var state = restored()
+  private val thread = new DaemonThreads("epochal-cdc").newThread(() => run())
+  private val reconnects = new LongAdder
+
+  @volatile private var closed = false
+  @volatile private var failure = Option.empty[EpochalException]
+  @volatile private var delivered = 0L
+  @volatile private var seen = Option.empty[SlotFacts]
+  @volatile private var confirmed = state.last.fold(origin.start)(_.transaction.lsn)
+
+  /** Everything before it is durable; 0 before the snapshot is complete. */
+  @volatile private var reached = 0L
+
+  def start(): Unit = thread.start()
+
+  /** The error that ended it. */
+  def ended: Option[EpochalException] = failure
+
+  /** Whether all changes before a log position are in the journal. */
+  def hasReached(lsn: Long): Boolean = compareUnsigned(reached, lsn) >= 0
+
+  def deliveredUntil(row: Long): Unit = delivered = math.max(delivered, row)
+
+  def metrics: Map[String, String] = Map(
+    "slot" -> origin.slot,
+    "confirmed" -> Lsn.show(confirmed),
+    "reconnects" -> reconnects.sum.toString,
+    "journalBytes" -> journal.bytes.toString,
+    "backlogBytes" -> journal.bytesFrom(delivered).toString
+  ) ++ seen.map(slot => "retainedWalBytes" -> slot.retained.toString)
+
+  override def close(): Unit = {
+    closed = true
+    if (thread.isAlive) {
+      thread.interrupt()
+      thread.join()
+    }
+    journal.close()
+  }
+
+  private def restored(): ChangeState = {
+    var found = ChangeState.Empty
+    journal.restore(bytes => found = ChangeState.read(bytes))((bytes, length) =>
+      found = found.after(new FrameReader(bytes, length)))
+    found.after(witnesses.newest)
+  }
+
+  private def run(): Unit =
+    try while (!closed) attempt()
+    catch {
+      case _: InterruptedException if closed => ()
+      case NonFatal(e)                       => if (!closed) failure = Some(explained(e))
+    }
+
+  /** Reads until the connection is lost. */
+  private def attempt(): Unit =
+    try {
+      setup.check(origin, state)
+      if (origin.snapshot && state.last.isEmpty && !state.snapshot.isComplete) state = copy()
+      val stream = setup.stream(origin, confirmed)
+      Using.resource(stream)(read)
+    } catch {
+      case e: SQLException if setup.server.isTransient(e) && !closed =>
+        reconnects.increment()
+        log.warn(s"${options.source}: the connection was lost: ${setup.server.explain(e).problem}")
+        Thread.sleep(PauseAfterLoss)
+    }
+
+  private def copy(): ChangeState = {
+    setup.checkContinues(state.snapshot)
+    val append = (rows: Int, frame: Bytes, before: ChangeState, after: ChangeState) => {
+      durable.append(rows, frame, before.toBytes)
+      state = after
+    }
+    setup.snapshot(origin, append, () => while (isFull) Thread.sleep(FullPause)).run(state)
+  }
+
+  private def read(stream: SlotStream): Unit = {
+    val intake = new ChangeIntake(
+      state,
+      durable,
+      new ChangeRules(options.preimages),
+      setup.capture,
+      setup.truncated,
+      setup.contained(state.snapshot),
+      moved)
+    var flushed, beat = System.nanoTime()
+    var pause = 1L
+    reached = confirmed
+
+    def confirm(lsn: Option[Long]): Unit = {
+      state = intake.reached
+      flushed = System.nanoTime()
+      lsn.filter(_ != confirmed).foreach { position =>
+        confirmed = position
+        if (compareUnsigned(position, reached) > 0) reached = position
+        stream.confirm(position)
+      }
+    }
+
+    while (!closed) {
+      val now = System.nanoTime()
+      val message = if (isFull) null else stream.poll()
+      if (message != null) {
+        pause = 1L
+        val moved =
+          try intake.take(message)
+          catch {
+            case e: EpochalException =>
+              confirm(intake.flush())
+              throw e
+          }
+        if (moved.nonEmpty) confirm(moved)
+      }
+      if (intake.hasRows && (message == null || now - flushed > FlushNanos)) confirm(intake.flush())
+      else if (message == null) {
+        if (compareUnsigned(stream.received, reached) > 0) reached = stream.received
+        val isAwaited = end.exists(!hasReached(_))
+        if (now - beat > (if (isAwaited) EndBeatNanos else options.heartbeat.toNanos)) {
+          beat = now
+          confirm(intake.settle())
+          heartbeat()
+        }
+        if (isFull) stream.report()
+        Thread.sleep(pause)
+        pause = math.min(pause + 1, MaxPause)
+      }
+    }
+  }
+
+  /** Whether it waits until rows are delivered. */
+  def isFull: Boolean = journal.bytesFrom(delivered) >= options.maxJournalBytes
+
+  /** Looks at the slot, and writes a transaction without rows, which moves it. */
+  private def heartbeat(): Unit = {
+    seen = setup.server.sql { connection =>
+      if (!setup.isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
+      ServerFacts.slot(connection, origin.slot)
+    }
+    for (slot <- seen; most <- options.maxSlotLag if slot.retained > most)
+      throw Conditions.SlotLagExceeded("slot" -> slot.name, "retained" -> slot.retained, "limit" -> most)
+  }
+
+  private object durable extends ChangeSink {
+    override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit =
+      journal.append(rows, frame.array, frame.offset, frame.length)(carry): Unit
+
+    override def witness(transaction: Transaction): Unit =
+      if (journal.isFenced) throw new JournalFenced(0L) else witnesses.write(transaction)
+  }
+
+  private def moved(known: Written, found: Begin): Throwable = {
+    val Transaction(lsn, xid, _, _) = known.transaction
+    Conditions.SlotMoved(
+      "slot" -> origin.slot,
+      "url" -> setup.server.place,
+      "expected" -> s"${Integer.toUnsignedString(xid)} at ${Lsn.show(lsn)}",
+      "found" -> s"${Integer.toUnsignedString(found.xid)} at ${Lsn.show(found.commitLsn)}")
+  }
+
+  private def explained(error: Throwable): EpochalException = error match {
+    case ours: EpochalException => ours
+    case error: SQLException    => setup.server.explain(error)
+    case error: JournalFenced =>
+      Conditions.JournalFenced.because(error)("source" -> options.source, "path" -> store)
+    case error: IOException =>
+      Conditions.JournalUnwritable
+        .because(error)("source" -> options.source, "path" -> store, "reason" -> String.valueOf(error.getMessage))
+    case other =>
+      Conditions.FeedFailed.because(other)("source" -> options.source, "reason" -> other.toString)
+  }
+}
+
+private object Capture {
+  private val log = LoggerFactory.getLogger(classOf[Capture])
+
+  /** Longest time that a change waits for others. */
+  private val FlushNanos = 20L * 1000000L
+
+  /** The heartbeat while somebody waits for the end of the log. */
+  private val EndBeatNanos = 200L * 1000000L
+
+  /** Milliseconds. */
+  private val MaxPause = 5L
+  private val PauseAfterLoss = 1000L
+  private val FullPause = 50L
+
+  private val Beat = "SELECT pg_catalog.pg_logical_emit_message(true, 'epochal', '')"
+}

@@ -1,0 +1,53 @@
+package io.epochal.cdc
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+import io.epochal.cdc.slot.Lsn
+import io.epochal.core.offset.OffsetFormat
+
+/** Position in the stream: journal rows before `row` have been delivered. */
+final private[cdc] case class CdcPosition(row: Long, origin: CdcOrigin)
+
+/** Where the changes come from: fixed at the first start of a query.
+  *
+  * @param system
+  *   the server's system identifier
+  * @param start
+  *   the log position at which changes begin
+  * @param snapshot
+  *   whether the rows of the table come first
+  */
+final private[cdc] case class CdcOrigin(
+    slot: String,
+    publication: String,
+    system: String,
+    timeline: Long,
+    start: Long,
+    snapshot: Boolean)
+
+/** JSON of a position, as Spark logs, compares and returns it. */
+private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Format, version = 1) {
+
+  override protected def write(position: CdcPosition, fields: ObjectNode): Unit = {
+    val CdcPosition(row, CdcOrigin(slot, publication, system, timeline, start, snapshot)) = position
+    fields.put("row", row).put("slot", slot).put("publication", publication).put("system", system)
+    fields.put("timeline", timeline).put("start", Lsn.show(start)).put("snapshot", snapshot): Unit
+  }
+
+  override protected def read(version: Int, fields: ObjectNode): CdcPosition = {
+    def text(name: String): String = {
+      require(fields.path(name).isTextual, s"\"$name\" is missing")
+      fields.path(name).textValue
+    }
+    val start = Lsn.read(text("start")).getOrElse(throw new IllegalArgumentException("\"start\" is no position"))
+    CdcPosition(
+      count(fields, "row"),
+      CdcOrigin(
+        text("slot"),
+        text("publication"),
+        text("system"),
+        count(fields, "timeline"),
+        start,
+        fields.path("snapshot").asBoolean))
+  }
+}

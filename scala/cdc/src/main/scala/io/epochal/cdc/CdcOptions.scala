@@ -1,0 +1,165 @@
+package io.epochal.cdc
+
+import java.time.Duration
+
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
+
+import io.epochal.cdc.slot.Lsn
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.{OptionGroup, OptionList, OptionType, RetryOptions, SourceOptions}
+import io.epochal.core.retry.RetrySettings
+import io.epochal.kit.database.{ConnectionOptions, ConnectionSettings, DriverRisks, TableName}
+import io.epochal.kit.source.ReadLimits
+
+/** Validated options of a query.
+  *
+  * @param slot
+  *   None: a stable name, made at the first start
+  * @param source
+  *   the source identity that is stored in offsets
+  */
+final case class CdcOptions private[cdc] (
+    connection: ConnectionSettings,
+    table: TableName,
+    slot: Option[String],
+    createsSlot: Boolean,
+    publication: Option[String],
+    createsPublication: Boolean,
+    starting: CdcStart,
+    preimages: Boolean,
+    onTruncate: OnTruncate,
+    adoptsSchema: Boolean,
+    heartbeat: Duration,
+    maxSlotLag: Option[Long],
+    maxJournalBytes: Long,
+    retry: RetrySettings,
+    numPartitions: Option[Int],
+    @transient limit: ReadLimit,
+    failOnDataLoss: Boolean,
+    source: String,
+    eventTimeColumn: Option[String]) {
+
+  /** As in [[io.epochal.kit.source.journal.FeedRows]]. */
+  def lost(from: Long, until: Long, reason: String): String =
+    s"${SourceOptions.lost(source, failOnDataLoss)(from, until, reason)} They are skipped (failOnDataLoss=false)."
+}
+
+sealed private[cdc] trait CdcStart
+
+private[cdc] object CdcStart {
+
+  /** The rows of the table, then its changes. */
+  case object Initial extends CdcStart
+
+  /** The changes from now on. */
+  case object Latest extends CdcStart
+
+  /** The changes from a log position on, which the slot still has. */
+  final case class At(lsn: Long) extends CdcStart
+
+  def read(text: String): Option[CdcStart] = text.trim match {
+    case "initial" => Some(Initial)
+    case "latest"  => Some(Latest)
+    case other     => Lsn.read(other).map(At(_))
+  }
+
+  def show(start: CdcStart): String = start match {
+    case Initial => "initial"
+    case Latest  => "latest"
+    case At(lsn) => Lsn.show(lsn)
+  }
+}
+
+sealed abstract private[cdc] class OnTruncate(val name: String)
+
+private[cdc] object OnTruncate {
+  case object Fail extends OnTruncate("fail")
+  case object Emit extends OnTruncate("emit")
+  case object Ignore extends OnTruncate("ignore")
+  val all: Seq[OnTruncate] = Seq(Fail, Emit, Ignore)
+}
+
+object CdcOptions extends OptionList {
+  val Format = "epochal-cdc"
+
+  private val start: OptionType[CdcStart] =
+    new OptionType[CdcStart]("start", "initial, latest or a log position such as 0/16B3748", "latest")(
+      CdcStart.read,
+      CdcStart.show)
+
+  private val slotName: OptionType[String] =
+    new OptionType[String]("string", "1 to 63 lower-case letters, digits and underscores", "orders")(
+      text => Option.when(text.matches("[a-z0-9_]{1,63}"))(text),
+      identity)
+
+  val Url = option("url", OptionType.string, sample = Some("jdbc:postgresql://127.0.0.1/shop"), required = true)(
+    "JDBC URL of the server itself, not of a pooler: jdbc:postgresql:.")
+  val DbTable = option("dbtable", ConnectionOptions.Table, sample = Some("public.orders"), required = true)(
+    "Table to capture, also a partitioned one.")
+  also(ConnectionOptions.User): Unit
+  also(ConnectionOptions.PasswordText): Unit
+  also(ConnectionOptions.PasswordFile): Unit
+  also(ConnectionOptions.PasswordEnv): Unit
+  also(ConnectionOptions.Properties): Unit
+  val Slot = option("slot", slotName, sample = Some("orders"))(
+    "Replication slot, used by this query alone. Unset: a name made of the table's and the checkpoint's.")
+  val CreateSlot = option("createSlot", OptionType.boolean, Some(true))("Whether a missing slot is created.")
+  val Publication = option("publication", OptionType.string, sample = Some("orders"))(
+    "Publication with the table. Unset: the slot's name.")
+  val CreatePublication = option("createPublication", OptionType.boolean, Some(true))(
+    "Whether a missing publication is created, which needs the table's owner.")
+  val StartingOffset = option("startingOffset", start, Some(CdcStart.Initial))(
+    "Where a new query begins: initial (all rows, then all changes), latest, or a log position that the slot still has.")
+  val Preimages = option("preimages", OptionType.boolean, Some(false))(
+    "Whether an update also delivers the row before it, as update_preimage; needs REPLICA IDENTITY FULL.")
+  val Truncates = option("onTruncate", OptionType.choice(OnTruncate.all)(_.name), Some(OnTruncate.Fail))(
+    "TRUNCATE fails the query, becomes a row (emit), or is ignored.")
+  val SchemaChange = option("onSchemaChange", OptionType.oneOf("fail", "adopt"), Some("fail"))(
+    "What a start does after the table's columns have changed: fail, or adopt added nullable columns.")
+  val Heartbeat = option("heartbeatInterval", OptionType.duration, Some(Duration.ofSeconds(30)))(
+    "How often the slot moves on while the table does not change.")
+  val MaxSlotLag = option("maxSlotLag", OptionType.bytes, sample = Some("10g"))(
+    "Bytes of log that the server may keep for the slot; beyond them the query fails. Unset: no limit.")
+  val MaxJournalBytes = option("maxJournalBytes", OptionType.bytes, Some(1L << 30))(
+    "Maximum undelivered bytes in the checkpoint; beyond it the server keeps the changes.")
+  val MaxBytes = option("maxBytesPerBatch", OptionType.bytes, sample = Some("64m"))(
+    "Maximum bytes of changes in a micro-batch. Unset: all available ones.")
+  val NumPartitions =
+    option("numPartitions", OptionType.int(1))("Partitions per batch. Unset: Spark's default parallelism.")
+
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "The changes of a PostgreSQL table, from its write-ahead log. Micro-batch, continuous and real-time reads.",
+    all ++ SourceOptions.all ++ RetryOptions.all
+  )
+
+  def read(raw: Map[String, String]): Either[EpochalException, CdcOptions] =
+    for {
+      values <- group.parse(raw)
+      _ <- Either.cond(
+        DriverRisks.scheme(values(Url)) == "postgresql",
+        (),
+        group.invalid(Url, io.epochal.kit.database.JdbcUrl.shown(values(Url)), "a URL of PostgreSQL"))
+      connection <- ConnectionOptions.settings(values, values(Url))
+    } yield CdcOptions(
+      connection,
+      values(DbTable),
+      values.get(Slot),
+      values(CreateSlot),
+      values.get(Publication),
+      values(CreatePublication),
+      values(StartingOffset),
+      values(Preimages),
+      values(Truncates),
+      values(SchemaChange) == "adopt",
+      values(Heartbeat),
+      values.get(MaxSlotLag),
+      values(MaxJournalBytes),
+      RetryOptions.settings(values),
+      values.get(NumPartitions),
+      ReadLimits.of(values, values.get(MaxBytes).map(ReadLimit.maxBytes(_))),
+      values(SourceOptions.FailOnDataLoss),
+      values.get(SourceOptions.SourceId).getOrElse(s"${connection.place}#${values(DbTable)}"),
+      values.get(SourceOptions.EventTimeColumn)
+    )
+}

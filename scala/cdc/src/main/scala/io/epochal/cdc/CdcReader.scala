@@ -1,0 +1,241 @@
+package io.epochal.cdc
+
+import java.nio.ByteBuffer
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.util.ArrayData
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.epochal.cdc.change.{FrameReader, Kind, Part}
+import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.value.{PostgresColumn, RowReader}
+import io.epochal.core.error.Conditions
+import io.epochal.core.journal.Slice
+import io.epochal.kit.source.journal.{FeedRows, JournalFrames, JournalRows}
+import io.epochal.kit.spark.ArrayRow
+import io.epochal.kit.store.HadoopFileStore
+
+/** Creates readers of changes. Serialized to the executors.
+  *
+  * @param columns
+  *   of the table, as they were when the query was planned
+  */
+final private[cdc] class CdcReaderFactory(
+    options: CdcOptions,
+    columns: Seq[PostgresColumn],
+    schema: StructType,
+    override val store: HadoopFileStore)
+    extends FeedRows {
+
+  override def source: String = options.source
+
+  override def rows(slices: Iterator[Slice]): JournalRows = new CdcReader(frames(slices), columns, schema)
+
+  override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
+}
+
+/** Rows of one task: a partition of a micro-batch, or an endless partition. The row is reused. */
+final private class CdcReader(frames: JournalFrames, known: Seq[PostgresColumn], schema: StructType)
+    extends JournalRows {
+  import CdcReader._
+
+  private val values = new Array[Any](schema.length)
+  private val before = new Array[Any](schema.length)
+  private val row = ArrayRow(values)
+  private val (unchanged, changeType, version, timestamp) = (
+    schema.fieldNames.indexOf("_unchanged_columns"),
+    schema.fieldNames.indexOf("_change_type"),
+    schema.fieldNames.indexOf("_commit_version"),
+    schema.fieldNames.indexOf("_commit_timestamp"))
+
+  private var buffer = new Array[Byte](64 << 10)
+  private var in = ByteBuffer.wrap(buffer)
+  private var length = 0
+  private var left = 0
+  private var read = -1L
+  private var definitions: IndexedSeq[Relation] = IndexedSeq.empty
+  private var parts: Iterator[Part] = Iterator.empty
+  private var part: Part = _
+
+  /** Position of the next change in the frame. */
+  private var at = 0
+  private var ordinal = 0
+  private var versionBytes = new Array[Byte](VersionLength)
+
+  /** `_commit_version` of the row. */
+  private var numbered: UTF8String = _
+
+  /** The second row of the change that was read last: its kind, its ordinal, where its tuple begins, and whether the row before
+    * has all columns.
+    */
+  private var second: UTF8String = _
+  private var secondOrdinal, secondAt = 0
+  private var isBeforeWhole = false
+
+  /** Readers by the definition of the table. */
+  private var reader: RowReader = _
+  private var readerOf: Relation = _
+
+  override def number: Long = read
+
+  override def get(): InternalRow = row
+
+  override def close(): Unit = frames.close()
+
+  @scala.annotation.tailrec
+  override def next(): Boolean =
+    if (left > 0) {
+      left -= 1
+      read += 1
+      step()
+      true
+    } else if (nextFrame()) next()
+    else false
+
+  private def nextFrame(): Boolean = frames.next(reserve) match {
+    case None => false
+    case Some(slice) =>
+      val frame = new FrameReader(buffer, length)
+      in = ByteBuffer.wrap(buffer, 0, length)
+      definitions = frame.definitions
+      parts = frame.parts
+      part = null
+      second = null
+      // Rows of whole transactions are skipped without being read.
+      var skip = slice.skip
+      open()
+      while (skip >= part.rows) {
+        skip -= part.rows
+        open()
+      }
+      left = slice.take
+      read = slice.first - 1 - skip
+      (0 until skip).foreach { _ =>
+        read += 1
+        step()
+      }
+      true
+  }
+
+  private def open(): Unit = {
+    part = parts.next()
+    at = part.changes
+    ordinal = part.first
+    versionBytes = new Array[Byte](VersionLength)
+    hex(part.written.transaction.lsn)
+  }
+
+  /** Reads the next row of the frame. */
+  private def step(): Unit =
+    if (second != null) {
+      number(secondOrdinal)
+      tuple(secondAt, second, isBeforeWhole)
+      second = null
+    } else {
+      if (at == part.until) open()
+      change()
+    }
+
+  private def change(): Unit = {
+    val kind = Kind.of(in.get(at))
+    val relation = definitions(in.getShort(at + 1).toInt)
+    val size = in.getInt(at + 3)
+    val body = at + 7
+    at = body + size
+    if (relation ne readerOf) use(relation)
+    number(ordinal)
+    kind match {
+      case Kind.Insert   => tuple(body, Insert)
+      case Kind.Delete   => tuple(body, Delete)
+      case Kind.Truncate => empty()
+      case Kind.Update =>
+        if (in.get(body) == 'N') tuple(body, After)
+        else tuple(old(body), After, completes = in.get(body) == 'O')
+      case Kind.BothImages => two(body, Before, After)
+      case Kind.NewKey     => two(body, Delete, Insert)
+    }
+    ordinal += kind.ordinals
+  }
+
+  private def two(body: Int, one: UTF8String, other: UTF8String): Unit = {
+    secondAt = old(body)
+    isBeforeWhole = in.get(body) == 'O'
+    second = other
+    secondOrdinal = if (other eq Insert) ordinal + 1 else ordinal
+    tuple(body, one)
+  }
+
+  /** Reads the old tuple, for values that the server left out of the new one; returns where that begins. */
+  private def old(body: Int): Int = reader.tuple(buffer, body + 1, before)
+
+  private def tuple(from: Int, change: UTF8String, completes: Boolean = false): Unit = {
+    reader.tuple(buffer, from + 1, values): Unit
+    if (completes) reader.complete(values, before)
+    describe(change)
+    val left = reader.unchanged
+    if (left != null && (change eq Insert))
+      throw Conditions.ValueNotSent("table" -> name(readerOf), "column" -> left.mkString(", "))
+    if (unchanged >= 0)
+      values(unchanged) = if (left == null) null else ArrayData.toArrayData(left)
+  }
+
+  private def empty(): Unit = {
+    java.util.Arrays.fill(values.asInstanceOf[Array[AnyRef]], null)
+    describe(Truncate)
+  }
+
+  private def describe(change: UTF8String): Unit = {
+    if (changeType >= 0) values(changeType) = change
+    if (version >= 0) values(version) = numbered
+    if (timestamp >= 0) values(timestamp) = part.written.transaction.stamp
+  }
+
+  private def use(relation: Relation): Unit = {
+    val columns = relation.columns.map { column =>
+      known.find(found => found.name == column.name && found.oid.toInt == column.typeOid).getOrElse {
+        if (schema.fieldNames.contains(column.name))
+          throw Conditions.TableChanged("table" -> name(relation), "change" -> s"${column.name} has another type")
+        known.head.copy(name = column.name)
+      }
+    }
+    reader = new RowReader(name(relation), columns, schema)
+    readerOf = relation
+  }
+
+  private def name(relation: Relation): String = s"${relation.schema}.${relation.table}"
+
+  private def number(ordinal: Int): Unit = if (version >= 0) {
+    // The value of the row before may still be in use.
+    val bytes = versionBytes.clone()
+    var (digit, rest) = (VersionLength - 1, ordinal)
+    while (digit > 16) {
+      bytes(digit) = ('0' + rest % 10).toByte
+      rest /= 10
+      digit -= 1
+    }
+    numbered = UTF8String.fromBytes(bytes)
+  }
+
+  private def hex(lsn: Long): Unit = {
+    (0 until 16).foreach(i => versionBytes(i) = Digits(((lsn >>> (60 - 4 * i)) & 15).toInt).toByte)
+    versionBytes(16) = '/'
+  }
+
+  private def reserve(bytes: Int): Array[Byte] = {
+    // Texts of rows share the bytes, and a sink may keep a row for as long as the frame is read.
+    if (buffer.length < bytes) buffer = new Array[Byte](bytes)
+    length = bytes
+    buffer
+  }
+}
+
+private object CdcReader {
+  val Insert: UTF8String = UTF8String.fromString("insert")
+  val Delete: UTF8String = UTF8String.fromString("delete")
+  val Before: UTF8String = UTF8String.fromString("update_preimage")
+  val After: UTF8String = UTF8String.fromString("update_postimage")
+  val Truncate: UTF8String = UTF8String.fromString("truncate")
+  val VersionLength = 27
+  val Digits = "0123456789ABCDEF"
+}

@@ -1,0 +1,113 @@
+package io.epochal.cdc
+
+import java.io.IOException
+
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.journal.JournalDamage
+import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
+import io.epochal.kit.source.journal.AcknowledgedSource
+
+/** The driver side of a stream: the changes of a slot, in the journal of the checkpoint, from `open` to `close`. */
+final private[cdc] class CdcSource(
+    options: CdcOptions,
+    setup: CdcSetup,
+    factory: CdcReaderFactory,
+    defaultPartitions: => Int)
+    extends AcknowledgedSource[CdcPosition](factory, defaultPartitions) {
+
+  @volatile private var capture = Option.empty[Capture]
+  @volatile private var origin = Option.empty[CdcOrigin]
+  private var isClosed = false
+
+  /** The log position up to which a bounded run delivers, until it is found in the journal. */
+  private var isBounded = false
+  private var end = Option.empty[Long]
+
+  private def running: Capture = capture.getOrElse(throw new IllegalStateException(s"$name is not open"))
+
+  override def name: String = s"${CdcOptions.Format}[${options.source}]"
+
+  override def limit: ReadLimit = options.limit
+
+  override def eventTimeColumn: Option[String] = options.eventTimeColumn
+
+  /** Creates the slot. */
+  override def first: CdcPosition = CdcPosition(0, setup.begin())
+
+  override def toJson(position: CdcPosition): String = CdcOffset.toJson(options.source, position)
+
+  override def fromJson(json: String): Either[EpochalException, CdcPosition] =
+    CdcOffset.fromJson(options.source, json)
+
+  override def metrics(rowsBehind: Option[Long]): Map[String, String] =
+    capture.fold(Map.empty[String, String])(_.metrics)
+
+  override def open(start: CdcPosition, logged: CdcPosition): Unit = synchronized {
+    if (isClosed) throw new InterruptedException(s"$name is closed")
+    if (capture.isEmpty) {
+      origin = Some(start.origin)
+      val taken = takeJournal()
+      begin(taken, start, logged)
+      if (isBounded) end = Some(setup.currentEnd())
+      val started = new Capture(options, setup, start.origin, taken, factory.store, end)
+      capture = Some(started)
+      started.start()
+    }
+  }
+
+  override def freezeEnd(): Unit = isBounded = true
+
+  /** A bounded run first waits for all changes up to its end, or as many as the journal takes. */
+  override def available(start: CdcPosition, most: Long): Long = {
+    for (lsn <- end) {
+      while (!running.hasReached(lsn) && !running.isFull && ended(start.row).isEmpty) Thread.sleep(CdcSource.EndPause)
+      if (running.hasReached(lsn)) {
+        freeze(journal.until)
+        end = None
+      }
+    }
+    super.available(start, most)
+  }
+
+  override protected def journal: AcknowledgedJournal = running.journal
+  override protected def isOpen: Boolean = capture.nonEmpty
+
+  /** Changes before the error are delivered first. */
+  override protected def ended(row: Long): Option[EpochalException] =
+    running.ended.filter(_ => row >= running.journal.until)
+
+  override protected def deliveredUntil(row: Long): Unit = running.deliveredUntil(row)
+  override protected def numPartitions: Option[Int] = options.numPartitions
+  override protected def row(position: CdcPosition): Long = position.row
+
+  override protected def position(row: Long): CdcPosition =
+    CdcPosition(row, origin.getOrElse(throw new IllegalStateException(s"$name is not open")))
+
+  override def close(): Unit = synchronized {
+    isClosed = true
+    hide()
+    capture.foreach(_.close())
+  }
+
+  private def takeJournal(): AcknowledgedJournal =
+    try AcknowledgedJournal.take(factory.store, factory.store.below("runs"), options.source, CdcSource.SegmentBytes)
+    catch {
+      case damage: JournalDamage =>
+        throw Conditions.OffsetInvalid
+          .because(damage)("format" -> CdcOptions.Format, "offset" -> factory.store, "reason" -> damage.getMessage)
+      case e: JournalFenced =>
+        throw Conditions.JournalFenced.because(e)("source" -> options.source, "path" -> factory.store)
+      case e: IOException =>
+        throw Conditions.JournalUnwritable
+          .because(e)("source" -> options.source, "path" -> factory.store, "reason" -> String.valueOf(e.getMessage))
+    }
+}
+
+private object CdcSource {
+  val SegmentBytes: Long = 64L << 20
+
+  /** Milliseconds. */
+  val EndPause = 10L
+}

@@ -1,0 +1,238 @@
+package io.epochal.cdc.change
+
+import java.lang.Long.compareUnsigned
+import java.util.zip.CRC32C
+
+import io.epochal.cdc.pgoutput.Message._
+import io.epochal.cdc.pgoutput.{Bytes, Message}
+
+/** The server's changes from one position on, in the order of their commits. */
+private[cdc] trait ChangeStream extends AutoCloseable {
+
+  /** The next message, valid until the next call; null if none has arrived. */
+  def poll(): Bytes
+
+  /** Reports that the server need not keep what comes before a position. */
+  def confirm(lsn: Long): Unit
+}
+
+/** Where changes become durable. */
+private[cdc] trait ChangeSink {
+
+  /** Makes a frame durable.
+    *
+    * @param carry
+    *   the state before it
+    */
+  def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit
+
+  /** Makes durable that a transaction without rows was the last one. */
+  def witness(transaction: Transaction): Unit
+}
+
+/** Which changes the rows of the snapshot show already. */
+private[cdc] trait Contained {
+
+  /** None: they show none of the transaction's changes. Else whether they show the change of a row, by its key. */
+  def of(lsn: Long, xid: Int): Option[(Captured, Bytes) => Boolean]
+}
+
+/** A captured table.
+  *
+  * @param key
+  *   places of its key among the columns
+  */
+final private[cdc] case class Captured(relation: Relation, key: Seq[Int])
+
+/** Reads the server's messages into frames, and confirms to the server what is durable. One thread.
+  *
+  * The confirmed position is where the commit record of the last durable transaction begins. So the server sends that transaction
+  * first when it is asked again: if it sends another one, the slot was moved or the database was restored, and changes may be
+  * missing.
+  *
+  * @param begun
+  *   the state that earlier runs left
+  * @param capture
+  *   what to do with a table: Right if its changes are delivered, None if not, Left the end of the stream
+  * @param contained
+  *   which changes the rows of the snapshot show already
+  * @param truncated
+  *   whether a TRUNCATE becomes a row; Left: the end of the stream
+  */
+final private[cdc] class ChangeIntake(
+    begun: ChangeState,
+    sink: ChangeSink,
+    rules: ChangeRules,
+    capture: (Relation, Option[Relation]) => Option[Captured],
+    truncated: Relation => Boolean,
+    contained: Contained,
+    mismatch: (Written, Begin) => Throwable,
+    frameBytes: Int = ChangeIntake.FrameBytes) {
+
+  private val builder = new FrameBuilder
+
+  /** Whether the journal says which snapshots were taken: the last one may have found no rows. */
+  private var isNoted = begun.last.nonEmpty || begun.snapshot.runs.isEmpty
+  private var state = begun
+  private var captured = Map.empty[Int, Captured]
+  private var current = Option.empty[Running]
+
+  /** The transaction that the server must send first; None once it has. */
+  private var expected = begun.last
+
+  /** The last transaction that began, and that one if it had no rows. */
+  private var latest = begun.last.map(_.transaction)
+  private var empty = Option.empty[Transaction]
+
+  /** A transaction whose end has not arrived.
+    *
+    * @param skipped
+    *   what the journal has of it
+    * @param shown
+    *   as in [[Contained]]
+    */
+  final private class Running(
+      val transaction: Transaction,
+      val skipped: Option[Written],
+      val shown: Option[(Captured, Bytes) => Boolean]) {
+    val crc = new CRC32C
+    var ordinal = 0
+    var isOpen = false
+    def skips: Boolean = skipped.exists(known => known.isComplete || ordinal < known.ordinal)
+  }
+
+  /** The durable state. */
+  def reached: ChangeState = state
+
+  /** Whether there is something to make durable. */
+  def hasRows: Boolean = builder.rows > 0
+
+  /** Takes a message, and makes a frame durable when it is large. */
+  def take(bytes: Bytes): Option[Long] = {
+    Message.read(bytes.array, bytes.offset, bytes.length) match {
+      case begin: Begin       => start(begin)
+      case _: Commit          => finish()
+      case change: Change     => captured.get(change.relation).foreach(add(_, change))
+      case Truncate(tables)   => tables.flatMap(captured.get).filter(table => truncated(table.relation)).foreach(clear)
+      case relation: Relation => define(relation)
+      case _: Emitted | Other => ()
+    }
+    if (builder.size >= frameBytes && hasRows) flush() else None
+  }
+
+  /** Makes everything durable that was taken.
+    *
+    * @return
+    *   the position to confirm, if it has moved
+    */
+  def flush(): Option[Long] = {
+    val open = current.filter(_.isOpen)
+    val written = open.flatMap(running => builder.end(complete = false).map(running -> _))
+    if (builder.rows > 0) {
+      val carry = state
+      val rows = builder.rows
+      val frame = builder.result(if (isNoted) "" else state.snapshot.toJson)
+      isNoted = true
+      val after = state.after(new FrameReader(frame.array, frame.length))
+      sink.append(rows, frame, carry.toBytes)
+      state = after
+    }
+    written.foreach { case (running, known) => builder.begin(running.transaction, known.ordinal, running.crc) }
+    state.last.map(_.transaction.lsn)
+  }
+
+  /** Makes a transaction without rows durable as the last one, if there is one and nothing else. */
+  def settle(): Option[Long] = empty.filter(isLast).map { last =>
+    sink.witness(last)
+    state = state.after(Some(last))
+    empty = None
+    last.lsn
+  }
+
+  private def isLast(transaction: Transaction): Boolean = !hasRows && current.isEmpty &&
+    (isNoted || begun.snapshot.runs.forall(run => compareUnsigned(transaction.lsn, run.lsn) >= 0))
+
+  private def start(begin: Begin): Unit = {
+    val repeated = expected
+    expected = None
+    repeated.filterNot(last => isSame(last.transaction, begin)).foreach(last => throw mismatch(last, begin))
+    val transaction = repeated.map(_.transaction).getOrElse {
+      latest.filter(last => compareUnsigned(begin.commitLsn, last.lsn) <= 0).foreach { last =>
+        throw mismatch(Written(last, 0, 0, isComplete = true), begin)
+      }
+      val stamp = latest.map(_.stamp + 1).foldLeft(math.max(begin.committedAt, begun.snapshot.stamp))(math.max)
+      Transaction(begin.commitLsn, begin.xid, begin.committedAt, stamp)
+    }
+    latest = Some(transaction)
+    current = Some(new Running(transaction, repeated, contained.of(begin.commitLsn, begin.xid)))
+  }
+
+  private def isSame(known: Transaction, begin: Begin): Boolean =
+    known.lsn == begin.commitLsn && known.xid == begin.xid && known.committedAt == begin.committedAt
+
+  private def finish(): Unit = {
+    current.foreach { running =>
+      if (running.isOpen) {
+        builder.end(complete = true): Unit
+        empty = None
+      } else if (running.skipped.isEmpty) empty = Some(running.transaction)
+    }
+    current = None
+  }
+
+  private def add(table: Captured, change: Change): Unit = {
+    val old = change.old.map(tuple => (if (tuple.whole) 'O' else 'K') -> tuple.bytes)
+    val row = change.after.map('N' -> _)
+    def putAll(): Unit = put(table, rules.kind(table.key, change), (old ++ row).toSeq: _*)
+    current.flatMap(_.shown).fold(putAll()) { shows =>
+      // An update of the key moves the row between parts of the table that were read at different times.
+      val (before, after) =
+        if (rules.moves(table.key, change)) (old, row) else (row.orElse(old), row.orElse(old))
+      (before.exists(tuple => shows(table, tuple._2)), after.exists(tuple => shows(table, tuple._2))) match {
+        case (false, false) => putAll()
+        case (true, false)  => put(table, Kind.Insert, row.toSeq: _*)
+        case (false, true)  => put(table, Kind.Delete, old.toSeq: _*)
+        case (true, true)   => ()
+      }
+    }
+  }
+
+  private def clear(table: Captured): Unit = put(table, Kind.Truncate)
+
+  private def put(table: Captured, kind: Kind, tuples: (Char, Bytes)*): Unit = current.foreach { running =>
+    if (running.skips) skip(running, kind, tuples)
+    else {
+      if (!running.isOpen) {
+        builder.begin(running.transaction, running.ordinal, running.crc)
+        running.isOpen = true
+      }
+      builder.add(kind, table.relation, tuples: _*)
+      running.ordinal += kind.ordinals
+    }
+  }
+
+  /** Compares a change with what the journal has: the server sends the same again. */
+  private def skip(running: Running, kind: Kind, tuples: Seq[(Char, Bytes)]): Unit = {
+    tuples.foreach { case (kind, bytes) =>
+      running.crc.update(kind.toInt)
+      running.crc.update(bytes.array, bytes.offset, bytes.length)
+    }
+    running.ordinal += kind.ordinals
+    running.skipped.filter(_.ordinal == running.ordinal).foreach { known =>
+      if (known.crc != running.crc.getValue.toInt)
+        throw mismatch(known, Begin(running.transaction.lsn, running.transaction.committedAt, running.transaction.xid))
+    }
+  }
+
+  private def define(relation: Relation): Unit =
+    capture(relation, state.definitions.get(relation.oid)) match {
+      case Some(table) => captured += relation.oid -> table
+      case None        => captured -= relation.oid
+    }
+}
+
+private[cdc] object ChangeIntake {
+
+  /** Bytes at which a frame is made durable although more is coming. */
+  val FrameBytes: Int = 1 << 20
+}

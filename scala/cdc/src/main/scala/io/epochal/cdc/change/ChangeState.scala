@@ -1,0 +1,85 @@
+package io.epochal.cdc.change
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+import io.epochal.cdc.pgoutput.Message
+import io.epochal.cdc.pgoutput.Message.Relation
+
+/** The state that a run takes over from the rows before it: the journal repeats it at the beginning of its segments, and frames update it.
+  *
+  * @param last
+  *   the last transaction that was written, if any
+  * @param definitions
+  *   of the captured tables, as the last written changes had them
+  * @param snapshot
+  *   what was written of the snapshot
+  */
+final private[cdc] case class ChangeState(
+    last: Option[Written],
+    definitions: Map[Int, Relation],
+    snapshot: SnapshotState) {
+
+  /** The state after a frame. */
+  def after(frame: FrameReader): ChangeState = {
+    val (ofSnapshot, changes) = frame.parts.map(_.written).toSeq.partition(_.transaction.xid == 0)
+    ChangeState(
+      changes.lastOption.orElse(last),
+      definitions ++ frame.definitions.map(relation => relation.oid -> relation),
+      if (frame.note.isEmpty) snapshot else snapshot.after(ofSnapshot.lastOption, frame.note))
+  }
+
+  /** The state after a transaction without rows, if it is newer. */
+  def after(witness: Option[Transaction]): ChangeState = witness
+    .filter(seen => last.forall(known => java.lang.Long.compareUnsigned(seen.lsn, known.transaction.lsn) > 0))
+    .fold(this)(seen => copy(last = Some(Written(seen, ordinal = 0, crc = 0, isComplete = true))))
+
+  def toBytes: Array[Byte] = {
+    val fields = ChangeState.mapper.createObjectNode().put("v", ChangeState.Version)
+    last.foreach(ChangeState.write(_, fields.putObject("last")))
+    snapshot.write(fields.putObject("snapshot"))
+    val array = fields.putArray("definitions")
+    definitions.values.foreach(relation => array.add(relation.raw))
+    ChangeState.mapper.writeValueAsBytes(fields)
+  }
+}
+
+private[cdc] object ChangeState {
+  private val Version = 1
+  private[change] val mapper = new ObjectMapper
+
+  val Empty: ChangeState = ChangeState(None, Map.empty, SnapshotState.Empty)
+
+  /** @throws IllegalArgumentException
+    *   if another release wrote them
+    */
+  def read(bytes: Array[Byte]): ChangeState = {
+    val fields = mapper.readTree(bytes)
+    val version = fields.path("v").asInt
+    require(version == Version, s"a state of version $version, and this release reads version $Version")
+    val definitions = fields.path("definitions").elements.asScala.map { node =>
+      val raw = node.binaryValue
+      Message.read(raw, 0, raw.length)
+    }
+    ChangeState(
+      Option(fields.get("last")).map { node =>
+        val transaction = Transaction(
+          node.get("lsn").longValue,
+          node.get("xid").intValue,
+          node.get("committedAt").longValue,
+          node.get("stamp").longValue)
+        Written(transaction, node.get("ordinal").intValue, node.get("crc").intValue, node.get("complete").booleanValue)
+      },
+      definitions.collect { case relation: Relation => relation.oid -> relation }.toMap,
+      SnapshotState.read(fields.path("snapshot"))
+    )
+  }
+
+  private def write(written: Written, fields: ObjectNode): Unit = {
+    val Written(Transaction(lsn, xid, at, stamp), ordinal, crc, isComplete) = written
+    fields.put("lsn", lsn).put("xid", xid).put("committedAt", at).put("stamp", stamp)
+    fields.put("ordinal", ordinal).put("crc", crc).put("complete", isComplete): Unit
+  }
+}

@@ -1,0 +1,151 @@
+package io.epochal.cdc.change
+
+import java.lang.Long.compareUnsigned
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+/** The progress of a snapshot. A run that was killed is followed by one with a later snapshot of the server, which reads the
+  * rows that are left.
+  *
+  * @param rows
+  *   written so far
+  * @param stamp
+  *   their latest `_commit_timestamp`
+  * @param bounds
+  *   between the ranges of the table: the last key of each but the last, as text
+  * @param runs
+  *   the snapshots of the server, in order
+  * @param ranges
+  *   how far each range was read
+  */
+final private[cdc] case class SnapshotState(
+    rows: Int,
+    stamp: Long,
+    bounds: Seq[Seq[String]],
+    runs: Seq[ServerSnapshot],
+    ranges: Map[Int, RangeState]) {
+
+  def range(number: Int): RangeState = ranges.getOrElse(number, RangeState.Empty)
+
+  /** Ranges that are not read completely. */
+  def left: Seq[Int] = (0 to bounds.size).filterNot(range(_).isDone)
+
+  def isComplete: Boolean = runs.nonEmpty && left.isEmpty
+
+  /** The state after a frame with this note.
+    *
+    * @param written
+    *   the rows of the snapshot in the frame
+    */
+  def after(written: Option[Written], note: String): SnapshotState = {
+    val noted = SnapshotState.read(ChangeState.mapper.readTree(note))
+    noted.copy(
+      rows = written.fold(rows)(_.ordinal),
+      stamp = written.fold(stamp)(rows => math.max(stamp, rows.transaction.stamp)),
+      ranges = ranges ++ noted.ranges)
+  }
+
+  def toJson: String = {
+    val fields = ChangeState.mapper.createObjectNode()
+    write(fields)
+    ChangeState.mapper.writeValueAsString(fields)
+  }
+
+  def write(fields: ObjectNode): Unit = {
+    fields.put("rows", rows).put("stamp", stamp)
+    val keys = fields.putArray("bounds")
+    bounds.foreach { bound =>
+      val values = keys.addArray()
+      bound.foreach(values.add)
+    }
+    val snapshots = fields.putArray("runs")
+    runs.foreach(run => snapshots.addObject().put("snapshot", run.text).put("lsn", run.lsn))
+    val array = fields.putArray("ranges")
+    ranges.foreach { case (number, range) =>
+      val parts = array.addObject().put("range", number).putArray("parts")
+      range.parts.foreach { case (run, key) =>
+        val part = parts.addObject().put("run", run)
+        key.foreach { values =>
+          val texts = part.putArray("key")
+          values.foreach(texts.add)
+        }
+      }
+    }
+  }
+}
+
+private[cdc] object SnapshotState {
+  val Empty: SnapshotState = SnapshotState(0, Long.MinValue, Nil, Nil, Map.empty)
+
+  def read(fields: JsonNode): SnapshotState = {
+    def texts(node: JsonNode) = node.elements.asScala.map(_.textValue).toVector
+    SnapshotState(
+      fields.path("rows").asInt,
+      fields.path("stamp").asLong(Long.MinValue),
+      fields.path("bounds").elements.asScala.map(texts).toVector,
+      fields
+        .path("runs")
+        .elements
+        .asScala
+        .map(run => ServerSnapshot(run.get("snapshot").textValue, run.get("lsn").longValue))
+        .toVector,
+      fields
+        .path("ranges")
+        .elements
+        .asScala
+        .map { range =>
+          val parts = range.get("parts").elements.asScala.map { part =>
+            part.get("run").intValue -> Option(part.get("key")).map(texts)
+          }
+          range.get("range").intValue -> RangeState(parts.toVector)
+        }
+        .toMap
+    )
+  }
+}
+
+/** How far a range of the table was read.
+  *
+  * @param parts
+  *   in the order of the keys: the number of the run, and the key of its last row, as text; None: it read to the end
+  */
+final private[cdc] case class RangeState(parts: Seq[(Int, Option[Seq[String]])]) {
+  def isDone: Boolean = parts.lastOption.exists(_._2.isEmpty)
+
+  /** The key of the last row that was written. */
+  def last: Option[Seq[String]] = parts.lastOption.flatMap(_._2)
+
+  /** The state after rows that a run has read, up to a key; None: to the end. */
+  def after(run: Int, key: Option[Seq[String]]): RangeState = RangeState(parts.filter(_._1 != run) :+ (run -> key))
+}
+
+private[cdc] object RangeState {
+  val Empty: RangeState = RangeState(Nil)
+}
+
+/** A snapshot of the server: which transactions it contains.
+  *
+  * @param text
+  *   as `pg_current_snapshot()` prints it: the oldest transaction that ran, the next one, and those that ran
+  * @param lsn
+  *   a position in the log after it was taken: it contains no transaction whose commit record begins there or later
+  */
+final private[cdc] case class ServerSnapshot(text: String, lsn: Long) {
+  private val Array(oldest, next, running) = text.split(":", -1)
+  private val (xmin, xmax) = (oldest.toLong, next.toLong)
+  private val active = running.split(',').filter(_.nonEmpty).map(_.toLong).toSet
+
+  /** Whether rows that were read in it show a transaction.
+    *
+    * @param xid
+    *   the lower 32 bits
+    */
+  def contains(lsn: Long, xid: Int): Boolean = compareUnsigned(lsn, this.lsn) < 0 && {
+    // The transaction is at most 2^31 older or newer than the snapshot.
+    val whole = xmax + (xid - xmax.toInt)
+    whole < xmin || whole < xmax && !active(whole)
+  }
+}

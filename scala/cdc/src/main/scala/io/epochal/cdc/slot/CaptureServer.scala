@@ -1,0 +1,144 @@
+package io.epochal.cdc.slot
+
+import java.sql.{Connection, SQLException}
+
+import scala.util.{Try, Using}
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.cdc.value.ValueReader
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.Nearest
+import io.epochal.core.retry.{Retrier, RetrySettings, Verdict}
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{ConnectionSettings, JdbcDriver, LoginDataSource, Sql, TableName}
+
+/** The server whose changes are captured. Its sessions print values in the same way whatever the role's settings are. */
+final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: RetrySettings) {
+  import CaptureServer._
+
+  def place: String = settings.place
+
+  private val retrier = new Retrier(
+    retry,
+    verdict,
+    event => log.warn(s"$place: ${message(event.cause)} Retried in ${event.delay.toMillis} ms."))
+
+  /** Runs `body` on a connection in autocommit mode, and again after errors that pass. */
+  def sql[A](body: Connection => A): A =
+    explained(retrier.run(_ => Using.resource(open(Map.empty))(body)))
+
+  /** The changes of a slot from a position on; waits while another process reads it.
+    *
+    * @throws EpochalException
+    *   SLOT_IN_USE after a minute
+    */
+  def stream(slot: String, publication: String, from: Long, binary: Boolean, messages: Boolean): SlotStream = {
+    val until = System.nanoTime() + Preflight.SlotWait.toNanos
+    def attempt(): SlotStream = {
+      val connection = open(ForReplication)
+      try new SlotStream(connection, slot, publication, from, binary, messages)
+      catch {
+        case error: SQLException =>
+          Try(connection.close()): Unit
+          if (error.getSQLState != ObjectInUse) throw error
+          if (System.nanoTime() >= until) throw inUse(slot)
+          Thread.sleep(SlotPause)
+          attempt()
+      }
+    }
+    explained(retrier.run(_ => attempt()))
+  }
+
+  /** Whether an error passes. */
+  def isTransient(error: Throwable): Boolean = verdict(error) == Verdict.Retry
+
+  /** Our error for one of the driver's. */
+  def explain(error: SQLException): EpochalException = {
+    val shown = settings.redact(error)
+    val state = Option(error.getSQLState).getOrElse("")
+    if (state.startsWith("08") || state.startsWith("57P"))
+      Conditions.DatabaseUnreachable.because(shown)("url" -> place, "reason" -> shown.getMessage)
+    else if (state.startsWith("28"))
+      Conditions.LoginRefused.because(shown)("url" -> place, "reason" -> shown.getMessage)
+    else
+      Conditions.DatabaseError
+        .because(shown)("url" -> place, "step" -> "capturing changes", "reason" -> shown.getMessage, "state" -> state)
+  }
+
+  private def inUse(slot: String): EpochalException = {
+    val user = Try(sql(ServerFacts.slot(_, slot))).toOption.flatten.flatMap(_.user)
+    Conditions.SlotInUse(
+      "slot" -> slot,
+      "url" -> place,
+      "process" -> user.fold("unknown")(_.process.toString),
+      "seconds" -> user.fold("unknown")(_.seconds.toString))
+  }
+
+  private def explained[A](body: => A): A =
+    try body
+    catch { case error: SQLException => throw explain(error) }
+
+  private def open(properties: Map[String, String]): Connection = {
+    val connection = new LoginDataSource(settings, Some(Driver), properties).getConnection
+    try Sql.run(connection, Pins)
+    catch {
+      case error: SQLException =>
+        Try(connection.close()): Unit
+        throw error
+    }
+    connection
+  }
+
+  private def message(error: Throwable): String = error match {
+    case error: SQLException => settings.redact(error).getMessage
+    case other               => other.toString
+  }
+}
+
+private[cdc] object CaptureServer {
+  private val log = LoggerFactory.getLogger(classOf[CaptureServer])
+
+  private val Driver = JdbcDriver("org.postgresql.Driver")
+
+  private val ForReplication =
+    Map("replication" -> "database", "preferQueryMode" -> "simple", "assumeMinServerVersion" -> "13")
+
+  private val ObjectInUse = "55006"
+
+  /** Milliseconds between two attempts to read a slot that is in use. */
+  private val SlotPause = 500L
+
+  private val Pins = (ValueReader.Settings ++ Seq(
+    "statement_timeout" -> "0",
+    "lock_timeout" -> "0",
+    "search_path" -> "pg_catalog, pg_temp"))
+    .map { case (name, value) => s"SET $name TO ${if (name == "search_path") value else s"'$value'"}" }
+    .mkString("; ")
+
+  private def verdict(error: Throwable): Verdict = error match {
+    case error: SQLException
+        if Option(error.getSQLState).exists(state =>
+          state.startsWith("08") && state != "08001" || state.startsWith(
+            "57P") || state == "53300" || state == "08001") =>
+      Verdict.Retry
+    case _ => Verdict.GiveUp
+  }
+
+  /** The table whose name is closest to a misspelt one. */
+  def nearest(connection: Connection, name: TableName): Option[String] = Nearest.of(
+    name.table.text,
+    Sql.query(
+      connection,
+      "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace <> 'pg_catalog'::regnamespace")(
+      _.getString(1)))
+
+  /** The facts about a table, by the name that the user gave. */
+  def table(connection: Connection, name: TableName): Option[TableFacts] = {
+    val found = for {
+      schema <- name.schema.fold(Seq("public"))(_.spellings)
+      table <- name.table.spellings
+    } yield ServerFacts.tables(connection, sql"n.nspname = $schema AND c.relname = $table").headOption
+    found.flatten.headOption
+  }
+}

@@ -1,0 +1,198 @@
+package io.epochal.cdc.slot
+
+import java.time.Duration
+
+/** A point of the preflight.
+  *
+  * @param mend
+  *   SQL, or a setting, that mends it; None: nothing is wrong
+  */
+final private[cdc] case class Point(name: String, found: String, severity: Severity, mend: Option[String])
+
+sealed private[cdc] trait Severity
+
+private[cdc] object Severity {
+  case object Fine extends Severity
+
+  /** Capture works, but may not for long. */
+  case object Warning extends Severity
+  case object Missing extends Severity
+}
+
+/** The needs of a query.
+  *
+  * @param creates
+  *   whether it creates the slot, and the publication, if they do not exist
+  */
+final private[cdc] case class Wanted(
+    slot: String,
+    publication: String,
+    createsSlot: Boolean,
+    createsPublication: Boolean,
+    preimages: Boolean,
+    truncates: Boolean,
+    columns: Option[Seq[String]])
+
+/** Checks whether changes can be captured: facts in, points out. */
+private[cdc] object Preflight {
+  import Severity._
+
+  /** @param isNamed
+    *   whether the names of slot and publication are known
+    */
+  def check(facts: ServerFacts, wanted: Wanted, isNamed: Boolean = true): Seq[Point] =
+    server(facts, wanted) ++ facts.tables.flatMap(table(_, facts, wanted)) ++
+      (if (isNamed) publication(facts, wanted) ++ slot(facts, wanted) else Nil)
+
+  private def server(facts: ServerFacts, wanted: Wanted): Seq[Point] = {
+    val server = facts.server
+    val needed = facts.slot.isEmpty && wanted.createsSlot
+    Seq(
+      point("server version", server.major.toString, server.major >= 13)("/* upgrade to PostgreSQL 13 or newer */"),
+      point("wal_level", server.walLevel, server.walLevel == "logical")(
+        "ALTER SYSTEM SET wal_level = logical; /* then restart the server */"),
+      point(
+        "replication slots",
+        s"${server.slots._1} of ${server.slots._2} in use",
+        !needed || server.slots._1 < server.slots._2)(
+        s"ALTER SYSTEM SET max_replication_slots = ${server.slots._2 + 4}; /* then restart the server */"),
+      point(
+        "WAL senders",
+        s"${server.senders._1} of ${server.senders._2} in use",
+        facts.slot.exists(_.user.nonEmpty) || server.senders._1 < server.senders._2)(
+        s"ALTER SYSTEM SET max_wal_senders = ${server.senders._2 + 4}; /* then restart the server */"),
+      point(
+        "role",
+        server.role + (if (server.replicates) " may replicate" else " may not replicate"),
+        server.replicates)(
+        s"ALTER ROLE ${name(server.role)} REPLICATION; /* on RDS and Aurora: GRANT rds_replication TO ${name(server.role)} */"),
+      point("server", if (server.isStandby) "a standby" else "a primary", !server.isStandby || server.major >= 16)(
+        "/* connect to the primary: a standby has logical slots from PostgreSQL 16 on */"),
+      Point(
+        "max_slot_wal_keep_size",
+        server.keptWal.getOrElse("unlimited: a slot that nobody reads fills the disk"),
+        if (server.keptWal.isEmpty) Warning else Fine,
+        Option.when(server.keptWal.isEmpty)(
+          "ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'; SELECT pg_reload_conf();"))
+    )
+  }
+
+  private def table(table: TableFacts, facts: ServerFacts, wanted: Wanted): Seq[Point] = {
+    val place = s"table ${table.name}"
+    val published = facts.publication.fold(Set("insert", "update", "delete", "truncate"))(_.operations)
+    val changes = published("update") || published("delete")
+    val identified = table.identity match {
+      case "f" => true
+      case "d" => table.primaryKey.nonEmpty
+      case "i" => table.identityColumns.nonEmpty
+      case _   => false
+    }
+    val full = s"ALTER TABLE ${table.sql} REPLICA IDENTITY FULL;"
+    Seq(
+      point(s"$place, kind", kindOf(table.kind), Set("r", "p")(table.kind))(
+        "/* capture an ordinary or a partitioned table */"),
+      point(s"$place, log", if (table.isLogged) "logged" else "not logged", table.isLogged)(
+        s"ALTER TABLE ${table.sql} SET LOGGED;"),
+      point(s"$place, SELECT", if (table.isReadable) "granted" else "not granted", table.isReadable)(
+        s"GRANT USAGE ON SCHEMA ${name(table.schema)} TO ${name(facts.server.role)}; GRANT SELECT ON ${table.sql} TO ${name(facts.server.role)};"),
+      point(s"$place, replica identity", identityOf(table), identified || !changes)(
+        if (table.primaryKey.nonEmpty) s"ALTER TABLE ${table.sql} REPLICA IDENTITY DEFAULT;"
+        else s"$full /* or add a primary key */"),
+      point(
+        s"$place, preimages",
+        if (wanted.preimages) "wanted" else "not wanted",
+        !wanted.preimages || table.identity == "f")(full)
+    )
+  }
+
+  private def publication(facts: ServerFacts, wanted: Wanted): Seq[Point] = {
+    val tables = facts.tables.map(_.sql).mkString(", ")
+    val isPartitioned = facts.tables.exists(_.kind == "p")
+    val quoted = name(wanted.publication)
+    val options = if (isPartitioned) " WITH (publish_via_partition_root = true)" else ""
+    facts.publication match {
+      case None =>
+        val creates = wanted.createsPublication && facts.server.createsPublications && facts.tables.forall(_.isOwned)
+        Seq(
+          point(s"publication ${wanted.publication}", if (creates) "will be created" else "does not exist", creates)(
+            s"CREATE PUBLICATION $quoted FOR TABLE $tables$options; /* as the owner of the tables */"))
+      case Some(found) =>
+        val unpublished = facts.tables.filterNot(table => found.tables.contains(table.name))
+        val filtered = facts.tables.flatMap(table => found.tables.get(table.name).flatMap(_.filter).map(table -> _))
+        val place = s"publication ${found.name}"
+        Seq(
+          point(
+            place,
+            if (unpublished.isEmpty) "publishes the tables" else s"lacks ${unpublished.map(_.name).mkString(", ")}",
+            unpublished.isEmpty)(s"ALTER PUBLICATION $quoted ADD TABLE ${unpublished.map(_.sql).mkString(", ")};"),
+          point(
+            s"$place, partitions",
+            if (found.viaRoot) "as their root" else "by themselves",
+            !isPartitioned || found.viaRoot)(s"ALTER PUBLICATION $quoted SET (publish_via_partition_root = true);"),
+          point(
+            s"$place, row filters",
+            if (filtered.isEmpty) "none" else filtered.map(_._2).mkString(", "),
+            filtered.isEmpty)(
+            s"ALTER PUBLICATION $quoted SET TABLE $tables; /* a filter turns updates into inserts and deletes */"),
+          Point(
+            s"$place, operations",
+            found.operations.toSeq.sorted.mkString(", "),
+            if (found.operations.size == 4) Fine else Warning,
+            Option.when(found.operations.size < 4)(
+              s"ALTER PUBLICATION $quoted SET (publish = 'insert, update, delete, truncate');"))
+        )
+    }
+  }
+
+  private def slot(facts: ServerFacts, wanted: Wanted): Seq[Point] = facts.slot match {
+    case None =>
+      Seq(
+        point(
+          s"slot ${wanted.slot}",
+          if (wanted.createsSlot) "will be created" else "does not exist",
+          wanted.createsSlot)(s"SELECT pg_create_logical_replication_slot('${wanted.slot}', 'pgoutput');"))
+    case Some(found) =>
+      val drop = s"SELECT pg_drop_replication_slot('${found.name}'); /* and start with a new checkpoint */"
+      Seq(
+        point(s"slot ${found.name}, plugin", found.plugin, found.plugin == "pgoutput")(drop),
+        point(s"slot ${found.name}, database", found.database, found.database == facts.server.database)(
+          s"/* connect to the database ${found.database}, or name another slot */"),
+        point(s"slot ${found.name}, two-phase", if (found.twoPhase) "on" else "off", !found.twoPhase)(drop),
+        point(
+          s"slot ${found.name}, state",
+          found.invalidation.fold(found.status)(reason => s"${found.status}: $reason"),
+          found.status != "lost" && found.invalidation.isEmpty)(drop),
+        point(
+          s"slot ${found.name}, reader",
+          found.user.fold("none")(user => s"process ${user.process} for ${user.seconds} s"),
+          ok = true)(""),
+        Point(s"slot ${found.name}, retained", s"${found.retained} bytes", Fine, None)
+      )
+  }
+
+  private def point(name: String, found: String, ok: Boolean)(mend: => String): Point =
+    Point(name, found, if (ok) Fine else Missing, Option.unless(ok)(mend))
+
+  private def identityOf(table: TableFacts): String = table.identity match {
+    case "f"                             => "FULL"
+    case "d" if table.primaryKey.isEmpty => "DEFAULT, without a primary key"
+    case "d"                             => s"DEFAULT: ${table.primaryKey.mkString(", ")}"
+    case "i"                             => s"USING INDEX: ${table.identityColumns.mkString(", ")}"
+    case _                               => "NOTHING"
+  }
+
+  private def kindOf(kind: String): String = kind match {
+    case "r" => "table"
+    case "p" => "partitioned table"
+    case "v" => "view"
+    case "m" => "materialized view"
+    case "f" => "foreign table"
+    case _   => s"relation of kind $kind"
+  }
+
+  private def name(text: String): String =
+    if (text.matches("[a-z_][a-z0-9_]*")) text else "\"" + text.replace("\"", "\"\"") + "\""
+
+  /** How long a start waits for a slot that another process reads. */
+  val SlotWait: Duration = Duration.ofSeconds(60)
+}

@@ -1,0 +1,243 @@
+package io.epochal.cdc.slot
+
+import java.sql.Connection
+
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
+
+/** The server's state that decides whether a table's changes can be captured: read once, checked by [[Preflight]]. */
+final private[cdc] case class ServerFacts(
+    server: Server,
+    slot: Option[SlotFacts],
+    publication: Option[PublicationFacts],
+    tables: Seq[TableFacts])
+
+/** @param version
+  *   as `server_version_num`: 150003
+  * @param systemId
+  *   of the cluster's files: a dump that is restored elsewhere has another one
+  * @param replicates
+  *   whether the role may use slots: REPLICATION, a superuser, or a member of the provider's role for it
+  * @param slots
+  *   that exist, of those allowed
+  * @param senders
+  *   that run, of those allowed
+  * @param keptWal
+  *   `max_slot_wal_keep_size`; None: unlimited
+  * @param pooler
+  *   whether statements of one session reach different ones of the server
+  */
+final private[cdc] case class Server(
+    version: Int,
+    systemId: String,
+    timeline: Long,
+    database: String,
+    role: String,
+    walLevel: String,
+    isStandby: Boolean,
+    replicates: Boolean,
+    createsPublications: Boolean,
+    slots: (Long, Long),
+    senders: (Long, Long),
+    keptWal: Option[String]) {
+
+  /** The major version: 15. */
+  def major: Int = version / 10000
+}
+
+/** @param confirmed
+  *   the position that its reader has confirmed
+  * @param status
+  *   `wal_status`: `lost` if the server has removed what the slot needs
+  * @param user
+  *   process and age in seconds of its connection, if someone reads it
+  * @param retained
+  *   bytes of the log that the server keeps for it
+  * @param safe
+  *   bytes that may still be written before the slot is lost, if that is limited
+  */
+final private[cdc] case class SlotFacts(
+    name: String,
+    plugin: String,
+    database: String,
+    confirmed: Option[Long],
+    status: String,
+    user: Option[SlotUser],
+    retained: Long,
+    safe: Option[Long],
+    twoPhase: Boolean,
+    failover: Option[Boolean],
+    invalidation: Option[String])
+
+final private[cdc] case class SlotUser(process: Int, seconds: Long)
+
+/** @param operations
+  *   of insert, update, delete, truncate, those that it publishes
+  * @param viaRoot
+  *   whether changes of partitions count as those of the partitioned table
+  * @param tables
+  *   that it publishes, with their column list and row filter
+  */
+final private[cdc] case class PublicationFacts(
+    name: String,
+    operations: Set[String],
+    viaRoot: Boolean,
+    tables: Map[String, PublishedTable])
+
+/** @param columns
+  *   empty: all
+  */
+final private[cdc] case class PublishedTable(columns: Seq[String], filter: Option[String])
+
+/** @param kind
+  *   `pg_class.relkind`
+  * @param identity
+  *   `pg_class.relreplident`: n, d, f, or i for an index
+  * @param isLogged
+  *   neither temporary nor unlogged
+  * @param primaryKey
+  *   its columns, in their order in the key
+  */
+final private[cdc] case class TableFacts(
+    oid: Long,
+    schema: String,
+    table: String,
+    kind: String,
+    identity: String,
+    isLogged: Boolean,
+    isReadable: Boolean,
+    isOwned: Boolean,
+    primaryKey: Seq[String],
+    identityColumns: Seq[String],
+    columns: Seq[String]) {
+
+  def name: String = s"$schema.$table"
+
+  /** The name in SQL. */
+  def sql: String = s"${quoted(schema)}.${quoted(table)}"
+
+  private def quoted(part: String): String =
+    if (part.matches("[a-z_][a-z0-9_]*")) part else "\"" + part.replace("\"", "\"\"") + "\""
+}
+
+private[cdc] object ServerFacts {
+
+  /** Of the server and the role. */
+  def server(connection: Connection): Server =
+    Sql
+      .query(
+        connection,
+        """SELECT current_setting('server_version_num')::int AS version, s.system_identifier::text AS system,
+          |  CASE WHEN pg_is_in_recovery() THEN c.timeline_id
+          |    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END AS timeline,
+          |  current_database() AS database, current_user AS role, current_setting('wal_level') AS level,
+          |  pg_is_in_recovery() AS standby,
+          |  (SELECT r.rolreplication OR r.rolsuper FROM pg_roles r WHERE r.rolname = current_user)
+          |    OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'rds_replication' AND pg_has_role(r.oid, 'USAGE')) AS replicates,
+          |  has_database_privilege(current_database(), 'CREATE') AS creates,
+          |  (SELECT count(*) FROM pg_replication_slots) AS slots, current_setting('max_replication_slots')::bigint AS all_slots,
+          |  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender') AS senders,
+          |  current_setting('max_wal_senders')::bigint AS all_senders,
+          |  NULLIF(current_setting('max_slot_wal_keep_size'), '-1') AS kept
+          |FROM pg_control_system() s CROSS JOIN pg_control_checkpoint() c""".stripMargin
+      ) { rows =>
+        Server(
+          rows.getInt("version"),
+          rows.getString("system"),
+          rows.getLong("timeline"),
+          rows.getString("database"),
+          rows.getString("role"),
+          rows.getString("level"),
+          rows.getBoolean("standby"),
+          rows.getBoolean("replicates"),
+          rows.getBoolean("creates"),
+          (rows.getLong("slots"), rows.getLong("all_slots")),
+          (rows.getLong("senders"), rows.getLong("all_senders")),
+          Option(rows.getString("kept"))
+        )
+      }
+      .head
+
+  def slot(connection: Connection, name: String): Option[SlotFacts] =
+    // Columns that not all versions have are read as JSON.
+    sql"""SELECT s.slot_name, s.plugin, s.database, (s.confirmed_flush_lsn - '0/0')::bigint AS confirmed,
+         |  s.wal_status, s.active_pid, s.safe_wal_size,
+         |  extract(epoch FROM clock_timestamp() - a.backend_start)::bigint AS age,
+         |  (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END - s.restart_lsn)::bigint
+         |    AS retained,
+         |  (to_jsonb(s)->>'two_phase')::boolean AS two_phase, (to_jsonb(s)->>'failover')::boolean AS failover,
+         |  to_jsonb(s)->>'invalidation_reason' AS invalidation
+         |FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
+         |WHERE s.slot_name = $name"""
+      .query(connection) { rows =>
+        SlotFacts(
+          rows.getString("slot_name"),
+          Option(rows.getString("plugin")).getOrElse(""),
+          Option(rows.getString("database")).getOrElse(""),
+          Sql.long(rows, "confirmed"),
+          Option(rows.getString("wal_status")).getOrElse("lost"),
+          Sql.long(rows, "active_pid").map(pid => SlotUser(pid.toInt, Sql.long(rows, "age").getOrElse(0L))),
+          rows.getLong("retained"),
+          Sql.long(rows, "safe_wal_size"),
+          rows.getBoolean("two_phase"),
+          Option(rows.getString("failover")).map(_ == "true"),
+          Option(rows.getString("invalidation"))
+        )
+      }
+      .headOption
+
+  def publication(connection: Connection, name: String): Option[PublicationFacts] =
+    sql"""SELECT p.pubname, p.pubinsert, p.pubupdate, p.pubdelete, p.pubtruncate, p.pubviaroot
+         |FROM pg_publication p WHERE p.pubname = $name"""
+      .query(connection) { rows =>
+        val operations = Seq("insert", "update", "delete", "truncate").filter(name => rows.getBoolean(s"pub$name"))
+        PublicationFacts(name, operations.toSet, rows.getBoolean("pubviaroot"), published(connection, name))
+      }
+      .headOption
+
+  private def published(connection: Connection, publication: String): Map[String, PublishedTable] =
+    sql"""SELECT format('%s.%s', t.schemaname, t.tablename) AS name, to_jsonb(t)->>'rowfilter' AS filter,
+         |  ARRAY(SELECT jsonb_array_elements_text(to_jsonb(t)->'attnames')) AS columns
+         |FROM pg_publication_tables t WHERE t.pubname = $publication"""
+      .query(connection) { rows =>
+        val columns = rows.getArray("columns").getArray.asInstanceOf[Array[String]].toSeq
+        rows.getString("name") -> PublishedTable(columns, Option(rows.getString("filter")))
+      }
+      .toMap
+
+  /** @param condition
+    *   on the table `c` and its schema `n`
+    */
+  def tables(connection: Connection, condition: Sql): Seq[TableFacts] =
+    sql"""SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind::text AS kind, c.relreplident::text AS identity,
+         |  c.relpersistence = 'p' AS logged,
+         |  has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
+         |  pg_has_role(c.relowner, 'USAGE') AS owned,
+         |  ${keyOf(Sql.raw("i.indisprimary"))} AS key, ${keyOf(Sql.raw("i.indisreplident"))} AS identity_key,
+         |  ARRAY(SELECT a.attname::text FROM pg_attribute a
+         |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns
+         |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         |WHERE $condition ORDER BY n.nspname, c.relname""".query(connection) { rows =>
+      def names(column: String) = rows.getArray(column).getArray.asInstanceOf[Array[String]].toSeq
+      TableFacts(
+        rows.getLong("oid"),
+        rows.getString("nspname"),
+        rows.getString("relname"),
+        rows.getString("kind"),
+        rows.getString("identity"),
+        rows.getBoolean("logged"),
+        rows.getBoolean("readable"),
+        rows.getBoolean("owned"),
+        names("key"),
+        names("identity_key"),
+        names("columns")
+      )
+    }
+
+  /** The columns of the table's index that satisfies a condition. */
+  private def keyOf(condition: Sql): Sql =
+    sql"""ARRAY(SELECT a.attname::text FROM pg_index i
+         |  CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+         |  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+         |  WHERE i.indrelid = c.oid AND $condition AND i.indisvalid AND k.place <= i.indnkeyatts ORDER BY k.place)"""
+}

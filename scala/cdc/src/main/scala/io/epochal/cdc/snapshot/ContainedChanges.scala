@@ -1,0 +1,39 @@
+package io.epochal.cdc.snapshot
+
+import io.epochal.cdc.change.{Captured, Contained, SnapshotState, TupleValue}
+import io.epochal.cdc.pgoutput.Bytes
+
+/** Which changes the rows of a snapshot show already: those of transactions that were in the server's snapshot in which a row was
+  * read. Rows that a killed run and its successor have read belong to different ones.
+  *
+  * Decided by the numbers of transactions: their positions in the log do not tell, since a commit is streamed before others see it.
+  *
+  * @param locate
+  *   the part of the table to which a key belongs, counted in the order of keys over all `bounds`
+  */
+final private[cdc] class ContainedChanges(snapshot: SnapshotState, locate: (Captured, Bytes, Seq[Seq[String]]) => Int)
+    extends Contained {
+
+  /** The parts of the table in the order of their keys, each with the run that read it, and its last key; none for the last. */
+  private val parts: Seq[(Int, Option[Seq[String]])] = (0 to snapshot.bounds.size).flatMap { number =>
+    val bound = snapshot.bounds.lift(number)
+    val found = snapshot.range(number).parts
+    // The last run has read what is not mentioned: it was empty.
+    val all = if (found.lastOption.exists(_._2.isEmpty)) found else found :+ (snapshot.runs.size - 1 -> None)
+    all.map { case (run, key) => run -> key.orElse(bound) }
+  }
+  private val bounds = parts.flatMap(_._2)
+
+  override def of(lsn: Long, xid: Int): Option[(Captured, Bytes) => Boolean] = {
+    val shown = snapshot.runs.map(_.contains(lsn, xid))
+    if (!shown.contains(true)) None
+    else if (!shown.contains(false)) Some((_, _) => true)
+    else Some((table, row) => shown(parts(locate(table, row, bounds))._1))
+  }
+}
+
+private[cdc] object ContainedChanges {
+
+  /** The values of the key in a row, if they are texts. */
+  def key(table: Captured, row: Bytes): Seq[TupleValue] = table.key.map(TupleValue.of(row, _))
+}

@@ -1,0 +1,237 @@
+package io.epochal.cdc.snapshot
+
+import java.nio.ByteBuffer
+import java.sql.Connection
+import java.util.concurrent.{Callable, ExecutionException, Executors}
+
+import org.postgresql.PGConnection
+
+import io.epochal.cdc.change._
+import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.slot.{CaptureServer, TableFacts}
+import io.epochal.core.thread.DaemonThreads
+import io.epochal.kit.database.Sql
+
+/** The table to copy, and how its rows travel.
+  *
+  * @param relation
+  *   its definition, as the rows have it
+  * @param columns
+  *   its columns in SQL, in that order: binary values, or cast to text
+  * @param binary
+  *   whether the values are binary
+  * @param key
+  *   the columns of its key in SQL, each with its type; none: it cannot be divided, nor read on after a kill
+  */
+final private[cdc] case class Copied(
+    table: TableFacts,
+    relation: Relation,
+    columns: Seq[String],
+    binary: Boolean,
+    key: Seq[(String, String)])
+
+/** Copies the rows of a table into the journal: ranges of its key in parallel, each in the order of the key, all in one snapshot of
+  * the server. A run that was killed is followed by one that reads the rest, in a later snapshot.
+  *
+  * @param lsn
+  *   of the rows: before all changes
+  * @param append
+  *   makes a frame durable, given the state before and after it; one thread at a time
+  */
+final private[cdc] class Snapshot(
+    server: CaptureServer,
+    copied: Copied,
+    lsn: Long,
+    threads: Int,
+    append: (Int, Bytes, ChangeState, ChangeState) => Unit,
+    wait: () => Unit) {
+  import Snapshot._
+
+  /** The key of a table or subquery `t`: qualified, since a text of the same name stands beside it. */
+  private val key = copied.key.map(column => s"t.${column._1}").mkString(", ")
+
+  /** Reads what is left, and returns the state afterwards. */
+  def run(begun: ChangeState): ChangeState = server.sql { connection =>
+    connection.setAutoCommit(false)
+    Sql.run(connection, Begin)
+    val (exported, taken, at) = Sql
+      .query(connection, Export)(rows =>
+        (rows.getString(1), ServerSnapshot(rows.getString(2), rows.getLong(3)), rows.getLong(4)))
+      .head
+    val bounds = if (begun.snapshot.runs.isEmpty) divide(connection) else begun.snapshot.bounds
+    val progress = new Progress(
+      begun.copy(snapshot = begun.snapshot.copy(bounds = bounds, runs = begun.snapshot.runs :+ taken)),
+      Transaction(lsn, xid = 0, at, at))
+    val workers = Executors.newFixedThreadPool(threads, new DaemonThreads("epochal-cdc-snapshot"))
+    try {
+      val ranges = progress.state.snapshot.left.map { range =>
+        workers.submit(new Callable[Unit] {
+          override def call(): Unit = server.sql(read(_, exported, range, progress))
+        })
+      }
+      ranges.foreach(_.get())
+    } catch {
+      case failed: ExecutionException => throw failed.getCause
+    } finally {
+      workers.shutdownNow()
+      connection.rollback()
+    }
+    progress.state
+  }
+
+  /** The state, shared by the threads. */
+  final private class Progress(begun: ChangeState, transaction: Transaction) {
+    private val run = begun.snapshot.runs.size - 1
+    private var current = begun
+
+    def state: ChangeState = synchronized(current)
+
+    def begin(builder: FrameBuilder): Unit = builder.begin(transaction, 0, new java.util.zip.CRC32C)
+
+    /** Writes rows of a range up to a key, or to its end. */
+    def write(builder: FrameBuilder, range: Int, until: Option[Seq[String]]): Unit = synchronized {
+      val snapshot = current.snapshot
+      val reached = snapshot.range(range).after(run, until)
+      builder.end(complete = true): Unit
+      builder.shift(snapshot.rows)
+      val rows = builder.rows
+      val frame = builder.result(snapshot.copy(ranges = Map(range -> reached)).toJson)
+      val after = current.after(new FrameReader(frame.array, frame.length))
+      append(rows, frame, current, after)
+      current = after
+    }
+
+    /** Notes that a range has no rows left. */
+    def skip(range: Int): Unit = synchronized {
+      val snapshot = current.snapshot
+      current = current.copy(snapshot =
+        snapshot.copy(ranges = snapshot.ranges + (range -> snapshot.range(range).after(run, None))))
+    }
+  }
+
+  private def read(connection: Connection, exported: String, range: Int, progress: Progress): Unit = {
+    connection.setAutoCommit(false)
+    Sql.run(connection, Begin)
+    Sql.run(connection, s"SET TRANSACTION SNAPSHOT '$exported'")
+    val copy = connection.unwrap(classOf[PGConnection]).getCopyAPI.copyOut(select(range, progress.state.snapshot))
+    val builder = new FrameBuilder
+    val row = new CopiedRow(copied.key.size, copied.binary)
+    progress.begin(builder)
+    var from = CopyHeader
+    var last = Option.empty[Seq[String]]
+    try {
+      var message = copy.readFromCopy()
+      while (message != null) {
+        if (row.read(message, from)) {
+          // The last frame of a range has a row: it says that the range is done.
+          if (builder.size >= ChangeIntake.FrameBytes) {
+            progress.write(builder, range, last)
+            wait()
+            progress.begin(builder)
+          }
+          builder.add(Kind.Insert, copied.relation, 'N' -> row.tuple)
+          last = Some(row.key)
+        }
+        from = 0
+        message = copy.readFromCopy()
+      }
+      if (builder.rows > 0) progress.write(builder, range, None) else progress.skip(range)
+    } finally {
+      if (copy.isActive) copy.cancelCopy()
+      connection.rollback()
+    }
+  }
+
+  private def select(range: Int, snapshot: SnapshotState): String = {
+    val from = snapshot.range(range).last.filter(_.nonEmpty).orElse(Option.when(range > 0)(snapshot.bounds(range - 1)))
+    val until = Option.when(range < snapshot.bounds.size)(snapshot.bounds(range))
+    val conditions = from.map(values => s"($key) > (${literals(values)})") ++
+      until.map(values => s"($key) <= (${literals(values)})")
+    val where = if (conditions.isEmpty) "" else conditions.mkString(" WHERE ", " AND ", "")
+    val order = if (copied.key.isEmpty) "" else s" ORDER BY $key"
+    val list = copied.key.map { case (name, _) => s"t.$name::text" } ++ copied.columns
+    s"COPY (SELECT ${list.mkString(", ")} FROM ${copied.table.sql} AS t$where$order) TO STDOUT (FORMAT binary)"
+  }
+
+  private def literals(values: Seq[String]): String =
+    values.zip(copied.key).map { case (value, (_, kind)) => s"'${value.replace("'", "''")}'::$kind" }.mkString(", ")
+
+  /** Keys between ranges of about the same size, from a sample. */
+  private def divide(connection: Connection): Seq[Seq[String]] =
+    if (copied.key.isEmpty || copied.table.kind == "p") Nil
+    else {
+      val names = copied.key.map(_._1)
+      val sampled = Sql.query(
+        connection,
+        s"""SELECT ${names.map(name => s"t.$name::text").mkString(", ")} FROM (
+           |  SELECT $key, part, lead(part) OVER (ORDER BY $key) AS next FROM (
+           |    SELECT $key, ntile($Ranges) OVER (ORDER BY $key) AS part FROM ${copied.table.sql} AS t
+           |    TABLESAMPLE SYSTEM ((SELECT LEAST(100, 100.0 * $SampledPages / GREATEST(1, relpages))
+           |      FROM pg_catalog.pg_class WHERE oid = ${copied.table.oid})) REPEATABLE (1)) AS t) AS t
+           |WHERE part <> next ORDER BY $key""".stripMargin
+      )(rows => names.indices.map(i => rows.getString(i + 1)))
+      sampled.distinct
+    }
+}
+
+private[cdc] object Snapshot {
+
+  /** Ranges of a table. */
+  private val Ranges = 16
+
+  /** Pages from which the bounds of ranges are taken. */
+  private val SampledPages = 1000
+
+  /** Bytes before the first row: signature, flags, and the length of an extension, which is empty. */
+  private val CopyHeader = 19
+
+  private val Begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+  private val Export =
+    """SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text,
+      |  (pg_catalog.pg_current_wal_insert_lsn() - '0/0')::bigint,
+      |  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint""".stripMargin
+}
+
+/** Reads a row of binary COPY: the key as text, then the row as a tuple of pgoutput.
+  *
+  * @param keys
+  *   columns of the key, before those of the row
+  */
+final private class CopiedRow(keys: Int, binary: Boolean) {
+  private val kind = (if (binary) 'b' else 't').toByte
+  private var out = ByteBuffer.allocate(1 << 12)
+  private var texts: Seq[String] = Nil
+
+  /** Reads a message; false if it is the end mark. */
+  def read(message: Array[Byte], from: Int): Boolean = {
+    val in = ByteBuffer.wrap(message, from, message.length - from)
+    val fields = if (in.remaining >= 2) in.getShort().toInt else -1
+    if (fields >= 0) {
+      texts = Seq.fill(keys) {
+        val length = in.getInt()
+        val text = new String(message, in.position(), length, java.nio.charset.StandardCharsets.UTF_8)
+        in.position(in.position() + length): Unit
+        text
+      }
+      if (out.capacity < message.length + fields) out = ByteBuffer.allocate(2 * message.length + fields)
+      out.clear().putShort((fields - keys).toShort)
+      var left = fields - keys
+      while (left > 0) {
+        val length = in.getInt()
+        if (length < 0) out.put('n'.toByte)
+        else {
+          out.put(kind).putInt(length).put(message, in.position(), length)
+          in.position(in.position() + length): Unit
+        }
+        left -= 1
+      }
+    }
+    fields >= 0
+  }
+
+  def key: Seq[String] = texts
+
+  def tuple: Bytes = Bytes(out.array, 0, out.position())
+}

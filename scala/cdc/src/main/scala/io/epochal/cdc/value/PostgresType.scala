@@ -1,0 +1,148 @@
+package io.epochal.cdc.value
+
+import java.sql.{Connection, ResultSet}
+
+import scala.util.Using
+
+/** A PostgreSQL type. A domain counts as its base type.
+  *
+  * @param name
+  *   `pg_type.typname`, qualified by its schema unless that is `pg_catalog`; `citext` in any schema
+  * @param modifier
+  *   length, or precision and scale, depending on the type; -1 if there is none
+  * @param declared
+  *   as `format_type` prints it, a domain by its own name
+  * @param isSent
+  *   whether the server can send it in binary form
+  */
+final case class PostgresType(
+    name: String,
+    modifier: Int,
+    declared: String,
+    isSent: Boolean,
+    shape: PostgresType.Shape = PostgresType.Plain
+) {
+
+  /** Precision and scale of a numeric(p,s); the scale has 11 bits, one of them its sign. */
+  def numeric: Option[(Int, Int)] = Option.when(modifier >= 4) {
+    val packed = modifier - 4
+    ((packed >> 16) & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024)
+  }
+}
+
+object PostgresType {
+  sealed trait Shape extends Serializable
+  case object Plain extends Shape
+  case object Enum extends Shape
+
+  /** A range or a multirange. */
+  case object Range extends Shape
+
+  /** @param delimiter
+    *   between elements, in text form
+    */
+  final case class Elements(of: PostgresType, delimiter: Char) extends Shape
+
+  /** A composite type, or the row type of a table. */
+  final case class Fields(fields: Seq[(String, PostgresType)]) extends Shape
+}
+
+/** A column of a table.
+  *
+  * @param oid
+  *   of its type or domain, as in pgoutput's Relation message
+  * @param modifier
+  *   likewise
+  */
+final case class PostgresColumn(name: String, oid: Long, modifier: Int, kind: PostgresType)
+
+object PostgresColumn {
+
+  /** The columns of a table by their number, which is their order in pgoutput and in COPY. One query, as the catalog is now.
+    *
+    * @param table
+    *   its `pg_class.oid`
+    */
+  def of(connection: Connection, table: Long): Seq[PostgresColumn] =
+    Using.resource(connection.prepareStatement(Levels)) { statement =>
+      statement.setLong(1, table)
+      Using.resource(statement.executeQuery())(rows =>
+        of(Iterator.continually(rows).takeWhile(_.next()).map(level).toSeq))
+    }
+
+  /** @param levels
+    *   in any order
+    */
+  private[value] def of(levels: Seq[TypeLevel]): Seq[PostgresColumn] = {
+    val under = levels.groupBy(_.path.init).withDefaultValue(Nil)
+
+    def resolved(level: TypeLevel): PostgresType = {
+      val parts = under(level.path).sortBy(_.path.last).map(part => part.field -> resolved(part))
+      def described(shape: PostgresType.Shape): PostgresType =
+        PostgresType(level.name, level.modifier, level.declared, level.isSent && parts.forall(_._2.isSent), shape)
+      level.kind match {
+        case 'd'       => parts.head._2.copy(declared = level.declared)
+        case 'a'       => described(PostgresType.Elements(parts.head._2, level.delimiter))
+        case 'c'       => described(PostgresType.Fields(parts))
+        case 'e'       => described(PostgresType.Enum)
+        case 'r' | 'm' => described(PostgresType.Range)
+        case _         => described(PostgresType.Plain)
+      }
+    }
+    under(Nil).sortBy(_.path.last).map(top => PostgresColumn(top.field, top.oid, top.modifier, resolved(top)))
+  }
+
+  private def level(rows: ResultSet): TypeLevel = TypeLevel(
+    rows.getArray("path").getArray.asInstanceOf[Array[Integer]].map(_.intValue).toSeq,
+    rows.getString("field"),
+    rows.getLong("oid"),
+    rows.getInt("modifier"),
+    rows.getString("declared"),
+    rows.getString("name"),
+    rows.getString("kind").head,
+    rows.getString("delimiter").head,
+    rows.getBoolean("sent")
+  )
+
+  /** A modifier belongs to the innermost domain that has one, and in an array to its elements. */
+  private val Levels =
+    """WITH RECURSIVE levels AS (
+      |  SELECT ARRAY[a.attnum::int] AS path, a.attname AS field, a.atttypid AS oid, a.atttypmod AS modifier
+      |  FROM pg_catalog.pg_attribute a WHERE a.attrelid = ?::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped
+      |  UNION ALL
+      |  SELECT l.path || part.number::int, part.field, part.oid, part.modifier
+      |  FROM levels l JOIN pg_catalog.pg_type t ON t.oid = l.oid CROSS JOIN LATERAL (
+      |    SELECT 0 AS number, ''::name AS field, t.typbasetype AS oid, t.typtypmod AS modifier WHERE t.typtype = 'd'
+      |    UNION ALL
+      |    SELECT 0, '', e.oid, l.modifier FROM pg_catalog.pg_type e WHERE e.oid = t.typelem AND e.typarray = t.oid
+      |    UNION ALL
+      |    SELECT f.attnum, f.attname, f.atttypid, f.atttypmod FROM pg_catalog.pg_attribute f
+      |    WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped) AS part)
+      |SELECT l.path, l.field, l.oid::bigint AS oid, l.modifier, t.typsend::oid <> 0 AS sent,
+      |  pg_catalog.format_type(l.oid, l.modifier) AS declared, COALESCE(e.typdelim, ',') AS delimiter,
+      |  CASE WHEN n.nspname = 'pg_catalog' OR t.typname = 'citext' AND t.typtype = 'b' THEN t.typname::text
+      |    ELSE n.nspname || '.' || t.typname END AS name,
+      |  CASE WHEN e.oid IS NOT NULL THEN 'a' ELSE t.typtype END AS kind
+      |FROM levels l JOIN pg_catalog.pg_type t ON t.oid = l.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+      |LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid""".stripMargin
+}
+
+/** One type on the way from a column's own type to the types that it consists of.
+  *
+  * @param path
+  *   the column's number, then for each level 0, or the number of the attribute in a composite type
+  * @param field
+  *   name of the column or attribute
+  * @param kind
+  *   `pg_type.typtype`; `a` for an array
+  */
+final private[value] case class TypeLevel(
+    path: Seq[Int],
+    field: String,
+    oid: Long,
+    modifier: Int,
+    declared: String,
+    name: String,
+    kind: Char,
+    delimiter: Char,
+    isSent: Boolean)

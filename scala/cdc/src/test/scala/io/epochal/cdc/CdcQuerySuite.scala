@@ -1,0 +1,205 @@
+package io.epochal.cdc
+
+import java.io.File
+import java.sql.{Connection, DriverManager}
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.util.Using
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
+import org.scalatest.time.{Millis, Minutes, Span}
+
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.jdbc.{PostgresServer, TestServer}
+import io.epochal.support.{Collected, Collecting}
+
+/** Queries over the changes of a table, on a real server. */
+final class CdcQuerySuite extends QuerySuite {
+  private val names = new AtomicInteger
+  private lazy val server = PostgresServer.url.fold(TestServer.missing("postgres"), identity)
+
+  /** A database of its own, with `orders (id int PRIMARY KEY, note text)`. */
+  final private class Shop extends AutoCloseable {
+    val name = s"cdc_${ProcessHandle.current.pid}_${names.incrementAndGet()}"
+    Using.resource(DriverManager.getConnection(server))(execute(_, s"CREATE DATABASE $name"))
+    val url: String = server.replaceFirst("/[^/?]*(?=\\?|$)", s"/$name")
+    run("CREATE TABLE orders (id int PRIMARY KEY, note text)")
+
+    def run(sql: String*): Unit = Using.resource(DriverManager.getConnection(url))(execute(_, sql: _*))
+
+    /** In one transaction. */
+    def transaction(sql: String*): Unit = Using.resource(DriverManager.getConnection(url)) { connection =>
+      connection.setAutoCommit(false)
+      execute(connection, sql: _*)
+      connection.commit()
+    }
+
+    def read(options: (String, String)*): DataFrame = spark.readStream
+      .format("epochal-cdc")
+      .options(Map("url" -> url, "dbtable" -> "orders", "slot" -> name, "numPartitions" -> "1") ++ options)
+      .load()
+
+    private def execute(connection: Connection, sql: String*): Unit =
+      Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))
+
+    override def close(): Unit = Using.resource(DriverManager.getConnection(server)) { connection =>
+      execute(
+        connection,
+        s"SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = '$name' AND active",
+        s"DO $$$$ BEGIN FOR i IN 1..100 LOOP IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '$name' AND active) THEN PERFORM pg_sleep(0.05); END IF; END LOOP; END $$$$",
+        s"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '$name'",
+        s"DROP DATABASE $name WITH (FORCE)"
+      )
+    }
+  }
+
+  private def start(rows: DataFrame, name: String, checkpoint: String, trigger: Trigger = Trigger.ProcessingTime(0)) =
+    rows.writeStream
+      .foreach(new Collecting(name))
+      .queryName(name)
+      .option("checkpointLocation", checkpoint)
+      .trigger(trigger)
+      .outputMode("append")
+      .start()
+
+  private def until(query: StreamingQuery)(claim: => Any): Unit = {
+    eventually(timeout(Span(2, Minutes)), interval(Span(20, Millis)))(if (query.exception.isEmpty) { claim; () })
+    query.exception.foreach(throw _)
+  }
+
+  private def stopped(query: StreamingQuery)(body: => Any): Unit =
+    try { body; () }
+    finally query.stop()
+
+  /** Type, id and note of each change that a query has delivered. */
+  private def changes(name: String): Seq[(String, Any, Any)] =
+    Collected.of(name).map(row => (row.getAs[String]("_change_type"), row.get(0), row.get(1)))
+
+  private def commits(checkpoint: File): Seq[File] =
+    Option(new File(checkpoint, "commits").listFiles).toSeq.flatten.filter(_.getName.matches("\\d+"))
+
+  private def refused(condition: Condition)(body: => Any): EpochalException = {
+    val error = intercept[Throwable] { body; () }
+    val ours = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst { case e: EpochalException => e }
+    assert(ours.exists(_.condition == condition), error)
+    ours.get
+  }
+
+  test("a snapshot, then every change in commit order, over restarts") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        shop.run("INSERT INTO orders SELECT i, 'old ' || i FROM generate_series(1, 3) i")
+        stopped(start(shop.read(), "cdc_first", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(changes("cdc_first").size == 3))
+          shop.transaction(
+            "INSERT INTO orders VALUES (4, 'new')",
+            "UPDATE orders SET note = 'changed' WHERE id = 1",
+            "UPDATE orders SET id = 20 WHERE id = 2",
+            "DELETE FROM orders WHERE id = 3")
+          until(query)(assert(changes("cdc_first").size == 8))
+          val (rows, later) = changes("cdc_first").splitAt(3)
+          // Ranges of the table are read in parallel.
+          assert(rows.toSet == Set(("insert", 1, "old 1"), ("insert", 2, "old 2"), ("insert", 3, "old 3")))
+          assert(
+            later == Seq(
+              ("insert", 4, "new"),
+              ("update_postimage", 1, "changed"),
+              ("delete", 2, null),
+              ("insert", 20, "old 2"),
+              ("delete", 3, null)
+            ))
+          val versions = Collected.of("cdc_first").map(_.getAs[String]("_commit_version"))
+          assert(versions == versions.sorted && versions.distinct.size == 8)
+          // A restart would deliver uncommitted rows once more.
+          query.processAllAvailable()
+        }
+        shop.run("INSERT INTO orders VALUES (5, 'while stopped')")
+        stopped(start(shop.read(), "cdc_second", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(changes("cdc_second") == Seq(("insert", 5, "while stopped"))))
+          shop.run("INSERT INTO orders VALUES (6, 'after')")
+          until(query)(assert(changes("cdc_second").size == 2))
+        }
+      }
+    }
+  }
+
+  test("a batch that is replayed has the same rows, and needs no server") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        def availableNow(name: String): Unit = {
+          val query = start(shop.read("startingOffset" -> "latest"), name, dir.toString, Trigger.AvailableNow())
+          query.awaitTermination()
+        }
+        availableNow("cdc_replay_start")
+        shop.run("INSERT INTO orders VALUES (1, 'a')", "INSERT INTO orders VALUES (2, 'b')")
+        stopped(start(shop.read(), "cdc_replay", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(changes("cdc_replay").size == 2 && commits(dir).nonEmpty))
+          until(query)(assert(query.lastProgress.batchId == commits(dir).map(_.getName.toInt).max))
+        }
+        val last = commits(dir).maxBy(_.getName.toInt)
+        assert(last.delete() && new File(last.getParent, s".${last.getName}.crc").delete())
+        availableNow("cdc_replayed")
+        assert(changes("cdc_replayed").takeRight(1) == changes("cdc_replay").takeRight(1))
+      }
+    }
+  }
+
+  test("TRUNCATE ends the query, unless it is to be a row or ignored") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        val first = start(shop.read("startingOffset" -> "latest"), "cdc_truncate", dir.toString)
+        until(first)(assert(first.lastProgress != null))
+        shop.run("INSERT INTO orders VALUES (1, 'a')", "TRUNCATE orders", "INSERT INTO orders VALUES (2, 'b')")
+        refused(Conditions.TableTruncated)(first.awaitTermination(60000))
+        assert(changes("cdc_truncate") == Seq(("insert", 1, "a")))
+        stopped(start(shop.read("onTruncate" -> "emit"), "cdc_truncated", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(changes("cdc_truncated") == Seq(("truncate", null, null), ("insert", 2, "b"))))
+        }
+      }
+    }
+  }
+
+  test("a slot that somebody else has moved is refused, and so is one that was dropped") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        val first = start(shop.read("startingOffset" -> "latest"), "cdc_moved", dir.toString)
+        until(first)(assert(first.lastProgress != null))
+        shop.run("INSERT INTO orders VALUES (1, 'a')")
+        until(first)(assert(changes("cdc_moved").size == 1))
+        first.stop()
+        shop.run("INSERT INTO orders VALUES (2, 'b')")
+        shop.run(s"SELECT pg_replication_slot_advance('${shop.name}', pg_current_wal_lsn())")
+        refused(Conditions.SlotLost) {
+          val query = start(shop.read(), "cdc_moved_again", dir.toString)
+          query.awaitTermination(60000)
+        }
+        shop.run(s"SELECT pg_drop_replication_slot('${shop.name}')")
+        refused(Conditions.SlotLost) {
+          val query = start(shop.read(), "cdc_dropped", dir.toString)
+          query.awaitTermination(60000)
+        }
+        shop.run(s"SELECT pg_create_logical_replication_slot('${shop.name}', 'pgoutput')")
+        refused(Conditions.SlotLost) {
+          val query = start(shop.read(), "cdc_recreated", dir.toString)
+          query.awaitTermination(60000)
+        }
+      }
+    }
+  }
+
+  test("what is missing on the server is listed before the start, with the SQL that mends it") {
+    Using.resource(new Shop) { shop =>
+      shop.run("CREATE TABLE keyless (note text)")
+      val error = refused(Conditions.CaptureNotReady)(shop.read("dbtable" -> "keyless", "createSlot" -> "false"))
+      assert(error.getMessage.contains("REPLICA IDENTITY FULL"))
+      assert(error.getMessage.contains("pg_create_logical_replication_slot"))
+      refused(Conditions.TableMissing)(shop.read("dbtable" -> "order"))
+    }
+  }
+}

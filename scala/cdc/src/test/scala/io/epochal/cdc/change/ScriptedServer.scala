@@ -1,0 +1,110 @@
+package io.epochal.cdc.change
+
+import java.io.{ByteArrayOutputStream, DataOutputStream}
+import java.nio.charset.StandardCharsets.UTF_8
+
+import io.epochal.cdc.pgoutput.Bytes
+
+/** Messages as a server sends them, for a table `public.orders (id int4 PRIMARY KEY, note text)`. */
+private[cdc] object ScriptedServer {
+  private val Year2000 = 946684800L * 1000000L
+
+  /** A statement that changes one row. */
+  sealed trait Statement
+  final case class Insert(id: Int, note: String) extends Statement
+
+  /** @param from
+    *   the id before, if it changes
+    */
+  final case class Update(from: Int, id: Int, note: String) extends Statement
+  final case class Delete(id: Int) extends Statement
+  case object Truncate extends Statement
+
+  /** A committed transaction. */
+  final case class Committed(lsn: Long, xid: Int, at: Long, statements: Seq[Statement])
+
+  val Orders = 16384
+
+  /** All messages of a transaction; its table is defined first if `defines`. */
+  def messages(transaction: Committed, defines: Boolean): Seq[Array[Byte]] = {
+    val Committed(lsn, xid, at, statements) = transaction
+    val begin = message('B') { out =>
+      out.writeLong(lsn)
+      out.writeLong(at - Year2000)
+      out.writeInt(xid)
+    }
+    val commit = message('C') { out =>
+      out.writeByte(0)
+      out.writeLong(lsn)
+      out.writeLong(lsn + 8)
+      out.writeLong(at - Year2000)
+    }
+    val changes = statements.map {
+      case Insert(id, note) =>
+        message('I') { out =>
+          out.writeInt(Orders)
+          tuple(out, 'N', Some(id), Some(note))
+        }
+      case Update(from, id, note) =>
+        message('U') { out =>
+          out.writeInt(Orders)
+          if (from != id) tuple(out, 'K', Some(from), None)
+          tuple(out, 'N', Some(id), Some(note))
+        }
+      case Delete(id) =>
+        message('D') { out =>
+          out.writeInt(Orders)
+          tuple(out, 'K', Some(id), None)
+        }
+      case Truncate =>
+        message('T') { out =>
+          out.writeInt(1)
+          out.writeByte(0)
+          out.writeInt(Orders)
+        }
+    }
+    (begin +: (if (defines && statements.nonEmpty) Seq(relation) else Nil)) ++ changes :+ commit
+  }
+
+  val relation: Array[Byte] = message('R') { out =>
+    out.writeInt(Orders)
+    text(out, "public")
+    text(out, "orders")
+    out.writeByte('d')
+    out.writeShort(2)
+    Seq(("id", 23, true), ("note", 25, false)).foreach { case (name, oid, key) =>
+      out.writeByte(if (key) 1 else 0)
+      text(out, name)
+      out.writeInt(oid)
+      out.writeInt(-1)
+    }
+  }
+
+  def bytes(message: Array[Byte]): Bytes = Bytes(message, 0, message.length)
+
+  private def tuple(out: DataOutputStream, kind: Char, values: Option[Any]*): Unit = {
+    out.writeByte(kind.toInt)
+    out.writeShort(values.size)
+    values.foreach {
+      case None => out.writeByte('n')
+      case Some(value) =>
+        val shown = value.toString.getBytes(UTF_8)
+        out.writeByte('t')
+        out.writeInt(shown.length)
+        out.write(shown)
+    }
+  }
+
+  private def text(out: DataOutputStream, value: String): Unit = {
+    out.write(value.getBytes(UTF_8))
+    out.writeByte(0)
+  }
+
+  private def message(kind: Char)(body: DataOutputStream => Unit): Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    val out = new DataOutputStream(bytes)
+    out.writeByte(kind.toInt)
+    body(out)
+    bytes.toByteArray
+  }
+}

@@ -1,0 +1,127 @@
+package io.epochal.cdc.slot
+
+import org.scalatest.funsuite.AnyFunSuite
+
+final class PreflightSuite extends AnyFunSuite {
+
+  private val server = Server(
+    version = 180000,
+    systemId = "7",
+    timeline = 1,
+    database = "shop",
+    role = "cdc",
+    walLevel = "logical",
+    isStandby = false,
+    replicates = true,
+    createsPublications = true,
+    slots = (0, 10),
+    senders = (0, 10),
+    keptWal = Some("50GB")
+  )
+  private val orders = TableFacts(
+    oid = 1,
+    schema = "public",
+    table = "orders",
+    kind = "r",
+    identity = "d",
+    isLogged = true,
+    isReadable = true,
+    isOwned = true,
+    primaryKey = Seq("id"),
+    identityColumns = Nil,
+    columns = Seq("id", "note"))
+  private val wanted = Wanted(
+    "orders",
+    "orders",
+    createsSlot = true,
+    createsPublication = true,
+    preimages = false,
+    truncates = true,
+    columns = None)
+  private val facts = ServerFacts(server, None, None, Seq(orders))
+  private val published =
+    PublicationFacts(
+      "orders",
+      Set("insert", "update", "delete", "truncate"),
+      viaRoot = false,
+      Map("public.orders" -> PublishedTable(Nil, None)))
+  private val slot =
+    SlotFacts("orders", "pgoutput", "shop", Some(1), "reserved", None, 0, None, twoPhase = false, None, None)
+
+  /** The statements that mend the missing points. */
+  private def missing(facts: ServerFacts, wanted: Wanted = wanted): Seq[String] =
+    Preflight.check(facts, wanted).filter(_.severity == Severity.Missing).flatMap(_.mend)
+
+  test("a server that is ready has nothing to mend, before the first start and after it") {
+    assert(missing(facts).isEmpty)
+    assert(missing(facts.copy(slot = Some(slot), publication = Some(published))).isEmpty)
+  }
+
+  test("each setting of the server that is missing comes with what mends it, all at once") {
+    val found = missing(
+      facts.copy(server = server.copy(
+        walLevel = "replica",
+        replicates = false,
+        slots = (10, 10),
+        senders = (10, 10),
+        isStandby = true,
+        version = 150000)))
+    assert(
+      found == Seq(
+        "ALTER SYSTEM SET wal_level = logical; /* then restart the server */",
+        "ALTER SYSTEM SET max_replication_slots = 14; /* then restart the server */",
+        "ALTER SYSTEM SET max_wal_senders = 14; /* then restart the server */",
+        "ALTER ROLE cdc REPLICATION; /* on RDS and Aurora: GRANT rds_replication TO cdc */",
+        "/* connect to the primary: a standby has logical slots from PostgreSQL 16 on */"
+      ))
+  }
+
+  test("a table without an identity for its updates is refused, unless its publication has inserts only") {
+    val keyless = orders.copy(primaryKey = Nil)
+    assert(missing(facts.copy(tables = Seq(keyless))).mkString.contains("REPLICA IDENTITY FULL"))
+    assert(missing(facts.copy(tables = Seq(orders.copy(identity = "n")))).mkString.contains("REPLICA IDENTITY DEFAULT"))
+    assert(missing(facts.copy(tables = Seq(keyless.copy(identity = "f")))).isEmpty)
+    assert(missing(facts.copy(tables = Seq(keyless.copy(identity = "i", identityColumns = Seq("note"))))).isEmpty)
+    val inserts = published.copy(operations = Set("insert"))
+    assert(missing(facts.copy(tables = Seq(keyless), publication = Some(inserts))).isEmpty)
+  }
+
+  test("pre-images need the whole old row") {
+    val found = missing(facts, wanted.copy(preimages = true))
+    assert(found == Seq("ALTER TABLE public.orders REPLICA IDENTITY FULL;"))
+  }
+
+  test("a publication must have the table, whole and with its partitions") {
+    val lacking = published.copy(tables = Map.empty)
+    assert(missing(facts.copy(publication = Some(lacking))) == Seq("ALTER PUBLICATION orders ADD TABLE public.orders;"))
+    val partitioned = facts.copy(tables = Seq(orders.copy(kind = "p")), publication = Some(published))
+    assert(missing(partitioned) == Seq("ALTER PUBLICATION orders SET (publish_via_partition_root = true);"))
+    val filtered = published.copy(tables = Map("public.orders" -> PublishedTable(Nil, Some("(id > 5)"))))
+    assert(
+      missing(facts.copy(publication = Some(filtered)))
+        .exists(_.startsWith("ALTER PUBLICATION orders SET TABLE public.orders;")))
+  }
+
+  test("only its owner can publish a table: others get the statement for the owner") {
+    val foreign = facts.copy(tables = Seq(orders.copy(isOwned = false)))
+    assert(
+      missing(foreign) == Seq("CREATE PUBLICATION orders FOR TABLE public.orders; /* as the owner of the tables */"))
+  }
+
+  test("a slot of another plugin or database, or one that was invalidated, is not used") {
+    def withSlot(slot: SlotFacts) = missing(facts.copy(slot = Some(slot), publication = Some(published)))
+    assert(withSlot(slot.copy(plugin = "wal2json")).nonEmpty)
+    assert(withSlot(slot.copy(database = "other")).nonEmpty)
+    assert(withSlot(slot.copy(status = "lost")).nonEmpty)
+    assert(withSlot(slot.copy(invalidation = Some("idle_timeout"))).nonEmpty)
+    assert(withSlot(slot.copy(twoPhase = true)).nonEmpty)
+  }
+
+  test("names that need quotes have them in every statement") {
+    val odd = orders.copy(schema = "My Schema", table = "or\"ders", isReadable = false)
+    val found = missing(facts.copy(server = server.copy(role = "a-b"), tables = Seq(odd)))
+    assert(
+      found == Seq(
+        "GRANT USAGE ON SCHEMA \"My Schema\" TO \"a-b\"; GRANT SELECT ON \"My Schema\".\"or\"\"ders\" TO \"a-b\";"))
+  }
+}

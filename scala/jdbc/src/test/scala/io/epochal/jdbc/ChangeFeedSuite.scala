@@ -1,0 +1,168 @@
+package io.epochal.jdbc
+
+import java.util.Locale
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.util.GenericArrayData
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+import org.scalacheck.Gen
+import org.scalacheck.rng.Seed
+import org.scalatest.tags.Slow
+
+import io.epochal.core.error.Conditions
+
+final class SqliteChangeFeedSuite extends ChangeFeed(Sqlite)
+final class PostgresChangeFeedSuite extends ChangeFeed(Postgres)
+@Slow
+final class StagedChangeFeedSuite extends ChangeFeed(PostgresBy.staged)
+@Slow
+final class Postgres13ChangeFeedSuite extends ChangeFeed(Postgres13)
+
+/** `mode=changes` over a change feed, as `epochal-cdc` delivers it: the table becomes equal to the captured one. */
+abstract class ChangeFeed(databases: TestDatabases) extends SinkSuite(databases) {
+
+  private val ddl = "CREATE TABLE t (id BIGINT, big TEXT NOT NULL, note TEXT, PRIMARY KEY (id))"
+  private val schema: StructType = new StructType()
+    .add("id", LongType)
+    .add("note", StringType)
+    .add("big", StringType)
+    .add("_unchanged_columns", ArrayType(StringType, containsNull = false))
+    .add("_change_type", StringType)
+    .add("_commit_version", StringType)
+    .add("_commit_timestamp", TimestampType)
+  private val feed: Map[String, String] = Map("sinkId" -> "sink", "mode" -> "changes", "keyColumns" -> "id")
+
+  private var version = 0L
+
+  private def text(value: String): UTF8String = UTF8String.fromString(value)
+
+  /** The next change. */
+  private def change(
+      kind: String,
+      id: Any = null,
+      note: String = null,
+      big: String = null,
+      unchanged: Seq[String] = null,
+      sameVersion: Boolean = false): InternalRow = {
+    if (!sameVersion) version += 1
+    val list = if (unchanged == null) null else new GenericArrayData(unchanged.map(text(_): Any).toArray)
+    val at = "%016X/%010d".formatLocal(Locale.ROOT, version / 3, version % 3)
+    InternalRow(id, text(note), text(big), list, text(kind), text(at), version)
+  }
+
+  private def stored(f: JdbcSinkFixture): Seq[String] =
+    f.database.query("SELECT id, note, big FROM t ORDER BY id").map(_.mkString(" "))
+
+  onSchema("the columns of a change are recognised and not stored", schema, ddl) { f =>
+    val run = f.newRun(query, feed)
+    write(f, run, 0, Seq(change("insert", 1L, "one", "BIG"), change("insert", 2L, "two", "BIG")))
+    write(
+      f,
+      run,
+      1,
+      Seq(
+        change("update_preimage", 1L, "one", "BIG"),
+        change("update_postimage", 1L, "ONE", "BIG", sameVersion = true),
+        change("delete", 2L)))
+    assert(stored(f) == Seq("1 ONE BIG"))
+  }
+
+  onSchema("a value that was not sent stays as it is, in the table or from an earlier row of the epoch", schema, ddl) {
+    f =>
+      val run = f.newRun(query, feed)
+      write(f, run, 0, Seq(change("insert", 1L, "one", "BIG"), change("insert", 2L, "two", "LARGE")))
+      write(
+        f,
+        run,
+        1,
+        Seq(
+          change("update_postimage", 1L, "ONE", unchanged = Seq("big")),
+          change("insert", 3L, "three", "HUGE"),
+          change("update_postimage", 3L, "THREE", unchanged = Seq("big")),
+          change("update_postimage", 2L, null, "larger"),
+          change("update_postimage", 2L, "TWO", unchanged = Seq("big")),
+          change("update_postimage", 2L, unchanged = Seq("big", "note"))
+        )
+      )
+      assert(stored(f) == Seq("1 ONE BIG", "2 TWO larger", "3 THREE HUGE"))
+  }
+
+  onSchema("a truncate empties the table, and only rows after it are stored", schema, ddl) { f =>
+    val run = f.newRun(query, feed)
+    write(f, run, 0, Seq(change("insert", 1L, "one", "BIG"), change("insert", 2L, "two", "BIG")))
+    write(f, run, 1, Seq(change("insert", 3L, "three", "BIG"), change("truncate"), change("insert", 1L, "new", "BIG")))
+    assert(stored(f) == Seq("1 new BIG"))
+  }
+
+  onSchema("a partial update of a row that is not there fails, and nothing is stored", schema, ddl) { f =>
+    val run = f.newRun(query, feed)
+    refused(Conditions.RowsDropped)(
+      write(
+        f,
+        run,
+        0,
+        Seq(change("insert", 1L, "one", "BIG"), change("update_postimage", 2L, "two", unchanged = Seq("big")))))
+    assert(stored(f).isEmpty)
+  }
+
+  onSchema("an order column contradicts a feed", schema, ddl) { f =>
+    refused(Conditions.OptionConflict)(f.newRun(query, feed + ("orderColumn" -> "note")))
+  }
+
+  onSchema("a feed without a version is none", StructType(schema.filterNot(_.name == "_commit_version")), ddl) { f =>
+    refused(Conditions.OptionRequired)(f.newRun(query, feed))
+  }
+
+  onSchema("any feed leaves the rows of the captured table", schema, ddl) { f =>
+    val seed = Seed.random()
+    info(s"seed ${seed.toBase64}")
+    val random = new scala.util.Random(seed.long._1)
+    val captured = mutable.SortedMap.empty[Long, (String, String)]
+    val run = f.newRun(query, feed)
+
+    def step(): Seq[InternalRow] = {
+      val id = random.nextInt(12).toLong
+      val (note, big) = (if (random.nextInt(5) == 0) null else Gen.alphaStr.sample.get, s"big $version")
+      captured.get(id) match {
+        case _ if random.nextInt(60) == 0 =>
+          captured.clear()
+          Seq(change("truncate"))
+        case None =>
+          captured(id) = (note, big)
+          Seq(change("insert", id, note, big))
+        case Some(_) if random.nextInt(4) == 0 =>
+          captured.remove(id)
+          Seq(change("delete", id))
+        case Some((oldNote, oldBig)) =>
+          random.nextInt(5) match {
+            case 0 =>
+              captured(id) = (note, oldBig)
+              Seq(change("update_postimage", id, note, unchanged = Seq("big")))
+            case 1 =>
+              captured(id) = (oldNote, big)
+              Seq(change("update_postimage", id, null, big, unchanged = Seq("note")))
+            case 2 if !captured.contains(id + 100) =>
+              captured.remove(id)
+              captured(id + 100) = (oldNote, oldBig)
+              Seq(change("delete", id), change("insert", id + 100, oldNote, oldBig))
+            case 3 =>
+              captured(id) = (note, big)
+              val before = change("update_preimage", id, oldNote, oldBig)
+              Seq(before, change("update_postimage", id, note, big, sameVersion = true))
+            case _ =>
+              captured(id) = (note, big)
+              Seq(change("update_postimage", id, note, big))
+          }
+      }
+    }
+
+    (0 until 40).foreach { epoch =>
+      val rows = Seq.fill(random.nextInt(30))(step()).flatten
+      write(f, run, epoch.toLong, random.shuffle(rows))
+      assert(stored(f) == captured.toSeq.map { case (id, (note, big)) => s"$id $note $big" }, s"epoch $epoch")
+    }
+  }
+}

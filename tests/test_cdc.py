@@ -1,0 +1,176 @@
+"""``epochal.read.cdc``: the changes of a PostgreSQL table, and a replica of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+import epochal
+from epochal import cdc, jdbc
+from support import documents
+from support.databases import Postgres
+from support.snippets import statements
+from support.waiting import until
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: A text that is stored out of line.
+LARGE = "(SELECT string_agg(md5(i::text || random()::text), '') FROM generate_series(1, 500) i)"
+
+
+@pytest.fixture
+def shop(postgres: Postgres) -> Iterator[Postgres]:
+    """A schema with ``orders`` of 100 rows; its slot is dropped at the end."""
+    postgres.execute(
+        "CREATE TABLE orders (id INT PRIMARY KEY, note TEXT, amount NUMERIC(10, 2), document TEXT NOT NULL)",
+        f"INSERT INTO orders SELECT i, 'note ' || i, i / 8.0, {LARGE} FROM generate_series(1, 100) i",
+    )
+    yield postgres
+    drop_slot(postgres)
+
+
+def drop_slot(postgres: Postgres) -> None:
+    postgres.query(
+        f"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '{postgres.schema}'"
+    )
+
+
+def changes(spark: SparkSession, shop: Postgres, **more: Any) -> DataFrame:
+    arguments = {"table": f"{shop.schema}.orders", "user": shop.user, "slot": cdc.Slot(shop.schema)} | more
+    return epochal.read.cdc(spark, shop.url, **arguments)
+
+
+def copied(spark: SparkSession, shop: Postgres, place: Path) -> list[list[Any]]:
+    """Rows of the table and of its replica, after a run over all changes."""
+    query = epochal.write.jdbc(
+        changes(spark, shop),
+        shop.url,
+        table="replica",
+        mode=jdbc.Changes(key_columns=["id"]),
+        create_table=True,
+        user=shop.user,
+        checkpoint=place,
+        sink_id="replica",
+        trigger="availableNow",
+    )
+    query.awaitTermination()
+    return shop.together(
+        *(f"SELECT id, note, amount, document FROM {table} ORDER BY id" for table in ("orders", "replica"))
+    )
+
+
+def test_a_replica_is_equal_after_each_run(spark: SparkSession, shop: Postgres, tmp_path: Path) -> None:
+    orders, replica = copied(spark, shop, tmp_path)
+    assert len(orders) == 100
+    assert replica == orders
+    shop.execute(
+        "UPDATE orders SET note = 'changed' WHERE id % 3 = 0",
+        "DELETE FROM orders WHERE id <= 10",
+        f"INSERT INTO orders VALUES (101, NULL, 1, {LARGE})",
+        "UPDATE orders SET note = 'changed at once' WHERE id = 101",
+    )
+    shop.execute("UPDATE orders SET note = 'again', amount = NULL WHERE id > 95")
+    orders, replica = copied(spark, shop, tmp_path)
+    assert len(orders) == 91
+    assert replica == orders
+
+
+def test_a_batch_of_changes_has_their_kinds_in_commit_order(
+    spark: SparkSession, shop: Postgres, tmp_path: Path
+) -> None:
+    shop.execute("ALTER TABLE orders REPLICA IDENTITY FULL")
+    frame = changes(spark, shop, starting_offset="latest", preimages=True, on_truncate="emit", num_partitions=1)
+    assert frame.columns[-4:] == ["_unchanged_columns", "_change_type", "_commit_version", "_commit_timestamp"]
+    query = frame.writeStream.format("memory").queryName("kinds").option("checkpointLocation", str(tmp_path)).start()
+    try:
+        query.processAllAvailable()
+        shop.execute("UPDATE orders SET note = 'new' WHERE id = 7", "DELETE FROM orders WHERE id = 8")
+        shop.execute("TRUNCATE orders")
+        wanted: list[tuple[Any, ...]] = [
+            ("update_preimage", 7, "note 7"),
+            ("update_postimage", 7, "new"),
+            ("delete", 8, "note 8"),
+        ]
+        wanted += [("truncate", None, None)]
+        found: list[Any] = []
+        while len(found) < len(wanted) and query.isActive:
+            found = spark.sql("SELECT _change_type, id, note, _commit_version FROM kinds").collect()
+        assert [tuple(row)[:3] for row in found] == wanted
+        versions = [row[3] for row in found]
+        assert versions == sorted(versions)
+        assert len({*versions}) == 3
+    finally:
+        query.stop()
+
+
+def test_the_sql_of_the_error_mends_what_is_missing(spark: SparkSession, shop: Postgres, tmp_path: Path) -> None:
+    shop.execute("CREATE TABLE keyless (id INT)")
+    missing = cdc.Slot(shop.schema, create=False, create_publication=False)
+
+    def started() -> Any:
+        frame = changes(spark, shop, table=f"{shop.schema}.keyless", slot=missing)
+        return frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+
+    with pytest.raises(epochal.DatabaseError) as raised:
+        started()
+    assert raised.value.condition == "CAPTURE_NOT_READY"
+    sql = str(raised.value).partition("run: ")[2]
+    assert "REPLICA IDENTITY FULL" in sql
+    with shop.connect() as connection:
+        connection.autocommit = True
+        for statement in re.sub(r"/\*.*?\*/", "", sql).rstrip(".").split(";"):
+            if statement.strip():
+                connection.execute(statement.encode())
+    query = started()
+    query.processAllAvailable()
+    query.stop()
+
+
+def test_the_sql_and_the_program_of_the_page_make_a_replica(
+    spark: SparkSession, postgres: Postgres, tmp_path: Path
+) -> None:
+    (page,) = (page for page in documents.pages() if str(page) == "docs/cdc.md")
+    rights, drop = (block.text for block in page.blocks("sql"))
+    (program,) = (block.text for block in page.blocks("python"))
+    shop = Postgres(make_conninfo(postgres.server, dbname="shop"), "public")
+    with psycopg.connect(postgres.server, autocommit=True) as server:
+        server.execute("CREATE DATABASE shop")
+        try:
+            shop.execute("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)", "INSERT INTO orders VALUES (1, 'one')")
+            for statement in statements(rights):
+                shop.execute(statement)
+            for written, meant in {
+                "jdbc:postgresql://db.example.com/shop": shop.url,
+                "jdbc:postgresql://warehouse.example.com/warehouse": postgres.url,
+                '"loader"': f'"{postgres.user}"',
+                'Secret.env("': 'Secret("',
+                "/data/checkpoints": str(tmp_path),
+                "query.awaitTermination()": "",
+            }.items():
+                assert written in program
+                program = program.replace(written, meant)
+            names: dict[str, Any] = {}
+            exec(program, names)
+            query = names["query"]
+            try:
+                until(lambda: "orders" in postgres.tables() and stored(postgres) == [(1, "one")], "the first row")
+                shop.execute("UPDATE orders SET note = 'changed'", "INSERT INTO orders VALUES (2, 'two')")
+                until(lambda: stored(postgres) == [(1, "changed"), (2, "two")], "the changes")
+            finally:
+                query.stop()
+            for statement in statements(drop):
+                shop.execute(statement)
+        finally:
+            server.execute("DROP DATABASE shop WITH (FORCE)")
+            server.execute("DROP ROLE IF EXISTS capture")
+
+
+def stored(postgres: Postgres) -> list[Any]:
+    return postgres.query("SELECT id, note FROM orders ORDER BY id")
