@@ -14,9 +14,7 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
     publication.orElse(options.publication).getOrElse(slot),
     options.createsSlot,
     options.createsPublication,
-    options.preimages,
-    truncates = options.onTruncate != OnTruncate.Ignore,
-    columns = None)
+    options.preimages)
 
   def facts(connection: Connection, table: TableFacts, wanted: Wanted): ServerFacts = ServerFacts(
     ServerFacts.server(connection),

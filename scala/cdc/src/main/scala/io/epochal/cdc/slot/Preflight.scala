@@ -29,9 +29,7 @@ final private[cdc] case class Wanted(
     publication: String,
     createsSlot: Boolean,
     createsPublication: Boolean,
-    preimages: Boolean,
-    truncates: Boolean,
-    columns: Option[Seq[String]])
+    preimages: Boolean)
 
 /** Checks whether changes can be captured: facts in, points out. */
 private[cdc] object Preflight {

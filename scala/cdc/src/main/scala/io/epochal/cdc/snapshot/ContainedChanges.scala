@@ -1,6 +1,6 @@
 package io.epochal.cdc.snapshot
 
-import io.epochal.cdc.change.{Captured, Contained, SnapshotState, TupleValue}
+import io.epochal.cdc.change.{Captured, Contained, SnapshotState}
 import io.epochal.cdc.pgoutput.Bytes
 
 /** Which changes the rows of a snapshot show already: those of transactions that were in the server's snapshot in which a row was
@@ -30,10 +30,4 @@ final private[cdc] class ContainedChanges(snapshot: SnapshotState, locate: (Capt
     else if (!shown.contains(false)) Some((_, _) => true)
     else Some((table, row) => shown(parts(locate(table, row, bounds))._1))
   }
-}
-
-private[cdc] object ContainedChanges {
-
-  /** The values of the key in a row, if they are texts. */
-  def key(table: Captured, row: Bytes): Seq[TupleValue] = table.key.map(TupleValue.of(row, _))
 }

@@ -30,14 +30,7 @@ final class PreflightSuite extends AnyFunSuite {
     primaryKey = Seq("id"),
     identityColumns = Nil,
     columns = Seq("id", "note"))
-  private val wanted = Wanted(
-    "orders",
-    "orders",
-    createsSlot = true,
-    createsPublication = true,
-    preimages = false,
-    truncates = true,
-    columns = None)
+  private val wanted = Wanted("orders", "orders", createsSlot = true, createsPublication = true, preimages = false)
   private val facts = ServerFacts(server, None, None, Seq(orders))
   private val published =
     PublicationFacts(

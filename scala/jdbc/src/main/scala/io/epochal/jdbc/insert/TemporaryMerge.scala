@@ -24,7 +24,7 @@ abstract class KeyedMerge(
   /** SQL for the keys, as the target's index compares them. */
   protected def keys: String = list(upsert.keys)
 
-  /** The epoch's rows of a change feed. */
+  /** The epoch's rows of a change feed. Asks the database where they were emptied last. */
   protected def feed: Option[Feed] =
     for (operation <- upsert.operation; columns <- operation.feed) yield new Feed(quote(operation.name), columns)
 
@@ -55,17 +55,27 @@ abstract class KeyedMerge(
 
     def isPartial: Boolean = count(s"SELECT count(*) FROM $rows AS r WHERE $unchanged IS NOT NULL") > 0
 
-    /** Gives the rows of a table, which has the winners, the values that earlier rows of their keys have.
+    /** Gives the rows of a table, which has the winners, the values that earlier rows of their keys have. Then updates the target
+      * by those that still do not have all columns.
       *
       * @param into
       *   SQL of the table
       * @param equal
       *   compares the keys of `t` and `w`
+      * @param write
+      *   executes an UPDATE of the target
       * @return
-      *   for each set of columns that rows still do not have: a condition for these rows as `w`, their number, and the other
-      *   columns
+      *   the number of rows that the target has
       */
-    def complete(into: String, equal: String): Seq[(String, Long, Seq[String])] = {
+    def update(into: String, equal: String)(write: String => Long): Long =
+      partial(into, equal).map { case (condition, columns) =>
+        val rows = s"(SELECT * FROM $into AS w WHERE $condition)"
+        if (columns.isEmpty) count(s"SELECT count(*) FROM $target AS t JOIN $rows AS w ON $equal")
+        else write(s"UPDATE $target AS t SET ${updates("w", columns)} FROM $rows AS w WHERE $equal")
+      }.sum
+
+    /** For each set of columns that rows do not have: a condition for these rows as `w`, and the other columns. */
+    private def partial(into: String, equal: String): Seq[(String, Seq[String])] = {
       for (bound <- table.columns; mark = text(FeedColumns.mark(bound.field.name)) if isLeft(into, mark)) {
         val name = quote(bound.column.name)
         val earlier =
@@ -76,13 +86,11 @@ abstract class KeyedMerge(
       }
       run(s"UPDATE $into SET $unchanged = NULL WHERE $unchanged = ''")
       Sql
-        .query(
-          connection,
-          s"SELECT $unchanged, count(*) FROM $into WHERE $unchanged IS NOT NULL AND NOT $deletes GROUP BY $unchanged")(
-          row => row.getString(1) -> row.getLong(2))
-        .map { case (left, rows) =>
+        .query(connection, s"SELECT DISTINCT $unchanged FROM $into WHERE $unchanged IS NOT NULL AND NOT $deletes")(
+          _.getString(1))
+        .map { left =>
           val present = table.columns.filterNot(bound => left.contains(FeedColumns.mark(bound.field.name)))
-          (s"w.$unchanged = ${text(left)}", rows, upsert.updated.filter(present.map(_.column.name).contains))
+          (s"w.$unchanged = ${text(left)}", upsert.updated.filter(present.map(_.column.name).contains))
         }
     }
 
@@ -110,8 +118,8 @@ abstract class KeyedMerge(
   protected def duplicates: Long = count(
     s"SELECT COALESCE(sum(n), 0) FROM (SELECT count(*) AS n FROM $source AS s GROUP BY $keys HAVING count(*) > 1) AS d")
 
-  protected def updates(from: String): String =
-    upsert.updated.map(c => s"${quote(c)} = $from.${quote(c)}").mkString(", ")
+  protected def updates(from: String, columns: Seq[String] = upsert.updated): String =
+    columns.map(c => s"${quote(c)} = $from.${quote(c)}").mkString(", ")
 
   protected def quote(name: String): String = dialect.quote(name)
   protected def list(names: Seq[String]): String = names.map(quote).mkString(", ")
@@ -155,7 +163,8 @@ abstract class TemporaryMerge(
     fill: Unit
     val different = distinct
     val loaded =
-      if (different < rows && upsert.order.isEmpty && feed.isEmpty) Loaded.DuplicateKeys(duplicates)
+      if (different < rows && upsert.order.isEmpty && !upsert.operation.exists(_.feed.nonEmpty))
+        Loaded.DuplicateKeys(duplicates)
       else merge(rows, different)
     drop()
     loaded

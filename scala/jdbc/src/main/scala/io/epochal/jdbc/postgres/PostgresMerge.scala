@@ -85,19 +85,10 @@ final private class PostgresMerge(
     val different = count(s"SELECT count(*) FROM $from AS w")
     val removing = count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes")
     val (found, deleted) = if (removing == 0 && !isPartial) (0L, 0L) else delete(from, deletes)
-    val updated = if (isPartial) update(from, changes.complete(from, keysEqual)) else 0L
+    val updated = if (isPartial) changes.update(from, keysEqual)(write) else 0L
     val stored = insert(s"(SELECT * FROM ${changes.whole(from)} AS w WHERE NOT w.$deletes)")
     Loaded.Rows(stored + deleted + updated, different - removing + math.max(found, deleted))
   }
-
-  /** Updates the rows whose large values the feed does not have. They are locked. */
-  private def update(from: String, groups: Seq[(String, Long, Seq[String])]): Long =
-    groups.map { case (condition, _, columns) =>
-      val sets = columns.map(c => s"${quote(c)} = w.${quote(c)}").mkString(", ")
-      val rows = s"(SELECT * FROM $from AS w WHERE $condition)"
-      if (columns.isEmpty) count(s"SELECT count(*) FROM $target AS t JOIN $rows AS w ON $keysEqual")
-      else write(s"UPDATE $target AS t SET $sets FROM $rows AS w WHERE $keysEqual")
-    }.sum
 
   /** First locks all target rows that change, in key order. */
   private def changeByKey(operation: OperationColumn, rows: Long): Loaded = {

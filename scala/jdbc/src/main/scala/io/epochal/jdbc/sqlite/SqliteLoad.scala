@@ -56,7 +56,8 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
     val (deleted, found, kept) = upsert.operation.fold((0L, 0L, distinct))(operation => delete(quote(operation.name)))
     val updated = changes.filter(_.isPartial).fold(0L)(update)
     val stored = Sql
-      .raw(text"""INSERT INTO $target AS t ($names) SELECT $names FROM $Winners WHERE true ORDER BY $keys
+      .raw(text"""INSERT INTO $target AS t ($names) SELECT $names FROM ${changes.fold(Winners)(
+          _.whole(Winners))} AS w WHERE true ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("excluded")}""")
       .update(connection)
     run(s"DROP TABLE $Winners")
@@ -71,17 +72,7 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
         s"t.${quote(key)} = w.${quote(key)}$collation"
       }
       .mkString(" AND ")
-    changes
-      .complete(Winners, equal)
-      .map { case (condition, _, columns) =>
-        val sets = columns.map(c => s"${quote(c)} = w.${quote(c)}").mkString(", ")
-        val updated =
-          if (columns.isEmpty) count(s"SELECT count(*) FROM $target AS t JOIN $Winners AS w ON $equal WHERE $condition")
-          else Sql.update(connection, s"UPDATE $target AS t SET $sets FROM $Winners AS w WHERE $equal AND $condition")
-        run(s"DELETE FROM $Winners AS w WHERE $condition")
-        updated
-      }
-      .sum
+    changes.update(Winners, equal)(Sql.update(connection, _))
   }
 
   /** Rows that were deleted, rows that should have been, and rows to store. */
