@@ -7,7 +7,20 @@ from typing import Final, Literal, get_args
 from epochal._form import Form
 from epochal._values import auth, cdc, ingest, pages, records, rows, table
 from epochal._values.http import Http, Limits, Retry
-from epochal._values.kind import BOOLEAN, FAMILY, INSTANT, LOG_POSITION, NAMES, SECRET, SIZE, TABLE, TEXT, one_of, whole
+from epochal._values.kind import (
+    BOOLEAN,
+    FAMILY,
+    INSTANT,
+    LOG_POSITION,
+    NAMES,
+    SECRET,
+    SIZE,
+    TABLE,
+    TABLES,
+    TEXT,
+    one_of,
+    whole,
+)
 from epochal._values.value import Option
 
 Method = Literal["POST", "PUT", "PATCH"]
@@ -67,7 +80,7 @@ CDC: Final = Form(
     "epochal.read.cdc",
     {
         "url": Option("url", TEXT),
-        "table": Option("dbtable", TABLE),
+        "table": Option("dbtable", TABLES),
         "user": Option("user", TEXT),
         "password": Option("password", SECRET, secret=True),
         "starting_offset": Option("startingOffset", LOG_POSITION),

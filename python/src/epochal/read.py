@@ -39,7 +39,7 @@ def cdc(
     spark: SparkSession,
     url: str,
     *,
-    table: str,
+    table: str | Sequence[str],
     user: str | None = None,
     password: Secret | str | None = None,
     slot: Slot | None = None,
@@ -58,12 +58,15 @@ def cdc(
     event_time_column: str | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> DataFrame:
-    """A stream of the changes of a PostgreSQL table, in the order of their commits.
+    """A stream of the changes of a PostgreSQL table, or of several, in the order of their commits.
 
     Columns: those of the table, then ``_unchanged_columns ARRAY<STRING>`` (columns whose value the server did not
     send, because an update left it alone; NULL when there are none), ``_change_type STRING`` (``"insert"``,
     ``"update_preimage"``, ``"update_postimage"``, ``"delete"``, ``"truncate"``), ``_commit_version STRING`` (sorts in
     commit order) and ``_commit_timestamp TIMESTAMP``.
+
+    Of several tables: ``_table STRING`` (such as ``"public.orders"``), ``before STRING`` and ``after STRING`` (JSON of
+    the row), then the same columns from ``_unchanged_columns`` on.
 
     >>> from epochal import cdc
     >>> changes = epochal.read.cdc(  # doctest: +SKIP
@@ -74,19 +77,21 @@ def cdc(
     Args:
         spark: the session.
         url: JDBC URL of the server itself, not of a pooler.
-        table: name of the table, qualified with its schema if needed, as the database spells it.
+        table: name of the table, qualified with its schema if needed, as the database spells it. Several: a list of
+            names, or a text such as ``"public.orders,public.items"``; ``"public.*"`` is a whole schema.
         user: a role with REPLICATION that may SELECT from the table.
         password: password of the user; secret.
         slot: the replication slot and the publication; unset, a slot is created whose name follows from the table and
             the checkpoint.
         starting_offset: where a new query begins: ``"initial"`` (all rows, then all changes; the default),
             ``"latest"``, or a log position such as ``"0/16B3748"`` that the slot still has.
-        preimages: whether an update also delivers the row before it; needs REPLICA IDENTITY FULL.
+        preimages: whether an update also delivers the row before it; needs REPLICA IDENTITY FULL. Of several tables:
+            whether ``before`` must be the whole row.
         on_truncate: what TRUNCATE does: ``"fail"`` (the default) ends the query, ``"emit"`` delivers a row,
             ``"ignore"`` delivers nothing.
         on_schema_change: what a start does after the columns have changed: ``"fail"`` (the default), or ``"adopt"``
-            columns that were added.
-        schema: a part of the columns; any column can be read as STRING.
+            columns that were added. Not with several tables.
+        schema: a part of the columns; any column can be read as STRING. Not with several tables.
         connection: properties for the driver; ``driver``, ``max_connections`` and ``lock_timeout`` do not apply.
         limits: maximum and minimum size of a micro-batch.
         retry: how transient errors of the database are retried.

@@ -103,6 +103,12 @@ def _texts(value: object) -> bool:
 
 TEXT = Kind("string", "a text that is not empty", '"text"', lambda value: isinstance(value, str) and value != "")
 TABLE = Kind("table name", TEXT.expected, '"schema.table"', TEXT.fits)
+TABLES = Kind(
+    "table names",
+    "a table's name, or a list of names",
+    '["public.orders", "public.items"]',
+    lambda value: TEXT.fits(value) or _names(value),
+)
 POINTER = Kind(
     "JSON Pointer",
     "a JSON Pointer (empty, or starting with /)",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from epochal._arguments import Spellings, suggesting
 from epochal._errors import OptionError
 from epochal._options import text
-from epochal._values.kind import FAMILY, NAMES, SECRET, Kind
+from epochal._values.kind import FAMILY, NAMES, SECRET, TABLES, Kind
 from epochal._values.secret import MASK, Secret
 
 if TYPE_CHECKING:
@@ -189,6 +189,9 @@ def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
     """The options that a field or an argument sets."""
     if declared.kind is SECRET and isinstance(given, str):
         given = Secret(given)
+    if declared.kind is TABLES and not isinstance(given, str):
+        # Names are spelled as in the option: with quotes of SQL where needed.
+        given = ",".join(given)
     if declared.kind is FAMILY:
         yield from (Setting(f"{declared.name}.{key}", member, place, declared.secret) for key, member in given.items())
     elif isinstance(given, Secret):

@@ -94,7 +94,7 @@ final private[cdc] class Capture(
   private def attempt(): Unit =
     try {
       setup.check(origin, state)
-      if (origin.snapshot && state.last.isEmpty && !state.snapshot.isComplete) state = copy()
+      setup.left(origin, state).foreach(table => state = copy(table))
       val stream = setup.stream(origin, confirmed)
       Using.resource(stream)(read)
     } catch {
@@ -104,23 +104,22 @@ final private[cdc] class Capture(
         Thread.sleep(PauseAfterLoss)
     }
 
-  private def copy(): ChangeState = {
-    setup.checkContinues(state.snapshot)
+  private def copy(table: CdcTable): ChangeState = {
     val append = (rows: Int, frame: Bytes, before: ChangeState, after: ChangeState) => {
       durable.append(rows, frame, before.toBytes)
       state = after
     }
-    setup.snapshot(origin, append, () => while (isFull) Thread.sleep(FullPause)).run(state)
+    setup.snapshot(origin, table, state, append, () => while (isFull) Thread.sleep(FullPause)).run(state)
   }
 
   private def read(stream: SlotStream): Unit = {
     val intake = new ChangeIntake(
       state,
       durable,
-      new ChangeRules(options.preimages),
-      setup.capture,
+      new ChangeRules(options.preimages && !options.tables.isSeveral),
+      setup.capture(origin),
       setup.truncated,
-      setup.contained(state.snapshot),
+      setup.contained(state),
       moved)
     var flushed, beat = System.nanoTime()
     var pause = 1L

@@ -1,5 +1,7 @@
 package io.epochal.cdc
 
+import scala.jdk.CollectionConverters._
+
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.epochal.cdc.slot.Lsn
@@ -16,6 +18,10 @@ final private[cdc] case class CdcPosition(row: Long, origin: CdcOrigin)
   *   the log position at which changes begin
   * @param snapshot
   *   whether the rows of the table come first
+  * @param tables
+  *   if several are captured, those of the first start, by name, with their OIDs; else empty
+  * @param newTables
+  *   of whole schemas, if the publication has their new tables: the first transaction number that had not begun when changes began
   */
 final private[cdc] case class CdcOrigin(
     slot: String,
@@ -23,15 +29,22 @@ final private[cdc] case class CdcOrigin(
     system: String,
     timeline: Long,
     start: Long,
-    snapshot: Boolean)
+    snapshot: Boolean,
+    tables: Map[String, Long] = Map.empty,
+    newTables: Option[Long] = None)
 
 /** JSON of a position, as Spark logs, compares and returns it. */
 private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Format, version = 1) {
 
   override protected def write(position: CdcPosition, fields: ObjectNode): Unit = {
-    val CdcPosition(row, CdcOrigin(slot, publication, system, timeline, start, snapshot)) = position
+    val CdcPosition(row, CdcOrigin(slot, publication, system, timeline, start, snapshot, tables, newTables)) = position
     fields.put("row", row).put("slot", slot).put("publication", publication).put("system", system)
-    fields.put("timeline", timeline).put("start", Lsn.show(start)).put("snapshot", snapshot): Unit
+    fields.put("timeline", timeline).put("start", Lsn.show(start)).put("snapshot", snapshot)
+    if (tables.nonEmpty) {
+      val oids = fields.putObject("tables")
+      tables.toSeq.sorted.foreach { case (name, oid) => oids.put(name, oid) }
+    }
+    newTables.foreach(fields.put("newTables", _))
   }
 
   override protected def read(version: Int, fields: ObjectNode): CdcPosition = {
@@ -48,6 +61,10 @@ private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Forma
         text("system"),
         count(fields, "timeline"),
         start,
-        fields.path("snapshot").asBoolean))
+        fields.path("snapshot").asBoolean,
+        fields.path("tables").properties.asScala.map(table => table.getKey -> table.getValue.longValue).toMap,
+        Option(fields.get("newTables")).map(_.longValue)
+      )
+    )
   }
 }

@@ -4,11 +4,11 @@ import java.time.Duration
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
-import io.epochal.cdc.slot.Lsn
+import io.epochal.cdc.slot.{Lsn, TableSelection}
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionList, OptionType, RetryOptions, SourceOptions}
 import io.epochal.core.retry.RetrySettings
-import io.epochal.kit.database.{ConnectionOptions, ConnectionSettings, DriverRisks, TableName}
+import io.epochal.kit.database.{ConnectionOptions, ConnectionSettings, DriverRisks}
 import io.epochal.kit.source.ReadLimits
 
 /** Validated options of a query.
@@ -20,7 +20,7 @@ import io.epochal.kit.source.ReadLimits
   */
 final case class CdcOptions private[cdc] (
     connection: ConnectionSettings,
-    table: TableName,
+    tables: TableSelection,
     slot: Option[String],
     createsSlot: Boolean,
     publication: Option[String],
@@ -94,8 +94,8 @@ object CdcOptions extends OptionList {
 
   val Url = option("url", OptionType.string, sample = Some("jdbc:postgresql://127.0.0.1/shop"), required = true)(
     "JDBC URL of the server itself, not of a pooler: jdbc:postgresql:.")
-  val DbTable = option("dbtable", ConnectionOptions.Table, sample = Some("public.orders"), required = true)(
-    "Table to capture, also a partitioned one.")
+  val DbTable = option("dbtable", TableSelection.Type, sample = Some("public.orders"), required = true)(
+    "Table to capture, also a partitioned one. Several, as public.orders,public.items or public.*: rows are generic, with JSON.")
   also(ConnectionOptions.User): Unit
   also(ConnectionOptions.PasswordText): Unit
   also(ConnectionOptions.PasswordFile): Unit
@@ -140,6 +140,9 @@ object CdcOptions extends OptionList {
         DriverRisks.scheme(values(Url)) == "postgresql",
         (),
         group.invalid(Url, io.epochal.kit.database.JdbcUrl.shown(values(Url)), "a URL of PostgreSQL"))
+      _ <- values.consistent(!(values(DbTable).isSeveral && values.isSet(SchemaChange)))(
+        s"several tables in {option:dbtable}, and ${SchemaChange.reference}",
+        s"Leave ${SchemaChange.reference} out: a generic row has the columns that its table had at that time.")
       connection <- ConnectionOptions.settings(values, values(Url))
     } yield CdcOptions(
       connection,

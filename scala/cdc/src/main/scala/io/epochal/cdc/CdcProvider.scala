@@ -4,8 +4,8 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.{Batch, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
 import org.apache.spark.sql.types._
 
-import io.epochal.cdc.slot.{CaptureServer, TableFacts}
-import io.epochal.cdc.value.{PostgresColumn, RowReader, ValueReader}
+import io.epochal.cdc.slot.CaptureServer
+import io.epochal.cdc.value.{RowReader, ValueReader}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
@@ -16,19 +16,36 @@ import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan,
   *   - [[CdcSource]] (driver): the journal of a stream; [[Capture]] fills it from the slot
   *   - [[CdcReader]] (executor): converts changes to rows
   *
-  * Columns: those of the table, then [[CdcProvider.Own]].
+  * Columns: those of the table, then [[CdcProvider.Own]]. Of several tables: [[CdcProvider.Generic]], then the same.
   */
 final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
 
   override protected def options(raw: Map[String, String]): Either[EpochalException, CdcOptions] = CdcOptions.read(raw)
 
-  override protected def schema(options: CdcOptions): StructType = {
-    val (table, columns) = describe(options)
-    CdcProvider.withOwn(table.name, ValueReader.schema(table.name, columns))
-  }
+  override protected def schema(options: CdcOptions): StructType =
+    if (options.tables.isSeveral) CdcProvider.GenericRow
+    else {
+      val CdcTable(table, columns) = CdcTables.find(server(options), options.tables).only
+      CdcProvider.withOwn(table.name, ValueReader.schema(table.name, columns))
+    }
 
   override protected def table(schema: StructType, options: CdcOptions): Table = {
-    val (table, columns) = describe(options, isChecked = true)
+    if (options.tables.isSeveral) requireSchema(CdcProvider.GenericRow, schema)
+    val connected = server(options)
+    val tables = CdcTables.find(connected, options.tables)
+    val needs = new CdcNeeds(options, connected)
+    needs.refuse(tables, connected.sql(needs.points(_, tables)))
+    val (columns, binary) = if (options.tables.isSeveral) schema -> false else typed(tables.only, schema)
+    new SourceTable(
+      CdcOptions.Format,
+      columns,
+      () => new CdcScanBuilder(options, tables, columns, binary),
+      continuous = true)
+  }
+
+  /** The columns of one table, and whether they can be read in binary form. */
+  private def typed(of: CdcTable, schema: StructType): (StructType, Boolean) = {
+    val CdcTable(table, columns) = of
     val chosen = StructType(schema.filterNot(CdcProvider.isOwn))
     val absent = chosen.fieldNames.filterNot(name => columns.exists(_.name == name))
     if (absent.nonEmpty)
@@ -37,63 +54,24 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
         "column" -> s"column ${absent.mkString(", ")}",
         "columns" -> columns.map(_.name).mkString(", "),
         "suggestion" -> "Leave it out of the schema.")
-    val whole = CdcProvider.withOwn(table.name, chosen)
-    val binary = new RowReader(table.name, columns, chosen).hasBinary
-    new SourceTable(
-      CdcOptions.Format,
-      whole,
-      () => new CdcScanBuilder(options, table, columns, whole, binary),
-      continuous = true)
+    CdcProvider.withOwn(table.name, chosen) -> new RowReader(table.name, columns, chosen).hasBinary
   }
 
-  /** The table and its columns, as they are now.
-    *
-    * @param isChecked
-    *   whether the server must be ready
-    */
-  private def describe(options: CdcOptions, isChecked: Boolean = false): (TableFacts, Seq[PostgresColumn]) = {
-    val server = new CaptureServer(options.connection, options.retry)
-    server
-      .sql { connection =>
-        val found = CaptureServer.table(connection, options.table)
-        found.map { table =>
-          val needs = new CdcNeeds(options, server)
-          if (isChecked) needs.refuse(table, needs.points(connection, table))
-          table -> PostgresColumn.of(connection, table.oid)
-        }
-      }
-      .getOrElse {
-        val near = server.sql(CaptureServer.nearest(_, options.table)).fold("")(name => s" (there is '$name')")
-        throw Conditions.TableMissing.withHint(s"Create it, or correct '{option:dbtable}'$near.")(
-          "table" -> options.table,
-          "url" -> server.place,
-          "nearest" -> near)
-      }
-  }
+  private def server(options: CdcOptions) = new CaptureServer(options.connection, options.retry)
 }
 
 /** Prunes columns. */
-final private class CdcScanBuilder(
-    options: CdcOptions,
-    table: TableFacts,
-    columns: Seq[PostgresColumn],
-    schema: StructType,
-    binary: Boolean)
+final private class CdcScanBuilder(options: CdcOptions, tables: CdcTables, schema: StructType, binary: Boolean)
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
   private var needed = schema
 
   override def pruneColumns(required: StructType): Unit = needed = required
 
-  override def build(): Scan = new CdcScan(options, table, columns, needed, binary)
+  override def build(): Scan = new CdcScan(options, tables, needed, binary)
 }
 
-final private class CdcScan(
-    options: CdcOptions,
-    table: TableFacts,
-    columns: Seq[PostgresColumn],
-    schema: StructType,
-    binary: Boolean)
+final private class CdcScan(options: CdcOptions, tables: CdcTables, schema: StructType, binary: Boolean)
     extends SourceScan[CdcPosition](s"${CdcOptions.Format}[${options.source}]", schema) {
 
   override protected def batch: Batch = throw CdcOptions.group.unsupported(
@@ -105,8 +83,11 @@ final private class CdcScan(
     val store = checkpoint.beside("cdc")
     val server = new CaptureServer(options.connection, options.retry)
     val threads = spark.defaultParallelism
-    val setup = new CdcSetup(options, server, store.toString, table, columns, binary, threads)
-    new CdcSource(options, setup, new CdcReaderFactory(options, columns, schema, store), threads)
+    val setup = new CdcSetup(options, server, store.toString, tables, binary, threads)
+    val columns = tables.all.flatMap(_.columns)
+    // Of several tables, only the types matter.
+    val known = if (tables.isSeveral) columns.distinctBy(_.oid) else columns
+    new CdcSource(options, setup, new CdcReaderFactory(options, known, schema, store), threads)
   }
 }
 
@@ -119,6 +100,14 @@ private[cdc] object CdcProvider {
     StructField("_commit_version", StringType, nullable = false),
     StructField("_commit_timestamp", TimestampType, nullable = false)
   )
+
+  /** Rows of any table: JSON before and after a change. */
+  val Generic: Seq[StructField] = Seq(
+    StructField("_table", StringType, nullable = false),
+    StructField("before", StringType),
+    StructField("after", StringType))
+
+  val GenericRow: StructType = StructType(Generic ++ Own)
 
   def isOwn(field: StructField): Boolean = Own.exists(_.name == field.name)
 

@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.cdc.change.{FrameReader, Kind, Part}
 import io.epochal.cdc.pgoutput.Message.Relation
-import io.epochal.cdc.value.{PostgresColumn, RowReader}
+import io.epochal.cdc.value.{PostgresColumn, RowJson, RowReader, TypeText}
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.Slice
 import io.epochal.kit.source.journal.{FeedRows, JournalFrames, JournalRows}
@@ -30,26 +30,23 @@ final private[cdc] class CdcReaderFactory(
 
   override def source: String = options.source
 
-  override def rows(slices: Iterator[Slice]): JournalRows = new CdcReader(frames(slices), columns, schema)
+  override def rows(slices: Iterator[Slice]): JournalRows =
+    if (options.tables.isSeveral) new GenericReader(frames(slices), columns, schema)
+    else new TypedReader(frames(slices), columns, schema)
 
   override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
 }
 
 /** Rows of one task: a partition of a micro-batch, or an endless partition. The row is reused. */
-final private class CdcReader(frames: JournalFrames, known: Seq[PostgresColumn], schema: StructType)
-    extends JournalRows {
+abstract private class CdcReader(frames: JournalFrames, protected val schema: StructType) extends JournalRows {
   import CdcReader._
 
-  private val values = new Array[Any](schema.length)
-  private val before = new Array[Any](schema.length)
+  final protected val values = new Array[Any](schema.length)
   private val row = ArrayRow(values)
-  private val (unchanged, changeType, version, timestamp) = (
-    schema.fieldNames.indexOf("_unchanged_columns"),
-    schema.fieldNames.indexOf("_change_type"),
-    schema.fieldNames.indexOf("_commit_version"),
-    schema.fieldNames.indexOf("_commit_timestamp"))
+  private val (unchanged, changeType, version, timestamp) =
+    (place("_unchanged_columns"), place("_change_type"), place("_commit_version"), place("_commit_timestamp"))
 
-  private var buffer = new Array[Byte](64 << 10)
+  protected var buffer = new Array[Byte](64 << 10)
   private var in = ByteBuffer.wrap(buffer)
   private var length = 0
   private var left = 0
@@ -73,9 +70,25 @@ final private class CdcReader(frames: JournalFrames, known: Seq[PostgresColumn],
   private var secondOrdinal, secondAt = 0
   private var isBeforeWhole = false
 
-  /** Readers by the definition of the table. */
-  private var reader: RowReader = _
-  private var readerOf: Relation = _
+  /** The definition of the change's table. */
+  protected var table: Relation = _
+
+  /** Prepares for the changes of a table. */
+  protected def use(relation: Relation): Unit
+
+  /** Reads the old tuple of an update, which begins with its kind; returns where the new one begins. */
+  protected def readOld(at: Int): Int
+
+  /** Sets the values of a row from the tuple of a change, which begins with its kind.
+    *
+    * @param completes
+    *   whether the old tuple has the values that the server left out
+    * @return
+    *   the columns that are still left out; null if there are none
+    */
+  protected def set(at: Int, change: UTF8String, completes: Boolean): Array[UTF8String]
+
+  final protected def place(column: String): Int = schema.fieldNames.indexOf(column)
 
   override def number: Long = read
 
@@ -84,7 +97,7 @@ final private class CdcReader(frames: JournalFrames, known: Seq[PostgresColumn],
   override def close(): Unit = frames.close()
 
   @scala.annotation.tailrec
-  override def next(): Boolean =
+  final override def next(): Boolean =
     if (left > 0) {
       left -= 1
       read += 1
@@ -143,7 +156,10 @@ final private class CdcReader(frames: JournalFrames, known: Seq[PostgresColumn],
     val size = in.getInt(at + 3)
     val body = at + 7
     at = body + size
-    if (relation ne readerOf) use(relation)
+    if (relation ne table) {
+      use(relation)
+      table = relation
+    }
     number(ordinal)
     kind match {
       case Kind.Insert   => tuple(body, Insert)
@@ -151,7 +167,7 @@ final private class CdcReader(frames: JournalFrames, known: Seq[PostgresColumn],
       case Kind.Truncate => empty()
       case Kind.Update =>
         if (in.get(body) == 'N') tuple(body, After)
-        else tuple(old(body), After, completes = in.get(body) == 'O')
+        else tuple(readOld(body), After, completes = in.get(body) == 'O')
       case Kind.BothImages => two(body, Before, After)
       case Kind.NewKey     => two(body, Delete, Insert)
     }
@@ -159,28 +175,24 @@ final private class CdcReader(frames: JournalFrames, known: Seq[PostgresColumn],
   }
 
   private def two(body: Int, one: UTF8String, other: UTF8String): Unit = {
-    secondAt = old(body)
+    secondAt = readOld(body)
     isBeforeWhole = in.get(body) == 'O'
     second = other
     secondOrdinal = if (other eq Insert) ordinal + 1 else ordinal
     tuple(body, one)
   }
 
-  /** Reads the old tuple, for values that the server left out of the new one; returns where that begins. */
-  private def old(body: Int): Int = reader.tuple(buffer, body + 1, before)
-
   private def tuple(from: Int, change: UTF8String, completes: Boolean = false): Unit = {
-    reader.tuple(buffer, from + 1, values): Unit
-    if (completes) reader.complete(values, before)
+    val left = set(from, change, completes)
     describe(change)
-    val left = reader.unchanged
     if (left != null && (change eq Insert))
-      throw Conditions.ValueNotSent("table" -> name(readerOf), "column" -> left.mkString(", "))
+      throw Conditions.ValueNotSent("table" -> table.name, "column" -> left.mkString(", "))
     if (unchanged >= 0)
       values(unchanged) = if (left == null) null else ArrayData.toArrayData(left)
   }
 
-  private def empty(): Unit = {
+  /** Sets the values of the row of a TRUNCATE. */
+  protected def empty(): Unit = {
     java.util.Arrays.fill(values.asInstanceOf[Array[AnyRef]], null)
     describe(Truncate)
   }
@@ -190,20 +202,6 @@ final private class CdcReader(frames: JournalFrames, known: Seq[PostgresColumn],
     if (version >= 0) values(version) = numbered
     if (timestamp >= 0) values(timestamp) = part.written.transaction.stamp
   }
-
-  private def use(relation: Relation): Unit = {
-    val columns = relation.columns.map { column =>
-      known.find(found => found.name == column.name && found.oid.toInt == column.typeOid).getOrElse {
-        if (schema.fieldNames.contains(column.name))
-          throw Conditions.TableChanged("table" -> name(relation), "change" -> s"${column.name} has another type")
-        known.head.copy(name = column.name)
-      }
-    }
-    reader = new RowReader(name(relation), columns, schema)
-    readerOf = relation
-  }
-
-  private def name(relation: Relation): String = s"${relation.schema}.${relation.table}"
 
   private def number(ordinal: Int): Unit = if (version >= 0) {
     // The value of the row before may still be in use.
@@ -228,6 +226,96 @@ final private class CdcReader(frames: JournalFrames, known: Seq[PostgresColumn],
     length = bytes
     buffer
   }
+}
+
+/** Rows with the columns of the table. */
+final private class TypedReader(frames: JournalFrames, known: Seq[PostgresColumn], columns: StructType)
+    extends CdcReader(frames, columns) {
+  private val before = new Array[Any](schema.length)
+  private var reader: RowReader = _
+
+  override protected def use(relation: Relation): Unit = {
+    val sent = relation.columns.map { column =>
+      known.find(found => found.name == column.name && found.oid.toInt == column.typeOid).getOrElse {
+        if (schema.fieldNames.contains(column.name))
+          throw Conditions.TableChanged("table" -> relation.name, "change" -> s"${column.name} has another type")
+        known.head.copy(name = column.name)
+      }
+    }
+    reader = new RowReader(relation.name, sent, schema)
+  }
+
+  override protected def readOld(at: Int): Int = reader.tuple(buffer, at + 1, before)
+
+  override protected def set(at: Int, change: UTF8String, completes: Boolean): Array[UTF8String] = {
+    reader.tuple(buffer, at + 1, values): Unit
+    if (completes) reader.complete(values, before)
+    reader.unchanged
+  }
+}
+
+/** Rows of any table, as JSON.
+  *
+  * @param known
+  *   columns of all types that the catalog had when the query was planned; the frames describe others
+  */
+final private class GenericReader(frames: JournalFrames, known: Seq[PostgresColumn], columns: StructType)
+    extends CdcReader(frames, columns) {
+  import GenericReader._
+
+  private val types = known.map(column => column.oid.toInt -> column.kind).toMap
+  private val (name, before, after) = (place("_table"), place("before"), place("after"))
+  private val writers = new java.util.IdentityHashMap[Relation, RowJson]
+  private var json: RowJson = _
+
+  /** Whether the change has an old tuple, and all its columns. */
+  private var hasOld, isOldWhole = false
+
+  /** Changes of several tables alternate. */
+  override protected def use(relation: Relation): Unit = {
+    if (writers.size >= MaxWriters) writers.clear()
+    json = writers.computeIfAbsent(relation, writer(_))
+  }
+
+  private def writer(relation: Relation): RowJson = new RowJson(
+    relation.name,
+    relation.columns.zip(TypeText.read(relation.types)).map { case (column, kind) =>
+      (column.name, column.isKey, types.getOrElse(column.typeOid, kind))
+    })
+
+  override protected def readOld(at: Int): Int = {
+    hasOld = true
+    isOldWhole = buffer(at) == 'O'
+    json.readBefore(buffer, at + 1)
+  }
+
+  override protected def set(at: Int, change: UTF8String, completes: Boolean): Array[UTF8String] = {
+    val isNew = buffer(at) == 'N'
+    if (isNew) {
+      json.readRow(buffer, at + 1)
+      if (completes) json.complete()
+    } else if (!hasOld) readOld(at): Unit
+    if (before >= 0)
+      values(before) =
+        if (!isNew || hasOld && (change eq CdcReader.After)) json.before(isOldWhole)
+        else if (change eq CdcReader.After) json.identity
+        else null
+    if (after >= 0) values(after) = if (isNew) json.after else null
+    if (name >= 0) values(name) = json.table
+    hasOld = false
+    if (isNew) json.unchanged else null
+  }
+
+  override protected def empty(): Unit = {
+    super.empty()
+    if (name >= 0) values(name) = json.table
+  }
+}
+
+private object GenericReader {
+
+  /** Tables whose writers are kept. */
+  val MaxWriters = 1000
 }
 
 private object CdcReader {

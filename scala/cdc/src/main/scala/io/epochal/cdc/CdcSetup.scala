@@ -10,8 +10,8 @@ import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.{Bytes, RelationColumn}
 import io.epochal.cdc.slot._
-import io.epochal.cdc.snapshot.{ContainedChanges, Copied, Snapshot}
-import io.epochal.cdc.value.{PostgresColumn, RowReader, ValueReader}
+import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, Copied, Snapshot}
+import io.epochal.cdc.value.{PostgresColumn, PostgresType, RowReader, TypeText, ValueReader}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
 import io.epochal.kit.database.Sql
@@ -21,19 +21,23 @@ import io.epochal.kit.database.SqlText._
   *
   * @param checkpoint
   *   the source's directory, from which the slot's name is made
-  * @param table
-  *   as it was when the query was planned
   */
 final private[cdc] class CdcSetup(
     options: CdcOptions,
     val server: CaptureServer,
     checkpoint: String,
-    table: TableFacts,
-    columns: Seq[PostgresColumn],
+    tables: CdcTables,
     binary: Boolean,
     threads: => Int) {
 
   private val needs = new CdcNeeds(options, server)
+
+  /** Types, by their OIDs. */
+  @volatile private var types: Map[Int, PostgresType] =
+    tables.all.flatMap(_.columns).map(column => column.oid.toInt -> column.kind).toMap
+
+  /** Names of several tables, by their OIDs: those of the first start, and those that were added later. */
+  @volatile private var known = Map.empty[Long, String]
 
   @volatile private var standby = false
   @volatile private var version = 0
@@ -44,18 +48,23 @@ final private[cdc] class CdcSetup(
   def begin(): CdcOrigin = {
     val wanted = needs.wanted(options.slot.getOrElse(defaultSlot), None)
     server.sql { connection =>
-      val facts = needs.facts(connection, table, wanted)
-      needs.refuse(table, facts, wanted)
-      if (facts.publication.isEmpty) createPublication(connection, wanted.publication)
+      val facts = needs.facts(connection, tables, wanted)
+      needs.refuse(tables, facts, wanted)
+      if (facts.publication.isEmpty) createPublication(connection, wanted.publication, facts.server)
       if (facts.slot.isEmpty) createSlot(connection, wanted.slot)
       val slot = ServerFacts.slot(connection, wanted.slot).flatMap(_.confirmed).getOrElse(0L)
+      val begins = start(connection, slot, existed = facts.slot.nonEmpty)
       CdcOrigin(
         wanted.slot,
         wanted.publication,
         facts.server.systemId,
         facts.server.timeline,
-        start(connection, slot, existed = facts.slot.nonEmpty),
-        snapshot = options.starting == CdcStart.Initial)
+        begins,
+        snapshot = options.starting == CdcStart.Initial,
+        if (tables.isSeveral) tables.all.map(table => table.facts.name -> table.facts.oid).toMap else Map.empty,
+        if (tables.schemas.isEmpty) None
+        else NewTables.since(connection, facts.server, wanted.publication, tables.schemas)
+      )
     }
   }
 
@@ -66,7 +75,7 @@ final private[cdc] class CdcSetup(
     */
   def check(origin: CdcOrigin, state: ChangeState): Unit = server.sql { connection =>
     val wanted = needs.wanted(origin.slot, Some(origin.publication))
-    val facts = needs.facts(connection, table, wanted)
+    val facts = needs.facts(connection, tables, wanted)
     val Server(_, system, timeline, _, _, _, isStandby, _, _, _, _, _) = facts.server
     standby = isStandby
     version = facts.server.major
@@ -82,7 +91,8 @@ final private[cdc] class CdcSetup(
       throw lost(
         origin.slot,
         s"was moved to ${Lsn.show(slot.confirmed.get)}, beyond the ${Lsn.show(reached)} of the checkpoint")
-    needs.refuse(table, facts, wanted.copy(createsSlot = false))
+    needs.refuse(tables, facts, wanted.copy(createsSlot = false))
+    checkTables(origin, state)
   }
 
   /** Where the server's log ends now. */
@@ -104,7 +114,10 @@ final private[cdc] class CdcSetup(
     * @throws EpochalException
     *   TABLE_CHANGED, if it is another one, unless the query adopts it
     */
-  def capture(found: Relation, before: Option[Relation]): Option[Captured] =
+  def capture(origin: CdcOrigin)(found: Relation, before: Option[Relation]): Option[Captured] =
+    if (tables.isSeveral) captureAny(origin, found, before) else captureOnly(tables.only.facts, found, before)
+
+  private def captureOnly(table: TableFacts, found: Relation, before: Option[Relation]): Option[Captured] =
     Option.when(found.schema == table.schema && found.table == table.table) {
       val known = before.map(_.columns).getOrElse(found.columns)
       val (added, lacking) = (CdcSetup.without(found.columns, known), CdcSetup.without(known, found.columns))
@@ -113,6 +126,51 @@ final private[cdc] class CdcSetup(
       Captured(found, ChangeRules.key(found, table.primaryKey))
     }
 
+  /** Of several tables: any definition will do, since each row says which columns it has. */
+  private def captureAny(origin: CdcOrigin, found: Relation, before: Option[Relation]): Option[Captured] = {
+    val oid = Integer.toUnsignedLong(found.oid)
+    Option.when(known.contains(oid) || tables.takes(found.schema, found.table)) {
+      checkTable(origin, oid, found.name)
+      val facts = tables.byOid(oid).map(_.facts).orElse(server.sql(ServerFacts.tables(_, sql"c.oid = $oid")).headOption)
+      val unknown = found.columns.map(_.typeOid).filterNot(types.contains)
+      if (unknown.nonEmpty) types ++= server.sql(PostgresColumn.types(_, unknown))
+      def described(column: RelationColumn) = types.get(column.typeOid).orElse {
+        val at = before.toSeq.flatMap(_.columns).indexWhere(_.typeOid == column.typeOid)
+        before.flatMap(relation => TypeText.read(relation.types).lift(at))
+      }
+      val whole = found.withTypes(TypeText.write(found.columns.map(described)))
+      Captured(whole, ChangeRules.key(whole, facts.toSeq.flatMap(_.primaryKey)))
+    }
+  }
+
+  /** Refuses generic rows from a checkpoint of one table, and the reverse. */
+  def checkRows(origin: CdcOrigin): Unit =
+    if (tables.isSeveral != origin.tables.nonEmpty)
+      throw tablesChanged(s"it has ${if (tables.isSeveral) "one" else "several"}")
+
+  private def checkTables(origin: CdcOrigin, state: ChangeState): Unit = if (tables.isSeveral) {
+    known = origin.tables.map(_.swap) ++ state.definitions.values.map(table =>
+      Integer.toUnsignedLong(table.oid) -> table.name)
+    val found = tables.all.map(_.facts)
+    found.foreach(table => checkTable(origin, table.oid, table.name))
+    val missing = known.view.filterKeys(oid => !found.exists(_.oid == oid)).values
+    if (tables.schemas.isEmpty && missing.nonEmpty) throw tablesChanged(s"${missing.mkString(", ")} was left out")
+  }
+
+  /** Refuses a table under another name, another one under its name, and one that the checkpoint does not have, unless all the rows
+    * that it ever had are in the log since the first start.
+    */
+  private def checkTable(origin: CdcOrigin, oid: Long, name: String): Unit = known.get(oid) match {
+    case Some(before) => if (before != name) throw tablesChanged(s"$before is now $name")
+    case None =>
+      if (known.exists(_._2 == name)) throw tablesChanged(s"$name was created again")
+      if (!origin.newTables.exists(since => server.sql(NewTables.isWhole(_, oid, since))))
+        throw tablesChanged(s"$name was added, and may have rows from before")
+      known += oid -> name
+  }
+
+  private def tablesChanged(change: String): EpochalException = Conditions.TablesChanged("change" -> change)
+
   /** Whether a TRUNCATE becomes a row. */
   def truncated(relation: Relation): Boolean = options.onTruncate match {
     case OnTruncate.Emit   => true
@@ -120,11 +178,33 @@ final private[cdc] class CdcSetup(
     case OnTruncate.Fail   => throw Conditions.TableTruncated("table" -> s"${relation.schema}.${relation.table}")
   }
 
-  /** Copies the rows of the table. */
+  /** The tables whose rows are not all copied. */
+  def left(origin: CdcOrigin, state: ChangeState): Seq[CdcTable] =
+    if (!origin.snapshot || state.last.nonEmpty) Nil
+    else
+      tables.all.filter { table =>
+        val isKnown = !tables.isSeveral || origin.tables.exists(_._2 == table.facts.oid)
+        isKnown && !state.snapshot(number(table)).isComplete
+      }
+
+  /** The key of a table's snapshot in the state. */
+  private def number(of: CdcTable): Int = if (tables.isSeveral) of.facts.oid.toInt else SnapshotState.OnlyTable
+
+  /** Copies the rows of a table.
+    *
+    * @throws EpochalException
+    *   SNAPSHOT_INTERRUPTED, if a stopped run has read some, and the rest cannot be found
+    */
   def snapshot(
       origin: CdcOrigin,
+      of: CdcTable,
+      begun: ChangeState,
       append: (Int, Bytes, ChangeState, ChangeState) => Unit,
       pause: () => Unit): Snapshot = {
+    val CdcTable(table, columns) = of
+    val key = comparableKey(of)
+    if (begun.snapshot(number(of)).ranges.nonEmpty && key.isEmpty)
+      throw Conditions.SnapshotInterrupted("table" -> table.name)
     val published = server.sql(ServerFacts.publication(_, origin.publication)).flatMap(_.tables.get(table.name))
     val sent = columns.filter(column => published.forall(of => of.columns.isEmpty || of.columns.contains(column.name)))
     val identity = table.identity.head
@@ -136,34 +216,36 @@ final private[cdc] class CdcSetup(
       sent.map(column =>
         RelationColumn(column.name, table.primaryKey.contains(column.name), column.oid.toInt, column.modifier)))
     val copied = Copied(
+      number(of),
       table,
-      relation,
-      sent.map(column => if (binary) quoted(column.name) else s"${quoted(column.name)}::text"),
+      if (tables.isSeveral) relation.withTypes(TypeText.write(sent.map(column => Some(column.kind)))) else relation,
+      sent.map(column => if (binary) quoted(column.name) else CdcSetup.printed(quoted(column.name), column.kind)),
       binary,
-      comparableKey.map(column => quoted(column.name) -> column.kind.declared)
+      key.map(column => quoted(column.name) -> column.kind.declared)
     )
     new Snapshot(server, copied, origin.start - 1, threads, append, pause)
   }
 
   /** The primary key, if a snapshot can be continued by it. */
-  private def comparableKey: Seq[PostgresColumn] = {
-    val key = table.primaryKey.flatMap(name => columns.find(_.name == name))
+  private def comparableKey(table: CdcTable): Seq[PostgresColumn] = {
+    val key = table.facts.primaryKey.flatMap(name => table.columns.find(_.name == name))
     if (key.forall(column => CdcSetup.KeyTypes(column.kind.name))) key else Nil
   }
 
-  /** Refuses to read the rows again that a stopped run has read, if the rest cannot be found. */
-  def checkContinues(snapshot: SnapshotState): Unit =
-    if (snapshot.rows > 0 && comparableKey.isEmpty) throw Conditions.SnapshotInterrupted("table" -> table.name)
-
   /** Which changes the snapshot shows already. */
-  def contained(snapshot: SnapshotState): Contained = new ContainedChanges(snapshot, locate)
+  def contained(state: ChangeState): Contained =
+    if (tables.isSeveral) new ContainedInTables(state, locate)
+    else new ContainedChanges(state.snapshot(SnapshotState.OnlyTable), locate)
 
   /** The server compares keys: it alone knows their order. */
   private def locate(captured: Captured, row: Bytes, bounds: Seq[Seq[String]]): Int = {
+    val CdcTable(table, columns) = tables.byOid(Integer.toUnsignedLong(captured.relation.oid)).getOrElse(tables.only)
+    def described(column: RelationColumn): PostgresColumn =
+      columns.find(_.name == column.name).getOrElse(columns.head.copy(name = column.name))
     val key = captured.key.map(captured.relation.columns(_).name).flatMap(name => columns.find(_.name == name))
     val reader = new RowReader(
       table.name,
-      captured.relation.columns.map(known),
+      captured.relation.columns.map(described),
       StructType(key.map(column => StructField(column.name, ValueReader.sparkType(column.kind).getOrElse(StringType)))))
     val values = new Array[Any](key.size)
     reader.tuple(row.array, row.offset, values): Unit
@@ -177,12 +259,17 @@ final private[cdc] class CdcSetup(
     server.sql(Sql.query(_, s"SELECT CASE ${cases.mkString(" ")} ELSE ${bounds.size} END")(_.getInt(1)).head)
   }
 
-  private def known(column: RelationColumn): PostgresColumn =
-    columns.find(_.name == column.name).getOrElse(columns.head.copy(name = column.name))
-
-  private def createPublication(connection: Connection, name: String): Unit = {
-    val root = if (table.kind == "p") " WITH (publish_via_partition_root = true)" else ""
-    Sql.run(connection, s"CREATE PUBLICATION ${quoted(name)} FOR TABLE ${table.sql}$root")
+  /** Of whole schemas if the role may, so that it has their new tables too. */
+  private def createPublication(connection: Connection, name: String, server: Server): Unit = {
+    val root =
+      if (tables.schemas.nonEmpty || tables.all.exists(_.facts.kind == "p")) " WITH (publish_via_partition_root = true)"
+      else ""
+    val whole = if (NewTables.mayPublish(connection, server)) tables.schemas else Nil
+    val single = tables.all.map(_.facts).filterNot(table => whole.contains(table.schema)).map(_.sql)
+    val objects = Seq(
+      Option.when(single.nonEmpty)(s"TABLE ${single.mkString(", ")}"),
+      Option.when(whole.nonEmpty)(s"TABLES IN SCHEMA ${whole.map(quoted).mkString(", ")}")).flatten.mkString(", ")
+    Sql.run(connection, s"CREATE PUBLICATION ${quoted(name)} FOR $objects$root")
   }
 
   private def createSlot(connection: Connection, name: String): Unit =
@@ -207,12 +294,15 @@ final private[cdc] class CdcSetup(
 
   /** The same at every first start of a checkpoint. */
   private def defaultSlot: String = {
-    val plain = table.table.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9_]", "_").take(40)
+    val plain = (if (tables.isSeveral) options.tables.toString else tables.only.facts.table)
+      .toLowerCase(Locale.ROOT)
+      .replaceAll("[^a-z0-9_]", "_")
+      .take(40)
     s"epochal_${plain}_${Sha256.hex(s"$checkpoint ${options.source}", 4)}"
   }
 }
 
-private object CdcSetup {
+private[cdc] object CdcSetup {
 
   /** Types of keys whose values are read as the server prints them. */
   val KeyTypes: Set[String] = Set("int2", "int4", "int8", "numeric", "text", "varchar", "uuid", "date")
@@ -221,6 +311,15 @@ private object CdcSetup {
   def without(columns: Seq[RelationColumn], other: Seq[RelationColumn]): Seq[RelationColumn] =
     columns.filterNot(column =>
       other.exists(one => one.name == column.name && one.typeOid == column.typeOid && one.modifier == column.modifier))
+
+  /** Types whose cast to text is what the server prints of them: a cast of others may differ, as `inet` to text has a mask. */
+  private val Cast =
+    Set("int2", "int4", "int8", "numeric", "text", "varchar", "uuid", "date", "timestamp", "timestamptz", "jsonb")
+
+  /** A column as the server prints it, in SQL. */
+  def printed(column: String, kind: PostgresType): String =
+    if (Cast(kind.name)) s"$column::text"
+    else s"CASE WHEN $column IS DISTINCT FROM NULL THEN pg_catalog.format('%s', $column) END"
 
   def change(added: Seq[RelationColumn], lacking: Seq[RelationColumn]): String = {
     val retyped = lacking.map(_.name).intersect(added.map(_.name))

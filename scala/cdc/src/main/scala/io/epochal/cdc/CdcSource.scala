@@ -47,6 +47,7 @@ final private[cdc] class CdcSource(
   override def open(start: CdcPosition, logged: CdcPosition): Unit = synchronized {
     if (isClosed) throw new InterruptedException(s"$name is closed")
     if (capture.isEmpty) {
+      setup.checkRows(start.origin)
       origin = Some(start.origin)
       val taken = takeJournal()
       begin(taken, start, logged)

@@ -36,6 +36,14 @@ final class CdcQuerySuite extends QuerySuite {
       connection.commit()
     }
 
+    def text(query: String): String = Using.resource(DriverManager.getConnection(url)) { connection =>
+      Using.resource(connection.createStatement()) { statement =>
+        val rows = statement.executeQuery(query)
+        rows.next()
+        rows.getString(1)
+      }
+    }
+
     def read(options: (String, String)*): DataFrame = spark.readStream
       .format("epochal-cdc")
       .options(Map("url" -> url, "dbtable" -> "orders", "slot" -> name, "numPartitions" -> "1") ++ options)
@@ -149,6 +157,127 @@ final class CdcQuerySuite extends QuerySuite {
     }
   }
 
+  /** Table, type, JSON before and after of each generic row. */
+  private def generic(name: String): Seq[(String, String, String, String)] = Collected
+    .of(name)
+    .map(row =>
+      (
+        row.getAs[String]("_table"),
+        row.getAs[String]("_change_type"),
+        row.getAs[String]("before"),
+        row.getAs[String]("after")))
+
+  /** `orders`, and `items` whose texts differ from casts to text. */
+  private def withItems(shop: Shop): Unit = shop.run(
+    "CREATE TABLE items (id uuid PRIMARY KEY, code char(4), at inet, flag boolean, price numeric, tags text[], doc jsonb)",
+    "INSERT INTO orders VALUES (1, 'one')",
+    "INSERT INTO items SELECT md5('1')::uuid, 'a', '10.0.0.1', true, 1.50, '{a,NULL}', '{\"k\": [1.50]}'"
+  )
+
+  test("changes of several tables have generic rows, in commit order over a snapshot, restarts and a replay") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        withItems(shop)
+        def read(tables: String = "orders,public.items") = shop.read("dbtable" -> tables, "sourceId" -> "shop")
+        def json(table: String) = shop.text(s"SELECT row_to_json(t)::text FROM $table t")
+        val (order, item) = (json("orders"), json("items"))
+        val key = """{"id":"c4ca4238-a0b9-2382-0dcc-509a6f75849b"}"""
+        stopped(start(read(), "cdc_several", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(generic("cdc_several").size == 2))
+          assert(
+            generic("cdc_several") == Seq(
+              ("public.orders", "insert", null, order),
+              ("public.items", "insert", null, item)))
+          Using.resource(DriverManager.getConnection(shop.url)) { first =>
+            first.setAutoCommit(false)
+            Using.resource(first.createStatement()) { statement =>
+              statement.execute("INSERT INTO orders VALUES (2, 'begun first')")
+              shop.transaction(
+                "UPDATE items SET code = 'b'",
+                "INSERT INTO orders VALUES (3, 'committed first')",
+                "UPDATE items SET code = 'a'")
+              statement.execute("UPDATE orders SET id = 10 WHERE id = 1")
+              statement.execute("DELETE FROM items")
+            }
+            first.commit()
+          }
+          until(query)(assert(generic("cdc_several").size == 9))
+          assert(
+            generic("cdc_several").drop(2) == Seq(
+              ("public.items", "update_postimage", key, item.replace("a   ", "b   ")),
+              ("public.orders", "insert", null, """{"id":3,"note":"committed first"}"""),
+              ("public.items", "update_postimage", key, item),
+              ("public.orders", "insert", null, """{"id":2,"note":"begun first"}"""),
+              ("public.orders", "delete", """{"id":1}""", null),
+              ("public.orders", "insert", null, """{"id":10,"note":"one"}"""),
+              ("public.items", "delete", key, null)
+            ))
+          val versions = Collected.of("cdc_several").map(_.getAs[String]("_commit_version"))
+          assert(versions == versions.sorted && versions.distinct.size == 9)
+          query.processAllAvailable()
+        }
+        shop.run("ALTER TABLE orders ADD amount numeric", "INSERT INTO orders VALUES (4, 'while stopped', 1.50)")
+        val added = Seq(("public.orders", "insert", null, """{"id":4,"note":"while stopped","amount":1.50}"""))
+        stopped(start(read(), "cdc_several_again", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(generic("cdc_several_again") == added))
+          until(query)(assert(query.lastProgress.batchId == commits(dir).map(_.getName.toInt).max))
+        }
+        val last = commits(dir).maxBy(_.getName.toInt)
+        assert(last.delete() && new File(last.getParent, s".${last.getName}.crc").delete())
+        start(read(), "cdc_several_replayed", dir.toString, Trigger.AvailableNow()).awaitTermination()
+        assert(generic("cdc_several_replayed") == added)
+
+        shop.run("CREATE TABLE more (id int PRIMARY KEY)", s"ALTER PUBLICATION ${shop.name} ADD TABLE more")
+        Seq(
+          "orders,items,more" -> "public.more was added",
+          "orders,more" -> "public.more was added",
+          "orders" -> "several")
+          .foreach { case (tables, change) =>
+            val query = start(read(tables), s"cdc_refused_${tables.length}", dir.toString)
+            val error = refused(Conditions.TablesChanged)(query.awaitTermination(60000))
+            assert(error.getMessage.contains(change))
+          }
+      }
+    }
+  }
+
+  test("a schema is captured with the tables that it gets later, unless they may have had rows before") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        assume(shop.text("SHOW server_version_num").toInt >= 150000, "publications of schemas")
+        withItems(shop)
+        def read() = shop.read("dbtable" -> "public.*")
+        val first = start(read(), "cdc_schema", dir.toString)
+        until(first)(assert(generic("cdc_schema").size == 2))
+        shop.run(
+          "CREATE TYPE pair AS (x int, y text)",
+          "CREATE TABLE later (id int PRIMARY KEY, pair pair)",
+          "INSERT INTO later VALUES (1, ROW(7, 'q'))",
+          "CREATE SCHEMA other",
+          "CREATE TABLE other.moved (id int PRIMARY KEY)",
+          "INSERT INTO other.moved VALUES (1)"
+        )
+        val later = ("public.later", "insert", null, """{"id":1,"pair":{"x":7,"y":"q"}}""")
+        until(first)(assert(generic("cdc_schema").drop(2) == Seq(later)))
+        shop.run("ALTER TABLE other.moved SET SCHEMA public", "INSERT INTO moved VALUES (2)")
+        val error = refused(Conditions.TablesChanged)(first.awaitTermination(60000))
+        assert(error.getMessage.contains("public.moved was added"))
+        shop.run("DROP TABLE moved", "UPDATE later SET id = 2")
+        stopped(start(read(), "cdc_schema_again", dir.toString)) {
+          val query = spark.streams.active.head
+          val moved = ("public.moved", "insert", null, """{"id":2}""")
+          val updated = Seq(
+            ("public.later", "delete", """{"id":1}""", null),
+            ("public.later", "insert", null, later._4.replace("1", "2")))
+          // A table that is gone again lacks no rows.
+          until(query)(assert(generic("cdc_schema_again") == moved +: updated))
+        }
+      }
+    }
+  }
+
   test("TRUNCATE ends the query, unless it is to be a row or ignored") {
     Using.resource(new Shop) { shop =>
       withTempDir { dir =>
@@ -160,6 +289,26 @@ final class CdcQuerySuite extends QuerySuite {
         stopped(start(shop.read("onTruncate" -> "emit"), "cdc_truncated", dir.toString)) {
           val query = spark.streams.active.head
           until(query)(assert(changes("cdc_truncated") == Seq(("truncate", null, null), ("insert", 2, "b"))))
+        }
+      }
+    }
+  }
+
+  test("a TRUNCATE from before the snapshot is none, since its rows show it") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        shop.run(
+          "INSERT INTO orders VALUES (1, 'old')",
+          s"CREATE PUBLICATION ${shop.name} FOR TABLE orders",
+          s"SELECT pg_create_logical_replication_slot('${shop.name}', 'pgoutput')",
+          "TRUNCATE orders",
+          "INSERT INTO orders VALUES (2, 'new')"
+        )
+        stopped(start(shop.read(), "cdc_truncated_before", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(changes("cdc_truncated_before").size == 1))
+          shop.run("INSERT INTO orders VALUES (3, 'later')")
+          until(query)(assert(changes("cdc_truncated_before") == Seq(("insert", 2, "new"), ("insert", 3, "later"))))
         }
       }
     }

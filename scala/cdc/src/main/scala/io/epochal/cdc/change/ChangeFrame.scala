@@ -62,7 +62,7 @@ private[cdc] object Kind {
   *                all its changes so far, u1 whether it is complete, u4 bytes of its changes
   *   change*      u1 kind, u2 definition, u4 bytes, then the tuples: an old one begins with 'K' (identity) or 'O' (whole), a new
   *                one with 'N', as the server sent them
-  * definition*    u4 bytes, then the server's Relation message
+  * definition*    u4 bytes, then the server's Relation message; of several tables, then its `TypeText`
   * note           what the rows say of the snapshot's progress, as JSON; empty for changes
   * }}}
   *

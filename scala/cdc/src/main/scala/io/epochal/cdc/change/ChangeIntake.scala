@@ -35,6 +35,9 @@ private[cdc] trait Contained {
 
   /** None: they show none of the transaction's changes. Else whether they show the change of a row, by its key. */
   def of(lsn: Long, xid: Int): Option[(Captured, Bytes) => Boolean]
+
+  /** Whether they were read after a transaction had emptied their table. */
+  def showsTruncate(table: Captured, lsn: Long, xid: Int): Boolean = false
 }
 
 /** A captured table.
@@ -72,7 +75,7 @@ final private[cdc] class ChangeIntake(
   private val builder = new FrameBuilder
 
   /** Whether the journal says which snapshots were taken: the last one may have found no rows. */
-  private var isNoted = begun.last.nonEmpty || begun.snapshot.runs.isEmpty
+  private var isNoted = begun.last.nonEmpty || begun.runs.isEmpty
   private var state = begun
   private var captured = Map.empty[Int, Captured]
   private var current = Option.empty[Running]
@@ -110,10 +113,11 @@ final private[cdc] class ChangeIntake(
   /** Takes a message, and makes a frame durable when it is large. */
   def take(bytes: Bytes): Option[Long] = {
     Message.read(bytes.array, bytes.offset, bytes.length) match {
-      case begin: Begin       => start(begin)
-      case _: Commit          => finish()
-      case change: Change     => captured.get(change.relation).foreach(add(_, change))
-      case Truncate(tables)   => tables.flatMap(captured.get).filter(table => truncated(table.relation)).foreach(clear)
+      case begin: Begin   => start(begin)
+      case _: Commit      => finish()
+      case change: Change => captured.get(change.relation).foreach(add(_, change))
+      case Truncate(tables) =>
+        tables.flatMap(captured.get).filterNot(isShown).filter(table => truncated(table.relation)).foreach(clear)
       case relation: Relation => define(relation)
       case _: Emitted | Other => ()
     }
@@ -131,7 +135,7 @@ final private[cdc] class ChangeIntake(
     if (builder.rows > 0) {
       val carry = state
       val rows = builder.rows
-      val frame = builder.result(if (isNoted) "" else state.snapshot.toJson)
+      val frame = builder.result(if (isNoted) "" else SnapshotState.note(state.snapshots))
       isNoted = true
       val after = state.after(new FrameReader(frame.array, frame.length))
       sink.append(rows, frame, carry.toBytes)
@@ -150,7 +154,7 @@ final private[cdc] class ChangeIntake(
   }
 
   private def isLast(transaction: Transaction): Boolean = !hasRows && current.isEmpty &&
-    (isNoted || begun.snapshot.runs.forall(run => compareUnsigned(transaction.lsn, run.lsn) >= 0))
+    (isNoted || begun.runs.forall(run => compareUnsigned(transaction.lsn, run.lsn) >= 0))
 
   private def start(begin: Begin): Unit = {
     val repeated = expected
@@ -160,7 +164,7 @@ final private[cdc] class ChangeIntake(
       latest.filter(last => compareUnsigned(begin.commitLsn, last.lsn) <= 0).foreach { last =>
         throw mismatch(Written(last, 0, 0, isComplete = true), begin)
       }
-      val stamp = latest.map(_.stamp + 1).foldLeft(math.max(begin.committedAt, begun.snapshot.stamp))(math.max)
+      val stamp = latest.map(_.stamp + 1).foldLeft(math.max(begin.committedAt, begun.snapshotStamp))(math.max)
       Transaction(begin.commitLsn, begin.xid, begin.committedAt, stamp)
     }
     latest = Some(transaction)
@@ -195,6 +199,10 @@ final private[cdc] class ChangeIntake(
         case (true, true)   => ()
       }
     }
+  }
+
+  private def isShown(table: Captured): Boolean = current.exists { running =>
+    contained.showsTruncate(table, running.transaction.lsn, running.transaction.xid)
   }
 
   private def clear(table: Captured): Unit = put(table, Kind.Truncate)

@@ -14,13 +14,25 @@ import io.epochal.cdc.pgoutput.Message.Relation
   *   the last transaction that was written, if any
   * @param definitions
   *   of the captured tables, as the last written changes had them
-  * @param snapshot
-  *   what was written of the snapshot
+  * @param snapshots
+  *   what was written of each table's snapshot, by its OID, or [[SnapshotState.OnlyTable]]
   */
 final private[cdc] case class ChangeState(
     last: Option[Written],
     definitions: Map[Int, Relation],
-    snapshot: SnapshotState) {
+    snapshots: Map[Int, SnapshotState]) {
+
+  /** Of a table. */
+  def snapshot(table: Int): SnapshotState = snapshots.getOrElse(table, SnapshotState.Empty)
+
+  def updated(table: Int, snapshot: SnapshotState): ChangeState = copy(snapshots = snapshots + (table -> snapshot))
+
+  /** The snapshots of the server in which rows were read. */
+  def runs: Iterable[ServerSnapshot] = snapshots.values.flatMap(_.runs)
+
+  /** Rows of all snapshots, and their latest `_commit_timestamp`. */
+  def snapshotRows: Int = snapshots.values.map(_.rows).maxOption.getOrElse(0)
+  def snapshotStamp: Long = snapshots.values.map(_.stamp).maxOption.getOrElse(Long.MinValue)
 
   /** The state after a frame. */
   def after(frame: FrameReader): ChangeState = {
@@ -28,7 +40,12 @@ final private[cdc] case class ChangeState(
     ChangeState(
       changes.lastOption.orElse(last),
       definitions ++ frame.definitions.map(relation => relation.oid -> relation),
-      if (frame.note.isEmpty) snapshot else snapshot.after(ofSnapshot.lastOption, frame.note))
+      if (frame.note.isEmpty) snapshots
+      else
+        snapshots ++ SnapshotState.readNote(frame.note).map { case (table, noted) =>
+          table -> snapshot(table).after(ofSnapshot.lastOption, noted)
+        }
+    )
   }
 
   /** The state after a transaction without rows, if it is newer. */
@@ -39,7 +56,8 @@ final private[cdc] case class ChangeState(
   def toBytes: Array[Byte] = {
     val fields = ChangeState.mapper.createObjectNode().put("v", ChangeState.Version)
     last.foreach(ChangeState.write(_, fields.putObject("last")))
-    snapshot.write(fields.putObject("snapshot"))
+    snapshot(SnapshotState.OnlyTable).write(fields.putObject("snapshot"))
+    if (snapshots.exists(_._1 != SnapshotState.OnlyTable)) SnapshotState.writeAll(snapshots, fields)
     val array = fields.putArray("definitions")
     definitions.values.foreach(relation => array.add(relation.raw))
     ChangeState.mapper.writeValueAsBytes(fields)
@@ -50,7 +68,7 @@ private[cdc] object ChangeState {
   private val Version = 1
   private[change] val mapper = new ObjectMapper
 
-  val Empty: ChangeState = ChangeState(None, Map.empty, SnapshotState.Empty)
+  val Empty: ChangeState = ChangeState(None, Map.empty, Map.empty)
 
   /** @throws IllegalArgumentException
     *   if another release wrote them
@@ -73,7 +91,8 @@ private[cdc] object ChangeState {
         Written(transaction, node.get("ordinal").intValue, node.get("crc").intValue, node.get("complete").booleanValue)
       },
       definitions.collect { case relation: Relation => relation.oid -> relation }.toMap,
-      SnapshotState.read(fields.path("snapshot"))
+      if (fields.has("tables")) SnapshotState.readAll(fields)
+      else Map(SnapshotState.OnlyTable -> SnapshotState.read(fields.path("snapshot")))
     )
   }
 

@@ -40,19 +40,11 @@ final private[cdc] case class SnapshotState(
     * @param written
     *   the rows of the snapshot in the frame
     */
-  def after(written: Option[Written], note: String): SnapshotState = {
-    val noted = SnapshotState.read(ChangeState.mapper.readTree(note))
-    noted.copy(
-      rows = written.fold(rows)(_.ordinal),
-      stamp = written.fold(stamp)(rows => math.max(stamp, rows.transaction.stamp)),
-      ranges = ranges ++ noted.ranges)
-  }
-
-  def toJson: String = {
-    val fields = ChangeState.mapper.createObjectNode()
-    write(fields)
-    ChangeState.mapper.writeValueAsString(fields)
-  }
+  def after(written: Option[Written], noted: SnapshotState): SnapshotState = noted.copy(
+    rows = written.fold(math.max(rows, noted.rows))(_.ordinal),
+    stamp = written.foldLeft(math.max(stamp, noted.stamp))((known, rows) => math.max(known, rows.transaction.stamp)),
+    ranges = ranges ++ noted.ranges
+  )
 
   def write(fields: ObjectNode): Unit = {
     fields.put("rows", rows).put("stamp", stamp)
@@ -79,6 +71,29 @@ final private[cdc] case class SnapshotState(
 
 private[cdc] object SnapshotState {
   val Empty: SnapshotState = SnapshotState(0, Long.MinValue, Nil, Nil, Map.empty)
+
+  /** The key in [[ChangeState.snapshots]] where one table is captured; of several, each has its OID. */
+  val OnlyTable = 0
+
+  /** What a frame says of the progress of some tables. */
+  def note(snapshots: Map[Int, SnapshotState]): String = {
+    val fields = ChangeState.mapper.createObjectNode()
+    if (snapshots.keySet == Set(OnlyTable)) snapshots(OnlyTable).write(fields) else writeAll(snapshots, fields)
+    ChangeState.mapper.writeValueAsString(fields)
+  }
+
+  def readNote(note: String): Map[Int, SnapshotState] = {
+    val fields = ChangeState.mapper.readTree(note)
+    if (fields.has("tables")) readAll(fields) else Map(OnlyTable -> read(fields))
+  }
+
+  def writeAll(snapshots: Map[Int, SnapshotState], fields: ObjectNode): Unit = {
+    val array = fields.putArray("tables")
+    (snapshots - OnlyTable).foreach { case (table, snapshot) => snapshot.write(array.addObject().put("table", table)) }
+  }
+
+  def readAll(fields: JsonNode): Map[Int, SnapshotState] =
+    fields.path("tables").elements.asScala.map(node => node.get("table").intValue -> read(node)).toMap
 
   def read(fields: JsonNode): SnapshotState = {
     def texts(node: JsonNode) = node.elements.asScala.map(_.textValue).toVector

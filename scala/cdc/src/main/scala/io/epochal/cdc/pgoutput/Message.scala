@@ -39,7 +39,9 @@ private[cdc] object Message {
   /** Sent before the first change of a table, and again after its definition has changed.
     *
     * @param raw
-    *   the whole message
+    *   the whole message, then `types`
+    * @param types
+    *   what we know of the columns' types, as in [[io.epochal.cdc.value.TypeText]]; empty unless the journal needs it
     */
   final case class Relation(
       oid: Int,
@@ -47,8 +49,15 @@ private[cdc] object Message {
       table: String,
       identity: Char,
       columns: Seq[RelationColumn],
-      raw: Array[Byte])
-      extends Message
+      raw: Array[Byte],
+      types: String = "")
+      extends Message {
+
+    /** For messages. */
+    def name: String = s"$schema.$table"
+
+    def withTypes(types: String): Relation = copy(raw = raw ++ types.getBytes(UTF_8), types = types)
+  }
 
   object Relation {
 
@@ -130,7 +139,8 @@ private[cdc] object Message {
           RelationColumn(name, isKey, typeOid, in.getInt())
         }
         val raw = java.util.Arrays.copyOfRange(bytes, offset, offset + length)
-        Relation(oid, if (schema.isEmpty) "pg_catalog" else schema, table, identity, columns, raw)
+        val types = new String(bytes, in.position(), offset + length - in.position(), UTF_8)
+        Relation(oid, if (schema.isEmpty) "pg_catalog" else schema, table, identity, columns, raw, types)
       case 'M' =>
         val transactional = (in.get() & 1) == 1
         val lsn = in.getLong()

@@ -1,7 +1,10 @@
 package io.epochal.cdc.snapshot
 
-import io.epochal.cdc.change.{Captured, Contained, SnapshotState}
+import java.lang.Long.compareUnsigned
+
+import io.epochal.cdc.change.{Captured, ChangeState, Contained, SnapshotState}
 import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.core.error.Conditions
 
 /** Which changes the rows of a snapshot show already: those of transactions that were in the server's snapshot in which a row was
   * read. Rows that a killed run and its successor have read belong to different ones.
@@ -30,4 +33,31 @@ final private[cdc] class ContainedChanges(snapshot: SnapshotState, locate: (Capt
     else if (!shown.contains(false)) Some((_, _) => true)
     else Some((table, row) => shown(parts(locate(table, row, bounds))._1))
   }
+
+  /** Rows that a run read before it and rows that one read after it cannot be told apart any more. */
+  override def showsTruncate(table: Captured, lsn: Long, xid: Int): Boolean = {
+    val shown = snapshot.runs.map(_.contains(lsn, xid)).distinct
+    if (shown.size > 1)
+      throw Conditions.TableTruncated.withHint("Load the table again: start the query with a new checkpoint.")(
+        "table" -> table.relation.name)
+    shown.contains(true)
+  }
+}
+
+/** The same for several tables, each with a snapshot of its own. */
+final private[cdc] class ContainedInTables(state: ChangeState, locate: (Captured, Bytes, Seq[Seq[String]]) => Int)
+    extends Contained {
+  private val tables = state.snapshots.map { case (table, snapshot) => table -> new ContainedChanges(snapshot, locate) }
+  private val end =
+    state.runs.map(_.lsn).maxOption(Ordering.fromLessThan[Long](compareUnsigned(_, _) < 0)).getOrElse(0L)
+
+  override def of(lsn: Long, xid: Int): Option[(Captured, Bytes) => Boolean] =
+    if (compareUnsigned(lsn, end) >= 0) None
+    else {
+      val shown = tables.flatMap { case (table, changes) => changes.of(lsn, xid).map(table -> _) }
+      Option.when(shown.nonEmpty)((table, row) => shown.get(table.relation.oid).exists(_(table, row)))
+    }
+
+  override def showsTruncate(table: Captured, lsn: Long, xid: Int): Boolean =
+    tables.get(table.relation.oid).exists(_.showsTruncate(table, lsn, xid))
 }

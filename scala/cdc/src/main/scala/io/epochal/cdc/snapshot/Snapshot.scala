@@ -4,17 +4,22 @@ import java.nio.ByteBuffer
 import java.sql.Connection
 import java.util.concurrent.{Callable, ExecutionException, Executors}
 
+import scala.util.Try
+
 import org.postgresql.PGConnection
 
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.{CaptureServer, TableFacts}
+import io.epochal.core.error.Conditions
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
 
 /** The table to copy, and how its rows travel.
   *
+  * @param number
+  *   its key in [[ChangeState.snapshots]]
   * @param relation
   *   its definition, as the rows have it
   * @param columns
@@ -25,6 +30,7 @@ import io.epochal.kit.database.Sql
   *   the columns of its key in SQL, each with its type; none: it cannot be divided, nor read on after a kill
   */
 final private[cdc] case class Copied(
+    number: Int,
     table: TableFacts,
     relation: Relation,
     columns: Seq[String],
@@ -59,13 +65,15 @@ final private[cdc] class Snapshot(
       .query(connection, Export)(rows =>
         (rows.getString(1), ServerSnapshot(rows.getString(2), rows.getLong(3)), rows.getLong(4)))
       .head
-    val bounds = if (begun.snapshot.runs.isEmpty) divide(connection) else begun.snapshot.bounds
-    val progress = new Progress(
-      begun.copy(snapshot = begun.snapshot.copy(bounds = bounds, runs = begun.snapshot.runs :+ taken)),
-      Transaction(lsn, xid = 0, at, at))
+    val before = begun.snapshot(copied.number)
+    val bounds = if (before.runs.isEmpty) divide(connection) else before.bounds
+    val snapshot = before.copy(rows = begun.snapshotRows, bounds = bounds, runs = before.runs :+ taken)
+    // The clock may have gone back since another table was read.
+    val stamp = math.max(at, begun.snapshotStamp)
+    val progress = new Progress(begun.updated(copied.number, snapshot), Transaction(lsn, xid = 0, at, stamp))
     val workers = Executors.newFixedThreadPool(threads, new DaemonThreads("epochal-cdc-snapshot"))
     try {
-      val ranges = progress.state.snapshot.left.map { range =>
+      val ranges = progress.snapshot.left.map { range =>
         workers.submit(new Callable[Unit] {
           override def call(): Unit = server.sql(read(_, exported, range, progress))
         })
@@ -75,28 +83,32 @@ final private[cdc] class Snapshot(
       case failed: ExecutionException => throw failed.getCause
     } finally {
       workers.shutdownNow()
-      connection.rollback()
+      // If it threw, the rows would be read from the beginning again.
+      Try(connection.rollback()): Unit
     }
     progress.state
   }
 
   /** The state, shared by the threads. */
   final private class Progress(begun: ChangeState, transaction: Transaction) {
-    private val run = begun.snapshot.runs.size - 1
+    private val run = begun.snapshot(copied.number).runs.size - 1
     private var current = begun
 
     def state: ChangeState = synchronized(current)
+
+    def snapshot: SnapshotState = state.snapshot(copied.number)
 
     def begin(builder: FrameBuilder): Unit = builder.begin(transaction, 0, new java.util.zip.CRC32C)
 
     /** Writes rows of a range up to a key, or to its end. */
     def write(builder: FrameBuilder, range: Int, until: Option[Seq[String]]): Unit = synchronized {
-      val snapshot = current.snapshot
+      val snapshot = this.snapshot
       val reached = snapshot.range(range).after(run, until)
       builder.end(complete = true): Unit
       builder.shift(snapshot.rows)
       val rows = builder.rows
-      val frame = builder.result(snapshot.copy(ranges = Map(range -> reached)).toJson)
+      val frame =
+        builder.result(SnapshotState.note(Map(copied.number -> snapshot.copy(ranges = Map(range -> reached)))))
       val after = current.after(new FrameReader(frame.array, frame.length))
       append(rows, frame, current, after)
       current = after
@@ -104,17 +116,20 @@ final private[cdc] class Snapshot(
 
     /** Notes that a range has no rows left. */
     def skip(range: Int): Unit = synchronized {
-      val snapshot = current.snapshot
-      current = current.copy(snapshot =
-        snapshot.copy(ranges = snapshot.ranges + (range -> snapshot.range(range).after(run, None))))
+      val snapshot = this.snapshot
+      val ranges = snapshot.ranges + (range -> snapshot.range(range).after(run, None))
+      current = current.updated(copied.number, snapshot.copy(ranges = ranges))
     }
   }
 
   private def read(connection: Connection, exported: String, range: Int, progress: Progress): Unit = {
+    // The connection was lost within the range.
+    if (copied.key.isEmpty && progress.snapshot.range(range).parts.nonEmpty)
+      throw Conditions.SnapshotInterrupted("table" -> copied.table.name)
     connection.setAutoCommit(false)
     Sql.run(connection, Begin)
     Sql.run(connection, s"SET TRANSACTION SNAPSHOT '$exported'")
-    val copy = connection.unwrap(classOf[PGConnection]).getCopyAPI.copyOut(select(range, progress.state.snapshot))
+    val copy = connection.unwrap(classOf[PGConnection]).getCopyAPI.copyOut(select(range, progress.snapshot))
     val builder = new FrameBuilder
     val row = new CopiedRow(copied.key.size, copied.binary)
     progress.begin(builder)

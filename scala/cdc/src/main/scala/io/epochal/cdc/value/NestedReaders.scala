@@ -186,7 +186,7 @@ private object JsonForm {
     case _                                                          => Text
   }
 
-  private val Null = "null".getBytes(ISO_8859_1)
+  val Null: Array[Byte] = "null".getBytes(ISO_8859_1)
   private val True = "true".getBytes(ISO_8859_1)
   private val False = "false".getBytes(ISO_8859_1)
   private val Escaped = "\"\\\b\f\n\r\t"
@@ -275,7 +275,7 @@ private object JsonForm {
     }
   }
 
-  private def quoted(text: String): Array[Byte] = {
+  def quoted(text: String): Array[Byte] = {
     val bytes = text.getBytes(UTF_8)
     val out = new ByteArrayOutputStream
     quote(bytes, 0, bytes.length, out)

@@ -2,7 +2,7 @@ package io.epochal.cdc.value
 
 import java.sql.{Connection, ResultSet}
 
-import scala.util.Using
+import io.epochal.kit.database.Sql
 
 /** A PostgreSQL type. A domain counts as its base type.
   *
@@ -63,12 +63,24 @@ object PostgresColumn {
     * @param table
     *   its `pg_class.oid`
     */
-  def of(connection: Connection, table: Long): Seq[PostgresColumn] =
-    Using.resource(connection.prepareStatement(Levels)) { statement =>
-      statement.setLong(1, table)
-      Using.resource(statement.executeQuery())(rows =>
-        of(Iterator.continually(rows).takeWhile(_.next()).map(level).toSeq))
-    }
+  def of(connection: Connection, table: Long): Seq[PostgresColumn] = read(
+    connection,
+    s"""SELECT ARRAY[a.attnum::int] AS path, a.attname AS field, a.atttypid AS oid, a.atttypmod AS modifier
+       |  FROM pg_catalog.pg_attribute a WHERE a.attrelid = $table::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped"""
+  )
+
+  /** Types by their OIDs, as far as the catalog has them. */
+  def types(connection: Connection, oids: Seq[Int]): Map[Int, PostgresType] = {
+    val list = oids.map(Integer.toUnsignedString).mkString("'{", ",", "}'")
+    read(
+      connection,
+      s"""SELECT ARRAY[x.number::int] AS path, ''::name AS field, x.oid, -1 AS modifier
+         |  FROM unnest($list::oid[]) WITH ORDINALITY AS x(oid, number)"""
+    ).map(found => found.oid.toInt -> found.kind).toMap
+  }
+
+  private def read(connection: Connection, first: String): Seq[PostgresColumn] =
+    of(Sql.query(connection, s"WITH RECURSIVE levels AS (\n  $first\n$Levels".stripMargin)(level))
 
   /** @param levels
     *   in any order
@@ -106,10 +118,7 @@ object PostgresColumn {
 
   /** A modifier belongs to the innermost domain that has one, and in an array to its elements. */
   private val Levels =
-    """WITH RECURSIVE levels AS (
-      |  SELECT ARRAY[a.attnum::int] AS path, a.attname AS field, a.atttypid AS oid, a.atttypmod AS modifier
-      |  FROM pg_catalog.pg_attribute a WHERE a.attrelid = ?::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped
-      |  UNION ALL
+    """  UNION ALL
       |  SELECT l.path || part.number::int, part.field, part.oid, part.modifier
       |  FROM levels l JOIN pg_catalog.pg_type t ON t.oid = l.oid CROSS JOIN LATERAL (
       |    SELECT 0 AS number, ''::name AS field, t.typbasetype AS oid, t.typtypmod AS modifier WHERE t.typtype = 'd'

@@ -127,7 +127,7 @@ private object ChangeIntakeSuite {
 
     override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
       val before = ChangeState.read(carry)
-      assert(before.last == state.last && before.snapshot == state.snapshot)
+      assert(before.last == state.last && before.runs == state.runs)
       frames += java.util.Arrays.copyOfRange(frame.array, frame.offset, frame.offset + frame.length)
       assert(new FrameReader(frames.last, frames.last.length).parts.map(_.rows).sum == rows)
     }

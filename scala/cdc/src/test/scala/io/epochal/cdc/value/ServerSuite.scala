@@ -109,6 +109,40 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
       .toVector
   }
 
+  /** The rows of a table in the order of `id` as JSON: as changes and as a snapshot, whose columns are read by `printed`. */
+  protected def asJson(table: String, printed: (String, PostgresType) => String): Seq[String] = {
+    val described = columns(table)
+    // As the journal keeps them.
+    val kept = TypeText.read(TypeText.write(described.map(column => Some(column.kind))))
+    val writers = Seq(described.map(_.kind), kept).map(kinds =>
+      new RowJson(table, described.zip(kinds).map { case (column, kind) => (column.name, column.name == "id", kind) }))
+    val list = described.map(column => printed("x.\"" + column.name.replace("\"", "\"\"") + "\"", column.kind))
+    query(s"SELECT ${list.mkString(", ")} FROM $table x ORDER BY x.id").map { row =>
+      val tuple = textTuple(row.map(value => Option(value).map(_.toString)))
+      val found = writers.map { writer =>
+        writer.readRow(tuple, 0)
+        writer.after.toString
+      }
+      assert(found.distinct.size == 1)
+      found.head
+    }
+  }
+
+  /** The TupleData of texts. */
+  protected def textTuple(values: Seq[Option[String]]): Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    val out = new java.io.DataOutputStream(bytes)
+    out.writeShort(values.size)
+    values.foreach {
+      case None => out.writeByte('n'.toInt)
+      case Some(text) =>
+        out.writeByte('t'.toInt)
+        out.writeInt(utf8(text).length)
+        out.write(utf8(text))
+    }
+    bytes.toByteArray
+  }
+
   /** The TupleData of a row of COPY's binary format. */
   private def tupleOf(bytes: Array[Byte], offset: Int): Array[Byte] = {
     val out = new ByteArrayOutputStream

@@ -6,6 +6,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.tags.Slow
 
+import io.epochal.cdc.CdcSetup
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.PostgresServer
 
@@ -27,6 +28,9 @@ abstract class ServerValuesChecks(kind: String, server: => Either[String, String
   )
 
   private def hasXml: Boolean = Try(query("SELECT '<a/>'::xml")).isSuccess
+
+  private def serverJson(table: String): Seq[String] =
+    query(s"SELECT row_to_json(whole)::text FROM $table AS whole ORDER BY id").map(_.head.toString)
 
   private def literal(text: String): String = s"'${text.replace("'", "''")}'"
 
@@ -73,6 +77,8 @@ abstract class ServerValuesChecks(kind: String, server: => Either[String, String
       assert(byText(table, schema) == expected)
       assert(new RowReader(table, described, schema).hasBinary == corpus.isBinary)
       if (corpus.isBinary) assert(byBinary(table, schema) == expected)
+      // A cast makes an object of hstore.
+      if (corpus.postgres != "hstore") assert(asJson(table, CdcSetup.printed) == serverJson(table))
 
       val texts = StructType(schema.map(_.copy(dataType = StringType)))
       val printed = "id,v,d,a,e".split(',').map(c => s"CASE WHEN $c IS NULL THEN NULL ELSE format('%s', $c) END")
@@ -122,6 +128,11 @@ abstract class ServerValuesChecks(kind: String, server: => Either[String, String
     val found = byText(table, schema)
     found.zip(expected).foreach { case (row, right) => assert(row == right) }
     assert(found.size == expected.size && !new RowReader(table, columns(table), schema).hasBinary)
+    assert(asJson(table, CdcSetup.printed) == serverJson(table))
+    val ofColumns = columns(table).map(column => column.oid.toInt -> column.kind).toMap
+    val byOid = PostgresColumn.types(connection, 1 +: ofColumns.keys.toSeq)
+    assert(byOid.keySet == ofColumns.keySet)
+    ofColumns.foreach { case (oid, kind) => assert(byOid(oid).copy(modifier = -1) == kind.copy(modifier = -1)) }
   }
 
   on("a value that is stored before its composite type gains an attribute has NULL there, a later one is refused") {

@@ -1,0 +1,54 @@
+package io.epochal.cdc
+
+import java.sql.Connection
+
+import io.epochal.cdc.slot.{CaptureServer, TableFacts, TableSelection}
+import io.epochal.cdc.value.PostgresColumn
+import io.epochal.core.error.Conditions
+import io.epochal.core.option.NameList
+
+/** A captured table. */
+final private[cdc] case class CdcTable(facts: TableFacts, columns: Seq[PostgresColumn])
+
+/** The captured tables, as they were when the query was planned.
+  *
+  * @param schemas
+  *   that are captured whole, with the tables that they get later
+  * @param isSeveral
+  *   whether rows are generic; else it is one table, with rows of its own columns
+  */
+final private[cdc] case class CdcTables(all: Seq[CdcTable], schemas: Seq[String], isSeveral: Boolean) {
+
+  /** For messages. */
+  def names: String = NameList.shown(all.map(_.facts.name))
+
+  def only: CdcTable = all.head
+
+  def byOid(oid: Long): Option[CdcTable] = all.find(_.facts.oid == oid)
+
+  /** Whether changes of a table of this name are delivered. */
+  def takes(schema: String, table: String): Boolean =
+    schemas.contains(schema) || all.exists(one => one.facts.schema == schema && one.facts.table == table)
+}
+
+private[cdc] object CdcTables {
+
+  /** @throws io.epochal.core.error.EpochalException
+    *   TABLE_MISSING, with the nearest name
+    */
+  def find(server: CaptureServer, selection: TableSelection): CdcTables = {
+    def described(connection: Connection)(found: (Seq[TableFacts], Seq[String])) = CdcTables(
+      found._1.map(table => CdcTable(table, PostgresColumn.of(connection, table.oid))),
+      found._2,
+      selection.isSeveral)
+    server.sql(connection => selection.find(connection).map(described(connection))) match {
+      case Right(tables) => tables
+      case Left(missing) =>
+        val near = server.sql(CaptureServer.nearest(_, missing)).fold("")(name => s" (there is '$name')")
+        throw Conditions.TableMissing.withHint(s"Create it, or correct '{option:dbtable}'$near.")(
+          "table" -> missing,
+          "url" -> server.place,
+          "nearest" -> near)
+    }
+  }
+}

@@ -1,0 +1,65 @@
+package io.epochal.cdc.slot
+
+import java.sql.Connection
+
+import io.epochal.core.option.OptionType
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.TableName
+
+/** The option `dbtable`: one table, or several and whole schemas, as in `public.orders,sales.*`. */
+final private[cdc] case class TableSelection(names: Seq[TableName]) {
+  import TableSelection._
+
+  /** Whether its rows are generic, since they are those of any table. */
+  def isSeveral: Boolean = names.size > 1 || names.exists(isSchema)
+
+  /** The tables that the names stand for now, and the schemas that are captured whole. A partition counts as its root.
+    *
+    * @return
+    *   Left: a name that stands for no table
+    */
+  def find(connection: Connection): Either[TableName, (Seq[TableFacts], Seq[String])] = {
+    val found = names.map { name =>
+      name -> (if (isSchema(name)) tablesOf(connection, name) else CaptureServer.table(connection, name).toSeq)
+    }
+    val missing = found.collectFirst { case (name, Seq()) => name }
+    missing.toLeft(
+      found.flatMap(_._2).distinctBy(_.oid) -> found.filter(one => isSchema(one._1)).map(_._2.head.schema).distinct)
+  }
+
+  override def toString: String = names.mkString(",")
+}
+
+private[cdc] object TableSelection {
+
+  val Type: OptionType[TableSelection] =
+    new OptionType[TableSelection](
+      "table names",
+      "a table's name or several with commas between them, of which schema.* stands for all in a schema",
+      "public.orders,public.items")(parse, _.toString)
+
+  def parse(text: String): Option[TableSelection] = {
+    val names = text.split(CommaOutsideQuotes, -1).toSeq.map(TableName.parse)
+    Option.when(names.forall(_.exists(name => !isAll(name) || name.schema.nonEmpty)))(TableSelection(names.flatten))
+  }
+
+  private val CommaOutsideQuotes = ",(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)"
+
+  private def isAll(name: TableName): Boolean = name.table.text == "*" && !name.table.quoted
+
+  private def isSchema(name: TableName): Boolean = isAll(name) && name.schema.nonEmpty
+
+  private def tablesOf(connection: Connection, name: TableName): Seq[TableFacts] =
+    name.schema.toSeq
+      .flatMap(_.spellings)
+      .map { schema =>
+        ServerFacts.tables(
+          connection,
+          sql"""n.nspname = $schema AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND NOT EXISTS (
+               |  SELECT FROM pg_class r
+               |  WHERE r.oid = pg_partition_root(c.oid) AND r.oid <> c.oid AND r.relnamespace = c.relnamespace)"""
+        )
+      }
+      .find(_.nonEmpty)
+      .getOrElse(Nil)
+}
