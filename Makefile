@@ -30,7 +30,7 @@ shared   = -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile=$(CURD
 SHARED  := $(call shared,$(CLASSES))
 
 # The sbt projects whose classes are in the jar.
-OF_JAR := core kit random rest ingest jdbc inspect app
+OF_JAR := core kit random rest ingest cdc jdbc inspect app
 
 # Directories are sources too: their time changes when a file is added or removed.
 sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)
@@ -47,7 +47,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all frozen test-changed test-job compiled test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site kit-api pictures jar wheel publish-local release-check venv bench clean
+.PHONY: help demo demo-cdc test test-all frozen test-changed test-job compiled test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site kit-api pictures jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -56,6 +56,10 @@ help: ## list the targets
 demo: ## the main job: a REST API into a database, killed halfway, resumed (ARGS="--database-url …")
 	@$(MAKE) --no-print-directory --output-sync=target -j2 $(JAR) $(VENV)/.epochal
 	@$(BIN)/python -m epochal demo $(ARGS)
+
+demo-cdc: ## PostgreSQL tables that change all the time, and replicas: equal after kills of the driver and the server
+	@$(MAKE) --no-print-directory --output-sync=target -j2 $(JAR) $(VENV)/.requirements
+	@cd tests && ../$(BIN)/python -m crash.cdc_demo
 
 # Maximum CPU seconds of `make test`, without compilation. Raising it needs an ADR.
 BUDGET = 1800

@@ -1,4 +1,4 @@
-"""``python -m epochal``: the demo from end to end, and its report about the machine."""
+"""``python -m epochal``: the demo from end to end, its report about the machine; and ``make demo-cdc``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from crash import cdc_demo, replica
 from epochal._version import VERSION
 from epochal.tools.cli import info as _info
 from epochal.tools.demo import comments, story
 from epochal.tools.demo.database import SqliteTarget, target
 from support.data import COLUMNS
 from support.databases import Postgres, Sqlite
+from support.programs import TESTS
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -55,6 +57,36 @@ def test_the_demo_runs_on_postgresql(tmp_path: Path, postgres: Postgres) -> None
     assert done.returncode == 0, done.stdout + done.stderr
     assert postgres.query("SELECT count(*), count(DISTINCT id) FROM epochal_demo.comments") == [(200, 200)]
     assert postgres.tables() == set()
+
+
+@pytest.mark.slow
+def test_the_replicas_of_the_change_demo_are_equal_after_its_kills() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "crash.cdc_demo"], cwd=TESTS, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for said in ("killed in the snapshot", "killed in the stream", "the server was killed"):
+        assert said in done.stdout
+    assert done.stdout.splitlines()[-1] == "equal"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM accounts_replica WHERE id = 3",
+        "INSERT INTO history_replica VALUES (1, 1, 1, now())",
+        "UPDATE accounts_replica SET document = '' WHERE id = 3",
+    ],
+)
+def test_the_verdict_of_the_change_demo_detects_a_wrong_row(
+    postgres: Postgres, change: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replica.create(postgres, 10)
+    postgres.execute("INSERT INTO accounts_replica SELECT * FROM accounts")
+    assert cdc_demo.verdict(postgres)
+    postgres.execute(change)
+    assert not cdc_demo.verdict(postgres)
+    assert capsys.readouterr().out.splitlines()[-1] == "NOT equal"
 
 
 def test_the_comments_are_the_same_every_time() -> None:

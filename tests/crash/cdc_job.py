@@ -1,7 +1,8 @@
-"""A replica of a PostgreSQL table by ``epochal-cdc``, to be killed.
+"""Replicas of PostgreSQL tables by ``epochal-cdc``, to be killed.
 
-The first line of its input is JSON: ``url``, ``user``, ``table``, ``slot``, ``replica``, ``checkpoint`` and ``jvm``.
-Streams until it is killed; prints ``started``, and ``ended`` with the reason if the query ends.
+The first line of its input is JSON: ``url``, ``user``, ``schema``, ``tables``, each of which has an empty replica with
+the key ``id``, ``checkpoints``, ``jvm``, ``rows`` of a batch, and as needed ``max_journal_bytes``. Streams until it is
+killed; prints ``started``, and ``ended`` with the reason if a query ends.
 """
 
 from __future__ import annotations
@@ -14,12 +15,35 @@ import time
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
 from crash.endless_job import QUICK_JVM
 from crash.job import QUICK, end_with_the_test
 from epochal import Limits, cdc, jdbc
 from epochal.tools.watch.state import failure
+
+
+def replica(spark: SparkSession, settings: dict[str, Any], table: str) -> StreamingQuery:
+    changes = epochal.read.cdc(
+        spark,
+        settings["url"],
+        table=f"{settings['schema']}.{table}",
+        user=settings["user"],
+        slot=cdc.Slot(f"{settings['schema']}_{table}", heartbeat="1s"),
+        limits=Limits(rows=settings["rows"]),
+        max_journal_bytes=settings.get("max_journal_bytes"),
+    )
+    return epochal.write.jdbc(
+        changes,
+        settings["url"],
+        table=f"{table}_replica",
+        mode=jdbc.Changes(key_columns=["id"]),
+        user=settings["user"],
+        checkpoint=f"{settings['checkpoints']}/{table}",
+        sink_id=table,
+        trigger="50 milliseconds",
+    )
 
 
 def main() -> None:
@@ -31,28 +55,11 @@ def main() -> None:
     }
     spark = epochal.configure(SparkSession.builder.config(map=QUICK | conf)).getOrCreate()
     threading.Thread(target=end_with_the_test, daemon=True).start()
-    changes = epochal.read.cdc(
-        spark,
-        settings["url"],
-        table=settings["table"],
-        user=settings["user"],
-        slot=cdc.Slot(settings["slot"], heartbeat="1s"),
-        limits=Limits(rows=500),
-    )
-    query = epochal.write.jdbc(
-        changes,
-        settings["url"],
-        table=settings["replica"],
-        mode=jdbc.Changes(key_columns=["id"]),
-        user=settings["user"],
-        checkpoint=settings["checkpoint"],
-        sink_id="replica",
-        trigger="50 milliseconds",
-    )
+    queries = [replica(spark, settings, table) for table in settings["tables"]]
     print("started", flush=True)
-    while query.isActive:
+    while all(query.isActive for query in queries):
         time.sleep(0.2)
-    error = failure(query)
+    error = next(failure(query) for query in queries if not query.isActive)
     print("\nended", str(epochal.errors.from_spark(error) or error)[:3000], flush=True)
     os._exit(1)
 
