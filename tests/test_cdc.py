@@ -33,13 +33,7 @@ def shop(postgres: Postgres) -> Iterator[Postgres]:
         f"INSERT INTO orders SELECT i, 'note ' || i, i / 8.0, {LARGE} FROM generate_series(1, 100) i",
     )
     yield postgres
-    drop_slot(postgres)
-
-
-def drop_slot(postgres: Postgres) -> None:
-    postgres.query(
-        f"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '{postgres.schema}'"
-    )
+    postgres.drop_slot()
 
 
 def changes(spark: SparkSession, shop: Postgres, **more: Any) -> DataFrame:

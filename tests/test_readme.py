@@ -7,11 +7,15 @@ import re
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from support.api import Api
 from support.data import as_rows, comments
-from support.databases import Postgres, Row
+from support.databases import Postgres, Row, new_postgres
 from support.documents import page
 from support.places import VERSION
 from support.waiting import until
@@ -53,20 +57,56 @@ def test_the_second_program_of_the_readme_copies_an_api_into_postgres(
     }.items():
         assert text in program, text
         program = program.replace(text, here)
-    environment = {**os.environ, "TOKEN": "token", "DB_PASSWORD": "any"}
-    output = tmp_path / "output"
-    with output.open("wb") as out:
-        running = subprocess.Popen(
-            [sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=out, stderr=out
-        )
-    try:
-        until(
-            lambda: running.poll() is not None or ("comments" in postgres.tables() and len(stored(postgres)) == 250),
-            "all comments in the table",
-        )
-        assert running.poll() is None, output.read_text("utf-8")
+    with run(program, tmp_path, TOKEN="token", DB_PASSWORD="any") as follows:
+        follows(lambda: "comments" in postgres.tables() and len(stored(postgres)) == 250, "all comments in the table")
         assert stored(postgres) == as_rows(api.records)
         assert {request.headers["authorization"] for request in api.requests} == {"Bearer token"}
+
+
+@pytest.mark.slow
+def test_the_third_program_of_the_readme_makes_a_replica_of_a_table(postgres: Postgres, tmp_path: Path) -> None:
+    shop = new_postgres(postgres.server, f"{postgres.schema}_shop")
+    shop.execute("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)", "INSERT INTO orders VALUES (1, 'one')")
+    program = PROGRAMS[2]
+    for text, here in {
+        "jdbc:postgresql://127.0.0.1/shop": shop.url,
+        "jdbc:postgresql://127.0.0.1/warehouse": postgres.url,
+        "public.orders": f"{shop.schema}.orders",
+        'Slot("orders")': f'Slot("{shop.schema}")',
+        'user="capture"': 'user="postgres"',
+        'user="loader"': 'user="postgres"',
+        "/data/checkpoints": str(tmp_path),
+    }.items():
+        assert text in program, text
+        program = program.replace(text, here)
+
+    def replica() -> list[Row]:
+        return postgres.query("SELECT * FROM orders ORDER BY id") if "orders" in postgres.tables() else []
+
+    try:
+        with run(program, tmp_path, CAPTURE_PASSWORD="any", DB_PASSWORD="any") as follows:
+            follows(lambda: replica() == [(1, "one")], "the first row")
+            shop.execute("UPDATE orders SET note = 'changed'", "INSERT INTO orders VALUES (2, 'two')")
+            follows(lambda: replica() == [(1, "changed"), (2, "two")], "the changes")
+    finally:
+        shop.drop_slot()
+
+
+@contextmanager
+def run(program: str, directory: Path, **environment: str) -> Iterator[Callable[[Callable[[], bool], str], None]]:
+    """Runs a program until the end of the block. Yields a function that waits for a condition while it runs."""
+    output = directory / "output"
+    with output.open("wb") as out:
+        running = subprocess.Popen(
+            [sys.executable, "-c", program], cwd=directory, env=os.environ | environment, stdout=out, stderr=out
+        )
+
+    def wait(condition: Callable[[], bool], what: str) -> None:
+        until(lambda: running.poll() is not None or condition(), what)
+        assert running.poll() is None, output.read_text("utf-8")
+
+    try:
+        yield wait
     finally:
         running.kill()
         running.wait()

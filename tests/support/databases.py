@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from support.waiting import until
+
 Row = tuple[Any, ...]
 
 
@@ -110,6 +112,12 @@ class Postgres:
         with self.connect() as connection:
             for statement in statements:
                 connection.execute(statement.encode())
+
+    def drop_slot(self) -> None:
+        """Drops the replication slot with the name of the schema, once its reader has ended."""
+        slot = f"FROM pg_replication_slots WHERE slot_name = '{self.schema}'"
+        until(lambda: not self.query(f"SELECT 1 {slot} AND active"), "the end of the slot's reader", 60)
+        self.query(f"SELECT pg_drop_replication_slot(slot_name) {slot}")
 
     def tables(self) -> set[str]:
         return {name for (name,) in self.query(f"SELECT tablename FROM pg_tables WHERE schemaname = '{self.schema}'")}
