@@ -132,7 +132,7 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
 ) -> None:
     (page,) = (page for page in documents.pages() if str(page) == "docs/cdc.md")
     rights, drop = (block.text for block in page.blocks("sql"))
-    (program,) = (block.text for block in page.blocks("python"))
+    program = page.blocks("python")[0].text
     shop = Postgres(make_conninfo(postgres.server, dbname="shop"), "public")
     with psycopg.connect(postgres.server, autocommit=True) as server:
         server.execute("CREATE DATABASE shop")
@@ -164,6 +164,54 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
         finally:
             server.execute("DROP DATABASE shop WITH (FORCE)")
             server.execute("DROP ROLE IF EXISTS capture")
+
+
+def test_the_recipe_of_the_page_makes_replicas_of_two_tables_by_one_slot(
+    spark: SparkSession, postgres: Postgres, tmp_path: Path
+) -> None:
+    (page,) = (page for page in documents.pages() if str(page) == "docs/cdc.md")
+    recipe = page.blocks("python")[1].text
+    shop = Postgres(make_conninfo(postgres.server, dbname="several"), "public")
+    for written, meant in {
+        "jdbc:postgresql://db.example.com/shop": shop.url,
+        "jdbc:postgresql://warehouse.example.com/warehouse": postgres.url,
+        '"capture"': f'"{shop.user}"',
+        '"loader"': f'"{postgres.user}"',
+        'Secret.env("': 'Secret("',
+        "/data/": f"{tmp_path}/",
+        'cdc.Slot("shop")': 'cdc.Slot("several")',
+    }.items():
+        assert written in recipe
+        recipe = recipe.replace(written, meant)
+
+    def run() -> None:
+        names: dict[str, Any] = {"spark": spark, "epochal": epochal, "cdc": cdc, "jdbc": jdbc, "Secret": epochal.Secret}
+        exec(recipe, names)
+        for query in ("SELECT id, note FROM orders ORDER BY id", "SELECT id, price FROM items ORDER BY id"):
+            source, replica = shop.query(query), postgres.query(query)
+            assert source
+            assert replica == source
+
+    with psycopg.connect(postgres.server, autocommit=True) as server:
+        server.execute("CREATE DATABASE several")
+        try:
+            shop.execute(
+                "CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)",
+                "CREATE TABLE items (id INT PRIMARY KEY, price NUMERIC(10, 2))",
+                "INSERT INTO orders SELECT i, 'note ' || i FROM generate_series(1, 5) i",
+                "INSERT INTO items VALUES (1, 0.10), (2, NULL)",
+            )
+            run()
+            shop.execute(
+                "UPDATE orders SET note = NULL WHERE id = 1",
+                "UPDATE items SET id = 3, price = 12345678.90 WHERE id = 1",
+                "DELETE FROM orders WHERE id > 3",
+                "INSERT INTO items VALUES (4, -1.5)",
+            )
+            run()
+            shop.query("SELECT pg_drop_replication_slot('several')")
+        finally:
+            server.execute("DROP DATABASE several WITH (FORCE)")
 
 
 def stored(postgres: Postgres) -> list[Any]:
