@@ -104,9 +104,9 @@ def two_workers() -> Iterator[Cluster]:
         yield made
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=[pytest.param("sqlite", marks=pytest.mark.slow), "postgres"])
 def database(request: pytest.FixtureRequest) -> Database:
-    """An empty database, of each kind in turn."""
+    """An empty database, of each kind in turn; in `make test` PostgreSQL, beside the tests that request ``sqlite``."""
     found: Database = request.getfixturevalue(request.param)
     return found
 

@@ -111,6 +111,7 @@ def test_a_repeated_request_is_stored_once_across_a_restart(
     assert rows(sqlite, 4) == ["one", "start 0", "start 1", "two"]
 
 
+@pytest.mark.slow
 def test_a_full_journal_refuses_requests_until_rows_are_delivered(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:

@@ -15,6 +15,8 @@ from support.lists import Lists, json_of, records, serving
 from support.probing import SHAPES, probed
 from support.streams import finish
 
+#: In `make test`.
+FEW = {"stripe", "Django", "cursor in a header", "CSV"}
 #: Shapes of each kind of pagination and of body.
 READ = (
     "stripe",
@@ -43,7 +45,7 @@ def pasted_as_batch(program: str, spark: SparkSession) -> DataFrame:
     return pasted(program.replace("    schema=", "    streaming=False,\n    schema="), spark)
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in READ])
 def test_the_printed_call_reads_each_record_once_and_resumes(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:

@@ -248,7 +248,9 @@ def test_everything_is_loaded_again_into_the_emptied_table(scene: Scene, by_comm
     if by_command:
         scene.command("ledger", "forget", "numbers", *scene.login(), "--backup", tmp_path)
     else:
-        scene.database.execute("DELETE FROM epochal_ledger WHERE sink_id = 'numbers'")
+        for table in scene.database.tables():
+            if table.startswith("epochal_ledger") and table != "epochal_ledger_lock":
+                scene.database.execute(f"DELETE FROM {table} WHERE sink_id = 'numbers'")
     scene.database.execute("TRUNCATE numbers")
     scene.checkpoint = tmp_path / "new"
     scene.run()

@@ -111,8 +111,10 @@ def test_an_import_does_not_change_global_state(tmp_path: Path) -> None:
     [
         'epochal.configure(SparkSession.builder.remote("sc://127.0.0.1:1"))',
         "epochal.read.random(MagicMock())",
-        "epochal.write.jdbc(MagicMock(isStreaming=False), 'jdbc:sqlite:x.db', table='t')",
-        "epochal.queries(MagicMock())",
+        pytest.param(
+            "epochal.write.jdbc(MagicMock(isStreaming=False), 'jdbc:sqlite:x.db', table='t')", marks=pytest.mark.slow
+        ),
+        pytest.param("epochal.queries(MagicMock())", marks=pytest.mark.slow),
     ],
 )
 def test_the_first_call_for_a_session_installs_error_and_query_display_once(call: str, tmp_path: Path) -> None:

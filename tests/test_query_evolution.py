@@ -94,6 +94,7 @@ def test_a_named_source_keeps_its_files_under_its_name(
 
 
 @pytest.mark.skipif(VERSION < (4, 2), reason="Spark 4.2 repartitions states")
+@pytest.mark.slow
 def test_a_query_continues_after_its_state_was_repartitioned(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, conf: Any
 ) -> None:

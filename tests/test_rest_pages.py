@@ -75,7 +75,9 @@ def test_pages_are_followed_into_a_table_each_record_once(
     assert rows_by_batch(copy(kind)) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "cursor" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+)
 def test_a_replay_is_read_from_the_journal_and_writes_nothing_twice(
     kind: str, copy: Callable[..., Any], pages: ChainedApi, sqlite: Sqlite, checkpoint: Path
 ) -> None:

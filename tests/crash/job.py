@@ -32,6 +32,11 @@ def end_with_the_test() -> None:
     os._exit(1)
 
 
+def thread_of(spark: SparkSession) -> str:
+    """The JVM's thread that runs the calls of this one."""
+    return str(spark._jvm.Thread.currentThread().getName())  # type: ignore[union-attr]
+
+
 def main() -> None:
     settings: dict[str, Any] = json.loads(sys.stdin.readline())
     spark = epochal.configure(SparkSession.builder.master("local[2]").config(map=QUICK)).getOrCreate()
@@ -43,6 +48,7 @@ def main() -> None:
     usual = {"pagination": "offset", "pageSize": size, "maxRowsPerBatch": size}
     quick = {"refreshInterval": "50ms"}
     reads = [target.pop("read", usual) for target in settings["targets"]]
+    thread = thread_of(spark)
     queries = [
         epochal.write.jdbc(
             epochal.read.rest(spark, settings["api"], schema=SCHEMA, **arguments(quick | read)),
@@ -51,6 +57,7 @@ def main() -> None:
         )
         for read, target in zip(reads, settings["targets"], strict=True)
     ]
+    assert thread_of(spark) == thread, "the JVM's thread of the session ended, and with it what Spark keeps there"
     if settings["available_now"]:
         for query in queries:
             query.awaitTermination()

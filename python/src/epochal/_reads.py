@@ -82,16 +82,20 @@ def _reads(df: Any) -> Iterator[_Read]:
 
 
 def _of_jvm(plan: Any) -> Iterator[_Read]:
+    from pyspark import SparkContext
+
+    # A method call on a table would look all its methods up, some with types that Spark 4.0 lacks: the error ends the
+    # JVM's thread of this session.
+    number = SparkContext._jvm.java.lang.System.identityHashCode  # type: ignore[union-attr]
     leaves = plan.collectLeaves()
     for leaf in (leaves.apply(n) for n in range(leaves.size())):
         kind = leaf.getClass().getSimpleName()
         if kind == "StreamingRelationV2":
-            yield _Read(leaf.sourceName(), leaf.extraOptions().get, leaf.table().hashCode())
+            yield _Read(leaf.sourceName(), leaf.extraOptions().get, number(leaf.table()))
         elif kind == "DataSourceV2Relation":
-            table = leaf.table()
-            yield _Read(table.name().partition(" ")[0], leaf.options().get, table.hashCode())
+            yield _Read(leaf.name().partition(" ")[0], leaf.options().get, number(leaf.table()))
         elif kind == "LogicalRelation" and leaf.relation().getClass().getSimpleName() == "JDBCRelation":
-            yield _Read("jdbc", lambda name: None, leaf.relation().hashCode())
+            yield _Read("jdbc", lambda name: None, number(leaf.relation()))
 
 
 def _of_client(plan: Any) -> Iterator[_Read]:

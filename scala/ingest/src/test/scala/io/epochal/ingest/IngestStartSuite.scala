@@ -37,8 +37,13 @@ final class IngestStartSuite extends AnyFunSuite {
 
   private def fresh(): Path = Files.createTempDirectory("epochal-ingest").resolve("0")
 
+  /** Soon: a process that another thread forks has the socket until it runs its own program. */
   private def isFree(port: Int): Boolean =
-    Using(new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1")))(_ => ()).isSuccess
+    Iterator
+      .iterate(0)(_ + 1)
+      .take(100)
+      .tapEach(n => if (n > 0) Thread.sleep(50))
+      .exists(_ => Using(new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1")))(_ => ()).isSuccess)
 
   private val Rows = Seq("a", "b", "c", "d", "e")
 

@@ -70,7 +70,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     holds(f, 50 until 70)
   }
 
-  on("staging tables are reused: the catalog does not grow with the epochs", table) { f =>
+  slowly("staging tables are reused: the catalog does not grow with the epochs", table) { f =>
     val run = f.newRun(query, staged)
     (0 until 30).foreach(n => write(f, run, n.toLong, numbers(f, 20 * n until 20 * (n + 1))))
     write(f, f.newRun(query, staged), 30, numbers(f, 600 until 620))

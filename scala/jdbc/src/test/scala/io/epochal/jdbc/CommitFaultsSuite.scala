@@ -32,7 +32,8 @@ final class StagedCommitFaultsSuite extends CommitFaults(PostgresBy.staged) with
   override protected def steps: Seq[Failpoint] = super.steps :+ Failpoint.TaskStaged :+ Failpoint.BeforeCleanup
 }
 
-final class PreparedCommitFaultsSuite extends CommitFaults(PostgresBy.prepared) {
+final class PreparedCommitFaultsSuite extends CommitFaults(PostgresBy.prepared) with SlowTests {
+  override protected def isSlow(test: String): Boolean = test.contains("a failure at any step")
   override protected def steps: Seq[Failpoint] =
     super.steps ++ Seq(Failpoint.TaskPrepared, Failpoint.BeforeCommitPrepared, Failpoint.AfterCommitPrepared)
   override protected def isVisible(stored: Int, before: Int): Boolean = Set(0, 5, 10)(stored - before)

@@ -43,7 +43,7 @@ final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("3
     Files.copy(offsets.resolve(from.toString), offsets.resolve(to.toString)): Unit
   }
 
-  test("a driver that logs its commit after its successor has died leaves a checkpoint that resumes") {
+  test("a driver that logs its commit after its successor has died leaves a checkpoint that resumes", tagobjects.Slow) {
     withQueries { (database, checkpoint) =>
       val commits = new File(checkpoint, "commits").toPath
       def last = Option(commits.toFile.list).toSeq.flatten.flatMap(_.toLongOption).maxOption.getOrElse(-1L)
@@ -68,7 +68,7 @@ final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("3
     }
   }
 
-  test("a checkpoint whose commits are missing is refused, and resumes once they are back") {
+  test("a checkpoint whose commits are missing is refused, and resumes once they are back", tagobjects.Slow) {
     withQueries { (database, checkpoint) =>
       running(rows(), database, checkpoint)(eventually(patience)(assert(committed(checkpoint, 1))))
       val (commits, away) = (new File(checkpoint, "commits"), new File(checkpoint, "away"))
@@ -121,7 +121,7 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
     }
   }
 
-  test("a second driver whose query is refused by the sink leaves the first one running") {
+  test("a second driver whose query is refused by the sink leaves the first one running", tagobjects.Slow) {
     withQueries { (database, checkpoint) =>
       running(rows(), database, checkpoint) {
         eventually(patience)(assert(committed(checkpoint, 0)))
@@ -145,7 +145,9 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
     }
   }
 
-  test("a start in micro-batches is refused while rows are pending, and the query resumes in real time") {
+  test(
+    "a start in micro-batches is refused while rows are pending, and the query resumes in real time",
+    tagobjects.Slow) {
     withQueries { (database, checkpoint) =>
       val query = start(rows(), database, checkpoint, OutputMode.Update, Trigger.RealTime("10 minutes"))
       eventually(patience)(assert(stored(database).size > 30))
@@ -297,7 +299,7 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
     }
   }
 
-  test("an origin whose tails come back in another order has each row stored once") {
+  test("an origin whose tails come back in another order has each row stored once", tagobjects.Slow) {
     withQueries { (database, checkpoint) =>
       val feed = Numbers.feed(checkpoint.getPath)
       feed.parts = 2

@@ -29,7 +29,7 @@ final class PostgresFlushingSuite extends FlushingSuite(Postgres, "SELECT count(
     f.database.one(read).asInstanceOf[Long]
   }
 
-  on("a flush reads as few pages after a thousand others while an old snapshot is open", table) { f =>
+  slowly("a flush reads as few pages after a thousand others while an old snapshot is open", table) { f =>
     val running = job(f, TriggerMode.Continuous, 0, slow)
     Using.resource(f.database.connect()) { reader =>
       reader.setAutoCommit(false)

@@ -5,6 +5,7 @@ import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructFiel
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
+import org.scalatest.tagobjects
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
@@ -120,7 +121,7 @@ abstract class Identifiers(databases: TestDatabases) extends SinkSuite(databases
       .suchThat(names => names.map(_.toLowerCase(java.util.Locale.ROOT)).distinct.size == 5)
   } yield (table, columns)
 
-  test(s"${databases.kind}: tables and columns of any name are written, created and extended") {
+  test(s"${databases.kind}: tables and columns of any name are written, created and extended", tagobjects.Slow) {
     val seed = Seed.random()
     info(s"seed ${seed.toBase64}")
     val parameters = Gen.Parameters.default.withSize(30)

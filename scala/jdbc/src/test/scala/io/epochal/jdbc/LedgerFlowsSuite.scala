@@ -18,6 +18,7 @@ final class SqliteLedgerFlowsSuite extends LedgerFlows(Sqlite)
 final class MariadbLedgerFlowsSuite extends LedgerFlows(Mariadb)
 @Slow
 final class Mysql8LedgerFlowsSuite extends LedgerFlows(Mysql8)
+@Slow
 final class H2LedgerFlowsSuite extends LedgerFlows(InProcess.H2)
 @Slow
 final class HsqldbLedgerFlowsSuite extends LedgerFlows(InProcess.Hsqldb)

@@ -50,7 +50,7 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
     holds(f, 0 until 10)
   }
 
-  on("so does a batch that waits for it", keyed) { f =>
+  slowly("so does a batch that waits for it", keyed) { f =>
     f.logOffsets(0, """{"epoch":0,"offsets":"same"}""")
     new Epoch(0, f.newRun(query, prepared).newWrite(), 1).task(0, 0, numbers(f, 0 until 10)): Unit
     val batch = f.newRun(query, impatient).newBatchWrite()

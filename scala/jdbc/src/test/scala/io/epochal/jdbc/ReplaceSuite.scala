@@ -20,7 +20,8 @@ import io.epochal.testkit.Epoch
 final class SqliteReplaceSuite extends Replaces(Sqlite)
 
 final class PostgresReplaceSuite extends Replaces(Postgres) with SlowTests {
-  override protected def isSlow(test: String): Boolean = test.contains("the restarted new query replaces once")
+  override protected def isSlow(test: String): Boolean =
+    Seq("the restarted new query replaces once", "a failure before the COMMIT, at any step").exists(test.contains(_))
 }
 @Slow
 final class StagedReplaceSuite extends Replaces(PostgresBy.staged) {

@@ -2,7 +2,9 @@ package io.epochal.jdbc
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.StructType
+import org.scalatest.Tag
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.core.failpoint.Failpoints
@@ -19,7 +21,16 @@ abstract class SinkSuite(databases: TestDatabases) extends AnyFunSuite {
     onSchema(claim, JdbcSinkFixture.Schema, ddl: _*)(body)
 
   protected def onSchema(claim: String, schema: StructType, ddl: String*)(body: JdbcSinkFixture => Any): Unit =
-    test(s"${databases.kind}: $claim") {
+    onSchema(claim, schema, Nil, ddl)(body)
+
+  /** For tests that `make test` leaves out. */
+  protected def slowly(claim: String, ddl: String*)(body: JdbcSinkFixture => Any): Unit =
+    onSchema(claim, JdbcSinkFixture.Schema, Seq(Slow), ddl)(body)
+
+  private def onSchema(claim: String, schema: StructType, tags: Seq[Tag], ddl: Seq[String])(
+      body: JdbcSinkFixture => Any
+  ): Unit =
+    test(s"${databases.kind}: $claim", tags: _*) {
       val database = databases.newDatabase()
       if (ddl.nonEmpty) database.execute(ddl: _*)
       val fixture = new JdbcSinkFixture(database, schema)

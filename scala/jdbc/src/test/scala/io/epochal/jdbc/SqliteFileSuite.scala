@@ -169,7 +169,9 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("a write-ahead log that is deleted while the query runs fails the next epoch; a restart has all rows once") {
+  test(
+    "a write-ahead log that is deleted while the query runs fails the next epoch; a restart has all rows once",
+    Slow) {
     withPlace { (place, checkpoint) =>
       val rows = MemoryStream[Int]
       val error = ended(place, checkpoint, place.file.toString, rows)(Files.delete(place.directory.resolve("x.db-wal")))
@@ -270,7 +272,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("an embedded database of the generic dialect is released when its query has ended") {
+  test("an embedded database of the generic dialect is released when its query has ended", Slow) {
     withPlace { (place, checkpoints) =>
       val url = s"jdbc:h2:${place.directory}/x;DATABASE_TO_LOWER=TRUE;CASE_INSENSITIVE_IDENTIFIERS=TRUE"
       Seq("first", "second").foreach { name =>

@@ -24,7 +24,7 @@ final class WrongConnectorsSuite extends AnyFunSuite {
     assert(report.broken.size == 1 && report.exempt.isEmpty, report)
   }
 
-  test("a wall clock as end offset breaks end-from-origin") {
+  test("a wall clock as end offset breaks end-from-origin", Slow) {
     val wrong = Conformance.stream("clock", () => new LineFixture(classOf[WallClockLines], partitionable = false))
     val report = wrong.only("end-from-origin").run()
     assertBroken(report, SourcePromises.EndFromOrigin, "nothing was added, and the end went from")

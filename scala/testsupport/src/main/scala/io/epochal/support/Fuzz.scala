@@ -72,7 +72,7 @@ trait Fuzz { this: AnyFunSuite =>
 }
 
 object Fuzz {
-  private val Seconds: Long = sys.env.get("EPOCHAL_FUZZ_SECONDS").flatMap(s => Try(s.toLong).toOption).getOrElse(2)
+  private val Seconds: Long = sys.env.get("EPOCHAL_FUZZ_SECONDS").flatMap(s => Try(s.toLong).toOption).getOrElse(1)
   private val RoundSeconds = 60L
   private val MaxMessage = 30000
   private val Fine = "fine"

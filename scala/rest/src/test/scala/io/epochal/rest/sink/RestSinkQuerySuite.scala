@@ -100,7 +100,7 @@ final class RestSinkQuerySuite extends QuerySuite {
       }
   }
 
-  test("a query that fails in the middle of an epoch repeats its requests, and resumes") {
+  test("a query that fails in the middle of an epoch repeats its requests, and resumes", Slow) {
     using() { (api, checkpoint) =>
       val n = new AtomicInteger
       api.intercept = _ => Option.when(n.incrementAndGet() == 16)(Answer(401))
@@ -186,7 +186,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("a checkpoint that was rewound by several epochs is run again") {
+  test("a checkpoint that was rewound by several epochs is run again", Slow) {
     using() { (api, checkpoint) =>
       run(source(40), api, checkpoint)
       Seq("offsets" -> 2, "commits" -> 1).foreach { case (log, from) =>

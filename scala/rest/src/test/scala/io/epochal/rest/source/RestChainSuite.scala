@@ -4,6 +4,7 @@ import java.nio.file.Files
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.kit.record.RecordReading
 import io.epochal.testkit.MicroBatch
@@ -191,7 +192,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("AvailableNow skips long sequences of empty pages, and the next run begins after those skipped") {
+  test("AvailableNow skips long sequences of empty pages, and the next run begins after those skipped", Slow) {
     query(0, "cursor") { query =>
       val full = Map(0L -> 0L, 600L -> 1L, 2800L -> 2L)
       query.api.after = from => Option.when(from < 800 * 4)(s"c${from + 4}")

@@ -100,9 +100,12 @@ final class RestByCursorConformanceSuite extends RestChainConformanceSuite("curs
 @Slow
 final class RestByHeaderConformanceSuite extends RestChainConformanceSuite("cursor in headers")
 final class RestByKeysetConformanceSuite extends RestChainConformanceSuite("keyset")
+@Slow
 final class RestByLinkConformanceSuite extends RestChainConformanceSuite("link")
+@Slow
 final class RestByNextUrlConformanceSuite extends RestChainConformanceSuite("next-url")
 final class RestByOffsetConformanceSuite extends RestConformanceSuite("offset")
+@Slow
 final class RestByPageConformanceSuite extends RestConformanceSuite("page")
 final class RestWholeConformanceSuite extends RestConformanceSuite("none")
 @Slow
@@ -111,5 +114,6 @@ final class RestByOffsetJournalConformanceSuite extends RestConformanceSuite("of
 final class RestByPageJournalConformanceSuite extends RestConformanceSuite("page", journal = true)
 @Slow
 final class RestWholeJournalConformanceSuite extends RestConformanceSuite("none", journal = true)
+@Slow
 final class RestFannedConformanceSuite extends RestConformanceSuite("offset", fanned = true)
 final class RestFannedJournalConformanceSuite extends RestConformanceSuite("page", journal = true, fanned = true)

@@ -92,7 +92,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
   }
 
   Seq(false, true).foreach { journal =>
-    test(s"NDJSON and CSV, journal=$journal", slowIf(journal): _*) {
+    test(s"NDJSON and CSV, journal=$journal", Slow) {
       Seq(
         ("ndjson", Nil, (i: Int) => s"""{"id":$i,"name":"$i $text"}"""),
         ("csv", Seq("id,name"), (i: Int) => s"""$i,"$i $text"""")).foreach { case (format, header, line) =>

@@ -7,6 +7,7 @@ import com.github.tomakehurst.wiremock.http.Request
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.{ManualClock, SourceStream}
@@ -152,7 +153,7 @@ final class RestRefreshSuite extends AnyFunSuite {
     }
   }
 
-  test("emptyPages=skip: polls pause, and never request fewer than a hundred pages without records") {
+  test("emptyPages=skip: polls pause, and never request fewer than a hundred pages without records", Slow) {
     TaggedApi.using(records = 4) { api =>
       api.endless = true
       val reading = new Reading(api, "cursor", "emptyPages" -> "skip", "refreshInterval" -> "1m")

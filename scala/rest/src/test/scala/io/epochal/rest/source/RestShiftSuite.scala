@@ -43,7 +43,8 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
   } yield (s"$name$more", ("pagination" -> name) +: (kind ++ options))
 
   kinds.foreach { case (name, options) =>
-    test(s"$name: a list whose records shift is detected, though it is no shorter, also after a restart") {
+    val tags = if (name.contains("journal")) Seq(Slow) else Nil
+    test(s"$name: a list whose records shift is detected, though it is no shorter, also after a restart", tags: _*) {
       Seq[Seq[Int] => Seq[Int]](
         _.filterNot(_ == 3) ++ Seq(100, 101), // one deleted, two added
         list => -1 +: list, // one inserted

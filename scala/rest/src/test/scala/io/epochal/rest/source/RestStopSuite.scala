@@ -4,6 +4,7 @@ import java.time.Instant
 import java.util.concurrent.atomic.AtomicInteger
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.kit.record.RecordReading
 import io.epochal.rest.http.HttpCounters
@@ -62,7 +63,7 @@ final class RestStopSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("a batch read fails after a thousand pages without records, by an error that names both ways on") {
+  test("a batch read fails after a thousand pages without records, by an error that names both ways on", Slow) {
     ChainApi.using(4) { api =>
       api.after = from => Some(s"c${from + 4}")
       val error = failure(read(api, "cursor"))
@@ -77,7 +78,7 @@ final class RestStopSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("AvailableNow with emptyPages=skip skips all pages without records in one run") {
+  test("AvailableNow with emptyPages=skip skips all pages without records in one run", Slow) {
     query(0, "cursor", "emptyPages" -> "skip") { query =>
       query.api.after = from => Option.when(from < 1500 * 4)(s"c${from + 4}")
       query.api.page = from => if (from == 1400 * 4) Seq(7L) else Nil

@@ -85,7 +85,7 @@ final class RestFanOutSuite extends QuerySuite {
     }
   }
 
-  test("maxRowsPerBatch is shared among lists with a backlog, and a short one leaves its part to the others") {
+  test("maxRowsPerBatch is shared among lists with a backlog, and a short one leaves its part to the others", Slow) {
     using("a" -> 30, "b" -> 2, "c" -> 30, "d" -> 0) { api =>
       withTempDir { checkpoint =>
         val query = spark.readStream
