@@ -14,7 +14,7 @@ import org.scalatest.concurrent.PatienceConfiguration
 import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Span}
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Position, TriggerMode}
 import io.epochal.jdbc.database.ConnectionPool
@@ -270,6 +270,20 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Fl
         running.end()
       }
       assert(error.getMessage.contains("epochal_ledger_progress was dropped"))
+    }
+
+    on(s"${trigger.name}: the tasks of a sink that was forgotten store nothing more", table) { f =>
+      val running = job(f, trigger, 0)
+      running.put(0, 0 until 10)
+      running.end()
+      Seq("epochal_ledger", "epochal_ledger_progress", "epochal_ledger_boundary", "t").foreach(name =>
+        f.database.execute(s"DELETE FROM $name"))
+      intercept[EpochalException] {
+        running.next()
+        running.put(0, 10 until 20)
+        running.end()
+      }
+      holds(f, 0 until 0)
     }
 
     on(
