@@ -15,12 +15,12 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2223),
+    "core": (34, 2224),
     "kit": (91, 9130),
     "random": (7, 382),
     "rest": (41, 6499),
     "ingest": (23, 2669),
-    "cdc": (27, 3181),
+    "cdc": (32, 3611),
     "jdbc": (64, 7607),
     "inspect": (6, 480),
     "app": (3, 86),

@@ -21,7 +21,7 @@ from support.postgres import Server, server
 from support.programs import Program
 from support.waiting import until
 
-#: 32 MB, of which the journal holds one at a time: the snapshot takes as long as its rows need into the replica.
+#: 32 MB. The journal holds one at a time: the snapshot takes as long as its rows need into the replica.
 ACCOUNTS = 10_000
 JOURNAL = "1m"
 

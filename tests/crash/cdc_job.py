@@ -1,7 +1,7 @@
 """Replicas of PostgreSQL tables by ``epochal-cdc``, to be killed.
 
-The first line of its input is JSON: ``url``, ``user``, ``schema``, ``tables``, each of which has an empty replica with
-the key ``id``, ``checkpoints``, ``jvm``, ``rows`` of a batch, and as needed ``max_journal_bytes``. Streams until it is
+The first line of its input is JSON: ``url``, ``user``, ``schema``, ``tables``, each with an empty replica that has the
+key ``id``, ``checkpoints``, ``jvm``, ``rows`` of a batch, and as needed ``max_journal_bytes``. Streams until it is
 killed; prints ``started``, and ``ended`` with the reason if a query ends.
 """
 

@@ -75,7 +75,7 @@ private[cdc] object SnapshotState {
   /** The key in [[ChangeState.snapshots]] where one table is captured; of several, each has its OID. */
   val OnlyTable = 0
 
-  /** What a frame says of the progress of some tables. */
+  /** The progress of some tables, as a frame has it. */
   def note(snapshots: Map[Int, SnapshotState]): String = {
     val fields = ChangeState.mapper.createObjectNode()
     if (snapshots.keySet == Set(OnlyTable)) snapshots(OnlyTable).write(fields) else writeAll(snapshots, fields)

@@ -35,7 +35,7 @@ private[cdc] object TableSelection {
   val Type: OptionType[TableSelection] =
     new OptionType[TableSelection](
       "table names",
-      "a table's name or several with commas between them, of which schema.* stands for all in a schema",
+      "a table's name, or several with commas between them; schema.* stands for all tables of a schema",
       "public.orders,public.items")(parse, _.toString)
 
   def parse(text: String): Option[TableSelection] = {

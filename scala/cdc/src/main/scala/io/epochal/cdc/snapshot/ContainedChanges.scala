@@ -34,7 +34,7 @@ final private[cdc] class ContainedChanges(snapshot: SnapshotState, locate: (Capt
     else Some((table, row) => shown(parts(locate(table, row, bounds))._1))
   }
 
-  /** Rows that a run read before it and rows that one read after it cannot be told apart any more. */
+  /** Rows read before the TRUNCATE and rows read after it can no longer be distinguished. */
   override def showsTruncate(table: Captured, lsn: Long, xid: Int): Boolean = {
     val shown = snapshot.runs.map(_.contains(lsn, xid)).distinct
     if (shown.size > 1)

@@ -60,7 +60,7 @@ final class SnapshotSuite extends ServerSuite("PostgreSQL", PostgresServer.url) 
     tables.flatMap(table =>
       query(s"SELECT row_to_json(x)::text FROM $table x").map(row => s"public.$table" -> row.head.toString))
 
-  on("each table is copied once, with versions that go on from one to the next, after a death in either") {
+  on("each table is copied once, with versions that rise from one to the next, after a death in either") {
     val all = "orders,empty,items"
     val whole = new Journal
     run(all, whole)
