@@ -260,7 +260,13 @@ build/venv-%/classes.jsa: tests/support/first_query.py build/venv-%/.epochal
 	rm -f $@
 	SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$(CURDIR)/$@" $(@D)/bin/python $< >$(@D)/classes.log 2>&1
 
-bench: venv build/drivers/.jars ## JMH and end-to-end benchmarks, against the alternatives (ARGS=…)
+# Debezium, which the benchmark `cdc` is compared with.
+build/debezium/.jars: bench/debezium.xml
+	rm -rf $(@D)
+	mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+	@touch $@
+
+bench: venv build/drivers/.jars build/debezium/.jars ## JMH and end-to-end benchmarks, against the alternatives (ARGS=…)
 	$(call pip,$(VENV)) -r bench/requirements.txt
 	$(BIN)/python bench/run.py $(ARGS)
 

@@ -18,6 +18,7 @@ BENCHMARKS = {
     "jdbc": "jdbc",
     "jdbc-latency": "jdbc_latency",
     "ingest-http": "ingest_http",
+    "cdc": "cdc",
 }
 
 
