@@ -225,7 +225,7 @@ def idle(spark: SparkSession, database: Database, settings: argparse.Namespace) 
         driver, server = cost(quiet, lambda: jvm, lambda: database.value(sender))
     database.execute("DROP TABLE quiet", f"DROP PUBLICATION {slot}")
     print(
-        f"\nAn idle slot, processor time in a minute: driver {driver:.0f} ms, of which {without:.0f} ms with any query;"
+        f"\nAn idle slot, processor time in a minute: driver {driver:.0f} ms ({without:.0f} ms of it with any query);"
         f" the server's sender {server:.0f} ms",
         flush=True,
     )

@@ -86,7 +86,8 @@ def _of_jvm(plan: Any) -> Iterator[_Read]:
 
     # A method call on a table would look all its methods up, some with types that Spark 4.0 lacks: the error ends the
     # JVM's thread of this session.
-    number = SparkContext._jvm.java.lang.System.identityHashCode  # type: ignore[union-attr]
+    jvm: Any = SparkContext._jvm
+    number = jvm.java.lang.System.identityHashCode
     leaves = plan.collectLeaves()
     for leaf in (leaves.apply(n) for n in range(leaves.size())):
         kind = leaf.getClass().getSimpleName()

@@ -189,11 +189,11 @@ def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
     """The options that a field or an argument sets."""
     if declared.kind is SECRET and isinstance(given, str):
         given = Secret(given)
-    if declared.kind is TABLES and not isinstance(given, str):
-        # Names are spelled as in the option: with quotes of SQL where needed.
-        given = ",".join(given)
     if declared.kind is FAMILY:
         yield from (Setting(f"{declared.name}.{key}", member, place, declared.secret) for key, member in given.items())
+    elif declared.kind is TABLES and not isinstance(given, str):
+        # Names are spelled as in the option: with quotes of SQL where needed.
+        yield Setting(declared.name, ",".join(given), place, declared.secret)
     elif isinstance(given, Secret):
         yield Setting(*given.option(declared.name), place, given.is_value)
     else:
