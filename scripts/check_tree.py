@@ -16,12 +16,12 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
     "core": (34, 2224),
-    "kit": (91, 9130),
+    "kit": (91, 9129),
     "random": (7, 382),
     "rest": (41, 6499),
     "ingest": (23, 2669),
-    "cdc": (32, 3611),
-    "jdbc": (64, 7607),
+    "cdc": (32, 3605),
+    "jdbc": (64, 7604),
     "inspect": (6, 480),
     "app": (3, 86),
     "testkit": (25, 2061),

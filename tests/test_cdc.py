@@ -130,7 +130,7 @@ def test_the_sql_of_the_error_mends_what_is_missing(spark: SparkSession, shop: P
 def test_the_sql_and_the_program_of_the_page_make_a_replica(
     spark: SparkSession, postgres: Postgres, tmp_path: Path
 ) -> None:
-    (page,) = (page for page in documents.pages() if str(page) == "docs/cdc.md")
+    page = documents.page("docs/cdc.md")
     rights, drop = (block.text for block in page.blocks("sql"))
     program = page.blocks("python")[0].text
     shop = Postgres(make_conninfo(postgres.server, dbname="shop"), "public")
@@ -140,18 +140,16 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
             shop.execute("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)", "INSERT INTO orders VALUES (1, 'one')")
             for statement in statements(rights):
                 shop.execute(statement)
-            for written, meant in {
+            places = {
                 "jdbc:postgresql://db.example.com/shop": shop.url,
                 "jdbc:postgresql://warehouse.example.com/warehouse": postgres.url,
                 '"loader"': f'"{postgres.user}"',
                 'Secret.env("': 'Secret("',
                 "/data/checkpoints": str(tmp_path),
                 "query.awaitTermination()": "",
-            }.items():
-                assert written in program
-                program = program.replace(written, meant)
+            }
             names: dict[str, Any] = {}
-            exec(program, names)
+            exec(documents.adapted(program, places), names)
             query = names["query"]
             try:
                 until(lambda: "orders" in postgres.tables() and stored(postgres) == [(1, "one")], "the first row")
@@ -169,10 +167,9 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
 def test_the_recipe_of_the_page_makes_replicas_of_two_tables_by_one_slot(
     spark: SparkSession, postgres: Postgres, tmp_path: Path
 ) -> None:
-    (page,) = (page for page in documents.pages() if str(page) == "docs/cdc.md")
-    recipe = page.blocks("python")[1].text
+    page = documents.page("docs/cdc.md")
     shop = Postgres(make_conninfo(postgres.server, dbname="several"), "public")
-    for written, meant in {
+    places = {
         "jdbc:postgresql://db.example.com/shop": shop.url,
         "jdbc:postgresql://warehouse.example.com/warehouse": postgres.url,
         '"capture"': f'"{shop.user}"',
@@ -180,9 +177,8 @@ def test_the_recipe_of_the_page_makes_replicas_of_two_tables_by_one_slot(
         'Secret.env("': 'Secret("',
         "/data/": f"{tmp_path}/",
         'cdc.Slot("shop")': 'cdc.Slot("several")',
-    }.items():
-        assert written in recipe
-        recipe = recipe.replace(written, meant)
+    }
+    recipe = documents.adapted(page.blocks("python")[1].text, places)
 
     def run() -> None:
         names: dict[str, Any] = {"spark": spark, "epochal": epochal, "cdc": cdc, "jdbc": jdbc, "Secret": epochal.Secret}

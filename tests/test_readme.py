@@ -16,7 +16,7 @@ import pytest
 from support.api import Api
 from support.data import as_rows, comments
 from support.databases import Postgres, Row, new_postgres
-from support.documents import page
+from support.documents import adapted, page
 from support.places import VERSION
 from support.waiting import until
 
@@ -48,15 +48,13 @@ def test_the_second_program_of_the_readme_copies_an_api_into_postgres(
     api: Api, postgres: Postgres, tmp_path: Path
 ) -> None:
     api.records = comments(1, 250)
-    program = PROGRAMS[1]
-    for text, here in {
+    places = {
         "https://api.example.com/comments": api.url,
         "jdbc:postgresql://127.0.0.1/warehouse": postgres.url,
         'user="loader"': 'user="postgres"',
         "/data/checkpoints": str(tmp_path),
-    }.items():
-        assert text in program, text
-        program = program.replace(text, here)
+    }
+    program = adapted(PROGRAMS[1], places)
     with run(program, tmp_path, TOKEN="token", DB_PASSWORD="any") as follows:
         follows(lambda: "comments" in postgres.tables() and len(stored(postgres)) == 250, "all comments in the table")
         assert stored(postgres) == as_rows(api.records)
@@ -67,8 +65,7 @@ def test_the_second_program_of_the_readme_copies_an_api_into_postgres(
 def test_the_third_program_of_the_readme_makes_a_replica_of_a_table(postgres: Postgres, tmp_path: Path) -> None:
     shop = new_postgres(postgres.server, f"{postgres.schema}_shop")
     shop.execute("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)", "INSERT INTO orders VALUES (1, 'one')")
-    program = PROGRAMS[2]
-    for text, here in {
+    places = {
         "jdbc:postgresql://127.0.0.1/shop": shop.url,
         "jdbc:postgresql://127.0.0.1/warehouse": postgres.url,
         "public.orders": f"{shop.schema}.orders",
@@ -76,9 +73,8 @@ def test_the_third_program_of_the_readme_makes_a_replica_of_a_table(postgres: Po
         'user="capture"': 'user="postgres"',
         'user="loader"': 'user="postgres"',
         "/data/checkpoints": str(tmp_path),
-    }.items():
-        assert text in program, text
-        program = program.replace(text, here)
+    }
+    program = adapted(PROGRAMS[2], places)
 
     def replica() -> list[Row]:
         return postgres.query("SELECT * FROM orders ORDER BY id") if "orders" in postgres.tables() else []

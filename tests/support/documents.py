@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,3 +105,11 @@ def _pages() -> Iterator[Page]:
         parts = path.relative_to(ROOT).parts
         if not path.is_symlink() and not _ELSEWHERE & set(parts) and not any(part.startswith(".") for part in parts):
             yield Page(path)
+
+
+def adapted(program: str, places: Mapping[str, str]) -> str:
+    """A program of a page with the places of a test: each text must be in it, and is replaced."""
+    for text, here in places.items():
+        assert text in program, text
+        program = program.replace(text, here)
+    return program

@@ -4,7 +4,7 @@ import java.time.Duration
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
-import io.epochal.cdc.slot.{Lsn, TableSelection}
+import io.epochal.cdc.slot.{CaptureServer, Lsn, TableSelection}
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionList, OptionType, RetryOptions, SourceOptions}
 import io.epochal.core.retry.RetrySettings
@@ -38,6 +38,8 @@ final case class CdcOptions private[cdc] (
     failOnDataLoss: Boolean,
     source: String,
     eventTimeColumn: Option[String]) {
+
+  private[cdc] def server: CaptureServer = new CaptureServer(connection, retry)
 
   /** As in [[io.epochal.kit.source.journal.FeedRows]]. */
   def lost(from: Long, until: Long, reason: String): String =
@@ -96,10 +98,7 @@ object CdcOptions extends OptionList {
     "JDBC URL of the server itself, not of a pooler: jdbc:postgresql:.")
   val DbTable = option("dbtable", TableSelection.Type, sample = Some("public.orders"), required = true)(
     "Table to capture, also a partitioned one. Several, as public.orders,public.items or public.*: rows are generic, with JSON.")
-  also(ConnectionOptions.User): Unit
-  also(ConnectionOptions.PasswordText): Unit
-  also(ConnectionOptions.PasswordFile): Unit
-  also(ConnectionOptions.PasswordEnv): Unit
+  ConnectionOptions.Login.foreach(also(_))
   also(ConnectionOptions.Properties): Unit
   val Slot = option("slot", slotName, sample = Some("orders"))(
     "Replication slot, used by this query alone. Unset: a name made of the table's and the checkpoint's.")

@@ -4,7 +4,6 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.{Batch, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
 import org.apache.spark.sql.types._
 
-import io.epochal.cdc.slot.CaptureServer
 import io.epochal.cdc.value.{RowReader, ValueReader}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
@@ -16,7 +15,7 @@ import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan,
   *   - [[CdcSource]] (driver): the journal of a stream; [[Capture]] fills it from the slot
   *   - [[CdcReader]] (executor): converts changes to rows
   *
-  * Columns: those of the table, then [[CdcProvider.Own]]. Of several tables: [[CdcProvider.Generic]], then the same.
+  * Columns: those of the table, then [[CdcProvider.Own]]. Of several tables: [[CdcProvider.GenericRow]].
   */
 final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
 
@@ -25,16 +24,16 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
   override protected def schema(options: CdcOptions): StructType =
     if (options.tables.isSeveral) CdcProvider.GenericRow
     else {
-      val CdcTable(table, columns) = CdcTables.find(server(options), options.tables).only
+      val CdcTable(table, columns) = CdcTables.find(options.server, options.tables).only
       CdcProvider.withOwn(table.name, ValueReader.schema(table.name, columns))
     }
 
   override protected def table(schema: StructType, options: CdcOptions): Table = {
     if (options.tables.isSeveral) requireSchema(CdcProvider.GenericRow, schema)
-    val connected = server(options)
-    val tables = CdcTables.find(connected, options.tables)
-    val needs = new CdcNeeds(options, connected)
-    needs.refuse(tables, connected.sql(needs.points(_, tables)))
+    val server = options.server
+    val tables = CdcTables.find(server, options.tables)
+    val needs = new CdcNeeds(options, server)
+    needs.refuse(tables, server.sql(needs.points(_, tables)))
     val (columns, binary) = if (options.tables.isSeveral) schema -> false else typed(tables.only, schema)
     new SourceTable(
       CdcOptions.Format,
@@ -57,7 +56,6 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
     CdcProvider.withOwn(table.name, chosen) -> new RowReader(table.name, columns, chosen).hasBinary
   }
 
-  private def server(options: CdcOptions) = new CaptureServer(options.connection, options.retry)
 }
 
 /** Prunes columns. */
@@ -81,9 +79,8 @@ final private class CdcScan(options: CdcOptions, tables: CdcTables, schema: Stru
 
   override protected def source(checkpoint: InitialOffset): Source[CdcPosition] = {
     val store = checkpoint.beside("cdc")
-    val server = new CaptureServer(options.connection, options.retry)
     val threads = spark.defaultParallelism
-    val setup = new CdcSetup(options, server, store.toString, tables, binary, threads)
+    val setup = new CdcSetup(options, options.server, store.toString, tables, binary, threads)
     val columns = tables.all.flatMap(_.columns)
     // Of several tables, only the types matter.
     val known = if (tables.isSeveral) columns.distinctBy(_.oid) else columns
@@ -102,12 +99,11 @@ private[cdc] object CdcProvider {
   )
 
   /** Rows of any table: JSON before and after a change. */
-  val Generic: Seq[StructField] = Seq(
-    StructField("_table", StringType, nullable = false),
-    StructField("before", StringType),
-    StructField("after", StringType))
-
-  val GenericRow: StructType = StructType(Generic ++ Own)
+  val GenericRow: StructType = StructType(
+    Seq(
+      StructField("_table", StringType, nullable = false),
+      StructField("before", StringType),
+      StructField("after", StringType)) ++ Own)
 
   def isOwn(field: StructField): Boolean = Own.exists(_.name == field.name)
 

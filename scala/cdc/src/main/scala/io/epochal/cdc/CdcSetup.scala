@@ -126,7 +126,7 @@ final private[cdc] class CdcSetup(
       Captured(found, ChangeRules.key(found, table.primaryKey))
     }
 
-  /** Of several tables: any definition will do, since each row says which columns it has. */
+  /** Of several tables: takes any definition, since a generic row names its columns. */
   private def captureAny(origin: CdcOrigin, found: Relation, before: Option[Relation]): Option[Captured] = {
     val oid = Integer.toUnsignedLong(found.oid)
     Option.when(known.contains(oid) || tables.takes(found.schema, found.table)) {

@@ -7,7 +7,9 @@ import java.time.Clock
 import scala.util.Using
 
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode
+import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.IngestStreams.store
@@ -17,7 +19,7 @@ import io.epochal.kit.source.{ContinuousSourceStream, RealTime, SourceOffset}
 import io.epochal.support.Ports
 
 /** A stream holds the port and the journal from its first batch to its stop. */
-final class IngestStartSuite extends AnyFunSuite {
+final class IngestStartSuite extends AnyFunSuite with Eventually {
 
   private def position(row: Long) =
     SourceOffset(IngestPosition(row), IngestOffset.toJson("clients", IngestPosition(row)))
@@ -38,12 +40,9 @@ final class IngestStartSuite extends AnyFunSuite {
   private def fresh(): Path = Files.createTempDirectory("epochal-ingest").resolve("0")
 
   /** Soon: a process that another thread forks has the socket until it runs its own program. */
-  private def isFree(port: Int): Boolean =
-    Iterator
-      .iterate(0)(_ + 1)
-      .take(100)
-      .tapEach(n => if (n > 0) Thread.sleep(50))
-      .exists(_ => Using(new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1")))(_ => ()).isSuccess)
+  private def assertFree(port: Int): Unit = eventually(timeout(Span(5, Seconds)), interval(Span(50, Millis))) {
+    new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1")).close()
+  }
 
   private val Rows = Seq("a", "b", "c", "d", "e")
 
@@ -54,7 +53,7 @@ final class IngestStartSuite extends AnyFunSuite {
         // A second call fails, too.
         (1 to 2).foreach { _ =>
           assert(intercept[EpochalException](call(run)).condition == Conditions.DataLoss)
-          assert(isFree(port))
+          assertFree(port)
         }
       }
       Using.resource(new IngestRun(checkpoint, Map.empty))(run => assert(run.values() == Rows)): Unit
@@ -123,7 +122,7 @@ final class IngestStartSuite extends AnyFunSuite {
     val port = Ports.free()
     Using.resource(new IngestRun(fresh(), Map("port" -> port.toString))) { run =>
       run.source.applicationEnded()
-      assert(isFree(port))
+      assertFree(port)
       intercept[InterruptedException](run.source.open(IngestPosition(0), IngestPosition(0)))
     }
   }
@@ -134,7 +133,7 @@ final class IngestStartSuite extends AnyFunSuite {
       new IngestRun(checkpoint, Map("port" -> port.toString), begins = false).close()
       assert(store(first.source.intake, Seq("a")) == Receipt.Stored(1))
     }
-    assert(isFree(port))
+    assertFree(port)
   }
 
   test("acknowledged rows are delivered, though a power failure has zeroed the first offset") {
@@ -156,6 +155,7 @@ final class IngestStartSuite extends AnyFunSuite {
     Files.createDirectories(checkpoint): Unit
     Files.writeString(checkpoint.resolve("ingest"), "not a directory"): Unit
     val failed = intercept[EpochalException](new IngestRun(checkpoint, Map("port" -> port.toString)))
-    assert(failed.condition == Conditions.JournalUnwritable && isFree(port))
+    assert(failed.condition == Conditions.JournalUnwritable)
+    assertFree(port)
   }
 }

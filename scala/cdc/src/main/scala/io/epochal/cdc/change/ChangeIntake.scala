@@ -74,7 +74,7 @@ final private[cdc] class ChangeIntake(
 
   private val builder = new FrameBuilder
 
-  /** Whether the journal says which snapshots were taken: the last one may have found no rows. */
+  /** Whether the journal has the state of all snapshots. The last one may have found no rows, and then no frame has it. */
   private var isNoted = begun.last.nonEmpty || begun.runs.isEmpty
   private var state = begun
   private var captured = Map.empty[Int, Captured]

@@ -7,8 +7,8 @@ import scala.util.{Try, Using}
 
 import io.epochal.core.journal.FileStore
 
-/** The last transaction, while it has no rows: the journal holds rows only. One empty file, whose name says which; older ones are
-  * removed after a newer one is durable.
+/** The last transaction, if it has no rows and is therefore not in the journal: a file that has its numbers in its name. Older files
+  * are removed after a newer one is durable.
   */
 final private[cdc] class WitnessFiles(store: FileStore) {
 

@@ -40,14 +40,12 @@ private[cdc] object TableSelection {
 
   def parse(text: String): Option[TableSelection] = {
     val names = text.split(CommaOutsideQuotes, -1).toSeq.map(TableName.parse)
-    Option.when(names.forall(_.exists(name => !isAll(name) || name.schema.nonEmpty)))(TableSelection(names.flatten))
+    Option.when(names.forall(_.exists(name => !isSchema(name) || name.schema.nonEmpty)))(TableSelection(names.flatten))
   }
 
   private val CommaOutsideQuotes = ",(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)"
 
-  private def isAll(name: TableName): Boolean = name.table.text == "*" && !name.table.quoted
-
-  private def isSchema(name: TableName): Boolean = isAll(name) && name.schema.nonEmpty
+  private def isSchema(name: TableName): Boolean = name.table.text == "*" && !name.table.quoted
 
   private def tablesOf(connection: Connection, name: TableName): Seq[TableFacts] =
     name.schema.toSeq

@@ -9,7 +9,7 @@ import io.epochal.core.error.Conditions
 /** Which changes the rows of a snapshot show already: those of transactions that were in the server's snapshot in which a row was
   * read. Rows that a killed run and its successor have read belong to different ones.
   *
-  * Decided by the numbers of transactions: their positions in the log do not tell, since a commit is streamed before others see it.
+  * Decided by transaction numbers, not by positions in the log: a commit is streamed before other sessions see it.
   *
   * @param locate
   *   the part of the table to which a key belongs, counted in the order of keys over all `bounds`

@@ -75,10 +75,7 @@ object JdbcOptions extends OptionList {
     "JDBC URL: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or another driver's on the class path.")
   val DbTable = option("dbtable", ConnectionOptions.Table, sample = Some("comments"), required = true)(
     "Table to write. Double-quoted parts match exactly; others are tried as written, then in the database's case.")
-  also(ConnectionOptions.User): Unit
-  also(ConnectionOptions.PasswordText): Unit
-  also(ConnectionOptions.PasswordFile): Unit
-  also(ConnectionOptions.PasswordEnv): Unit
+  ConnectionOptions.Login.foreach(also(_))
   val Driver = option("driver", OptionType.string, sample = Some("org.postgresql.Driver"))(
     "JDBC driver class. Unset: the usual one for the URL.")
   also(ConnectionOptions.Properties): Unit

@@ -1,7 +1,7 @@
 package io.epochal.kit.database
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.{OptionList, OptionType, OptionValues}
+import io.epochal.core.option.{OptionList, OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{DriverAccess, Secret}
 
 /** How to log in to a database: the options of every format that uses JDBC. */
@@ -12,6 +12,12 @@ private[epochal] object ConnectionOptions extends OptionList {
     "File with the password, read on the driver for every connection; a line break at its end does not count.")
   val PasswordEnv = option("passwordEnv", OptionType.string, sample = Some("DATABASE_PASSWORD"))(
     "Name of an environment variable of the driver that holds the password.")
+
+  private val passwords: Seq[OptionSpec[String]] = Seq(PasswordText, PasswordFile, PasswordEnv)
+
+  /** The user, and the ways to give a password. */
+  val Login: Seq[OptionSpec[String]] = User +: passwords
+
   val Properties = option("connection.*", OptionType.string, sample = Some("verify-full"), secret = true)(
     "Driver properties, as connection.sslmode=verify-full.")
 
@@ -28,10 +34,7 @@ private[epochal] object ConnectionOptions extends OptionList {
       driver: Option[String] = None,
       maxConnections: Option[Int] = None): Either[EpochalException, ConnectionSettings] =
     for {
-      _ <- values.exclusive("The password comes from one place: keep one of them.")(
-        PasswordText,
-        PasswordFile,
-        PasswordEnv)
+      _ <- values.exclusive("The password comes from one place: keep one of them.")(passwords: _*)
       given = ConnectionSettings(
         url,
         values.get(User),
