@@ -14,9 +14,18 @@ import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.Failpoints
+import io.epochal.jdbc.dialect.Dialects
+import io.epochal.kit.sink.MicroBatches
 import io.epochal.support.SlowTests
 
 final class SqliteQuerySuite extends JdbcQueries(Sqlite) {
+
+  test("the databases that a refused trigger names are those whose tasks store rows") {
+    val known =
+      Seq("postgresql" -> "PostgreSQL", "mysql" -> "MySQL", "mariadb" -> "MariaDB", "sqlite" -> "", "h2" -> "")
+    val named = known.filter(one => Dialects.of(s"jdbc:${one._1}://db/t").exists(_.abilities.flushes)).map(_._2)
+    assert(MicroBatches.Databases == s"${named.init.mkString(", ")} and ${named.last}")
+  }
 
   test("a batch write that lost the response to its COMMIT reports the unknown outcome instead of writing twice") {
     withDatabase { database =>
@@ -260,6 +269,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
         val error = refused(Conditions.TriggerUnsupported)(
           start(frame, database, checkpoint, trigger = Trigger.Continuous("1 second")).awaitTermination(60000))
         assert(error.getMessage.contains("epochal-jdbc into SQLite does not support the continuous trigger"))
+        assert(error.getMessage.contains("the continuous trigger on PostgreSQL, MySQL and MariaDB."))
         assert(ids(database).isEmpty)
       }
     }
