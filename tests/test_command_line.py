@@ -21,6 +21,7 @@ from support.checkpoints import of_kind
 #: A command line of each command that fails before it needs anything, and its condition.
 FAILING = {
     "probe": ("probe http://127.0.0.1:1/", "HTTP_UNREACHABLE"),
+    "cdc check": ("cdc check postgresql://127.0.0.1/x --table t", "OPTION_INVALID"),
     "status": ("status {missing}", "CHECKPOINT_NOT_FOUND"),
     "checkpoint show": ("checkpoint show {missing}", "CHECKPOINT_NOT_FOUND"),
     "checkpoint diff": ("checkpoint diff {place} 0 7", "EPOCH_NOT_FOUND"),

@@ -59,7 +59,7 @@ BEFORE: dict[type, Any] = {
 }
 #: Texts to type in a hint outside of its instructions.
 COMMAND = re.compile(
-    r"\bepochal (?:checkpoint|demo|info|ledger|probe|status)\b[^,;:.()']*|\bpip install '[^']+'|\b(?:curl|ss) -\w+"
+    r"\bepochal (?:cdc|checkpoint|demo|info|ledger|probe|status)\b[^,;:.()']*|\bpip install '[^']+'|\b(?:curl|ss) -\w+"
 )
 SQL = re.compile(r"\b(?:ALTER|CREATE|DELETE|DROP|GRANT|INSERT|KILL|SELECT|SHOW|UPDATE)\b [^;:()]*(?:\([^()]*\))?")
 SETTING = re.compile(r"\bspark(?:\.\w+)+")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+from collections.abc import Iterator
+from math import isnan
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ import yaml  # type: ignore[import-untyped]
 
 from support import api, documents, orders
 from support.data import SCHEMA, comments
+from support.databases import new_postgres
 from support.places import ROOT, over_connect
 from support.scripts import run_script
 
@@ -28,7 +32,7 @@ DASHBOARD = ROOT / "docs" / "monitoring" / "grafana.json"
 #: Script whose metrics are read over HTTP when all rows are delivered, and again after the queries have ended.
 PROGRAM = """
 import socket, time, urllib.request
-from epochal import Http, Retry, ingest, rest
+from epochal import Http, Retry, cdc, ingest, rest
 
 settings = {settings!r}
 spark = epochal.configure(builder().config(map=settings)).getOrCreate()
@@ -55,6 +59,11 @@ for name, protocol in protocols.items():
     ingested[name] = epochal.write.jdbc(
         received.select("value"), {database!r}, table=name, create_table=True, checkpoint={directory!r} + "/" + name,
         query_name=name, sink_id=name)
+orders = epochal.read.cdc(
+    spark, {postgres!r}, table={schema_name!r} + ".orders", user="postgres", slot=cdc.Slot({schema_name!r}))
+changes = epochal.write.jdbc(
+    orders.select("id"), {database!r}, table="changes", create_table=True, checkpoint={directory!r} + "/changes",
+    query_name="changes", sink_id="changes")
 served, _ = server.accept()
 served.sendall(b"one\\ntwo\\nthree\\n")
 with socket.create_connection(ingest.address(ingested["tcp"])) as client:
@@ -64,11 +73,12 @@ with socket.create_connection(ingest.address(ingested["tcp"])) as client:
 address = "http://%s:%d/" % ingest.address(ingested["http"])
 posted = urllib.request.Request(address, b"one", {{"Content-Type": "text/plain"}})
 urllib.request.urlopen(posted, timeout=60).close()
-queries = (strings, comments, *ingested.values())
+queries = (strings, comments, changes, *ingested.values())
 deadline = time.monotonic() + 60
-received = "client_source_0_epochal_ingest_totalRows_Value{{type=\\"gauges\\"}} 3.0"
-while received not in read() and time.monotonic() < deadline:
-    time.sleep(0.1)
+received = "%s_totalRows_Value{{type=\\"gauges\\"}} 3.0"
+for source in "client_source_0_epochal_ingest", "changes_source_0_epochal_cdc":
+    while received % source not in read() and time.monotonic() < deadline:
+        time.sleep(0.1)
 for query in queries:
     query.processAllAvailable()
 shown = read()
@@ -91,9 +101,11 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def facts(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iterator[dict[str, Any]]:
     """Prometheus's pages: while two queries run that have written all rows, and after their end."""
     directory = tmp_path_factory.mktemp("metrics")
+    postgres = new_postgres(postgres_server, f"metrics_{os.getpid()}")
+    postgres.execute("CREATE TABLE orders (id INT PRIMARY KEY)", "INSERT INTO orders VALUES (1), (2), (3)")
     with api.serve(api.Api(comments(1, 25))) as source, orders.serve(orders.Orders()) as target:
         source.failures.extend([429, 503])
         found = run_script(
@@ -104,11 +116,14 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                 api=source.url,
                 orders=target.url,
                 schema=SCHEMA,
+                postgres=postgres.url,
+                schema_name=postgres.schema,
             ),
             PYTHONPATH=":".join(sys.path),
         )
         requests = {"source": len(source.requests), "sink": len(target.requests)}
-        return found | {"requests": requests, "applied": sum(target.applied.values())}
+        yield found | {"requests": requests, "applied": sum(target.applied.values())}
+    postgres.drop_slot()
 
 
 def relabelled(shown: str) -> dict[str, dict[str, float]]:
@@ -140,6 +155,7 @@ COMMENTS_SINK = "application=night_jobs, query=comments, sink=epochal_rest"
 TCP, HTTP, CLIENT = (
     f"application=night_jobs, query={name}, source=0_epochal_ingest" for name in ("tcp", "http", "client")
 )
+CDC = "application=night_jobs, query=changes, source=0_epochal_cdc"
 INGEST = {TCP: "ingest TCP", HTTP: "ingest HTTP", CLIENT: "ingest connect"}
 EVENT_TIME = "epochal_source_eventTimeLag"
 
@@ -176,8 +192,9 @@ def test_prometheus_gets_the_counts_of_listeners(facts: dict[str, Any]) -> None:
     received = {TCP: 2, HTTP: 1, CLIENT: 3}
     assert {labels: found["epochal_source_totalRows"][labels] for labels in INGEST} == received
     assert found["epochal_source_acknowledged"] == received
-    for name in ("duplicates", "refusedFull", "refusedFailed", "backlogBytes"):
+    for name in ("duplicates", "refusedFull", "refusedFailed"):
         assert found[f"epochal_source_{name}"] == dict.fromkeys(INGEST, 0)
+    assert found["epochal_source_backlogBytes"] == dict.fromkeys([*INGEST, CDC], 0)
     assert min(found["epochal_source_journalBytes"].values()) > 0
     assert found["epochal_source_connectionsAccepted"] == {TCP: 1}
     assert found["epochal_source_requests"][HTTP] == 1
@@ -186,16 +203,27 @@ def test_prometheus_gets_the_counts_of_listeners(facts: dict[str, Any]) -> None:
     assert 0 < found[EVENT_TIME][TCP] < 600
 
 
+@pytest.mark.slow
+def test_prometheus_gets_the_lag_of_a_slot_and_the_progress_of_a_snapshot(facts: dict[str, Any]) -> None:
+    found = {name: values[CDC] for name, values in relabelled(facts["shown"]).items() if CDC in values}
+    snapshot = {name.removeprefix("epochal_source_snapshot"): value for name, value in found.items() if "snap" in name}
+    assert snapshot == {"Tables": 1, "TablesLeft": 0, "Rows": 3, "RowsExpected": 3, "SecondsLeft": 0}
+    assert found["epochal_source_retainedWalBytes"] > 0
+    assert found["epochal_source_slotLagBytes"] >= 0
+    assert isnan(found["epochal_source_safeWalBytes"])
+
+
 def test_ended_queries_leave_no_metrics(facts: dict[str, Any]) -> None:
     assert facts["left"] == []
 
 
 #: Sources or sinks for each heading of the page.
 HEADINGS = {
-    "Every source": ("random", "REST", "ingest"),
+    "Every source": ("random", "REST", "ingest", "cdc"),
     "With `eventTimeColumn`": ("any with an event time",),
     "REST source": ("REST",),
     "`epochal-ingest`": ("ingest",),
+    "`epochal-cdc`": ("cdc",),
     "Ingest over TCP": ("ingest TCP",),
     "Ingest over HTTP": ("ingest HTTP",),
     "Ingest with `mode=connect`": ("ingest connect",),
@@ -217,7 +245,7 @@ def documented() -> set[str]:
 
 
 def test_the_page_lists_exactly_the_shown_metrics(facts: dict[str, Any]) -> None:
-    kinds = INGEST | {STRINGS_SOURCE: "random", COMMENTS_SOURCE: "REST", COMMENTS_SINK: "REST"}
+    kinds = INGEST | {CDC: "cdc", STRINGS_SOURCE: "random", COMMENTS_SOURCE: "REST", COMMENTS_SINK: "REST"}
     shown = set()
     for name, values in relabelled(facts["shown"]).items():
         found = {kinds.get(labels, "databases") for labels in values}

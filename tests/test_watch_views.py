@@ -23,8 +23,10 @@ import epochal
 from epochal import _start
 from epochal._start import Started
 from epochal.tools.ledger import DatabaseLedger, LedgerEpoch, jvm
-from epochal.tools.watch import terminal, views
+from epochal.tools.output import size
+from epochal.tools.watch import terminal, views, words
 from epochal.tools.watch.interrupts import Interrupts
+from epochal.tools.watch.progress import batch_of
 from epochal.tools.watch.queries import Queries, QueryRow
 from epochal.tools.watch.watching import run
 from support.checkpoints import row
@@ -331,3 +333,30 @@ def test_rows_beyond_the_last_report_are_read_from_the_ledger_of_a_helpers_query
     monkeypatch.setattr(jvm, "beside", unreachable)
     epochal.watch(query, file=(file := io.StringIO()))  # type: ignore[arg-type]
     assert "(and the rows of epoch 3 stored so far (epochal status counts them), which" in file.getvalue()
+
+
+def test_a_snapshot_and_then_the_lag_of_its_slot_are_shown() -> None:
+    slot = {"slot": "shop", "slotLagBytes": "NaN", "slotLagSeconds": "NaN", "retainedWalBytes": "40000000"}
+    snapshot = {"snapshotTables": "3", "snapshotTablesLeft": "2", "snapshotRows": "1200"}
+    begun = snapshot | {"snapshotRowsExpected": "NaN", "snapshotSecondsLeft": "NaN"}
+
+    def shown(**metrics: str) -> str:
+        return words.sources(batch_of(progress(0, 10, source=slot | begun | metrics)))
+
+    kept = "40 MB of log kept for slot shop"
+    assert shown() == f"snapshot 1,200 rows, 2 of 3 tables left, {kept}"
+    half = {"snapshotTables": "1", "snapshotTablesLeft": "1", "snapshotRowsExpected": "5000"}
+    assert shown(**half, snapshotSecondsLeft="12.5") == f"snapshot 1,200 of about 5,000 rows, ETA 12 s, {kept}"
+    done = {"snapshotTablesLeft": "0", "snapshotSecondsLeft": "0.0", "slotLagBytes": "4200000"}
+    assert shown(**done, slotLagSeconds="3.0") == f"slot shop 4.2 MB behind (3 s), {kept}"
+    assert shown(**done | {"slotLagBytes": "0", "slotLagSeconds": "0.0"}) == kept
+    # Of a query that did not begin with a snapshot.
+    assert words.sources(batch_of(progress(0, 10, source=slot))) == kept
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (12_300_000, "12 MB"), (3_400_000_000_000_000, "3,400 TB")],
+)
+def test_bytes_have_a_unit(count: int, shown: str) -> None:
+    assert size(count) == shown

@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,12 @@ class Server:
     Args:
         home: an empty directory.
         access: lines for ``pg_hba.conf``, before the one that trusts all local users.
-        settings: settings of the server, in place of the tests' defaults.
+        settings: settings of the server, in place of the tests' defaults; None: as ALTER SYSTEM sets it.
     """
 
-    def __init__(self, home: Path, access: str = "", settings: dict[str, str] | None = None) -> None:
+    def __init__(self, home: Path, access: str = "", settings: Mapping[str, str | None] | None = None) -> None:
         self._home = home
-        self._settings = _SETTINGS | (settings or {})
+        self._settings = {name: text for name, text in {**_SETTINGS, **(settings or {})}.items() if text is not None}
         self._data, self._log = home / "data", home / "log"
         self._user = ordinary_user()
         if self._user:
@@ -122,7 +122,7 @@ class Server:
 
 
 @contextmanager
-def server(access: str = "", **settings: str) -> Iterator[Server]:
+def server(access: str = "", **settings: str | None) -> Iterator[Server]:
     """Starts a server with its own settings; stops it and removes its data at the end."""
     home = Path(tempfile.mkdtemp(prefix="epochal-postgres-"))
     made: Server | None = None

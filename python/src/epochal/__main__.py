@@ -1,4 +1,4 @@
-"""``epochal``, or ``python -m epochal``: ``info``, ``demo``, ``probe``, ``status``, ``checkpoint …``, ``ledger …``."""
+"""The command line: ``epochal``, or ``python -m epochal``."""
 
 from __future__ import annotations
 

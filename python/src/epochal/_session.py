@@ -129,6 +129,34 @@ def check_version(spark: SparkSession) -> str:
     return _check_jvm(jvm)
 
 
+def jvm() -> Any:
+    """The JVM of this process, with the jar; started, without a session, if there is none.
+
+    Raises:
+        ConnectUnsupportedError: only a client of Spark Connect is installed.
+        ConfigurationError: as of ``configure``.
+    """
+    from pyspark.util import is_remote_only
+
+    if is_remote_only():
+        raise ConnectUnsupportedError(
+            "CONNECT_UNSUPPORTED",
+            "The jar runs in a JVM, which a Spark Connect client does not have.",
+            "Run it where Spark is installed: pip install 'pyspark>=4.0,<4.4'.",
+        )
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors.exceptions.captured import install_exception_handler
+    from pyspark.sql import SparkSession
+
+    builder = configure(SparkSession.builder)
+    if SparkContext._jvm is None:
+        settings: dict[str, Any] = getattr(builder, "_options", {})
+        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*settings.items()]))
+    install_exception_handler()
+    _check_jvm(SparkContext._jvm)
+    return SparkContext._jvm
+
+
 def _check_spark() -> None:
     import pyspark
 

@@ -7,6 +7,7 @@ not import them.
 ``checkpoint``  ``epochal.checkpoint``, and repairs of a checkpoint
 ``ledger``      ``epochal.ledger``, and repairs of a ledger
 ``probe``       ``epochal.rest.probe``
+``capture``     ``epochal.cdc.check``
 ``testing``     ``epochal.testing``
 ``demo``        ``python -m epochal demo``
 ``cli``         the command line

@@ -25,6 +25,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {plural}"
 
 
+def size(count: int) -> str:
+    """Bytes: ``512 B``, ``1.5 kB``, ``12 MB``, ``3.4 GB``."""
+    power = min((len(str(count)) - 1) // 3, 4)
+    value, unit = count / 1000**power, ("B", "kB", "MB", "GB", "TB")[power]
+    return f"{value:.1f} {unit}" if power and value < 10 else f"{value:,.0f} {unit}"
+
+
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     """The lines of a table, with columns of equal width."""
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]

@@ -30,8 +30,10 @@ def words(offset: str) -> str:
     match _kind(value):
         case "epochal-random":
             return counted(value["rows"], "row")
-        case "epochal-ingest" | "epochal-cdc":
+        case "epochal-ingest":
             return counted(value["row"], "row")
+        case "epochal-cdc":
+            return f"{counted(value['row'], 'row')} of slot {value.get('slot')}, changes from {value.get('start')} on"
         case "epochal-rest":
             return _rest(value)
         case "files":
@@ -114,6 +116,12 @@ def acknowledged(offset: str) -> tuple[str, int] | None:
     value = _parse(offset)
     kind = _kind(value)
     return (kind.removeprefix("epochal-"), value["row"]) if kind in _ACKNOWLEDGED else None
+
+
+def slot(offset: str) -> tuple[str, str] | None:
+    """The replication slot of an offset, and the system identifier of its server; None for other sources."""
+    value = _parse(offset)
+    return (str(value.get("slot")), str(value.get("system"))) if _kind(value) == "epochal-cdc" else None
 
 
 def _kind(value: Any) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from epochal._version import VERSION
 from epochal.errors import ConfigurationError
-from epochal.tools.cli import checkpoint, info, ledger, probe, shared
+from epochal.tools.cli import cdc, checkpoint, info, ledger, probe, shared
 
 
 def parser() -> shared.Parser:
@@ -25,6 +25,7 @@ def parser() -> shared.Parser:
     demo.add_argument("--rows", type=int, default=500, help="comments to serve (default: 500)")
     shared.command(commands, "info", "show installed and missing dependencies", _info)
     probe.add(commands)
+    cdc.add(commands)
     checkpoint.add(commands)
     ledger.add(commands)
     return parser

@@ -6,11 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from epochal.errors import SinkIdentityError
 from epochal.tools.checkpoint import Checkpoint
 from epochal.tools.checkpoint.comparison import Comparison
 from epochal.tools.checkpoint.repair import START, fork, refused, restore, rewind
+from epochal.tools.checkpoint.slots import slots
 from epochal.tools.checkpoint.start import set_command
 from epochal.tools.cli import shared
+from epochal.tools.output import as_json
 
 
 def add(commands: Any) -> None:
@@ -58,10 +61,18 @@ def _epoch(text: str) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     found = shared.read_checkpoint(options)
-    compared = _compare(options, found) if options.url else None
-    values = {"checkpoint": {**found.to_dict(), "epochs": len(found.epochs)}}
+    known = [*slots(found, options.url, options.user, shared.password(options))] if options.url else []
+    try:
+        compared = _compare(options, found) if options.url else None
+    except SinkIdentityError as error:
+        # The URL may be that of the source.
+        if error.condition != "LEDGER_NOT_FOUND" or all(slot.status is None for slot in known):
+            raise
+        compared = None
+    values: dict[str, Any] = {"checkpoint": {**found.to_dict(), "epochs": len(found.epochs)}}
     values |= {"ledger": compared.to_dict()} if compared else {}
-    shared.show(options, f"{found}\n{compared}" if compared else found, values)
+    values |= {"slots": [as_json(slot) for slot in known]} if known else {}
+    shared.show(options, "\n".join(map(str, filter(None, (found, compared, *known)))), values)
     healthy = compared.healthy if compared else found.next_start.epoch is not None
     return shared.FINE if healthy else shared.ATTENTION
 

@@ -37,19 +37,16 @@ _QUICK: dict[str, Any] = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
-#: The arguments, by the options of the jar that have the same effect: errors name them.
+#: The arguments of ``login_arguments``, by the options of the jar that have the same effect: errors name them.
+LOGIN = {
+    "--user": Option("user", TEXT),
+    "PGPASSWORD": Option("password", TEXT),
+    "--password-env": Option("passwordEnv", TEXT),
+    "--password-file": Option("passwordFile", TEXT),
+}
+#: The same of commands that set no ``form`` of their own.
 _ARGUMENTS = Form(
-    "epochal-jdbc",
-    "epochal",
-    {
-        "--url": Option("url", TEXT),
-        "--schema": Option("dbtable", TEXT),
-        "--user": Option("user", TEXT),
-        "PGPASSWORD": Option("password", TEXT),
-        "--password-env": Option("passwordEnv", TEXT),
-        "--password-file": Option("passwordFile", TEXT),
-    },
-    {},
+    "epochal-jdbc", "epochal", {"--url": Option("url", TEXT), "--schema": Option("dbtable", TEXT), **LOGIN}, {}
 )
 
 _AGAIN = "Correct the cause, and run the command again."
@@ -135,7 +132,7 @@ def repair_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs a command; converts an error to a message and an exit code."""
     try:
-        with _references.calling([_references.Call(_ARGUMENTS, ())]):
+        with _references.calling([_references.Call(getattr(options, "form", _ARGUMENTS), ())]):
             code: int = options.run(options)
         return code
     except EpochalError as error:

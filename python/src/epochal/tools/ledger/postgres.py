@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
@@ -93,18 +95,8 @@ class Server:
             DatabaseError: the server cannot be reached, or reports an error; or another role may have planted a table.
             SinkIdentityError: the database has no ledger.
         """
-        settings = ({} if user is None else {"user": user}) | self.settings
-        if password is not None and "password" not in settings:
-            settings["password"] = (password if isinstance(password, Secret) else Secret(password)).here().value
-        search_path = settings.pop("search_path", None)
-        try:
-            connection = self.driver.connect(**_SETTINGS | settings)
-        except self.driver.Error as error:
-            condition = "LOGIN_REFUSED" if _REFUSED.search(str(error)) else "DATABASE_UNREACHABLE"
-            raise _of_condition(condition, url=self.place, reason=_reason(error)) from None
-        try:
-            if hasattr(connection, "prepare_threshold"):  # Behind a transaction pooler the next session lacks them.
-                connection.prepare_threshold = None
+        search_path = self.settings.get("search_path")
+        with self.connection(user, password) as connection:
             cursor = connection.cursor()
 
             def execute(sql: str, *parameters: Any) -> Any:
@@ -130,6 +122,27 @@ class Server:
             if planted := execute(_UNTRUSTED, names, names[0], names[0]).fetchone():
                 raise _untrusted(*planted)
             return rows.read(self.place, execute, schema[0].replace("%", "%%"), progress=len(progress) == 2)
+
+    @contextmanager
+    def connection(self, user: str | None, password: Secret | str | None) -> Iterator[Any]:
+        """A connection, whose errors are ours.
+
+        Raises:
+            DatabaseError: the server cannot be reached, or reports an error.
+        """
+        settings = ({} if user is None else {"user": user}) | self.settings
+        if password is not None and "password" not in settings:
+            settings["password"] = (password if isinstance(password, Secret) else Secret(password)).here().value
+        settings.pop("search_path", None)
+        try:
+            connection = self.driver.connect(**_SETTINGS | settings)
+        except self.driver.Error as error:
+            condition = "LOGIN_REFUSED" if _REFUSED.search(str(error)) else "DATABASE_UNREACHABLE"
+            raise _of_condition(condition, url=self.place, reason=_reason(error)) from None
+        try:
+            if hasattr(connection, "prepare_threshold"):  # Behind a transaction pooler the next session lacks them.
+                connection.prepare_threshold = None
+            yield connection
         except self.driver.Error as error:
             raise DatabaseError(
                 "DATABASE_ERROR",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,32 @@ class Counts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Capture:
+    """Slot and snapshot of ``epochal-cdc``, as its progress has them; None: unknown.
+
+    Attributes:
+        behind: bytes of the server's log that it has not received.
+        seconds_behind: seconds since the last transaction that it has.
+        retained: bytes of the log that the server keeps for the slot.
+        tables: of the snapshot; None without one.
+        tables_left: of these, the ones that are not complete.
+        rows: rows copied.
+        expected: rows of the snapshot, by the server's estimate.
+        eta: seconds until the snapshot is complete.
+    """
+
+    slot: str
+    behind: int | None = None
+    seconds_behind: float | None = None
+    retained: int | None = None
+    tables: int | None = None
+    tables_left: int | None = None
+    rows: int | None = None
+    expected: int | None = None
+    eta: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Source:
     """A source in one progress report.
 
@@ -42,6 +69,7 @@ class Source:
         is_exact: whether ``behind`` is exact; otherwise it is a lower bound.
         seconds_behind: maximum age of the lag.
         malformed: records that did not fit the schema, since the start of the run.
+        capture: None for sources other than ``epochal-cdc``.
     """
 
     name: str
@@ -51,6 +79,7 @@ class Source:
     seconds_behind: float | None = None
     malformed: int = 0
     counts: Counts = field(default_factory=Counts)
+    capture: Capture | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +186,23 @@ def _source(progress: Mapping[str, Any]) -> Source:
         seconds_behind=_number(metrics, "secondsBehind"),
         malformed=_whole(metrics, "malformed") or 0,
         counts=_counts(metrics),
+        capture=_capture(metrics),
+    )
+
+
+def _capture(metrics: Mapping[str, Any]) -> Capture | None:
+    if "slot" not in metrics:
+        return None
+    return Capture(
+        slot=str(metrics["slot"]),
+        behind=_whole(metrics, "slotLagBytes"),
+        seconds_behind=_number(metrics, "slotLagSeconds"),
+        retained=_whole(metrics, "retainedWalBytes"),
+        tables=_whole(metrics, "snapshotTables"),
+        tables_left=_whole(metrics, "snapshotTablesLeft"),
+        rows=_whole(metrics, "snapshotRows"),
+        expected=_whole(metrics, "snapshotRowsExpected"),
+        eta=_number(metrics, "snapshotSecondsLeft"),
     )
 
 
@@ -208,6 +254,7 @@ def _seconds(metrics: Mapping[str, Any], name: str) -> float | None:
 
 def _number(metrics: Mapping[str, Any], name: str) -> float | None:
     try:
-        return float(metrics[name])
+        found = float(metrics[name])
     except (KeyError, TypeError, ValueError):
         return None
+    return None if math.isnan(found) else found

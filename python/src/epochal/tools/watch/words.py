@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochal.tools.output import counted
-from epochal.tools.watch.progress import Batch, Counts
+from epochal.tools.output import counted, size
+from epochal.tools.watch.progress import Batch, Capture, Counts
 from epochal.tools.watch.state import QueryState
 
 
@@ -108,6 +108,7 @@ def sources(last: Batch) -> str:
     for source in last.sources:
         facts = [*_facts(source.counts)]
         facts += [counted(source.malformed, "malformed record")] if source.malformed else []
+        facts += _capture(source.capture) if source.capture else []
         if facts:
             parts.append(", ".join(facts) if len(last.sources) == 1 else f"{source.name}: {', '.join(facts)}")
     return "; ".join(parts)
@@ -161,6 +162,22 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def _capture(known: Capture) -> Iterator[str]:
+    """``snapshot 1,200 of about 5,000 rows, 1 of 2 tables left, ETA 12 s``, and ``slot orders 4 MB behind (3 s)``."""
+    if known.tables_left:
+        about = "" if known.expected is None else f" of about {known.expected:,}"
+        yield f"snapshot {known.rows or 0:,}{about} rows"
+        if (known.tables or 0) > 1:
+            yield f"{known.tables_left} of {known.tables} tables left"
+        if known.eta is not None:
+            yield f"ETA {duration(known.eta)}"
+    elif known.behind:
+        late = f" ({duration(known.seconds_behind)})" if known.seconds_behind else ""
+        yield f"slot {known.slot} {size(known.behind)} behind{late}"
+    if known.retained is not None:
+        yield f"{size(known.retained)} of log kept for slot {known.slot}"
 
 
 def _facts(counts: Counts) -> Iterator[str]:

@@ -43,7 +43,15 @@ final private[cdc] class Capture(
   @volatile private var closed = false
   @volatile private var failure = Option.empty[EpochalException]
   @volatile private var delivered = 0L
-  @volatile private var seen = Option.empty[SlotFacts]
+
+  /** The slot's last known state, and the time of the look at it. */
+  @volatile private var seen = (Option.empty[SlotFacts], System.nanoTime())
+
+  /** The last snapshot of this run: when it began, the rows from before, and all that are expected. */
+  @volatile private var copying = Option.empty[(Long, Long, Long)]
+
+  /** Whether the server has sent nothing that waits to be read. */
+  @volatile private var isIdle = false
   @volatile private var confirmed = state.last.fold(origin.start)(_.transaction.lsn)
 
   /** Everything before it is durable; 0 before the snapshot is complete. */
@@ -65,7 +73,38 @@ final private[cdc] class Capture(
     "reconnects" -> reconnects.sum.toString,
     "journalBytes" -> journal.bytes.toString,
     "backlogBytes" -> journal.bytesFrom(delivered).toString
-  ) ++ seen.map(slot => "retainedWalBytes" -> slot.retained.toString)
+  ) ++ slotMetrics ++ (if (origin.snapshot) snapshotProgress.metrics else Map.empty)
+
+  /** NaN: unknown. */
+  private def slotMetrics: Map[String, String] = {
+    val received = if (compareUnsigned(reached, confirmed) > 0) reached else confirmed
+    val (found, at) = seen
+    def bytes(of: SlotFacts => Option[Long]) = found.flatMap(of).fold("NaN")(_.toString)
+    val lag = for {
+      slot <- found
+      last <- state.last
+    } yield
+      if (isIdle && compareUnsigned(received, slot.end) >= 0) 0.0
+      else math.max(0.0, (slot.now - last.transaction.committedAt) / 1e6 + (System.nanoTime() - at) / 1e9)
+    Map(
+      "retainedWalBytes" -> bytes(slot => Some(slot.retained)),
+      "safeWalBytes" -> bytes(_.safe),
+      "slotLagBytes" -> bytes(slot => Some(math.max(0L, slot.end - received))),
+      "slotLagSeconds" -> SnapshotProgress.shown(lag.getOrElse(Double.NaN))
+    ) ++ found.map("walStatus" -> _.status)
+  }
+
+  private def snapshotProgress: SnapshotProgress = {
+    val known = state
+    SnapshotProgress(
+      math.max(1, origin.tables.size),
+      setup.left(origin, known).size,
+      known.snapshotRows.toLong,
+      copying.fold(0L)(_._2),
+      copying.map(_._3),
+      copying.fold(0.0)(run => (System.nanoTime() - run._1) / 1e9)
+    )
+  }
 
   override def close(): Unit = {
     closed = true
@@ -93,8 +132,13 @@ final private[cdc] class Capture(
   /** Reads until the connection is lost. */
   private def attempt(): Unit =
     try {
-      setup.check(origin, state)
-      setup.left(origin, state).foreach(table => state = copy(table))
+      seen = Some(setup.check(origin, state)) -> System.nanoTime()
+      val left = setup.left(origin, state)
+      if (left.nonEmpty) {
+        val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0)
+        copying = Some((System.nanoTime(), state.snapshotRows.toLong, complete + setup.expectedRows(left)))
+      }
+      left.foreach(table => state = copy(table))
       val stream = setup.stream(origin, confirmed)
       Using.resource(stream)(read)
     } catch {
@@ -108,8 +152,13 @@ final private[cdc] class Capture(
     val append = (rows: Int, frame: Bytes, before: ChangeState, after: ChangeState) => {
       durable.append(rows, frame, before.toBytes)
       state = after
+      watch()
     }
-    setup.snapshot(origin, table, state, append, () => while (isFull) Thread.sleep(FullPause)).run(state)
+    def pause(): Unit = while (isFull) {
+      Thread.sleep(FullPause)
+      watch()
+    }
+    setup.snapshot(origin, table, state, append, () => pause()).run(state)
   }
 
   private def read(stream: SlotStream): Unit = {
@@ -138,8 +187,10 @@ final private[cdc] class Capture(
     while (!closed) {
       val now = System.nanoTime()
       val message = if (isFull) null else stream.poll()
+      if (isIdle != (message == null && !isFull)) isIdle = !isIdle
       if (message != null) {
         pause = 1L
+        watch(now)
         val moved =
           try intake.take(message)
           catch {
@@ -156,7 +207,7 @@ final private[cdc] class Capture(
         if (now - beat > (if (isAwaited) EndBeatNanos else options.heartbeat.toNanos)) {
           beat = now
           confirm(intake.settle())
-          heartbeat()
+          look(writes = true)
         }
         if (isFull) stream.report()
         Thread.sleep(pause)
@@ -168,13 +219,24 @@ final private[cdc] class Capture(
   /** Whether it waits until rows are delivered. */
   def isFull: Boolean = journal.bytesFrom(delivered) >= options.maxJournalBytes
 
-  /** Looks at the slot, and writes a transaction without rows, which moves it. */
-  private def heartbeat(): Unit = {
-    seen = setup.server.sql { connection =>
-      if (!setup.isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
+  /** Looks at the slot, if the last look was long ago. */
+  private def watch(now: Long = System.nanoTime()): Unit = {
+    def isDue = now - seen._2 > options.heartbeat.toNanos
+    if (isDue) synchronized(if (isDue) look(writes = false))
+  }
+
+  /** Looks at the slot.
+    *
+    * @param writes
+    *   whether to write a transaction without rows, which moves it
+    */
+  private def look(writes: Boolean): Unit = {
+    val found = setup.server.sql { connection =>
+      if (writes && !setup.isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
       ServerFacts.slot(connection, origin.slot)
     }
-    for (slot <- seen; most <- options.maxSlotLag if slot.retained > most)
+    seen = found -> System.nanoTime()
+    for (slot <- found; most <- options.maxSlotLag if slot.retained > most)
       throw Conditions.SlotLagExceeded("slot" -> slot.name, "retained" -> slot.retained, "limit" -> most)
   }
 

@@ -23,15 +23,21 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
     ServerFacts.publication(connection, wanted.publication),
     ServerFacts.tables(connection, sql"c.oid IN ${Sql.list(tables.all.map(_.facts.oid))}"))
 
-  /** All points, as far as they are known before the checkpoint is: the names of slot and publication may follow from it. */
-  def points(connection: Connection, tables: CdcTables): Seq[Point] = {
+  /** The points that are known without a checkpoint, from which the names of slot and publication may follow.
+    *
+    * @param ofFirstStart
+    *   whether the checkpoint would be new. If it may have a slot, no further one need be free, and whether one that
+    *   exists can be used is not known.
+    */
+  def points(connection: Connection, tables: CdcTables, ofFirstStart: Boolean): Seq[Point] = {
     val named = wanted(options.slot.getOrElse(""), None)
-    val isNamed = options.slot.nonEmpty
-    // A slot that exists under another name takes no further one.
+    val hasSlot = options.slot.nonEmpty
     val facts = this.facts(connection, tables, named)
-    val all = Preflight.check(facts, named.copy(createsSlot = named.createsSlot && isNamed), isNamed)
-    // Whether a slot that exists can be used depends on the checkpoint.
-    if (facts.slot.isEmpty) all else all.filterNot(_.name.startsWith("slot "))
+    Preflight.check(
+      facts,
+      named.copy(createsSlot = named.createsSlot && (hasSlot || ofFirstStart)),
+      ofPublication = hasSlot || options.publication.nonEmpty,
+      ofSlot = hasSlot && (ofFirstStart || facts.slot.isEmpty))
   }
 
   /** @throws EpochalException

@@ -33,7 +33,7 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
     val server = options.server
     val tables = CdcTables.find(server, options.tables)
     val needs = new CdcNeeds(options, server)
-    needs.refuse(tables, server.sql(needs.points(_, tables)))
+    needs.refuse(tables, server.sql(needs.points(_, tables, ofFirstStart = false)))
     val (columns, binary) = if (options.tables.isSeveral) schema -> false else typed(tables.only, schema)
     new SourceTable(
       CdcOptions.Format,

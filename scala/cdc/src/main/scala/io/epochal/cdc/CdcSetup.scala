@@ -68,12 +68,12 @@ final private[cdc] class CdcSetup(
     }
   }
 
-  /** Checks the server before its changes are read.
+  /** Checks the server before its changes are read, and returns the state of the slot.
     *
     * @throws EpochalException
     *   with everything that is missing, or what has changed
     */
-  def check(origin: CdcOrigin, state: ChangeState): Unit = server.sql { connection =>
+  def check(origin: CdcOrigin, state: ChangeState): SlotFacts = server.sql { connection =>
     val wanted = needs.wanted(origin.slot, Some(origin.publication))
     val facts = needs.facts(connection, tables, wanted)
     val Server(_, system, timeline, _, _, _, isStandby, _, _, _, _, _) = facts.server
@@ -93,6 +93,15 @@ final private[cdc] class CdcSetup(
         s"was moved to ${Lsn.show(slot.confirmed.get)}, beyond the ${Lsn.show(reached)} of the checkpoint")
     needs.refuse(tables, facts, wanted.copy(createsSlot = false))
     checkTables(origin, state)
+    slot
+  }
+
+  /** The server's estimate of the rows of some tables. */
+  def expectedRows(of: Seq[CdcTable]): Long = server.sql { connection =>
+    of.map { table =>
+      val plan = Sql.query(connection, s"EXPLAIN (FORMAT JSON) SELECT FROM ${table.facts.sql}")(_.getString(1)).mkString
+      CdcSetup.PlanRows.findFirstMatchIn(plan).fold(0L)(_.group(1).toLong)
+    }.sum
   }
 
   /** Where the server's log ends now. */
@@ -303,6 +312,9 @@ final private[cdc] class CdcSetup(
 }
 
 private[cdc] object CdcSetup {
+
+  /** The rows of a plan. */
+  private val PlanRows = "\"Plan Rows\": (\\d+)".r
 
   /** Types of keys whose values are read as the server prints them. */
   val KeyTypes: Set[String] = Set("int2", "int4", "int8", "numeric", "text", "varchar", "uuid", "date")

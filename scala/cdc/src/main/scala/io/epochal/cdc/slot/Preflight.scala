@@ -35,12 +35,14 @@ final private[cdc] case class Wanted(
 private[cdc] object Preflight {
   import Severity._
 
-  /** @param isNamed
-    *   whether the names of slot and publication are known
+  /** @param ofPublication
+    *   whether the publication is checked; its name may be unknown
+    * @param ofSlot
+    *   the same of the slot
     */
-  def check(facts: ServerFacts, wanted: Wanted, isNamed: Boolean = true): Seq[Point] =
+  def check(facts: ServerFacts, wanted: Wanted, ofPublication: Boolean = true, ofSlot: Boolean = true): Seq[Point] =
     server(facts, wanted) ++ facts.tables.flatMap(table(_, facts, wanted)) ++
-      (if (isNamed) publication(facts, wanted) ++ slot(facts, wanted) else Nil)
+      (if (ofPublication) publication(facts, wanted) else Nil) ++ (if (ofSlot) slot(facts, wanted) else Nil)
 
   private def server(facts: ServerFacts, wanted: Wanted): Seq[Point] = {
     val server = facts.server
@@ -131,7 +133,7 @@ private[cdc] object Preflight {
             s"$place, row filters",
             if (filtered.isEmpty) "none" else filtered.map(_._2).mkString(", "),
             filtered.isEmpty)(
-            s"ALTER PUBLICATION $quoted SET TABLE $tables; /* a filter turns updates into inserts and deletes */"),
+            s"BEGIN; ${filtered.map(one => unfiltered(quoted, one._1, found)).mkString(" ")} COMMIT; /* a filter turns updates into inserts and deletes */"),
           Point(
             s"$place, operations",
             found.operations.toSeq.sorted.mkString(", "),
@@ -164,8 +166,21 @@ private[cdc] object Preflight {
           s"slot ${found.name}, reader",
           found.user.fold("none")(user => s"process ${user.process} for ${user.seconds} s"),
           ok = true)(""),
-        Point(s"slot ${found.name}, retained", s"${found.retained} bytes", Fine, None)
+        // The server removes what it retains beyond the limit at its next checkpoint.
+        Point(
+          s"slot ${found.name}, retained",
+          s"${found.retained} bytes${found.safe.fold("")(safe => s", lost after $safe more")}",
+          if (found.status == "unreserved") Warning else Fine,
+          None
+        )
       )
+  }
+
+  /** Publishes a table again, without its filter; other tables of the publication stay. */
+  private def unfiltered(publication: String, table: TableFacts, found: PublicationFacts): String = {
+    val columns =
+      found.tables.get(table.name).filter(_.isListed).fold("")(_.columns.map(name).mkString(" (", ", ", ")"))
+    s"ALTER PUBLICATION $publication DROP TABLE ${table.sql}; ALTER PUBLICATION $publication ADD TABLE ${table.sql}$columns;"
   }
 
   private def point(name: String, found: String, ok: Boolean)(mend: => String): Point =

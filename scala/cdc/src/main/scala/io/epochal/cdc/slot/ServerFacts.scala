@@ -55,6 +55,10 @@ final private[cdc] case class Server(
   *   bytes of the log that the server keeps for it
   * @param safe
   *   bytes that may still be written before the slot is lost, if that is limited
+  * @param end
+  *   of the log
+  * @param now
+  *   the server's clock, in microseconds since 1970
   */
 final private[cdc] case class SlotFacts(
     name: String,
@@ -67,7 +71,9 @@ final private[cdc] case class SlotFacts(
     safe: Option[Long],
     twoPhase: Boolean,
     failover: Option[Boolean],
-    invalidation: Option[String])
+    invalidation: Option[String],
+    end: Long,
+    now: Long)
 
 final private[cdc] case class SlotUser(process: Int, seconds: Long)
 
@@ -86,8 +92,10 @@ final private[cdc] case class PublicationFacts(
 
 /** @param columns
   *   empty: all
+  * @param isListed
+  *   whether the publication has a list of columns, so that it does not publish those that are added later
   */
-final private[cdc] case class PublishedTable(columns: Seq[String], filter: Option[String])
+final private[cdc] case class PublishedTable(columns: Seq[String], filter: Option[String], isListed: Boolean)
 
 /** @param kind
   *   `pg_class.relkind`
@@ -163,11 +171,12 @@ private[cdc] object ServerFacts {
     sql"""SELECT s.slot_name, s.plugin, s.database, (s.confirmed_flush_lsn - '0/0')::bigint AS confirmed,
          |  s.wal_status, s.active_pid, s.safe_wal_size,
          |  extract(epoch FROM clock_timestamp() - a.backend_start)::bigint AS age,
-         |  (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END - s.restart_lsn)::bigint
-         |    AS retained,
+         |  (e.lsn - s.restart_lsn)::bigint AS retained, (e.lsn - '0/0')::bigint AS log_end,
+         |  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
          |  (to_jsonb(s)->>'two_phase')::boolean AS two_phase, (to_jsonb(s)->>'failover')::boolean AS failover,
          |  to_jsonb(s)->>'invalidation_reason' AS invalidation
-         |FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
+         |FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid CROSS JOIN (SELECT
+         |  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END AS lsn) e
          |WHERE s.slot_name = $name"""
       .query(connection) { rows =>
         SlotFacts(
@@ -181,7 +190,9 @@ private[cdc] object ServerFacts {
           Sql.long(rows, "safe_wal_size"),
           rows.getBoolean("two_phase"),
           Option(rows.getString("failover")).map(_ == "true"),
-          Option(rows.getString("invalidation"))
+          Option(rows.getString("invalidation")),
+          rows.getLong("log_end"),
+          rows.getLong("now")
         )
       }
       .headOption
@@ -196,12 +207,21 @@ private[cdc] object ServerFacts {
       .headOption
 
   private def published(connection: Connection, publication: String): Map[String, PublishedTable] =
+    // Of a publication of partitions by themselves, the view has only these.
     sql"""SELECT format('%s.%s', t.schemaname, t.tablename) AS name, to_jsonb(t)->>'rowfilter' AS filter,
-         |  ARRAY(SELECT jsonb_array_elements_text(to_jsonb(t)->'attnames')) AS columns
-         |FROM pg_publication_tables t WHERE t.pubname = $publication"""
+         |  ARRAY(SELECT jsonb_array_elements_text(to_jsonb(t)->'attnames')) AS columns, EXISTS (
+         |    SELECT FROM pg_publication_rel r JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+         |    WHERE r.prpubid = p.oid AND n.nspname = t.schemaname AND c.relname = t.tablename
+         |      AND to_jsonb(r)->>'prattrs' IS NOT NULL) AS listed
+         |FROM pg_publication p JOIN pg_publication_tables t USING (pubname) WHERE p.pubname = $publication
+         |UNION ALL SELECT format('%s.%s', n.nspname, c.relname), NULL, '{}', false
+         |FROM pg_publication p CROSS JOIN pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         |WHERE p.pubname = $publication AND NOT p.pubviaroot AND c.relkind = 'p' AND (
+         |  p.puballtables OR EXISTS (SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = c.oid))"""
       .query(connection) { rows =>
         val columns = rows.getArray("columns").getArray.asInstanceOf[Array[String]].toSeq
-        rows.getString("name") -> PublishedTable(columns, Option(rows.getString("filter")))
+        val filter = Option(rows.getString("filter"))
+        rows.getString("name") -> PublishedTable(columns, filter, rows.getBoolean("listed"))
       }
       .toMap
 

@@ -37,9 +37,9 @@ final class PreflightSuite extends AnyFunSuite {
       "orders",
       Set("insert", "update", "delete", "truncate"),
       viaRoot = false,
-      Map("public.orders" -> PublishedTable(Nil, None)))
+      Map("public.orders" -> PublishedTable(Nil, None, isListed = false)))
   private val slot =
-    SlotFacts("orders", "pgoutput", "shop", Some(1), "reserved", None, 0, None, twoPhase = false, None, None)
+    SlotFacts("orders", "pgoutput", "shop", Some(1), "reserved", None, 0, None, twoPhase = false, None, None, 1, 0)
 
   /** The statements that mend the missing points. */
   private def missing(facts: ServerFacts, wanted: Wanted = wanted): Seq[String] =
@@ -89,10 +89,31 @@ final class PreflightSuite extends AnyFunSuite {
     assert(missing(facts.copy(publication = Some(lacking))) == Seq("ALTER PUBLICATION orders ADD TABLE public.orders;"))
     val partitioned = facts.copy(tables = Seq(orders.copy(kind = "p")), publication = Some(published))
     assert(missing(partitioned) == Seq("ALTER PUBLICATION orders SET (publish_via_partition_root = true);"))
-    val filtered = published.copy(tables = Map("public.orders" -> PublishedTable(Nil, Some("(id > 5)"))))
+    val part = PublishedTable(Seq("id", "note"), Some("(id > 5)"), isListed = false)
+    def unfiltered(table: PublishedTable) =
+      missing(facts.copy(publication = Some(published.copy(tables = Map("public.orders" -> table)))))
+    def again(columns: String) = Seq(
+      s"BEGIN; ALTER PUBLICATION orders DROP TABLE public.orders; ALTER PUBLICATION orders ADD TABLE public.orders$columns; COMMIT; /* a filter turns updates into inserts and deletes */")
+    assert(unfiltered(part) == again(""))
+    assert(unfiltered(part.copy(isListed = true)) == again(" (id, note)"))
+  }
+
+  test("of an unnamed slot or publication nothing is checked") {
+    def names(ofPublication: Boolean, ofSlot: Boolean) =
+      Preflight.check(facts, wanted, ofPublication, ofSlot).map(_.name).filter(_.contains("orders")).toSet
     assert(
-      missing(facts.copy(publication = Some(filtered)))
-        .exists(_.startsWith("ALTER PUBLICATION orders SET TABLE public.orders;")))
+      !names(ofPublication = false, ofSlot = false).exists(name => name.startsWith("slot") || name.startsWith("pub")))
+    assert(names(ofPublication = true, ofSlot = false)("publication orders"))
+    assert(names(ofPublication = false, ofSlot = true)("slot orders"))
+  }
+
+  test("a slot that the server is about to give up is a warning") {
+    def retained(status: String, safe: Option[Long]) = Preflight
+      .check(facts.copy(slot = Some(slot.copy(status = status, retained = 9, safe = safe))), wanted)
+      .find(_.name == "slot orders, retained")
+      .map(point => point.severity -> point.found)
+    assert(retained("reserved", None).contains(Severity.Fine -> "9 bytes"))
+    assert(retained("unreserved", Some(5)).contains(Severity.Warning -> "9 bytes, lost after 5 more"))
   }
 
   test("only its owner can publish a table: others get the statement for the owner") {

@@ -1,0 +1,128 @@
+"""``epochal.cdc.check``: whether a server allows the changes of a table to be captured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from epochal import _references, _session
+from epochal._arguments import suggesting
+from epochal._forms import CDC
+from epochal._values.cdc import Slot
+from epochal._values.secret import Secret
+from epochal._values.table import Connection
+from epochal._values.value import without_login
+from epochal.errors import OptionError, named
+from epochal.tools.output import aligned, as_json
+
+__all__ = ["Point", "Preflight", "check"]
+
+_FORM = replace(CDC, caller="epochal.cdc.check")
+_PREFIX = "jdbc:postgresql:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One point of a preflight.
+
+    Attributes:
+        name: its subject, such as ``"wal_level"`` or ``"table public.orders, replica identity"``.
+        found: what the server has.
+        state: ``"warning"`` if capture works, but may not for long; ``"missing"`` if it does not start.
+        sql: statements that mend it, or, as a comment, what to do; empty if nothing is to be done.
+    """
+
+    name: str
+    found: str
+    state: Literal["ok", "warning", "missing"]
+    sql: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Preflight:
+    """The result of ``cdc.check``. Prints as a table, with the SQL below.
+
+    Attributes:
+        url: the server, without login.
+        table: the tables to capture.
+        points: in the order in which they are to be mended.
+    """
+
+    url: str
+    table: str
+    points: tuple[Point, ...]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a query can start: no point is missing."""
+        return all(point.state != "missing" for point in self.points)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The value as JSON types."""
+        return {"ready": self.is_ready, **as_json(self)}
+
+    def __str__(self) -> str:
+        lines = aligned([(point.state, point.name, point.found) for point in self.points])
+        return "\n".join([*lines, *(f"{point.name}: {point.sql}" for point in self.points if point.sql)])
+
+    __repr__ = __str__
+
+
+@suggesting
+def check(
+    url: str,
+    *,
+    table: str | Sequence[str],
+    user: str | None = None,
+    password: Secret | str | None = None,
+    slot: Slot | None = None,
+    preimages: bool | None = None,
+    connection: Connection | None = None,
+) -> Preflight:
+    """Checks whether a server allows ``epochal.read.cdc`` with these arguments to start with a new checkpoint.
+
+    It needs no session, but the jar: it starts a JVM if this process has none. It changes nothing on the server.
+
+    >>> found = cdc.check("jdbc:postgresql://db/shop", table="public.orders", user="capture")  # doctest: +SKIP
+    >>> found.is_ready  # doctest: +SKIP
+    True
+
+    Args:
+        url: JDBC URL of the server itself, not of a pooler.
+        table: name of the table, or of several, as in ``epochal.read.cdc``.
+        user: the role of the query.
+        password: password of the user; secret.
+        slot: the slot and the publication; those without a name are not checked.
+        preimages: whether updates are also to deliver the row before them.
+        connection: properties for the driver.
+
+    Returns:
+        The points, each with the SQL that mends it.
+
+    Raises:
+        OptionError: an argument is invalid.
+        TableError: there is no such table.
+        DatabaseError: the server cannot be reached, or refuses the login.
+        ConnectUnsupportedError: only Spark Connect's client is installed, which has no JVM.
+    """
+    with _references.calling([_references.Call(_FORM, (Slot,))]), named():
+        if not url.startswith(_PREFIX):
+            raise OptionError(
+                "OPTION_INVALID",
+                f"The argument 'url' of epochal.cdc.check is '{without_login(url)}', not a URL of PostgreSQL.",
+                f'Set it like this: url="{_PREFIX}//db.example.com/shop".',
+            )
+        given = {
+            "url": url,
+            "table": table,
+            "user": user,
+            "password": password,
+            "slot": slot,
+            "preimages": preimages,
+            "connection": connection,
+        }
+        options = _FORM.options(given, {"retry.maxAttempts": 1})
+        found = json.loads(_session.jvm().io.epochal.cdc.CaptureDesk.check(dict(options)))
+    return Preflight(url=found["url"], table=found["table"], points=tuple(Point(**one) for one in found["points"]))
