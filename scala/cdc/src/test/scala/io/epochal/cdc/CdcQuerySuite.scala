@@ -1,99 +1,17 @@
 package io.epochal.cdc
 
 import java.io.File
-import java.sql.{Connection, DriverManager}
-import java.util.concurrent.atomic.AtomicInteger
+import java.sql.DriverManager
 
 import scala.util.Using
 
-import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
-import org.apache.spark.sql.test.QuerySuite
-import org.scalatest.time.{Millis, Minutes, Span}
+import org.apache.spark.sql.streaming.Trigger
 
-import io.epochal.core.error.{Condition, Conditions, EpochalException}
-import io.epochal.jdbc.{PostgresServer, TestServer}
-import io.epochal.support.{Collected, Collecting}
+import io.epochal.core.error.Conditions
+import io.epochal.support.Collected
 
 /** Queries over the changes of a table, on a real server. */
-final class CdcQuerySuite extends QuerySuite {
-  private val names = new AtomicInteger
-  private lazy val server = PostgresServer.url.fold(TestServer.missing("postgres"), identity)
-
-  /** A database of its own, with `orders (id int PRIMARY KEY, note text)`. */
-  final private class Shop extends AutoCloseable {
-    val name = s"cdc_${ProcessHandle.current.pid}_${names.incrementAndGet()}"
-    Using.resource(DriverManager.getConnection(server))(execute(_, s"CREATE DATABASE $name"))
-    val url: String = server.replaceFirst("/[^/?]*(?=\\?|$)", s"/$name")
-    run("CREATE TABLE orders (id int PRIMARY KEY, note text)")
-
-    def run(sql: String*): Unit = Using.resource(DriverManager.getConnection(url))(execute(_, sql: _*))
-
-    /** In one transaction. */
-    def transaction(sql: String*): Unit = Using.resource(DriverManager.getConnection(url)) { connection =>
-      connection.setAutoCommit(false)
-      execute(connection, sql: _*)
-      connection.commit()
-    }
-
-    def text(query: String): String = Using.resource(DriverManager.getConnection(url)) { connection =>
-      Using.resource(connection.createStatement()) { statement =>
-        val rows = statement.executeQuery(query)
-        rows.next()
-        rows.getString(1)
-      }
-    }
-
-    def read(options: (String, String)*): DataFrame = spark.readStream
-      .format("epochal-cdc")
-      .options(Map("url" -> url, "dbtable" -> "orders", "slot" -> name, "numPartitions" -> "1") ++ options)
-      .load()
-
-    private def execute(connection: Connection, sql: String*): Unit =
-      Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))
-
-    override def close(): Unit = Using.resource(DriverManager.getConnection(server)) { connection =>
-      execute(
-        connection,
-        s"SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = '$name' AND active",
-        s"DO $$$$ BEGIN FOR i IN 1..100 LOOP IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '$name' AND active) THEN PERFORM pg_sleep(0.05); END IF; END LOOP; END $$$$",
-        s"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '$name'",
-        s"DROP DATABASE $name WITH (FORCE)"
-      )
-    }
-  }
-
-  private def start(rows: DataFrame, name: String, checkpoint: String, trigger: Trigger = Trigger.ProcessingTime(0)) =
-    rows.writeStream
-      .foreach(new Collecting(name))
-      .queryName(name)
-      .option("checkpointLocation", checkpoint)
-      .trigger(trigger)
-      .outputMode("append")
-      .start()
-
-  private def until(query: StreamingQuery)(claim: => Any): Unit = {
-    eventually(timeout(Span(2, Minutes)), interval(Span(20, Millis)))(if (query.exception.isEmpty) { claim; () })
-    query.exception.foreach(throw _)
-  }
-
-  private def stopped(query: StreamingQuery)(body: => Any): Unit =
-    try { body; () }
-    finally query.stop()
-
-  /** Type, id and note of each change that a query has delivered. */
-  private def changes(name: String): Seq[(String, Any, Any)] =
-    Collected.of(name).map(row => (row.getAs[String]("_change_type"), row.get(0), row.get(1)))
-
-  private def commits(checkpoint: File): Seq[File] =
-    Option(new File(checkpoint, "commits").listFiles).toSeq.flatten.filter(_.getName.matches("\\d+"))
-
-  private def refused(condition: Condition)(body: => Any): EpochalException = {
-    val error = intercept[Throwable] { body; () }
-    val ours = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst { case e: EpochalException => e }
-    assert(ours.exists(_.condition == condition), error)
-    ours.get
-  }
+final class CdcQuerySuite extends CdcQueries {
 
   test("a snapshot, then every change in commit order, over restarts") {
     Using.resource(new Shop) { shop =>

@@ -7,16 +7,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
-import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
-import org.scalatest.time.{Millis, Minutes, Span}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.ingest.tcp.TcpClient
-import io.epochal.support.{Collected, Collecting, Ports}
+import io.epochal.support.{Collected, CollectedQueries, Ports}
 
 /** Queries, and clients that write to them. */
-final class IngestQuerySuite extends QuerySuite {
+final class IngestQuerySuite extends CollectedQueries {
 
   private def ingest(options: (String, String)*): DataFrame = spark.readStream
     .format("epochal-ingest")
@@ -24,25 +22,6 @@ final class IngestQuerySuite extends QuerySuite {
     .load()
 
   private def table(name: String): Seq[Row] = Collected.of(name)
-
-  private def start(
-      rows: DataFrame,
-      name: String,
-      checkpoint: String,
-      trigger: Trigger = Trigger.ProcessingTime(0)): StreamingQuery =
-    rows.writeStream
-      .foreach(new Collecting(name))
-      .queryName(name)
-      .option("checkpointLocation", checkpoint)
-      .trigger(trigger)
-      .outputMode("append")
-      .start()
-
-  /** Waits until the claim holds; fails if the query ends. */
-  private def until(query: StreamingQuery)(claim: => Any): Unit = {
-    eventually(timeout(Span(5, Minutes)), interval(Span(20, Millis)))(if (query.exception.isEmpty) { claim; () })
-    query.exception.foreach(throw _)
-  }
 
   private def address(query: StreamingQuery): Int = {
     until(query)(assert(query.lastProgress != null))
@@ -53,10 +32,6 @@ final class IngestQuerySuite extends QuerySuite {
     client.send(lines.mkString("", "\n", "\n"))
     client.await(lines.size)
   }
-
-  private def stopped(query: StreamingQuery)(body: => Any): Unit =
-    try { body; () }
-    finally query.stop()
 
   test("acknowledged lines become rows, and a restarted query resumes") {
     withTempDir { dir =>

@@ -1,0 +1,82 @@
+package io.epochal.cdc
+
+import java.io.File
+import java.sql.{Connection, DriverManager}
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.util.Using
+
+import org.apache.spark.sql.DataFrame
+
+import io.epochal.core.error.{Condition, EpochalException}
+import io.epochal.jdbc.{PostgresServer, TestServer}
+import io.epochal.support.{Collected, CollectedQueries}
+
+/** Queries over the changes of tables, on a real server. */
+trait CdcQueries extends CollectedQueries {
+  protected lazy val server: String = PostgresServer.url.fold(TestServer.missing("postgres"), identity)
+
+  /** A database of its own, with `orders (id int PRIMARY KEY, note text)`. */
+  final protected class Shop(server: String = server) extends AutoCloseable {
+    val name = s"cdc_${ProcessHandle.current.pid}_${CdcQueries.names.incrementAndGet()}"
+    Using.resource(DriverManager.getConnection(server))(execute(_, s"CREATE DATABASE $name"))
+    val url: String = server.replaceFirst("/[^/?]*(?=\\?|$)", s"/$name")
+    run("CREATE TABLE orders (id int PRIMARY KEY, note text)")
+
+    def run(sql: String*): Unit = Using.resource(DriverManager.getConnection(url))(execute(_, sql: _*))
+
+    /** In one transaction. */
+    def transaction(sql: String*): Unit = Using.resource(DriverManager.getConnection(url)) { connection =>
+      connection.setAutoCommit(false)
+      execute(connection, sql: _*)
+      connection.commit()
+    }
+
+    def text(query: String): String = Using.resource(DriverManager.getConnection(url)) { connection =>
+      Using.resource(connection.createStatement()) { statement =>
+        val rows = statement.executeQuery(query)
+        rows.next()
+        rows.getString(1)
+      }
+    }
+
+    def read(options: (String, String)*): DataFrame = spark.readStream
+      .format("epochal-cdc")
+      .options(Map("url" -> url, "dbtable" -> "orders", "slot" -> name, "numPartitions" -> "1") ++ options)
+      .load()
+
+    private def execute(connection: Connection, sql: String*): Unit =
+      Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))
+
+    override def close(): Unit = Using.resource(DriverManager.getConnection(server)) { connection =>
+      execute(
+        connection,
+        s"SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = '$name' AND active",
+        s"DO $$$$ BEGIN FOR i IN 1..100 LOOP IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '$name' AND active) THEN PERFORM pg_sleep(0.05); END IF; END LOOP; END $$$$",
+        s"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '$name'",
+        s"DROP DATABASE $name WITH (FORCE)"
+      )
+    }
+  }
+
+  /** Type, id and note of each change that a query has delivered. */
+  final protected def changes(name: String): Seq[(String, Any, Any)] =
+    Collected.of(name).map(row => (row.getAs[String]("_change_type"), row.get(0), row.get(1)))
+
+  final protected def commits(checkpoint: File): Seq[File] =
+    Option(new File(checkpoint, "commits").listFiles).toSeq.flatten.filter(_.getName.matches("\\d+"))
+
+  /** Our error of a condition that ends the body. */
+  final protected def refused(condition: Condition)(body: => Any): EpochalException = {
+    val error = intercept[Throwable] { body; () }
+    val ours = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst { case e: EpochalException => e }
+    assert(ours.exists(_.condition == condition), error)
+    ours.get
+  }
+}
+
+private object CdcQueries {
+
+  /** Databases of all suites of this JVM. */
+  val names = new AtomicInteger
+}
