@@ -210,5 +210,47 @@ def test_the_recipe_of_the_page_makes_replicas_of_two_tables_by_one_slot(
             server.execute("DROP DATABASE several WITH (FORCE)")
 
 
+def test_the_catalog_of_the_page_has_a_table_and_its_changes(
+    spark: SparkSession, postgres: Postgres, tmp_path: Path
+) -> None:
+    if not hasattr(spark.readStream, "changes"):
+        pytest.skip("Spark 4.2 is the first with CHANGES")
+    shop = Postgres(make_conninfo(postgres.server, dbname="catalog"), "public")
+    (tmp_path / "password").write_text("secret\n", "utf-8")
+    with psycopg.connect(postgres.server, autocommit=True) as server:
+        server.execute("CREATE DATABASE catalog")
+        try:
+            shop.execute(
+                "CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)",
+                "ALTER TABLE orders REPLICA IDENTITY FULL",
+                "CREATE PUBLICATION orders FOR TABLE orders",
+            )
+            shop.query("SELECT pg_create_logical_replication_slot('audit', 'pgoutput')")
+            ((begin,),) = shop.query(
+                "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = 'audit'"
+            )
+            shop.execute("INSERT INTO orders VALUES (1, 'one')")
+            shop.execute("UPDATE orders SET note = 'two'")
+            places = {
+                "jdbc:postgresql://db.example.com/shop": shop.url,
+                '"capture"': f'"{shop.user}"',
+                'passwordEnv", "DB_PASSWORD"': f'passwordFile", "{tmp_path}/password"',
+                "0/16B3748": begin,
+            }
+            names: dict[str, Any] = {"spark": spark}
+            exec(documents.adapted(documents.page("docs/cdc.md").blocks("python")[2].text, places), names)
+            assert sorted(map(tuple, names["batch"].collect())) == [
+                ("insert", "one", "two"),
+                ("update_postimage", "two", "two"),
+                ("update_preimage", "one", "two"),
+            ]
+            query = names["stream"].writeStream.format("memory").queryName("audited").trigger(availableNow=True)
+            query.option("checkpointLocation", str(tmp_path / "audit")).start().awaitTermination()
+            assert spark.sql("SELECT _change_type, id, note FROM audited").collect() == [("insert", 1, "two")]
+            shop.query("SELECT pg_drop_replication_slot('audit')")
+        finally:
+            server.execute("DROP DATABASE catalog WITH (FORCE)")
+
+
 def stored(postgres: Postgres) -> list[Any]:
     return postgres.query("SELECT id, note FROM orders ORDER BY id")

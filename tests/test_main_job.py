@@ -1,16 +1,21 @@
-"""The main job on the installed Spark: REST → SQLite, killed halfway, resumed. One jar supports all versions."""
+"""The main job on the installed Spark: REST → SQLite, killed halfway, resumed; the tables of the PostgreSQL catalog.
+
+One jar supports all versions.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
 
 from support.api import Api
 from support.data import as_rows, comments, create_comments, ledger, stored
-from support.databases import Sqlite
+from support.databases import Postgres, Sqlite
 from support.jobs import Job
+from support.sessions import in_a_jvm_of_its_own
 from support.waiting import until
 
 pytestmark = pytest.mark.matrix
@@ -51,3 +56,16 @@ def test_a_job_killed_halfway_ends_with_every_row_once(api: Api, sqlite: Sqlite,
     assert stored(sqlite) == as_rows(api.records)
     (line,) = ledger(sqlite)
     assert line["generation"] == 2
+
+
+def test_the_catalog_has_the_tables_of_postgresql(postgres: Postgres) -> None:
+    """Also where Spark lacks the interfaces of ``CHANGES``."""
+    from pyspark.sql import SparkSession
+
+    postgres.execute("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)", "INSERT INTO orders VALUES (1, 'one')")
+    catalog = {"": "io.epochal.cdc.EpochalPostgresCatalog", ".url": postgres.url, ".user": postgres.user}
+    settings: dict[str, Any] = {f"spark.sql.catalog.pg{name}": value for name, value in catalog.items()}
+    builder = SparkSession.builder.master("local[1]").config(map=settings | {"spark.ui.enabled": False})
+    with in_a_jvm_of_its_own(builder) as spark:
+        assert spark.table(f"pg.{postgres.schema}.orders").collect() == [(1, "one")]
+        assert [row.tableName for row in spark.sql(f"SHOW TABLES IN pg.{postgres.schema}").collect()] == ["orders"]

@@ -38,7 +38,8 @@ final class StatementRedactionSuite extends AnyFunSuite {
     Seq(
       s"CreateTempViewUsing [tableIdent:`v` StructType()) replace:false provider:epochal-rest HashMap(parms.key -> $mark)",
       s"CreateTable [id], TableSpec(Map(),Some(epochal-rest),HashMap(params.key -> $mark, url -> http://h),None), false",
-      s"TableSpec(Map(),Some(epochal-jdbc),Map(password -> $mark)), false\n+- ResolvedIdentifier"
+      s"TableSpec(Map(),Some(epochal-jdbc),Map(password -> $mark)), false\n+- ResolvedIdentifier",
+      s"TableSpec(Map(),Some(epochal-cdc),Map(password -> $mark)), false\n+- ResolvedIdentifier"
     ).foreach(text => assert(!masked(text).contains(mark), text))
   }
 

@@ -12,7 +12,6 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
-import io.epochal.cdc.pgoutput.Message.Begin
 import io.epochal.cdc.slot.{Lsn, ServerFacts, SlotFacts, SlotStream}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
@@ -169,7 +168,7 @@ final private[cdc] class Capture(
       setup.capture(origin),
       setup.truncated,
       setup.contained(state),
-      moved)
+      setup.moved(origin))
     var flushed, beat = System.nanoTime()
     var pause = 1L
     reached = confirmed
@@ -246,15 +245,6 @@ final private[cdc] class Capture(
 
     override def witness(transaction: Transaction): Unit =
       if (journal.isFenced) throw new JournalFenced(0L) else witnesses.write(transaction)
-  }
-
-  private def moved(known: Written, found: Begin): Throwable = {
-    val Transaction(lsn, xid, _, _) = known.transaction
-    Conditions.SlotMoved(
-      "slot" -> origin.slot,
-      "url" -> setup.server.place,
-      "expected" -> s"${Integer.toUnsignedString(xid)} at ${Lsn.show(lsn)}",
-      "found" -> s"${Integer.toUnsignedString(found.xid)} at ${Lsn.show(found.commitLsn)}")
   }
 
   private def explained(error: Throwable): EpochalException = error match {

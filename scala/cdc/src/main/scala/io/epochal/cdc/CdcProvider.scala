@@ -38,7 +38,7 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
     new SourceTable(
       CdcOptions.Format,
       columns,
-      () => new CdcScanBuilder(options, tables, columns, binary),
+      () => new CdcScanBuilder(options, tables, columns, binary, changes = None),
       continuous = true)
   }
 
@@ -58,26 +58,45 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
 
 }
 
-/** Prunes columns. */
-final private class CdcScanBuilder(options: CdcOptions, tables: CdcTables, schema: StructType, binary: Boolean)
+/** Prunes columns.
+  *
+  * @param changes
+  *   of a read by CHANGES, its range
+  */
+final private class CdcScanBuilder(
+    options: CdcOptions,
+    tables: CdcTables,
+    schema: StructType,
+    binary: Boolean,
+    changes: Option[CommitRange])
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
   private var needed = schema
 
   override def pruneColumns(required: StructType): Unit = needed = required
 
-  override def build(): Scan = new CdcScan(options, tables, needed, binary)
+  override def build(): Scan = new CdcScan(options, tables, needed, binary, changes)
 }
 
-final private class CdcScan(options: CdcOptions, tables: CdcTables, schema: StructType, binary: Boolean)
+final private class CdcScan(
+    options: CdcOptions,
+    tables: CdcTables,
+    schema: StructType,
+    binary: Boolean,
+    changes: Option[CommitRange])
     extends SourceScan[CdcPosition](s"${CdcOptions.Format}[${options.source}]", schema) {
 
-  override protected def batch: Batch = throw CdcOptions.group.unsupported(
-    "be read as a batch",
-    "changes come for as long as the query runs",
-    "Use spark.readStream; for the table's rows, spark.read.jdbc.")
+  override protected def batch: Batch = changes match {
+    case Some(range) => new SlotBatch(options, tables, schema, binary, range)
+    case None =>
+      throw CdcOptions.group.unsupported(
+        "be read as a batch",
+        "changes come for as long as the query runs",
+        "Use spark.readStream; for the table's rows, spark.read.jdbc.")
+  }
 
   override protected def source(checkpoint: InitialOffset): Source[CdcPosition] = {
+    val options = changes.fold(this.options)(begin)
     val store = checkpoint.beside("cdc")
     val threads = spark.defaultParallelism
     val setup = new CdcSetup(options, options.server, store.toString, tables, binary, threads)
@@ -85,6 +104,17 @@ final private class CdcScan(options: CdcOptions, tables: CdcTables, schema: Stru
     // Of several tables, only the types matter.
     val known = if (tables.isSeveral) columns.distinctBy(_.oid) else columns
     new CdcSource(options, setup, new CdcReaderFactory(options, known, schema, store), threads)
+  }
+
+  /** The options of a stream that begins where a range does. */
+  private def begin(range: CommitRange): CdcOptions = range match {
+    case CommitRange.All                                        => options
+    case CommitRange(CommitVersion(lsn, 0), CommitVersion.Last) => options.copy(starting = CdcStart.At(lsn))
+    case _ =>
+      throw CdcOptions.group.unsupported(
+        "stream this range of changes",
+        "a stream begins with the first change of a transaction, and has no end",
+        "Set startingVersion to a position of the log such as 0/16B3748, and no other bound.")
   }
 }
 

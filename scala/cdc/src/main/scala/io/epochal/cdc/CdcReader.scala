@@ -12,7 +12,7 @@ import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.value.{PostgresColumn, RowJson, RowReader, TypeText}
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.Slice
-import io.epochal.kit.source.journal.{FeedRows, JournalFrames, JournalRows}
+import io.epochal.kit.source.journal.{FeedRows, Frames, JournalRows}
 import io.epochal.kit.spark.ArrayRow
 import io.epochal.kit.store.HadoopFileStore
 
@@ -37,8 +37,13 @@ final private[cdc] class CdcReaderFactory(
   override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
 }
 
-/** Rows of one task: a partition of a micro-batch, or an endless partition. The row is reused. */
-abstract private class CdcReader(frames: JournalFrames, protected val schema: StructType) extends JournalRows {
+/** Rows of one task: a partition of a batch or a micro-batch, or an endless partition. The row is reused.
+  *
+  * @param range
+  *   the rows to deliver, of those that the frames have; None: all
+  */
+abstract private class CdcReader(frames: Frames, protected val schema: StructType, range: Option[CommitRange])
+    extends JournalRows {
   import CdcReader._
 
   final protected val values = new Array[Any](schema.length)
@@ -60,8 +65,9 @@ abstract private class CdcReader(frames: JournalFrames, protected val schema: St
   private var ordinal = 0
   private var versionBytes = new Array[Byte](VersionLength)
 
-  /** `_commit_version` of the row. */
+  /** `_commit_version` of the row, and its ordinal. */
   private var numbered: UTF8String = _
+  private var placed = 0
 
   /** The second row of the change that was read last: its kind, its ordinal, where its tuple begins, and whether the row before
     * has all columns.
@@ -102,9 +108,11 @@ abstract private class CdcReader(frames: JournalFrames, protected val schema: St
       left -= 1
       read += 1
       step()
-      true
+      if (isWanted) true else next()
     } else if (nextFrame()) next()
     else false
+
+  private def isWanted: Boolean = range.forall(_.contains(part.written.transaction.lsn, placed))
 
   private def nextFrame(): Boolean = frames.next(reserve) match {
     case None => false
@@ -203,7 +211,12 @@ abstract private class CdcReader(frames: JournalFrames, protected val schema: St
     if (timestamp >= 0) values(timestamp) = part.written.transaction.stamp
   }
 
-  private def number(ordinal: Int): Unit = if (version >= 0) {
+  private def number(ordinal: Int): Unit = {
+    placed = ordinal
+    if (version >= 0) digits(ordinal)
+  }
+
+  private def digits(ordinal: Int): Unit = {
     // The value of the row before may still be in use.
     val bytes = versionBytes.clone()
     var (digit, rest) = (VersionLength - 1, ordinal)
@@ -229,8 +242,12 @@ abstract private class CdcReader(frames: JournalFrames, protected val schema: St
 }
 
 /** Rows with the columns of the table. */
-final private class TypedReader(frames: JournalFrames, known: Seq[PostgresColumn], columns: StructType)
-    extends CdcReader(frames, columns) {
+final private class TypedReader(
+    frames: Frames,
+    known: Seq[PostgresColumn],
+    columns: StructType,
+    range: Option[CommitRange] = None)
+    extends CdcReader(frames, columns, range) {
   private val before = new Array[Any](schema.length)
   private var reader: RowReader = _
 
@@ -259,8 +276,8 @@ final private class TypedReader(frames: JournalFrames, known: Seq[PostgresColumn
   * @param known
   *   columns of all types that the catalog had when the query was planned; the frames describe others
   */
-final private class GenericReader(frames: JournalFrames, known: Seq[PostgresColumn], columns: StructType)
-    extends CdcReader(frames, columns) {
+final private class GenericReader(frames: Frames, known: Seq[PostgresColumn], columns: StructType)
+    extends CdcReader(frames, columns, range = None) {
   import GenericReader._
 
   private val types = known.map(column => column.oid.toInt -> column.kind).toMap

@@ -7,7 +7,7 @@ import java.util.Locale
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 
 import io.epochal.cdc.change._
-import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.Message.{Begin, Relation}
 import io.epochal.cdc.pgoutput.{Bytes, RelationColumn}
 import io.epochal.cdc.slot._
 import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, Copied, Snapshot}
@@ -291,6 +291,16 @@ final private[cdc] class CdcSetup(
       throw lost(options.slot.getOrElse(defaultSlot), s"begins at ${Lsn.show(slot)}, after ${Lsn.show(lsn)}")
     case CdcStart.At(lsn) => lsn
     case _                => slot
+  }
+
+  /** The error for a server that does not send the transaction that must follow. */
+  def moved(origin: CdcOrigin)(known: Written, found: Begin): Throwable = {
+    val Transaction(lsn, xid, _, _) = known.transaction
+    Conditions.SlotMoved(
+      "slot" -> origin.slot,
+      "url" -> server.place,
+      "expected" -> s"${Integer.toUnsignedString(xid)} at ${Lsn.show(lsn)}",
+      "found" -> s"${Integer.toUnsignedString(found.xid)} at ${Lsn.show(found.commitLsn)}")
   }
 
   private def changed(what: String): EpochalException =

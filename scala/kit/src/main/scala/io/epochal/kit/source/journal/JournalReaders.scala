@@ -188,6 +188,19 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
   }
 }
 
+/** The frames that a task reads, in order. */
+trait Frames extends AutoCloseable {
+
+  /** Reads the next frame; None if there is none now.
+    *
+    * @param into
+    *   returns an array with room for the given number of bytes
+    * @return
+    *   which of its rows to deliver
+    */
+  def next(into: Int => Array[Byte]): Option[Slice]
+}
+
 /** The frames of a task's slices, in order, on an executor. A damaged frame is a loss of its rows. A segment that cannot be
   * opened is not: it existed when the driver planned the task.
   *
@@ -203,19 +216,13 @@ final class JournalFrames(
     store: FileStore,
     source: String,
     lost: (Long, Long, String) => String
-) extends AutoCloseable {
+) extends Frames {
 
   private var file = Option.empty[(String, FileInput)]
 
-  /** Reads the next intact frame; None if there is none now.
-    *
-    * @param into
-    *   returns an array with room for the given number of bytes
-    * @return
-    *   which of its rows to deliver
-    */
+  /** Reads the next intact frame. */
   @scala.annotation.tailrec
-  def next(into: Int => Array[Byte]): Option[Slice] =
+  override def next(into: Int => Array[Byte]): Option[Slice] =
     if (!slices.hasNext) {
       // A file that is still being written is longer when it is reopened.
       close()

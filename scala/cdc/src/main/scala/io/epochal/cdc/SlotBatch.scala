@@ -1,0 +1,162 @@
+package io.epochal.cdc
+
+import java.lang.Long.compareUnsigned
+import java.sql.{Connection, SQLException}
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.cdc.change._
+import io.epochal.cdc.pgoutput.Message.Begin
+import io.epochal.cdc.pgoutput.{Bytes, Message}
+import io.epochal.cdc.slot.{Lsn, SlotStream}
+import io.epochal.core.error.Conditions
+import io.epochal.core.journal.{Frame, Slice}
+import io.epochal.core.option.OptionGroup
+import io.epochal.kit.database.Sql
+import io.epochal.kit.source.journal.Frames
+
+/** A batch of the changes that a slot has, up to the end of the log when it is planned. One task reads them from the server, which
+  * keeps them: nothing is confirmed.
+  */
+final private class SlotBatch(
+    options: CdcOptions,
+    tables: CdcTables,
+    schema: StructType,
+    binary: Boolean,
+    range: CommitRange)
+    extends Batch {
+
+  override def planInputPartitions(): Array[InputPartition] = {
+    val slot = options.slot.getOrElse(
+      throw OptionGroup
+        .missing(CdcOptions.Format, CdcOptions.Slot, "a batch has the changes that the server keeps for a slot"))
+    val server = options.server
+    server.sql { connection =>
+      val needs = new CdcNeeds(options.copy(createsSlot = false, createsPublication = false), server)
+      val wanted = needs.wanted(slot, None)
+      val facts = needs.facts(connection, tables, wanted)
+      needs.refuse(tables, facts, wanted)
+      val begins = facts.slot.flatMap(_.confirmed).getOrElse(0L)
+      val asked = range.from != CommitVersion.First
+      if (asked && compareUnsigned(range.from.lsn, begins) < 0)
+        throw Conditions.SlotLost.withHint(
+          s"Read CHANGES FROM VERSION '${Lsn.show(begins)}', or load the table again.")(
+          "slot" -> slot,
+          "url" -> server.place,
+          "what" -> s"begins at ${Lsn.show(begins)}, after ${Lsn.show(range.from.lsn)}")
+      val end = SlotBatch.end(connection, facts.server.isStandby)
+      val until = if (range.until.isAfter(end, 0)) CommitVersion(end, 0) else range.until
+      val from = if (asked) range.from.lsn else begins
+      val origin =
+        CdcOrigin(slot, wanted.publication, facts.server.systemId, facts.server.timeline, from, snapshot = false)
+      val hasMessages = facts.server.major >= 14
+      Array(SlotPartition(origin, until, binary && hasMessages, hasMessages))
+    }
+  }
+
+  override def createReaderFactory(): PartitionReaderFactory = new SlotReaderFactory(options, tables, schema, range)
+}
+
+private object SlotBatch {
+
+  /** Where the log ends. A message in the log makes the server send something behind it. */
+  def end(connection: Connection, isStandby: Boolean): Long = {
+    val position =
+      if (isStandby) "pg_last_wal_replay_lsn()" else "pg_catalog.pg_logical_emit_message(true, 'epochal', '')"
+    Sql.query(connection, s"SELECT ($position - '0/0')::bigint")(_.getLong(1)).head
+  }
+}
+
+/** The changes of a slot from its origin to a place.
+  *
+  * @param messages
+  *   whether the server can send messages in the log
+  */
+final private case class SlotPartition(origin: CdcOrigin, until: CommitVersion, binary: Boolean, messages: Boolean)
+    extends InputPartition
+
+/** Serialized to the executors. */
+final private class SlotReaderFactory(options: CdcOptions, tables: CdcTables, schema: StructType, range: CommitRange)
+    extends PartitionReaderFactory {
+
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
+    case part: SlotPartition =>
+      val frames = new SlotFrames(options, tables, part)
+      new TypedReader(frames, tables.only.columns, schema, Some(range.copy(until = part.until)))
+    case other => throw new IllegalArgumentException(s"not a partition of ${options.source}: $other")
+  }
+}
+
+/** The frames of a partition, as the server sends its changes. */
+final private class SlotFrames(options: CdcOptions, tables: CdcTables, part: SlotPartition) extends Frames {
+  private val SlotPartition(origin, until, binary, messages) = part
+  private val server = options.server
+  private val setup = new CdcSetup(options, server, options.source, tables, binary, threads = 1)
+  private val stream: SlotStream = server.stream(origin.slot, origin.publication, origin.start, binary, messages)
+
+  private val frames = mutable.Queue.empty[(Int, Array[Byte])]
+  private var rows = 0L
+  private var isEnded = false
+
+  private val intake = new ChangeIntake(
+    ChangeState.Empty,
+    sink,
+    new ChangeRules(options.preimages),
+    setup.capture(origin),
+    setup.truncated,
+    setup.contained(ChangeState.Empty),
+    setup.moved(origin))
+
+  override def next(into: Int => Array[Byte]): Option[Slice] = {
+    while (frames.isEmpty && !isEnded) step()
+    Option.when(frames.nonEmpty) {
+      val (count, bytes) = frames.dequeue()
+      System.arraycopy(bytes, 0, into(bytes.length), 0, bytes.length)
+      val first = rows
+      rows += count
+      Slice("", Frame(0, bytes.length, first, count, 0), skip = 0, take = count)
+    }
+  }
+
+  private def step(): Unit =
+    try
+      stream.poll() match {
+        case null =>
+          if (hasAll) end()
+          else Thread.sleep(1)
+        case message => if (isBeyond(message)) end() else intake.take(message): Unit
+      }
+    catch { case error: SQLException => throw server.explain(error) }
+
+  /** Whether a transaction begins that is not before the end. */
+  private def isBeyond(message: Bytes): Boolean = message.array(message.offset) == 'B' &&
+    (Message.read(message.array, message.offset, message.length) match {
+      case begin: Begin => !until.isAfter(begin.commitLsn, 0)
+      case _            => false
+    })
+
+  /** Whether the server has sent every transaction before the end. */
+  private def hasAll: Boolean = {
+    val order = compareUnsigned(stream.received, until.lsn)
+    order > 0 || order == 0 && until.ordinal == 0
+  }
+
+  private def end(): Unit = {
+    intake.flush(): Unit
+    isEnded = true
+  }
+
+  private object sink extends ChangeSink {
+    override def append(count: Int, frame: Bytes, carry: => Array[Byte]): Unit =
+      frames.enqueue(
+        count -> java.util.Arrays.copyOfRange(frame.array, frame.offset, frame.offset + frame.length)): Unit
+
+    override def witness(transaction: Transaction): Unit = ()
+  }
+
+  override def close(): Unit = stream.close()
+}
