@@ -19,7 +19,7 @@ from support import postgres as servers
 from support.databases import Postgres
 
 #: Points that no SQL mends: another server, table or database is needed.
-NOT_MENDED = {"server version", "server", "kind", "database", "reader", "retained"}
+NOT_MENDED = {"server version", "server", "kind", "database", "reader", "retained", "failover"}
 
 
 def run(dsn: str, *statements: str) -> list[Any]:

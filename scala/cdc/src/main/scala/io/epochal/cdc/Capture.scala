@@ -221,7 +221,12 @@ final private[cdc] class Capture(
   /** Looks at the slot, if the last look was long ago. */
   private def watch(now: Long = System.nanoTime()): Unit = {
     def isDue = now - seen._2 > options.heartbeat.toNanos
-    if (isDue) synchronized(if (isDue) look(writes = false))
+    if (isDue) synchronized {
+      if (isDue)
+        try look(writes = false)
+        // The next change, or heartbeat, meets the loss of the server, too.
+        catch { case e: SQLException if setup.server.isTransient(e) => seen = seen._1 -> now }
+    }
   }
 
   /** Looks at the slot.
@@ -230,7 +235,8 @@ final private[cdc] class Capture(
     *   whether to write a transaction without rows, which moves it
     */
   private def look(writes: Boolean): Unit = {
-    val found = setup.server.sql { connection =>
+    // Retried with the stream: a server that shuts down waits until it is closed.
+    val found = setup.server.once { connection =>
       if (writes && !setup.isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
       ServerFacts.slot(connection, origin.slot)
     }

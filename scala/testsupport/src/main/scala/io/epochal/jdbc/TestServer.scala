@@ -27,7 +27,15 @@ private[epochal] object TestServer {
 
   /** Waits until the server accepts connections. Stops it and removes its directory when this JVM exits. */
   def keep(server: Process, home: Path, url: String, log: Path): Unit = {
+    atExit(home)(Some(server))
+    await(server, url, log)
+  }
+
+  /** Stops the server that runs then, and removes its directory, when this JVM exits. */
+  def atExit(home: Path)(server: => Option[Process]): Unit =
     Runtime.getRuntime.addShutdownHook(new Thread(() => stop(server, home)))
+
+  def await(server: Process, url: String, log: Path): Unit = {
     val deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60)
     while (Try(DriverManager.getConnection(url).close()).isFailure) {
       if (!server.isAlive || System.nanoTime() > deadline)
@@ -36,9 +44,11 @@ private[epochal] object TestServer {
     }
   }
 
-  private def stop(server: Process, home: Path): Unit = {
-    server.destroy()
-    if (!server.waitFor(20, TimeUnit.SECONDS)) server.destroyForcibly()
+  def stop(server: Option[Process], home: Path): Unit = {
+    server.foreach { process =>
+      process.destroy()
+      if (!process.waitFor(20, TimeUnit.SECONDS)) process.destroyForcibly()
+    }
     org.apache.commons.io.FileUtils.deleteQuietly(home.toFile): Unit
   }
 }

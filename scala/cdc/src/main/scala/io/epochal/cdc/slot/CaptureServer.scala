@@ -4,6 +4,7 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.{Try, Using}
 
+import org.postgresql.PGConnection
 import org.slf4j.LoggerFactory
 
 import io.epochal.cdc.value.ValueReader
@@ -19,6 +20,8 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
 
   def place: String = settings.place
 
+  @volatile private var isDirect = false
+
   private val retrier = new Retrier(
     retry,
     verdict,
@@ -26,7 +29,10 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
 
   /** Runs `body` on a connection in autocommit mode, and again after errors that pass. */
   def sql[A](body: Connection => A): A =
-    explained(retrier.run(_ => Using.resource(open(Map.empty))(body)))
+    explained(retrier.run(_ => once(body)))
+
+  /** The same once, with the errors of the driver. */
+  def once[A](body: Connection => A): A = Using.resource(open(Map.empty))(body)
 
   /** The changes of a slot from a position on; waits while another process reads it.
     *
@@ -50,6 +56,11 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
     explained(retrier.run(_ => attempt()))
   }
 
+  /** Lets standbys have a slot, as far as the role and the slot's reader allow. */
+  def addFailover(slot: String): Unit =
+    try Using.resource(open(ForReplication))(Sql.run(_, s"""ALTER_REPLICATION_SLOT "$slot" (FAILOVER true)"""))
+    catch { case error: SQLException => log.warn(s"$place: the slot $slot has no failover: ${message(error)}") }
+
   /** Whether an error passes. */
   def isTransient(error: Throwable): Boolean = verdict(error) == Verdict.Retry
 
@@ -57,7 +68,9 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
   def explain(error: SQLException): EpochalException = {
     val shown = settings.redact(error)
     val state = Option(error.getSQLState).getOrElse("")
-    if (state.startsWith("08") || state.startsWith("57P"))
+    if (isOfPooler(error))
+      Conditions.PoolerRefused.because(shown)("url" -> place, "reason" -> shown.getMessage)
+    else if (state.startsWith("08") || state.startsWith("57P"))
       Conditions.DatabaseUnreachable.because(shown)("url" -> place, "reason" -> shown.getMessage)
     else if (state.startsWith("28"))
       Conditions.LoginRefused.because(shown)("url" -> place, "reason" -> shown.getMessage)
@@ -80,15 +93,37 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
     catch { case error: SQLException => throw explain(error) }
 
   private def open(properties: Map[String, String]): Connection = {
-    val connection = new LoginDataSource(settings, Some(Driver), properties).getConnection
-    try Sql.run(connection, Pins)
-    catch {
-      case error: SQLException =>
+    val connection = login(properties)
+    try {
+      if (!isDirect) refusePooler(connection)
+      isDirect = true
+      Sql.run(connection, Pins)
+    } catch {
+      case error @ (_: SQLException | _: EpochalException) =>
         Try(connection.close()): Unit
         throw error
     }
     connection
   }
+
+  private def login(properties: Map[String, String]): Connection =
+    new LoginDataSource(settings, Some(Driver), properties).getConnection
+
+  /** Before a session is changed: behind a pooler it may be used by others.
+    *
+    * A proxy reports a process number of its own. One that keeps sessions apart and passes replication is none.
+    */
+  private def refusePooler(connection: Connection): Unit =
+    if (connection.unwrap(classOf[PGConnection]).getBackendPID != process(connection)) {
+      val seen = Using.resource(login(Map.empty))(other => Seq.fill(3)(process(connection) -> process(other)))
+      if (seen.distinct.size > 1 || seen.exists(pair => pair._1 == pair._2))
+        throw Conditions.PoolerRefused("url" -> place, "reason" -> "several connections share a session of the server")
+      try login(ForReplication).close()
+      catch { case error: SQLException if !isOfPooler(error) => () }
+    }
+
+  private def process(connection: Connection): Int =
+    Sql.query(connection, "SELECT pg_catalog.pg_backend_pid()")(_.getInt(1)).head
 
   private def message(error: Throwable): String = error match {
     case error: SQLException => settings.redact(error).getMessage
@@ -112,11 +147,17 @@ private[cdc] object CaptureServer {
   private val Pins = (ValueReader.Settings ++ Seq(
     "statement_timeout" -> "0",
     "lock_timeout" -> "0",
+    "idle_in_transaction_session_timeout" -> "0",
     "search_path" -> "pg_catalog, pg_temp"))
     .map { case (name, value) => s"SET $name TO ${if (name == "search_path") value else s"'$value'"}" }
     .mkString("; ")
 
+  /** A pooler accepts few settings at the start of a connection, and most of them no replication. */
+  private def isOfPooler(error: SQLException): Boolean =
+    error.getSQLState == "08P01" && String.valueOf(error.getMessage).contains("unsupported startup parameter")
+
   private def verdict(error: Throwable): Verdict = error match {
+    case error: SQLException if isOfPooler(error) => Verdict.GiveUp
     case error: SQLException
         if Option(error.getSQLState).exists(state =>
           state.startsWith("08") && state != "08001" || state.startsWith(

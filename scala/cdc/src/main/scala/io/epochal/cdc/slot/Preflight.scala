@@ -74,7 +74,14 @@ private[cdc] object Preflight {
         if (server.keptWal.isEmpty) Warning else Fine,
         Option.when(server.keptWal.isEmpty)(
           "ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'; SELECT pg_reload_conf();"))
-    )
+    ) ++ Option.when(server.hasFailover && server.standbys.nonEmpty)(
+      Point(
+        "synchronized_standby_slots",
+        s"without ${server.standbys.mkString(", ")}: a query may be ahead of a standby that is promoted",
+        Warning,
+        Some(
+          s"ALTER SYSTEM SET synchronized_standby_slots = ${server.standbys.mkString(", ")}; SELECT pg_reload_conf();")
+      ))
   }
 
   private def table(table: TableFacts, facts: ServerFacts, wanted: Wanted): Seq[Point] = {
@@ -150,7 +157,8 @@ private[cdc] object Preflight {
         point(
           s"slot ${wanted.slot}",
           if (wanted.createsSlot) "will be created" else "does not exist",
-          wanted.createsSlot)(s"SELECT pg_create_logical_replication_slot('${wanted.slot}', 'pgoutput');"))
+          wanted.createsSlot)(
+          s"SELECT pg_create_logical_replication_slot('${wanted.slot}', 'pgoutput'${facts.server.failoverArgument});"))
     case Some(found) =>
       val drop = s"SELECT pg_drop_replication_slot('${found.name}'); /* and start with a new checkpoint */"
       Seq(
@@ -173,7 +181,14 @@ private[cdc] object Preflight {
           if (found.status == "unreserved") Warning else Fine,
           None
         )
-      )
+      ) ++ Option.when(facts.server.hasFailover)(Point(
+        s"slot ${found.name}, failover",
+        if (found.failover) "on"
+        else
+          s"off: ALTER_REPLICATION_SLOT ${found.name} (FAILOVER true), with replication=database, lets standbys have it",
+        if (found.failover) Fine else Warning,
+        None
+      ))
   }
 
   /** Publishes a table again, without its filter; other tables of the publication stay. */

@@ -1,6 +1,6 @@
 package io.epochal.cdc.slot
 
-import java.sql.Connection
+import java.sql.{Connection, ResultSet}
 
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
@@ -24,13 +24,16 @@ final private[cdc] case class ServerFacts(
   *   that run, of those allowed
   * @param keptWal
   *   `max_slot_wal_keep_size`; None: unlimited
-  * @param pooler
-  *   whether statements of one session reach different ones of the server
+  * @param end
+  *   of its log
+  * @param standbys
+  *   slots of standbys for which readers of failover slots do not wait
   */
 final private[cdc] case class Server(
     version: Int,
     systemId: String,
     timeline: Long,
+    end: Long,
     database: String,
     role: String,
     walLevel: String,
@@ -39,10 +42,17 @@ final private[cdc] case class Server(
     createsPublications: Boolean,
     slots: (Long, Long),
     senders: (Long, Long),
-    keptWal: Option[String]) {
+    keptWal: Option[String],
+    standbys: Seq[String]) {
 
   /** The major version: 15. */
   def major: Int = version / 10000
+
+  /** Whether its standbys can have its slots. */
+  def hasFailover: Boolean = major >= 17 && !isStandby
+
+  /** The last argument of the function that creates a slot. */
+  def failoverArgument: String = if (hasFailover) ", failover => true" else ""
 }
 
 /** @param confirmed
@@ -55,6 +65,10 @@ final private[cdc] case class Server(
   *   bytes of the log that the server keeps for it
   * @param safe
   *   bytes that may still be written before the slot is lost, if that is limited
+  * @param failover
+  *   whether standbys have it too
+  * @param isSynced
+  *   whether the server was a standby, and has it from its primary
   * @param end
   *   of the log
   * @param now
@@ -70,7 +84,8 @@ final private[cdc] case class SlotFacts(
     retained: Long,
     safe: Option[Long],
     twoPhase: Boolean,
-    failover: Option[Boolean],
+    failover: Boolean,
+    isSynced: Boolean,
     invalidation: Option[String],
     end: Long,
     now: Long)
@@ -138,6 +153,7 @@ private[cdc] object ServerFacts {
         """SELECT current_setting('server_version_num')::int AS version, s.system_identifier::text AS system,
           |  CASE WHEN pg_is_in_recovery() THEN c.timeline_id
           |    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END AS timeline,
+          |  (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0')::bigint AS log_end,
           |  current_database() AS database, current_user AS role, current_setting('wal_level') AS level,
           |  pg_is_in_recovery() AS standby,
           |  (SELECT r.rolreplication OR r.rolsuper FROM pg_roles r WHERE r.rolname = current_user)
@@ -146,13 +162,16 @@ private[cdc] object ServerFacts {
           |  (SELECT count(*) FROM pg_replication_slots) AS slots, current_setting('max_replication_slots')::bigint AS all_slots,
           |  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender') AS senders,
           |  current_setting('max_wal_senders')::bigint AS all_senders,
-          |  NULLIF(current_setting('max_slot_wal_keep_size'), '-1') AS kept
+          |  NULLIF(current_setting('max_slot_wal_keep_size'), '-1') AS kept,
+          |  ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE slot_type = 'physical' AND active AND NOT
+          |    slot_name = ANY (regexp_split_to_array(current_setting('synchronized_standby_slots', true), '\s*,\s*')) ORDER BY 1) AS standbys
           |FROM pg_control_system() s CROSS JOIN pg_control_checkpoint() c""".stripMargin
       ) { rows =>
         Server(
           rows.getInt("version"),
           rows.getString("system"),
           rows.getLong("timeline"),
+          rows.getLong("log_end"),
           rows.getString("database"),
           rows.getString("role"),
           rows.getString("level"),
@@ -161,7 +180,8 @@ private[cdc] object ServerFacts {
           rows.getBoolean("creates"),
           (rows.getLong("slots"), rows.getLong("all_slots")),
           (rows.getLong("senders"), rows.getLong("all_senders")),
-          Option(rows.getString("kept"))
+          Option(rows.getString("kept")),
+          names(rows, "standbys")
         )
       }
       .head
@@ -174,6 +194,7 @@ private[cdc] object ServerFacts {
          |  (e.lsn - s.restart_lsn)::bigint AS retained, (e.lsn - '0/0')::bigint AS log_end,
          |  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
          |  (to_jsonb(s)->>'two_phase')::boolean AS two_phase, (to_jsonb(s)->>'failover')::boolean AS failover,
+         |  (to_jsonb(s)->>'synced')::boolean AS synced,
          |  to_jsonb(s)->>'invalidation_reason' AS invalidation
          |FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid CROSS JOIN (SELECT
          |  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END AS lsn) e
@@ -189,7 +210,8 @@ private[cdc] object ServerFacts {
           rows.getLong("retained"),
           Sql.long(rows, "safe_wal_size"),
           rows.getBoolean("two_phase"),
-          Option(rows.getString("failover")).map(_ == "true"),
+          rows.getBoolean("failover"),
+          rows.getBoolean("synced"),
           Option(rows.getString("invalidation")),
           rows.getLong("log_end"),
           rows.getLong("now")
@@ -219,9 +241,8 @@ private[cdc] object ServerFacts {
          |WHERE p.pubname = $publication AND NOT p.pubviaroot AND c.relkind = 'p' AND (
          |  p.puballtables OR EXISTS (SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = c.oid))"""
       .query(connection) { rows =>
-        val columns = rows.getArray("columns").getArray.asInstanceOf[Array[String]].toSeq
         val filter = Option(rows.getString("filter"))
-        rows.getString("name") -> PublishedTable(columns, filter, rows.getBoolean("listed"))
+        rows.getString("name") -> PublishedTable(names(rows, "columns"), filter, rows.getBoolean("listed"))
       }
       .toMap
 
@@ -238,7 +259,6 @@ private[cdc] object ServerFacts {
          |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns
          |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          |WHERE $condition ORDER BY n.nspname, c.relname""".query(connection) { rows =>
-      def names(column: String) = rows.getArray(column).getArray.asInstanceOf[Array[String]].toSeq
       TableFacts(
         rows.getLong("oid"),
         rows.getString("nspname"),
@@ -248,11 +268,14 @@ private[cdc] object ServerFacts {
         rows.getBoolean("logged"),
         rows.getBoolean("readable"),
         rows.getBoolean("owned"),
-        names("key"),
-        names("identity_key"),
-        names("columns")
+        names(rows, "key"),
+        names(rows, "identity_key"),
+        names(rows, "columns")
       )
     }
+
+  private def names(rows: ResultSet, column: String): Seq[String] =
+    rows.getArray(column).getArray.asInstanceOf[Array[String]].toSeq
 
   /** The columns of the table's index that satisfies a condition. */
   private def keyOf(condition: Sql): Sql =

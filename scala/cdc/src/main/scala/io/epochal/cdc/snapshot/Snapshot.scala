@@ -1,7 +1,7 @@
 package io.epochal.cdc.snapshot
 
 import java.nio.ByteBuffer
-import java.sql.Connection
+import java.sql.{Connection, SQLException}
 import java.util.concurrent.{Callable, ExecutionException, Executors}
 
 import scala.util.Try
@@ -12,7 +12,6 @@ import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.{CaptureServer, TableFacts}
-import io.epochal.core.error.Conditions
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
 
@@ -57,8 +56,12 @@ final private[cdc] class Snapshot(
   /** The key of a table or subquery `t`: qualified, since a text of the same name stands beside it. */
   private val key = copied.key.map(column => s"t.${column._1}").mkString(", ")
 
-  /** Reads what is left, and returns the state afterwards. */
-  def run(begun: ChangeState): ChangeState = server.sql { connection =>
+  /** Reads what is left, and returns the state afterwards.
+    *
+    * @throws SQLException
+    *   if a connection is lost, and the server's snapshot with it; what was appended stays
+    */
+  def run(begun: ChangeState): ChangeState = server.once { connection =>
     connection.setAutoCommit(false)
     Sql.run(connection, Begin)
     val (exported, taken, at) = Sql
@@ -75,12 +78,15 @@ final private[cdc] class Snapshot(
     try {
       val ranges = progress.snapshot.left.map { range =>
         workers.submit(new Callable[Unit] {
-          override def call(): Unit = server.sql(read(_, exported, range, progress))
+          override def call(): Unit = server.once(read(_, exported, range, progress))
         })
       }
       ranges.foreach(_.get())
     } catch {
-      case failed: ExecutionException => throw failed.getCause
+      case failed: ExecutionException =>
+        // With its session the server forgets the snapshot.
+        throw if (connection.isValid(SecondsToAnswer)) failed.getCause
+        else new SQLException("the server's snapshot was lost", "08006", failed.getCause)
     } finally {
       workers.shutdownNow()
       // If it threw, the rows would be read from the beginning again.
@@ -123,9 +129,6 @@ final private[cdc] class Snapshot(
   }
 
   private def read(connection: Connection, exported: String, range: Int, progress: Progress): Unit = {
-    // The connection was lost within the range.
-    if (copied.key.isEmpty && progress.snapshot.range(range).parts.nonEmpty)
-      throw Conditions.SnapshotInterrupted("table" -> copied.table.name)
     connection.setAutoCommit(false)
     Sql.run(connection, Begin)
     Sql.run(connection, s"SET TRANSACTION SNAPSHOT '$exported'")
@@ -152,10 +155,12 @@ final private[cdc] class Snapshot(
         message = copy.readFromCopy()
       }
       if (builder.rows > 0) progress.write(builder, range, None) else progress.skip(range)
-    } finally {
-      if (copy.isActive) copy.cancelCopy()
-      connection.rollback()
-    }
+    } finally
+      // An error of a lost connection would hide the first one.
+      Try {
+        if (copy.isActive) copy.cancelCopy()
+        connection.rollback()
+      }: Unit
   }
 
   private def select(range: Int, snapshot: SnapshotState): String = {
@@ -194,6 +199,8 @@ private[cdc] object Snapshot {
 
   /** Ranges of a table. */
   private val Ranges = 16
+
+  private val SecondsToAnswer = 5
 
   /** Pages from which the bounds of ranges are taken. */
   private val SampledPages = 1000

@@ -8,6 +8,7 @@ final class PreflightSuite extends AnyFunSuite {
     version = 180000,
     systemId = "7",
     timeline = 1,
+    end = 100,
     database = "shop",
     role = "cdc",
     walLevel = "logical",
@@ -16,7 +17,8 @@ final class PreflightSuite extends AnyFunSuite {
     createsPublications = true,
     slots = (0, 10),
     senders = (0, 10),
-    keptWal = Some("50GB")
+    keptWal = Some("50GB"),
+    standbys = Nil
   )
   private val orders = TableFacts(
     oid = 1,
@@ -39,7 +41,21 @@ final class PreflightSuite extends AnyFunSuite {
       viaRoot = false,
       Map("public.orders" -> PublishedTable(Nil, None, isListed = false)))
   private val slot =
-    SlotFacts("orders", "pgoutput", "shop", Some(1), "reserved", None, 0, None, twoPhase = false, None, None, 1, 0)
+    SlotFacts(
+      "orders",
+      "pgoutput",
+      "shop",
+      Some(1),
+      "reserved",
+      None,
+      0,
+      None,
+      twoPhase = false,
+      failover = true,
+      isSynced = false,
+      None,
+      end = 1,
+      now = 0)
 
   /** The statements that mend the missing points. */
   private def missing(facts: ServerFacts, wanted: Wanted = wanted): Seq[String] =
@@ -129,6 +145,21 @@ final class PreflightSuite extends AnyFunSuite {
     assert(withSlot(slot.copy(status = "lost")).nonEmpty)
     assert(withSlot(slot.copy(invalidation = Some("idle_timeout"))).nonEmpty)
     assert(withSlot(slot.copy(twoPhase = true)).nonEmpty)
+  }
+
+  test("a standby that may be behind the query, and a slot that standbys lack, are warnings from PostgreSQL 17 on") {
+    def warnings(server: Server) = Preflight
+      .check(
+        facts.copy(server = server, slot = Some(slot.copy(failover = false)), publication = Some(published)),
+        wanted)
+      .filter(_.severity == Severity.Warning)
+    val withStandbys = server.copy(standbys = Seq("a", "b"))
+    assert(warnings(withStandbys).map(_.name) == Seq("synchronized_standby_slots", "slot orders, failover"))
+    assert(
+      warnings(withStandbys).flatMap(_.mend) == Seq(
+        "ALTER SYSTEM SET synchronized_standby_slots = a, b; SELECT pg_reload_conf();"))
+    assert(warnings(withStandbys.copy(version = 160000)).isEmpty)
+    assert(warnings(withStandbys.copy(isStandby = true)).isEmpty)
   }
 
   test("names that need quotes have them in every statement") {

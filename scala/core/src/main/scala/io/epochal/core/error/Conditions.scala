@@ -140,6 +140,7 @@ object Conditions {
 
   // Changes of a database.
   val CaptureNotReady: Condition = Condition("CAPTURE_NOT_READY")
+  val PoolerRefused: Condition = Condition("POOLER_REFUSED")
   val SlotInUse: Condition = Condition("SLOT_IN_USE")
   val SlotLost: Condition = Condition("SLOT_LOST")
   val SlotMoved: Condition = Condition("SLOT_MOVED")
