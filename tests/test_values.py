@@ -108,7 +108,7 @@ def test_values_are_frozen_with_keyword_only_fields_except_the_first(kind: type[
                     timeout="20s",
                     retry_statuses=[429, "5xx"],
                     retry=Retry(attempts=5),
-                    budget=Budget(requests_per_second=0.5),
+                    budget=Budget(requests_per_second=0.5, name="shop"),
                     tls=Tls(ca_file="/ca"),
                     proxy=Proxy(url="http://p:1", user="me", password=Secret.env("P")),
                 )
@@ -118,6 +118,7 @@ def test_values_are_frozen_with_keyword_only_fields_except_the_first(kind: type[
                 "retry.statuses": "429,5xx",
                 "retry.maxAttempts": "5",
                 "requestsPerSecond": "0.5",
+                "budgetName": "shop",
                 "tls.caFile": "/ca",
                 "proxy": "http://p:1",
                 "proxyUser": "me",
@@ -146,6 +147,7 @@ def test_a_subclass_sets_the_options_of_its_value() -> None:
 def test_values_of_the_sinks_set_their_options() -> None:
     assert REST_SINK.options(
         {
+            "mode": rest.Changes(op_column="op", delete_template="{}"),
             "body": rest.Body(format="array"),
             "batch": rest.Batch(rows=10, flush_interval="1s"),
             "results": rest.Results(pointer="/items", success=["created"]),
@@ -153,6 +155,9 @@ def test_values_of_the_sinks_set_their_options() -> None:
         },
         None,
     ) == {
+        "mode": "changes",
+        "opColumn": "op",
+        "deleteTemplate": "{}",
         "body": "array",
         "batchSize": "10",
         "flushInterval": "1s",

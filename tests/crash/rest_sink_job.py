@@ -25,8 +25,10 @@ def main() -> None:
         return
     threading.Thread(target=end_with_the_test, daemon=True).start()
     rows = epochal.read.random(spark, rows_per_batch=40, max_rows=settings["rows"], num_partitions=2)
+    plain = rows.select("id", "value")
+    feed = rows.selectExpr("id", "value", "IF(id % 3 = 0, 'delete', 'insert') _change_type", "id _commit_version")
     queries = [
-        epochal.write.rest(rows.select("id", "value"), trigger="availableNow", **arguments(target))
+        epochal.write.rest(feed if "mode" in target else plain, trigger="availableNow", **arguments(target))
         for target in settings["targets"]
     ]
     for query in queries:

@@ -30,6 +30,7 @@ WAYS: dict[str, tuple[bool, dict[str, Any]]] = {
     "place-batches": (True, {"batchSize": 7}),
     "columns": (True, {"keyColumns": ["id"]}),
     "columns-batches": (True, {"keyColumns": ["id"], "batchSize": 7, "numPartitions": 2}),
+    "changes": (True, {"mode": "changes", "deleteTemplate": '{"id": ${id}}', "keyColumns": ["id"], "batchSize": 7}),
     "careless": (False, {"batchSize": 3}),
 }
 

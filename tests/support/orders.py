@@ -104,6 +104,9 @@ def serve(orders: Orders) -> Iterator[Orders]:
         def do_PATCH(self) -> None:
             self.do_POST()
 
+        def do_DELETE(self) -> None:
+            self.do_POST()
+
         def log_message(self, format: str, *args: object) -> None:
             pass
 

@@ -134,6 +134,7 @@ REST_SINK: Final = Form(
         **_REQUEST,
     },
     {
+        "mode": get_args(rows.AnyMode),
         "body": (rows.Body,),
         "batch": (rows.Batch,),
         "results": (rows.Results,),

@@ -7,8 +7,8 @@ default applies.
 - ``records=``: ``Json``, ``Ndjson``, ``Csv``
 - ``auth=`` (of both): ``Bearer``, ``Basic``, ``ApiKey``, ``OAuth2``, ``Signer``
 - ``poll=``: ``Poll``
-- ``body=``, ``batch=``, ``results=``, ``dead_letters=`` of ``epochal.write.rest``: ``Body``, ``Batch``, ``Results``,
-  ``DeadLetters``
+- ``mode=``, ``body=``, ``batch=``, ``results=``, ``dead_letters=`` of ``epochal.write.rest``: ``Append``, ``Changes``,
+  ``Body``, ``Batch``, ``Results``, ``DeadLetters``
 
 ``probe`` finds out with a few requests which of them an API needs; it returns a ``Probe`` with a list of ``Finding``.
 
@@ -23,17 +23,19 @@ from typing import TYPE_CHECKING, Any
 from epochal._values.auth import ApiKey, Basic, Bearer, OAuth2, Signer
 from epochal._values.pages import Cursor, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
 from epochal._values.records import Csv, Json, Ndjson, Poll
-from epochal._values.rows import Batch, Body, DeadLetters, Results
+from epochal._values.rows import Append, Batch, Body, Changes, DeadLetters, Results
 
 if TYPE_CHECKING:
     from epochal.tools.probe import Finding, Probe, probe
 
 __all__ = [
     "ApiKey",
+    "Append",
     "Basic",
     "Batch",
     "Bearer",
     "Body",
+    "Changes",
     "Csv",
     "Cursor",
     "DeadLetters",

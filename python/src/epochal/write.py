@@ -198,6 +198,7 @@ def rest(
     query_name: str | None = None,
     sink_id: str | None = None,
     method: Method | None = None,
+    mode: _rows.AnyMode | None = None,
     body: _rows.Body | None = None,
     batch: _rows.Batch | None = None,
     key_columns: Sequence[str] | None = None,
@@ -218,6 +219,7 @@ def rest(
     checkpoint: None = None,
     sink_id: str | None = None,
     method: Method | None = None,
+    mode: _rows.AnyMode | None = None,
     body: _rows.Body | None = None,
     batch: _rows.Batch | None = None,
     key_columns: Sequence[str] | None = None,
@@ -241,6 +243,7 @@ def rest(
     query_name: str | None = None,
     sink_id: str | None = None,
     method: Method | None = None,
+    mode: _rows.AnyMode | None = None,
     body: _rows.Body | None = None,
     batch: _rows.Batch | None = None,
     key_columns: Sequence[str] | None = None,
@@ -275,7 +278,8 @@ def rest(
         output_mode: ``"update"`` sends the rows that have changed, ``"complete"`` all rows.
         query_name: name of the query in Spark's UI and in ``spark.streams``.
         sink_id: name of the sink in idempotency keys; unset, the query's id, which is stored in the checkpoint.
-        method: HTTP method; unset, ``"POST"``.
+        method: HTTP method; unset, ``"POST"``, or ``"PUT"`` with ``upsert_status``.
+        mode: what rows do: ``rest.Append``, or ``rest.Changes`` for a change feed; unset, all rows are sent alike.
         body: format of the request body; unset, a row as a JSON object, or with ``batch`` its rows as an array.
         batch: how many rows a request has; unset, one.
         key_columns: columns that identify a row; unset, idempotency keys derive from the row's position in its epoch.
@@ -308,6 +312,7 @@ def rest_options(
     *,
     sink_id: str | None = None,
     method: Method | None = None,
+    mode: _rows.AnyMode | None = None,
     body: _rows.Body | None = None,
     batch: _rows.Batch | None = None,
     key_columns: Sequence[str] | None = None,

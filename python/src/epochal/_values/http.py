@@ -65,12 +65,15 @@ class Budget(Value):
     Args:
         requests_per_second: Maximum requests per second of the whole query, evenly spaced. Unset: unlimited.
         max_concurrency: Maximum concurrent requests of the whole query. Unset: one per task.
+        name: Name of a budget: in a JVM, the queries that set it share their limits and pauses for each server. Unset:
+            every query has its own.
         max_throttle_wait: Maximum pause that the server can request by Retry-After or rate limit headers. Default:
             ``"1m"``.
     """
 
     requests_per_second: float | None = option("requestsPerSecond", NUMBER)
     max_concurrency: int | None = option("maxConcurrency", whole())
+    name: str | None = option("budgetName", TEXT)
     max_throttle_wait: Duration | None = option("maxThrottleWait", DURATION)
 
 

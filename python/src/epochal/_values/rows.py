@@ -36,6 +36,44 @@ class Body(Value):
     ignore_null_fields: bool | None = option("ignoreNullFields", BOOLEAN)
 
 
+class Append(Value, mode="append"):
+    """Every row is sent alike. This is the default.
+
+    >>> Append()
+    rest.Append()
+    """
+
+
+class Changes(Value, mode="changes"):
+    """Rows insert, update or delete, as a change feed says.
+
+    >>> Changes(delete_url="https://api.example.com/orders/{id}", upsert_status=404)
+    rest.Changes(delete_url='https://api.example.com/orders/{id}', upsert_status=404)
+
+    Args:
+        op_column: Query column, not sent, with each row's operation: insert (i, c, r), update (u) or delete (d), in any
+            case. Unset: _change_type.
+        delete_url: URL of DELETE requests, on the server of url; {name} is a column's value. A response 404 or 410
+            counts as success.
+        delete_template: In place of ``delete_url``, JSON of a row that deletes, in the same body as the others;
+            placeholders as in ``rest.Body(row_template=…)``.
+        upsert_status: Response status to a PUT (or PATCH, by method) of a missing row, which a POST to ``create_url``
+            then creates. Unset: an error.
+        create_url: URL of that POST, on the server of url. Unset: url without its last segment.
+    """
+
+    op_column: str | None = option("opColumn", TEXT)
+    delete_url: str | None = option("deleteUrl", TEXT)
+    delete_template: str | None = option("deleteTemplate", TEXT)
+    upsert_status: int | None = option("upsertStatus", whole(400))
+    create_url: str | None = option("createUrl", TEXT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._exclusive("Keep one of them.", "delete_url", "delete_template")
+        self._needs("create_url", "upsert_status")
+
+
 class Batch(Value):
     """Several rows per request.
 
@@ -64,9 +102,10 @@ class Results(Value):
 
     Args:
         pointer: JSON Pointer to the array of results, in row order. Unset: the response's status counts for all rows.
-        status: JSON Pointer within a result to its HTTP status or boolean. Default: ``"/status"``.
+        status: JSON Pointer within a result to its HTTP status or boolean; a * stands for the only field of an object.
+            Default: ``"/status"``.
         success: Values of ``status`` that mean success. Unset: 200 to 299, true.
-        reason: JSON Pointer within a result to the reason of a rejection. Unset: the whole result.
+        reason: The same for the reason of a rejection. Unset: the whole result.
     """
 
     pointer: str = field(metadata=of("results", POINTER))
@@ -91,3 +130,6 @@ class DeadLetters(Value):
     path: Location = field(metadata=of("deadLetterPath", PLACE))
     statuses: Statuses | None = option("rejectStatuses", STATUSES)
     max_rows: int | None = option("maxBadRows", whole(0))
+
+
+AnyMode = Append | Changes

@@ -20,6 +20,8 @@ import io.epochal.core.retry.{RetryEvent, RetrySettings}
   * @param endAfter
   *   number of responses 400, 404 or 416 after which the response counts as one without records, with a [[Refusal]]: the
   *   requested page may be past the end of the list; 0: they are failures
+  * @param done
+  *   statuses that count as an empty response to this request
   */
 final case class HttpCall(
     method: String,
@@ -27,7 +29,8 @@ final case class HttpCall(
     headers: Seq[(String, String)] = Nil,
     body: Option[HttpBody] = None,
     unless: Option[Validator] = None,
-    endAfter: Int = 0
+    endAfter: Int = 0,
+    done: Set[Int] = Set.empty
 )
 
 /** @param contentType

@@ -158,7 +158,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       val code = response.getCode
       val notModified = call.unless.isDefined && code == 304
       if (!notModified) counters.charge()
-      val ignored = settings.ignored.contains(code)
+      val ignored = settings.ignored.contains(code) || call.done(code)
       // An ignored status is no error, yet a page that must exist is requested once more.
       val refusal = Option.when((!ignored || call.endAfter > 1) && isPastEnd(code, call))(
         Refusal(code, HttpFailure.shown(detail(request, response, buffer, whole))))

@@ -31,13 +31,21 @@ final case class HttpBudget(requestsPerSecond: Option[Double], maxConcurrency: O
       requestsPerSecond.map(_ / tasks),
       maxConcurrency.map(total => math.max(1, total / tasks + (if (i < total % tasks) 1 else 0))))
   }
+
+  /** A share of it for another client of the same task, which adds nothing to the task's own. */
+  def nothing: HttpBudget = HttpBudget(requestsPerSecond.map(_ => 0.0), maxConcurrency.map(_ => 0))
+
+  /** The lower limits of both. */
+  def and(other: HttpBudget): HttpBudget = HttpBudget(
+    (requestsPerSecond ++ other.requestsPerSecond).minOption,
+    (maxConcurrency ++ other.maxConcurrency).minOption)
 }
 
 object HttpBudget {
   val unlimited: HttpBudget = HttpBudget(None, None)
 }
 
-/** Limits the requests of a query to one server. All tasks in a JVM share one gate.
+/** Limits the requests of a query, or of all queries of a `budgetName`, to one server. All tasks in a JVM share one gate.
   *
   *   - Concurrent requests never exceed the shares of the tasks that are open here, nor the budget.
   *   - Requests start evenly, at least 1/rate apart; unused slots are not saved up.
@@ -51,7 +59,7 @@ object HttpBudget {
   *   a number in [0, 1)
   */
 final private[http] class HttpGate(
-    budget: HttpBudget,
+    private var budget: HttpBudget,
     clock: HttpGate.Clock = new HttpGate.Clock,
     jitter: () => Double = () => ThreadLocalRandom.current().nextDouble()
 ) {
@@ -66,6 +74,9 @@ final private[http] class HttpGate(
     shares += share
     notifyAll()
   }
+
+  /** Lowers the limits to those of another query that shares them. */
+  def limit(other: HttpBudget): Unit = synchronized { budget = budget.and(other) }
 
   def close(share: HttpBudget): Unit = synchronized {
     val _ = shares -= share
@@ -157,9 +168,12 @@ private[http] object HttpGate {
 
   private[http] val all = new SharedValues[HttpGate](Capacity, _ => Kept)
 
-  /** The gate of a query and a server. */
-  def open(query: String, server: String, budget: HttpBudget): Lease[HttpGate] =
-    all.open(Seq(Some(query), Some(server)))(new HttpGate(budget))
+  /** The gate of a query, or of a `budgetName`, and a server. */
+  def open(query: String, server: String, budget: HttpBudget): Lease[HttpGate] = {
+    val lease = all.open(Seq(Some(query), Some(server)))(new HttpGate(budget))
+    lease.value.limit(budget)
+    lease
+  }
 }
 
 /** The pause that a response demands.

@@ -31,6 +31,8 @@ object HttpOptions extends OptionList {
     "Maximum requests per second of the whole query, evenly spaced. Unset: unlimited.")
   val MaxConcurrency =
     option("maxConcurrency", OptionType.int(1))("Maximum concurrent requests of the whole query. Unset: one per task.")
+  val BudgetName = option("budgetName", OptionType.string, sample = Some("shop"))(
+    "Name of a budget: in a JVM, the queries that set it share their limits and pauses for each server. Unset: every query has its own.")
   val MaxThrottleWait = option("maxThrottleWait", OptionType.duration, Some(Duration.ofMinutes(1)))(
     "Maximum pause that the server can request by Retry-After or rate limit headers.")
   val RetryStatuses = option("retry.statuses", HttpStatuses.option, Some(HttpStatuses.transient))(
@@ -54,7 +56,7 @@ object HttpOptions extends OptionList {
       RetryOptions.settings(values),
       maxBytes,
       RequestLimits.of(values.get(RequestDeadline), values.get(MinBytesPerSecond), maxBytes),
-      UUID.randomUUID().toString,
+      values.get(BudgetName).fold(UUID.randomUUID().toString)(name => s"budgetName=$name"),
       HttpBudget(values.get(RequestsPerSecond), values.get(MaxConcurrency)),
       values(MaxThrottleWait),
       values(RetryStatuses),
@@ -123,7 +125,7 @@ private[rest] object TransportOptions extends OptionList {
   * @param maxResponseBytes
   *   maximum response size after decompression
   * @param query
-  *   identifies the DataFrame whose requests share the budget within a JVM
+  *   identifies the DataFrame, or the `budgetName`, whose requests share the budget within a JVM
   * @param maxThrottleWait
   *   the longest pause that the server may demand
   * @param retried

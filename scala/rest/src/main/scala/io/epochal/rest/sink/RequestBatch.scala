@@ -19,18 +19,23 @@ final private[rest] class RequestBatch(keepWhole: Boolean) {
   private val whole = new Slices
 
   private var places = new Array[Long](16)
+  private val deletions = new java.util.BitSet
 
   /** A row's position in its partition, from 0. */
   def place(row: Int): Long = places(row)
+
+  /** Whether a row deletes. */
+  def deletes(row: Int): Boolean = deletions.get(row)
 
   def rows: Int = sent.count
 
   def bytes: Int = sent.bytes.length
 
   /** Adds the row that was encoded last. */
-  def add(row: RowEncoder, place: Long): Unit = {
+  def add(row: RowEncoder, place: Long, deletes: Boolean): Unit = {
     if (rows == places.length) places = JavaArrays.copyOf(places, rows * 2)
     places(rows) = place
+    deletions.set(rows, deletes)
     sent.add(row.sent)
     keys.add(row.key)
     if (keepWhole && (row.whole ne row.sent)) whole.add(row.whole)
@@ -202,6 +207,7 @@ final private[rest] class Utf8Bytes extends Writer {
   *     they are sent and not lost.
   *   - by columns: `["columns",sink,epoch or null]` and one line per row with the JSON of its key columns.
   *   - of rows that are resent because the response demanded it: `["again",key,round,[their numbers in the request]]`.
+  *   - of the request that creates a row which was missing: `["create",key]`.
   */
 object IdempotencyKey {
 
@@ -227,6 +233,8 @@ object IdempotencyKey {
 
   def again(key: String, round: Int, rows: Seq[Int]): String =
     of(digest(s"""["again",${quoted(key)},$round,${rows.mkString("[", ",", "]")}]""".getBytes(UTF_8)))
+
+  def create(key: String): String = of(digest(s"""["create",${quoted(key)}]""".getBytes(UTF_8)))
 
   /** The beginning of a name; the caller appends the content. */
   def digest(head: Array[Byte]): MessageDigest = {

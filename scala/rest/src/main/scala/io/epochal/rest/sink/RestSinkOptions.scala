@@ -2,7 +2,7 @@ package io.epochal.rest.sink
 
 import java.time.Duration
 
-import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.AsynchronousProgress
@@ -14,6 +14,8 @@ import io.epochal.rest.http.{HttpHeaders, HttpOptions, HttpSettings, HttpStatuse
   *   on the driver only
   * @param keyHeader
   *   the header of the idempotency key; None: no header
+  * @param changes
+  *   None: every row is sent alike
   */
 final case class RestSinkSettings(
     @transient values: OptionValues,
@@ -21,11 +23,12 @@ final case class RestSinkSettings(
     url: UrlTemplate,
     body: RequestBody,
     rowTemplate: Seq[TemplatePiece],
-    keyHeader: Option[String]
+    keyHeader: Option[String],
+    changes: Option[ChangeSettings] = None
 ) {
   import RestSinkOptions._
 
-  val method: String = values(Method)
+  val method: String = if (changes.exists(_.upsert.nonEmpty) && !values.isSet(Method)) "PUT" else values(Method)
 
   val contentType: String =
     values.get(ContentType).getOrElse(if (body.kind == BodyKind.Lines) "application/x-ndjson" else "application/json")
@@ -83,12 +86,9 @@ object RestSinkSettings {
       values <- group.parse(raw)
       _ <- synchronousProgress(raw)
       headers <- HttpHeaders.of(Format, values.family(RequestOptions.Headers))
-      where <- UrlTemplate
-        .of(values(Url), values.family(RequestOptions.Params).toSeq.sortBy(_._1), headers)
-        .left
-        .map(expected => group.invalid(Url, Redaction.url(values(Url)), expected))
-      (endpoint, url) = where
-      http <- HttpOptions.settings(values, endpoint)
+      where <- RequestUrl.of(values, Url, values(Url), headers)
+      url = where.template
+      http <- HttpOptions.settings(values, where.endpoint)
       header = values(IdempotencyHeader).trim
       _ <- ensure(header.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+"))(
         group.invalid(IdempotencyHeader, header, "a header's name"))
@@ -101,13 +101,15 @@ object RestSinkSettings {
         .parse(values.get(RowTemplate).getOrElse(RequestShape.WholeRow))
         .left
         .map(group.invalid(RowTemplate, values.get(RowTemplate).getOrElse(""), _))
+      changes <- ChangeOptions.read(values, where, headers)
       settings = RestSinkSettings(
         values,
         http,
         url,
         body,
         template,
-        Option.when(!header.equalsIgnoreCase("none"))(header))
+        Option.when(!header.equalsIgnoreCase("none"))(header),
+        changes)
       _ <- check(values, settings.keyed, url.columns.nonEmpty).toLeft(())
       _ <- DriverAccess.checked(access => values.get(DeadLetterPath).foreach(access.directory(DeadLetterPath.name, _)))
     } yield settings
@@ -155,11 +157,11 @@ object RestSinkOptions extends OptionList {
   val Results = option("results", OptionType.jsonPointer, sample = Some("/items"))(
     "JSON Pointer to the array of results, in row order. Unset: the response's status counts for all rows.")
   val ResultStatus = option("resultStatus", OptionType.jsonPointer, Some("/status"))(
-    "JSON Pointer within a result to its HTTP status or boolean.")
+    "JSON Pointer within a result to its HTTP status or boolean; a * stands for the only field of an object.")
   val ResultSuccess = option("resultSuccess", OptionType.names, sample = Some("created,updated"))(
     "Values of resultStatus that mean success. Unset: 200 to 299, true.")
   val ResultReason = option("resultReason", OptionType.jsonPointer, sample = Some("/error/reason"))(
-    "JSON Pointer within a result to the reason of a rejection. Unset: the whole result.")
+    "The same for the reason of a rejection. Unset: the whole result.")
   val DeadLetterPath = option("deadLetterPath", OptionType.string, sample = Some("/data/orders-refused"))(
     "Directory for rejected rows: one file of JSON lines per epoch; created if missing. Unset: a rejected row fails its epoch.")
   val RejectStatuses = option("rejectStatuses", HttpStatuses.option, Some(HttpStatuses(Seq("400", "413", "422"))))(
@@ -170,7 +172,7 @@ object RestSinkOptions extends OptionList {
   val group: OptionGroup = OptionGroup(
     s"$Format sink",
     "Sends rows to a REST API: at least once, with idempotency keys that stay the same when Spark repeats an epoch. Micro-batch and batch writes.",
-    Url +: (RequestOptions.all ++ all.tail ++ HttpOptions.all)
+    Url +: (RequestOptions.all ++ all.tail ++ ChangeOptions.all ++ HttpOptions.all)
   )
 
   /** Rejects options that contradict each other. */

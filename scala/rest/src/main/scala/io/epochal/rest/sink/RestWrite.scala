@@ -78,14 +78,18 @@ private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with
 }
 
 /** Requests of several rows whose keys are made of columns: Spark clusters the rows by these columns into a fixed number
-  * of tasks and sorts them, so that an epoch's rows make the same requests in any order and partitioning.
+  * of tasks and sorts them, so that an epoch's rows make the same requests in any order and partitioning. The changes of a
+  * row are in one task, in the order of their versions.
   */
 final private class SortedRestWrite(run: RestSinkRun) extends RestWrite(run) with RequiresDistributionAndOrdering {
 
-  private val keys: Array[NamedReference] =
-    run.shape.keys.map(key => Expressions.column(s"`${key.field.name.replace("`", "``")}`")).toArray
+  private val keys = columns(run.shape.keys)
 
-  override def requiredDistribution(): Distribution = Distributions.clustered(keys.map(key => key: Expression))
+  private def columns(named: Seq[NamedColumn]): Array[NamedReference] =
+    named.map(key => Expressions.column(s"`${key.field.name.replace("`", "``")}`")).toArray
+
+  override def requiredDistribution(): Distribution =
+    Distributions.clustered(columns(run.shape.entity).map(key => key: Expression))
   override def requiredNumPartitions(): Int = run.settings.values(RestSinkOptions.NumPartitions)
   override def requiredOrdering(): Array[SortOrder] = keys.map(Expressions.sort(_, SortDirection.ASCENDING))
 }

@@ -86,22 +86,25 @@ final private[rest] class RestWriter(
   private val keepWhole = settings.deadLetters.isDefined
   private val unsafe = BinaryRow.converter(shape.schema)
   private val encoder = new RowEncoder(shape, settings.ignoreNullFields)
+  private val targets = new RowTargets(shape)
   private val batch = new RequestBatch(keepWhole)
   private val refused = new RefusedRows(settings.deadLetters.map(_.limit), partition, epoch, settings.place)
   private lazy val json = new RowJson(shape.schema)
   private val columnsHead =
     IdempotencyKey.byColumns(scope.sink, Option.when(scope.everyEpoch)(epoch))
   private val flush = timer.map(new TimedFlush(_, () => send()))
-  private var urlValues = Seq.empty[String]
+  private var target = RowTarget(deletes = false, Nil, Nil)
   private var rows = 0L
 
   override def write(record: InternalRow): Unit = {
     val row = unsafe(record)
     rows += 1
     try {
-      encoder.encode(row, keepWhole)
-      val values = encoder.urlValues(row)
-      exclusively(add(values))
+      val change = encoder.encode(row, keepWhole)
+      if (change != RowChange.Ignores) {
+        val to = targets.of(row, change)
+        exclusively(add(to, deletes = change == RowChange.Deletes))
+      }
     } catch {
       case unsendable: UnsendableRow => exclusively(refused.add(rows, "", unsendable.reason, json(row)))
     }
@@ -125,17 +128,17 @@ final private[rest] class RestWriter(
   private def exclusively[A](body: => A): A = if (flush.isEmpty) body else flush.get.exclusively(body)
 
   /** Adds the row that was encoded last. */
-  private def add(values: Seq[String]): Unit = {
+  private def add(to: RowTarget, deletes: Boolean): Unit = {
     if (batch.rows > 0 && batch.bytes + encoder.sent.length > settings.batchBytes) send()
     if (batch.rows == 0) flush.foreach(_.begun())
-    batch.add(encoder, rows - 1)
-    urlValues = values
+    batch.add(encoder, rows - 1, deletes)
+    target = to
     if (batch.rows == settings.batchSize) send()
   }
 
   private def send(): Unit = {
     try
-      sender.send(batch, settings.url.target(urlValues), key) { (row, key, reason) =>
+      sender.send(batch, target, key) { (row, key, reason) =>
         refused.add(batch.place(row) + 1, key, reason, batch.wholeRow(row))
       }
     catch {
@@ -151,7 +154,7 @@ final private[rest] class RestWriter(
     if (!settings.keyed) ""
     else if (shape.keys.nonEmpty) batch.keyByColumns(columnsHead)
     else
-      batch.keyByPlace(IdempotencyKey.byPlace(scope.sink, epoch, partition, batch.place(0), batch.rows, urlValues))
+      batch.keyByPlace(IdempotencyKey.byPlace(scope.sink, epoch, partition, batch.place(0), batch.rows, target.values))
 }
 
 /** Runs one task after an interval, in its own thread, which begins with the first `start`. */

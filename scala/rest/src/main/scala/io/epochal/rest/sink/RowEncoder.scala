@@ -29,40 +29,74 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
   private val keyWriter = new JsonRowWriter(keySchema, false, key)
   private val keyValues = new Array[Any](shape.keys.size)
   private val keyRow = ArrayRow(keyValues)
-  private val needsWhole = shape.row.contains(RowPiece.WholeRow)
-  private val urlTexts = shape.url.map(column => column -> new ColumnJson(column))
-  private val pieces: Seq[BinaryRow => Unit] = shape.row.map {
-    case RowPiece.Literal(text) =>
-      val bytes = text.getBytes(UTF_8)
-      _ => sent.put(bytes, 0, bytes.length)
-    case RowPiece.WholeRow => _ => sent.put(whole, 0, whole.length)
-    case RowPiece.Column(column, quoted) =>
-      val json = new ColumnJson(column)
-      row => if (quoted) json.putQuoted(row, sent) else json.put(row, sent)
-  }
+  private val changes = shape.changes.map(new ChangeReader(_))
+
+  /** The value of `${_row}`. */
+  private val record = if (changes.isEmpty) whole else new Utf8Bytes
+  private val recordWriter = shape.changes.map(change => new RecordWriter(change.record, ignoreNullFields, record))
+  private val needsWhole = changes.isEmpty && shape.row.contains(RowPiece.WholeRow)
+  private val stored = new RowPieces(shape.row)
+  private val deleted = new RowPieces(shape.changes.fold(Seq.empty[RowPiece])(_.delete))
+
+  /** The columns that the row encoded last does not have. */
+  private var absent = Set.empty[String]
 
   /** @param all
     *   whether `whole` is filled even if it is not sent
+    * @return
+    *   what the row does; nothing is to be sent if that is nothing
     * @throws UnsendableRow
     *   only `whole` is valid then
     */
-  def encode(row: BinaryRow, all: Boolean): Unit =
+  def encode(row: BinaryRow, all: Boolean): RowChange =
     try {
       sent.truncate(0)
       whole.truncate(0)
       key.truncate(0)
       if (needsWhole || all) wholeWriter.write(row.internal)
-      if (!shape.sendsWholeRows) pieces.foreach(_(row))
-      if (keyValues.nonEmpty) encodeKey(row)
+      val change = changes.fold[RowChange](RowChange.Stores)(_.read(row))
+      change match {
+        case RowChange.Stores =>
+          absent = changes.fold(Set.empty[String])(_.unchanged(row))
+          if (!shape.sendsWholeRows) stored.put(row)
+        case RowChange.Deletes =>
+          absent = shape.schema.fields.iterator.zipWithIndex.collect {
+            case (field, i) if row.isNullAt(i) => field.name
+          }.toSet
+          deleted.put(row)
+        case RowChange.Ignores => ()
+      }
+      if (keyValues.nonEmpty && change != RowChange.Ignores) encodeKey(row)
+      change
     } catch {
       case unsendable: UnsendableRow => throw unsendable
       case NonFatal(error) => throw new UnsendableRow(s"it has no form in JSON (${error.getClass.getSimpleName})")
     }
 
-  /** The values in the URL. */
-  def urlValues(row: BinaryRow): Seq[String] = urlTexts.map { case (column, json) =>
-    if (row.isNullAt(column.ordinal)) throw new UnsendableRow(s"the URL needs '${column.field.name}', which is NULL")
-    json.text(row)
+  /** A template. A column that the row does not have is left out of `${_row}`, and has no value to stand elsewhere. */
+  final private class RowPieces(template: Seq[RowPiece]) {
+    private val needsRecord = template.contains(RowPiece.WholeRow)
+    private val pieces: Seq[BinaryRow => Unit] = template.map {
+      case RowPiece.Literal(text) =>
+        val bytes = text.getBytes(UTF_8)
+        _ => sent.put(bytes, 0, bytes.length)
+      case RowPiece.WholeRow => _ => sent.put(record, 0, record.length)
+      case RowPiece.Column(column, quoted) =>
+        val json = new ColumnJson(column)
+        row => {
+          if (absent(column.field.name))
+            throw new UnsendableRow(s"the template needs '${column.field.name}', which this change does not have")
+          if (quoted) json.putQuoted(row, sent) else json.put(row, sent)
+        }
+    }
+
+    def put(row: BinaryRow): Unit = {
+      if (needsRecord) recordWriter.foreach { writer =>
+        record.truncate(0)
+        writer.write(row, absent)
+      }
+      pieces.foreach(_(row))
+    }
   }
 
   private def encodeKey(row: BinaryRow): Unit = {
@@ -76,6 +110,42 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
       i += 1
     }
     keyWriter.write(keyRow)
+  }
+}
+
+/** Where a row is sent.
+  *
+  * @param deletes
+  *   whether by a DELETE request
+  * @param values
+  *   of the columns in its URL
+  * @param create
+  *   of those in `createUrl`
+  */
+final private[rest] case class RowTarget(deletes: Boolean, values: Seq[String], create: Seq[String])
+
+/** Finds where rows are sent, for one task. */
+final private[rest] class RowTargets(shape: RequestShape) {
+  private val url = new UrlValues(shape.url)
+  private val deleteUrl = shape.changes.flatMap(_.deleteUrl).map(new UrlValues(_))
+  private val createUrl = new UrlValues(shape.changes.fold(Seq.empty[NamedColumn])(_.createUrl))
+
+  /** @throws UnsendableRow
+    *   a column in the URL is NULL
+    */
+  def of(row: BinaryRow, change: RowChange): RowTarget = deleteUrl.filter(_ => change == RowChange.Deletes) match {
+    case Some(columns) => RowTarget(deletes = true, columns.of(row), Nil)
+    case None          => RowTarget(deletes = false, url.of(row), createUrl.of(row))
+  }
+}
+
+/** The values of the columns in a URL. */
+final private class UrlValues(columns: Seq[NamedColumn]) {
+  private val texts = columns.map(column => column -> new ColumnJson(column))
+
+  def of(row: BinaryRow): Seq[String] = texts.map { case (column, json) =>
+    if (row.isNullAt(column.ordinal)) throw new UnsendableRow(s"the URL needs '${column.field.name}', which is NULL")
+    json.text(row)
   }
 }
 

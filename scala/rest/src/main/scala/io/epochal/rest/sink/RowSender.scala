@@ -25,7 +25,8 @@ import io.epochal.rest.sink.Template.quoted
   *
   * [[HttpClient]] retries failed connections, timeouts and statuses of the whole response. This class retries single
   * rows whose result is transient (they are resent alone, under a key derived from the first one), and 409 to a request
-  * with a key: the server is still busy with the previous attempt.
+  * with a key: the server is still busy with the previous attempt. Of changes, the rows after such a row are resent with
+  * it, so that none overtakes a later change of the same row.
   *
   * @param share
   *   the task's part of the query's budget
@@ -39,12 +40,23 @@ final private[rest] class RowSender(
     reached: Boolean
 ) extends AutoCloseable {
   private val client = new HttpClient(settings.http, counters, share)
+  private val deleting = settings.changes.flatMap(_.deletes).map(beside)
+  private val upsert = settings.changes.flatMap(_.upsert)
+  private val creating = upsert.map(upsert => beside(upsert.create))
   private val responses = new Body
   private val results = settings.results.map(new ResultReader(_, settings.http.retried, settings.place))
   private val keyed = settings.keyed
+  private var contacted = reached
 
   /** Bytes of request bodies so far; for any thread. */
   @volatile var sentBytes: Long = 0L
+
+  /** A client of another URL of the server, within the same share of the budget. */
+  private def beside(url: RequestUrl): HttpClient =
+    new HttpClient(
+      settings.http.copy(endpoint = url.endpoint.withCredential(settings.http.endpoint.credential)),
+      counters,
+      share.nothing)
 
   /** @param key
     *   the idempotency key; empty if none is sent
@@ -53,14 +65,15 @@ final private[rest] class RowSender(
     * @throws EpochalException
     *   if a row cannot be sent, or the server does not respond
     */
-  def send(batch: RequestBatch, target: String, key: String)(refused: (Int, String, String) => Unit): Unit = {
+  def send(batch: RequestBatch, target: RowTarget, key: String)(refused: (Int, String, String) => Unit): Unit = {
     var pending = Array.range(0, batch.rows)
     var requestKey = key
     var round = 0
     def classify(error: Throwable): Verdict = error match {
-      case _: RowsLeft                               => Verdict.Retry
-      case e: EpochalException if keyed && isBusy(e) => Verdict.Retry
-      case _                                         => Verdict.GiveUp
+      case _: RowsLeft => Verdict.Retry
+      // A creation without a key may have found the row of its first attempt.
+      case e: EpochalException if (keyed || creating.nonEmpty) && isBusy(e) => Verdict.Retry
+      case _                                                                => Verdict.GiveUp
     }
     new Retrier(settings.http.retry, classify, repeated).run { _ =>
       val outcome = post(batch, target, requestKey, pending).zip(pending)
@@ -69,7 +82,9 @@ final private[rest] class RowSender(
         case _                             => ()
       }
       val again = outcome.collect { case (RowResult.Again(why), row) => row -> why }
-      pending = again.map(_._1).toArray
+      pending =
+        if (settings.changes.isEmpty) again.map(_._1).toArray
+        else outcome.dropWhile(!isAgain(_)).collect { case (result, row) if !isRefused(result) => row }.toArray
       again.headOption.foreach { case (first, reason) =>
         round += 1
         if (keyed) requestKey = IdempotencyKey.again(key, round, pending.toSeq)
@@ -78,14 +93,29 @@ final private[rest] class RowSender(
     }
   }
 
-  private def post(batch: RequestBatch, target: String, key: String, rows: Array[Int]): Seq[RowResult] = {
-    val body = batch.body(settings.body, key, rows)
-    val header = settings.keyHeader.map(_ -> key).toSeq
-    val call = HttpCall(settings.method, target, header, Some(new HttpBody(settings.contentType, body)))
-    sentBytes += body.length
+  private def post(batch: RequestBatch, target: RowTarget, key: String, rows: Array[Int]): Seq[RowResult] = {
+    val deletes = rows.map(batch.deletes).toSeq
+    def request(client: HttpClient, method: String, path: String, key: String, done: Set[Int]) = {
+      val body = Option.when(!target.deletes)(new HttpBody(settings.contentType, batch.body(settings.body, key, rows)))
+      val call = HttpCall(method, path, settings.keyHeader.map(_ -> key).toSeq, body, done = done)
+      sentBytes += body.fold(0)(_.bytes.length)
+      val first = !contacted
+      contacted = true
+      client.call(call, responses, first) { response =>
+        response.status -> results
+          .fold(Seq.fill[RowResult](rows.length)(RowResult.Accepted))(_.read(response, responses, deletes))
+      }
+    }
+    def create(url: RequestUrl, client: HttpClient) =
+      request(client, "POST", url.template.target(target.create), IdempotencyKey.create(key), Set.empty)._2
     try
-      client.call(call, responses, first = !reached && sentBytes == body.length) { response =>
-        results.fold(Seq.fill[RowResult](rows.length)(RowResult.Accepted))(_.read(response, responses, rows.length))
+      if (target.deletes) {
+        val path = settings.changes.flatMap(_.deletes).get.template.target(target.values)
+        request(deleting.get, "DELETE", path, key, RowSender.Gone)._2
+      } else {
+        val missing = upsert.map(_.missing).toSet
+        val (status, found) = request(client, settings.method, settings.url.target(target.values), key, missing)
+        if (missing(status)) create(upsert.get.create, creating.get) else found
       }
     catch {
       case e: EpochalException if status(e).exists(code => settings.deadLetters.exists(_.statuses.contains(code))) =>
@@ -94,11 +124,14 @@ final private[rest] class RowSender(
     }
   }
 
-  override def close(): Unit = client.close()
+  override def close(): Unit = (Seq(client) ++ deleting ++ creating).foreach(_.close())
 
   /** The status of an unsuccessful response. */
   private def status(error: EpochalException): Option[Int] =
     Option.when(error.condition == Conditions.HttpStatus)(error.values("status").toInt)
+
+  private def isAgain(outcome: (RowResult, Int)): Boolean = outcome._1.isInstanceOf[RowResult.Again]
+  private def isRefused(result: RowResult): Boolean = result.isInstanceOf[RowResult.Refused]
 
   private def isBusy(error: EpochalException): Boolean = status(error).contains(409)
 
@@ -112,6 +145,12 @@ final private[rest] class RowSender(
       case other                   => other.getMessage
     }
   )
+}
+
+private[rest] object RowSender {
+
+  /** Statuses of responses to a deletion that say that the row does not exist. */
+  val Gone: Set[Int] = Set(404, 410)
 }
 
 /** Rows that the server has not accepted yet.
@@ -143,11 +182,11 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
 
   private val mapper = new ObjectMapper(Json.trees)
   private val array = JsonPointer.compile(settings.array)
-  private val status = JsonPointer.compile(settings.status)
-  private val reason = settings.reason.map(JsonPointer.compile)
+  private val status = new ResultPointer(settings.status)
+  private val reason = settings.reason.map(new ResultPointer(_))
 
-  /** @param rows
-    *   number of rows sent
+  /** @param deletes
+    *   of each row sent, whether it deletes
     * @return
     *   the rows' results, in their order
     * @throws EpochalException
@@ -155,9 +194,10 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
     * @throws JsonProcessingException
     *   if the body is not JSON
     */
-  def read(response: ResponseHead, body: Body, rows: Int): Seq[RowResult] =
-    if (body.length == 0) accepted(rows)
+  def read(response: ResponseHead, body: Body, deletes: Seq[Boolean]): Seq[RowResult] =
+    if (body.length == 0) accepted(deletes.size)
     else {
+      val rows = deletes.size
       val root = mapper.readTree(body.bytes, 0, body.length)
       val found = if (root == null) MissingNode.getInstance else root.at(array)
       if (!found.isArray)
@@ -165,17 +205,17 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
           rows,
           s"at '${settings.array}' it has ${describe(found)}, not an array; its status is ${response.status}")
       if (found.size != rows) throw invalid(rows, s"the array at '${settings.array}' has length ${found.size}")
-      (0 until rows).map(i => result(found.get(i), i, rows))
+      (0 until rows).map(i => result(found.get(i), i, rows, deletes(i)))
     }
 
   private def accepted(rows: Int): Seq[RowResult] = Seq.fill(rows)(Accepted)
 
-  private def result(entry: JsonNode, index: Int, rows: Int): RowResult = {
-    val value = entry.at(status)
+  private def result(entry: JsonNode, index: Int, rows: Int, deletes: Boolean): RowResult = {
+    val value = status.in(entry)
     val code = Option.when(value.isIntegralNumber || value.isTextual)(value.asText).flatMap(_.toIntOption)
     if (value.isMissingNode || value.isNull || value.isContainerNode)
       throw invalid(rows, s"entry $index has ${describe(value)} at '${settings.status}'")
-    else if (isSuccess(value, code)) Accepted
+    else if (isSuccess(value, code) || deletes && code.exists(RowSender.Gone)) Accepted
     else if (code.exists(retried.contains)) Again(why(entry, value))
     else if (code.isDefined || value.isBoolean || settings.success.nonEmpty) Refused(why(entry, value))
     else
@@ -189,7 +229,7 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
     else code.fold(value.isBoolean && value.booleanValue)(n => n >= 200 && n < 300)
 
   private def why(entry: JsonNode, value: JsonNode): String = {
-    val text = reason.map(entry.at(_)).filterNot(node => node.isMissingNode || node.isNull).getOrElse(entry)
+    val text = reason.map(_.in(entry)).filterNot(node => node.isMissingNode || node.isNull).getOrElse(entry)
     s"${HttpFailure.shown(value.asText)}: ${HttpFailure.shown(if (text.isTextual) text.asText else text.toString)}"
   }
 
@@ -198,6 +238,15 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
 
   private def invalid(rows: Int, problem: String): EpochalException =
     Conditions.RowResultsInvalid("url" -> place, "rows" -> rows, "reason" -> problem)
+}
+
+/** A JSON Pointer in which `*` stands for the only field of an object, whatever its name. */
+final private[rest] class ResultPointer(text: String) {
+  private val parts = text.split("/\\*(?=/|$)", -1).toSeq.map(JsonPointer.compile)
+
+  def in(entry: JsonNode): JsonNode = parts.tail.foldLeft(entry.at(parts.head)) { (node, rest) =>
+    if (node.isObject && node.size == 1) node.elements.next().at(rest) else MissingNode.getInstance
+  }
 }
 
 /** A row that could not be sent, or that the server rejected.

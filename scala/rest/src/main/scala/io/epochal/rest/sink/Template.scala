@@ -199,23 +199,31 @@ private[rest] object RowPiece {
   case object WholeRow extends RowPiece
 }
 
-/** The options, resolved against the query's columns. */
+/** The options, resolved against the query's columns.
+  *
+  * @param keys
+  *   what idempotency keys are made of, and rows are sorted by
+  */
 final private[rest] case class RequestShape(
     schema: StructType,
     url: Seq[NamedColumn],
     row: Seq[RowPiece],
-    keys: Seq[NamedColumn]
+    keys: Seq[NamedColumn],
+    changes: Option[ChangeShape] = None
 ) {
 
   /** Whether exactly the whole row is sent. */
-  def sendsWholeRows: Boolean = row == Seq(RowPiece.WholeRow)
+  def sendsWholeRows: Boolean = changes.isEmpty && row == Seq(RowPiece.WholeRow)
+
+  /** The key columns whose values send rows to the same task. */
+  def entity: Seq[NamedColumn] = changes.fold(keys)(_.entity)
 }
 
 private[rest] object RequestShape {
   val RowName = "_row"
   val WholeRow: String = "${" + RowName + "}"
 
-  private type Checked[A] = Either[EpochalException, A]
+  type Checked[A] = Either[EpochalException, A]
 
   def of(schema: StructType, settings: RestSinkSettings): Checked[RequestShape] =
     for {
@@ -223,21 +231,24 @@ private[rest] object RequestShape {
         RestSinkOptions.group.invalid(RestSinkOptions.RowTemplate, "", "a row of one column or more"))
       _ <- NewTypes.inexactInJson(schema).map(NewTypes.unsupported(_, "JSON")).toLeft(())
       url <- all(settings.url.columns)(scalar(RestSinkOptions.Url, _, schema, inUrl))
-      row <- all(settings.rowTemplate)(piece(_, schema))
+      row <- all(settings.rowTemplate)(piece(RestSinkOptions.RowTemplate, _, schema))
       keys <- all(settings.keyColumns)(key(_, settings.keyColumns, schema))
-    } yield RequestShape(schema, url, row, keys.distinct)
+      changes <- all(settings.changes.toSeq)(ChangeShape.of(_, schema, keys.distinct))
+    } yield RequestShape(schema, url, row, changes.headOption.fold(keys.distinct)(_.keys), changes.headOption)
 
-  private def piece(piece: TemplatePiece, schema: StructType): Checked[RowPiece] = piece match {
+  /** @param option
+    *   whose template has the piece
+    */
+  def piece(option: OptionSpec[_], piece: TemplatePiece, schema: StructType): Checked[RowPiece] = piece match {
     case TemplatePiece.Literal(text)               => Right(RowPiece.Literal(text))
     case TemplatePiece.Placeholder(RowName, false) => Right(RowPiece.WholeRow)
     case TemplatePiece.Placeholder(name, quoted) =>
       val column =
-        if (quoted) scalar(RestSinkOptions.RowTemplate, name, schema, inTemplate)
-        else find(RestSinkOptions.RowTemplate, name, schema, inTemplate)
+        if (quoted) scalar(option, name, schema, inTemplate) else find(option, name, schema, inTemplate)
       column.map(RowPiece.Column(_, quoted))
   }
 
-  private def inUrl(column: String): String = s"…{$column}…"
+  def inUrl(column: String): String = s"…{$column}…"
   private def inTemplate(column: String): String = s"…$${$column}…"
 
   /** A key column must be scalar: sortable, comparable, with a single text. */
@@ -248,11 +259,7 @@ private[rest] object RequestShape {
       schema,
       right => NameList.render(names.map(one => if (one == name) right else one)))
 
-  private def scalar(
-      option: OptionSpec[_],
-      name: String,
-      schema: StructType,
-      whole: String => String): Checked[NamedColumn] =
+  def scalar(option: OptionSpec[_], name: String, schema: StructType, whole: String => String): Checked[NamedColumn] =
     find(option, name, schema, whole).flatMap { column =>
       column.field.dataType match {
         case _: StructType | _: ArrayType | _: MapType | BinaryType | VariantType | CalendarIntervalType | NullType =>
@@ -266,11 +273,7 @@ private[rest] object RequestShape {
     }
 
   /** By exact name, else by the only one that differs in case. */
-  private def find(
-      option: OptionSpec[_],
-      name: String,
-      schema: StructType,
-      whole: String => String): Checked[NamedColumn] = {
+  def find(option: OptionSpec[_], name: String, schema: StructType, whole: String => String): Checked[NamedColumn] = {
     val exact = schema.fieldNames.indexOf(name)
     val similar = schema.fieldNames.indices.filter(schema.fieldNames(_).equalsIgnoreCase(name))
     Option
@@ -288,7 +291,7 @@ private[rest] object RequestShape {
       }
   }
 
-  private def all[A, B](values: Seq[A])(check: A => Checked[B]): Checked[Seq[B]] = {
+  def all[A, B](values: Seq[A])(check: A => Checked[B]): Checked[Seq[B]] = {
     val (wrong, right) = values.partitionMap(check)
     wrong.headOption.toLeft(right)
   }

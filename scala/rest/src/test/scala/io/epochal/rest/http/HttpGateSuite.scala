@@ -63,6 +63,24 @@ final class HttpGateSuite extends AnyFunSuite {
     assert(Seq.fill(3)(gated.start()) == Seq(0, 100, 200))
   }
 
+  test("queries of one budgetName share a gate, with the lower limits of both") {
+    def gate(query: String, budget: HttpBudget) = HttpGate.open(query, "http://h", budget)
+    val first = gate("budgetName=a", rate(10))
+    val second = gate("budgetName=a", HttpBudget(Some(5), Some(1)))
+    val other = gate("budgetName=b", rate(10))
+    assert((first.value eq second.value) && (first.value ne other.value))
+    Seq(first, second, other).foreach(_.close())
+    val gated = new Gated(rate(10), rate(10), rate(5))
+    gated.gate.limit(rate(5))
+    assert(Seq.fill(3)(gated.start()) == Seq(0, 200, 400))
+  }
+
+  test("a share for another client of a task adds nothing to the task's own") {
+    val share = rate(10).shares(2).head
+    val gated = new Gated(rate(10), share, share.nothing)
+    assert(Seq.fill(3)(gated.start()) == Seq(0, 200, 400))
+  }
+
   test("a pause holds all requests, which resume at random moments") {
     val gated = new Gated(HttpBudget.unlimited)
     gated.gate.pause(Duration.ofSeconds(3), Duration.ofMillis(200))

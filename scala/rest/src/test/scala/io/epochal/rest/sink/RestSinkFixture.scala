@@ -20,7 +20,7 @@ import io.epochal.testkit.Epoch
 /** The sink without a Spark session: an API, a checkpoint, and a scripted engine. */
 final class RestSinkFixture(val api: OrdersApi) {
   val checkpoint: Path = Files.createTempDirectory("epochal-checkpoint")
-  val schema: StructType = new StructType().add("id", LongType).add("word", StringType)
+  var schema: StructType = new StructType().add("id", LongType).add("word", StringType)
 
   /** The operator that the plan reports as unrepeatable. */
   var hindrance: Option[String] = None

@@ -4,6 +4,7 @@ import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.rest.source.RestOptions
 
 /** Checks of the sink's options before a query starts. */
 final class RestSinkOptionsSuite extends AnyFunSuite {
@@ -69,6 +70,14 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
     assert(
       read(url, "keyColumns" -> "id", "batchSize" -> "2", "numPartitions" -> "3").values(
         RestSinkOptions.NumPartitions) == 3)
+  }
+
+  test("queries of one budgetName share their budget, a source and a sink too; others have their own") {
+    def source(options: (String, String)*) =
+      RestOptions.read((options :+ ("url" -> "http://127.0.0.1/c")).toMap).fold(throw _, identity).http.query
+    val name = "budgetName" -> "shop"
+    assert(read(url, name).http.query == source(name) && read(url).http.query != read(url).http.query)
+    assert(source(name) != source("budgetName" -> "other"))
   }
 
   test("asynchronous progress tracking is refused: an epoch's number must identify its rows") {
