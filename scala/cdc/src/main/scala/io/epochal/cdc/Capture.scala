@@ -14,6 +14,7 @@ import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.slot.{Lsn, ServerFacts, SlotFacts, SlotStream}
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
@@ -138,6 +139,7 @@ final private[cdc] class Capture(
         copying = Some((System.nanoTime(), state.snapshotRows.toLong, complete + setup.expectedRows(left)))
       }
       left.foreach(table => state = copy(table))
+      if (left.nonEmpty) Failpoints.reach(Failpoint.SnapshotCopied)
       val stream = setup.stream(origin, confirmed)
       Using.resource(stream)(read)
     } catch {
@@ -149,8 +151,9 @@ final private[cdc] class Capture(
 
   private def copy(table: CdcTable): ChangeState = {
     val append = (rows: Int, frame: Bytes, before: ChangeState, after: ChangeState) => {
-      durable.append(rows, frame, before.toBytes)
+      write(rows, frame, before.toBytes)
       state = after
+      Failpoints.reach(Failpoint.RowsCopied)
       watch()
     }
     def pause(): Unit = while (isFull) {
@@ -180,6 +183,7 @@ final private[cdc] class Capture(
         confirmed = position
         if (compareUnsigned(position, reached) > 0) reached = position
         stream.confirm(position)
+        Failpoints.reach(Failpoint.ChangesConfirmed)
       }
     }
 
@@ -246,12 +250,20 @@ final private[cdc] class Capture(
   }
 
   private object durable extends ChangeSink {
-    override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit =
-      journal.append(rows, frame.array, frame.offset, frame.length)(carry): Unit
+    override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
+      write(rows, frame, carry)
+      Failpoints.reach(Failpoint.ChangesStored)
+    }
 
-    override def witness(transaction: Transaction): Unit =
-      if (journal.isFenced) throw new JournalFenced(0L) else witnesses.write(transaction)
+    override def witness(transaction: Transaction): Unit = {
+      if (journal.isFenced) throw new JournalFenced(0L)
+      witnesses.write(transaction)
+      Failpoints.reach(Failpoint.WitnessStored)
+    }
   }
+
+  private def write(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit =
+    journal.append(rows, frame.array, frame.offset, frame.length)(carry): Unit
 
   private def explained(error: Throwable): EpochalException = error match {
     case ours: EpochalException => ours

@@ -13,6 +13,7 @@ import io.epochal.cdc.slot._
 import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, Copied, Snapshot}
 import io.epochal.cdc.value.{PostgresColumn, PostgresType, RowReader, TypeText, ValueReader}
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.hash.Sha256
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
@@ -51,11 +52,13 @@ final private[cdc] class CdcSetup(
       val facts = needs.facts(connection, tables, wanted)
       needs.refuse(tables, facts, wanted)
       if (facts.publication.isEmpty) createPublication(connection, wanted.publication, facts.server)
+      Failpoints.reach(Failpoint.PublicationCreated)
       facts.slot match {
         case None => createSlot(connection, wanted.slot, facts.server)
         // Standbys lack it.
         case Some(slot) => if (facts.server.hasFailover && !slot.failover) server.addFailover(slot.name)
       }
+      Failpoints.reach(Failpoint.SlotCreated)
       val slot = ServerFacts.slot(connection, wanted.slot).flatMap(_.confirmed).getOrElse(0L)
       val begins = start(connection, slot, existed = facts.slot.nonEmpty)
       CdcOrigin(
@@ -131,12 +134,22 @@ final private[cdc] class CdcSetup(
 
   private def captureOnly(table: TableFacts, found: Relation, before: Option[Relation]): Option[Captured] =
     Option.when(found.schema == table.schema && found.table == table.table) {
-      val known = before.map(_.columns).getOrElse(found.columns)
-      val (added, lacking) = (CdcSetup.without(found.columns, known), CdcSetup.without(known, found.columns))
-      if (lacking.nonEmpty || added.nonEmpty && !options.adoptsSchema)
-        throw Conditions.TableChanged("table" -> table.name, "change" -> CdcSetup.change(added, lacking))
+      // The next start delivers a column that is younger than the query.
+      val young = CdcSetup.without(found.columns, defined(tables.only.columns, table))
+      val known = before.fold(CdcSetup.without(found.columns, young))(_.columns)
+      compare(table, found.columns, known)(column => !options.adoptsSchema || young.contains(column))
       Captured(found, ChangeRules.key(found, table.primaryKey))
     }
+
+  /** @throws EpochalException
+    *   TABLE_CHANGED, if columns are gone, or `refused` ones were added
+    */
+  private def compare(table: TableFacts, found: Seq[RelationColumn], known: Seq[RelationColumn])(
+      refused: RelationColumn => Boolean): Unit = {
+    val (added, lacking) = (CdcSetup.without(found, known), CdcSetup.without(known, found))
+    if (lacking.nonEmpty || added.exists(refused))
+      throw Conditions.TableChanged("table" -> table.name, "change" -> CdcSetup.change(added, lacking))
+  }
 
   /** Of several tables: takes any definition, since a generic row names its columns. */
   private def captureAny(origin: CdcOrigin, found: Relation, before: Option[Relation]): Option[Captured] = {
@@ -221,13 +234,7 @@ final private[cdc] class CdcSetup(
     val published = server.sql(ServerFacts.publication(_, origin.publication)).flatMap(_.tables.get(table.name))
     val sent = columns.filter(column => published.forall(of => of.columns.isEmpty || of.columns.contains(column.name)))
     val identity = table.identity.head
-    val relation = Relation.of(
-      table.oid.toInt,
-      table.schema,
-      table.table,
-      identity,
-      sent.map(column =>
-        RelationColumn(column.name, table.primaryKey.contains(column.name), column.oid.toInt, column.modifier)))
+    val relation = Relation.of(table.oid.toInt, table.schema, table.table, identity, defined(sent, table))
     val copied = Copied(
       number(of),
       table,
@@ -236,8 +243,15 @@ final private[cdc] class CdcSetup(
       binary,
       key.map(column => quoted(column.name) -> column.kind.declared)
     )
-    new Snapshot(server, copied, origin.start - 1, threads, append, pause)
+    // A column that is younger than the query would be lost.
+    def check(connection: Connection): Unit =
+      compare(table, defined(PostgresColumn.of(connection, table.oid), table), defined(columns, table))(_ => true)
+    new Snapshot(server, copied, origin.start - 1, threads, check, append, pause)
   }
+
+  /** As the server would define them. */
+  private def defined(described: Seq[PostgresColumn], table: TableFacts): Seq[RelationColumn] = described.map(column =>
+    RelationColumn(column.name, table.primaryKey.contains(column.name), column.oid.toInt, column.modifier))
 
   /** The primary key, if a snapshot can be continued by it. */
   private def comparableKey(table: CdcTable): Seq[PostgresColumn] = {

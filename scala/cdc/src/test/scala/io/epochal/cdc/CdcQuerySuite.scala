@@ -5,9 +5,10 @@ import java.sql.DriverManager
 
 import scala.util.Using
 
-import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.streaming.{StreamingQueryException, Trigger}
 
 import io.epochal.core.error.Conditions
+import io.epochal.core.failpoint.Failpoints
 import io.epochal.support.Collected
 
 /** Queries over the changes of a table, on a real server. */
@@ -207,6 +208,51 @@ final class CdcQuerySuite extends CdcQueries {
         stopped(start(shop.read("onTruncate" -> "emit"), "cdc_truncated", dir.toString)) {
           val query = spark.streams.active.head
           until(query)(assert(changes("cdc_truncated") == Seq(("truncate", null, null), ("insert", 2, "b"))))
+        }
+      }
+    }
+  }
+
+  test("a column that is added while a query adopts, also before the first row, is delivered by the next start") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        def begin(name: String) = start(shop.read("onSchemaChange" -> "adopt"), name, dir.toString)
+        Seq(1, 2).foreach { number =>
+          val before = begin(s"cdc_before_$number")
+          until(before)(assert(before.lastProgress != null))
+          shop.run(
+            s"ALTER TABLE orders ADD added$number text",
+            s"INSERT INTO orders (id, added$number) VALUES ($number, 'kept')")
+          refused(Conditions.TableChanged)(before.awaitTermination(60000))
+          assert(changes(s"cdc_before_$number").isEmpty)
+          val name = s"cdc_adopted_$number"
+          stopped(begin(name)) {
+            val query = spark.streams.active.head
+            until(query)(assert(Collected.of(name).map(_.getAs[String](s"added$number")) == Seq("kept")))
+            query.processAllAvailable()
+          }
+        }
+      }
+    }
+  }
+
+  test("a snapshot may have a column that earlier changes lack") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        Failpoints.arm("capture.slot=fail")
+        try start(shop.read(), "cdc_no_slot", dir.toString).awaitTermination(60000)
+        catch { case _: StreamingQueryException => () }
+        finally Failpoints.disarm()
+        shop.run(
+          "INSERT INTO orders VALUES (1, 'old')",
+          "ALTER TABLE orders ADD added text",
+          "INSERT INTO orders VALUES (2, 'new', 'kept')")
+        stopped(start(shop.read(), "cdc_older", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(changes("cdc_older").size == 2))
+          shop.run("INSERT INTO orders VALUES (3, 'last', 'kept')")
+          def added = Collected.of("cdc_older").map(row => row.getInt(0) -> row.getAs[String]("added")).toMap
+          until(query)(assert(added == Map(1 -> null, 2 -> "kept", 3 -> "kept")))
         }
       }
     }

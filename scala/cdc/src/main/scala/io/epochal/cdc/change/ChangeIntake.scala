@@ -233,10 +233,15 @@ final private[cdc] class ChangeIntake(
   }
 
   private def define(relation: Relation): Unit =
-    capture(relation, state.definitions.get(relation.oid)) match {
+    capture(relation, state.definitions.get(relation.oid).filterNot(_ => isBeforeSnapshot)) match {
       case Some(table) => captured += relation.oid -> table
       case None        => captured -= relation.oid
     }
+
+  /** Whether the known definitions are those of the snapshot, and younger than the current transaction. */
+  private def isBeforeSnapshot: Boolean = state.last.isEmpty && current.exists { running =>
+    begun.runs.exists(run => compareUnsigned(running.transaction.lsn, run.lsn) < 0)
+  }
 }
 
 private[cdc] object ChangeIntake {

@@ -12,6 +12,7 @@ import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.{CaptureServer, TableFacts}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
 
@@ -41,6 +42,8 @@ final private[cdc] case class Copied(
   *
   * @param lsn
   *   of the rows: before all changes
+  * @param check
+  *   refuses a table that has changed, as the snapshot of the server has it
   * @param append
   *   makes a frame durable, given the state before and after it; one thread at a time
   */
@@ -49,6 +52,7 @@ final private[cdc] class Snapshot(
     copied: Copied,
     lsn: Long,
     threads: Int,
+    check: Connection => Unit,
     append: (Int, Bytes, ChangeState, ChangeState) => Unit,
     wait: () => Unit) {
   import Snapshot._
@@ -68,6 +72,7 @@ final private[cdc] class Snapshot(
       .query(connection, Export)(rows =>
         (rows.getString(1), ServerSnapshot(rows.getString(2), rows.getLong(3)), rows.getLong(4)))
       .head
+    check(connection)
     val before = begun.snapshot(copied.number)
     val bounds = if (before.runs.isEmpty) divide(connection) else before.bounds
     val snapshot = before.copy(rows = begun.snapshotRows, bounds = bounds, runs = before.runs :+ taken)
@@ -155,6 +160,7 @@ final private[cdc] class Snapshot(
         message = copy.readFromCopy()
       }
       if (builder.rows > 0) progress.write(builder, range, None) else progress.skip(range)
+      Failpoints.reach(Failpoint.RangeCopied)
     } finally
       // An error of a lost connection would hide the first one.
       Try {

@@ -6,7 +6,7 @@ import java.sql.SQLException
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
 
-/** A step of the sink at which a test can inject a failure. */
+/** A step of a sink or source at which a test can inject a failure. */
 final class Failpoint private (val name: String) {
   override def toString: String = name
 }
@@ -40,6 +40,30 @@ object Failpoint {
 
   /** Before removing data that no epoch needs. */
   val BeforeCleanup: Failpoint = step("cleanup.before")
+
+  /** The first offset of a stream is stored. */
+  val FirstOffset: Failpoint = step("offset.first")
+
+  /** A frame of rows that are acknowledged once they are durable is written, and synced. */
+  val FrameWritten: Failpoint = step("journal.written")
+  val FrameSynced: Failpoint = step("journal.synced")
+
+  /** Segments that no replay needs are removed. */
+  val SegmentsRemoved: Failpoint = step("journal.removed")
+
+  /** The server has the publication of a change capture, and its slot. */
+  val PublicationCreated: Failpoint = step("capture.publication")
+  val SlotCreated: Failpoint = step("capture.slot")
+
+  /** Rows of the snapshot are durable: a frame, the last one of a range, all. */
+  val RowsCopied: Failpoint = step("capture.rows")
+  val RangeCopied: Failpoint = step("capture.range")
+  val SnapshotCopied: Failpoint = step("capture.snapshot")
+
+  /** Changes are durable; the last transaction is, although it has no rows; both before they are confirmed to the server. */
+  val ChangesStored: Failpoint = step("capture.changes")
+  val WitnessStored: Failpoint = step("capture.witness")
+  val ChangesConfirmed: Failpoint = step("capture.confirmed")
 
   val all: Seq[Failpoint] = declared.result()
 

@@ -11,6 +11,7 @@ import org.apache.hadoop.fs.{ChecksumException, ChecksumFileSystem, FileSystem, 
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.kit.store.{HadoopFileStore, LoggedEpochs, RealTimeRuns}
 
 /** Stores a stream's first offset in its part of the checkpoint.
@@ -56,7 +57,10 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     */
   def orElse(first: => String, constant: Boolean = false): String = {
     val fs = file.getFileSystem(hadoop)
-    if (!fs.exists(file)) write(fs, first)
+    if (!fs.exists(file)) {
+      write(fs, first)
+      Failpoints.reach(Failpoint.FirstOffset)
+    }
     try read(fs)
     catch {
       case error: EpochalException if constant =>

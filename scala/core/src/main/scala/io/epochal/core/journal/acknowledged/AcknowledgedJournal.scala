@@ -5,6 +5,7 @@ import java.util.UUID
 
 import scala.util.{Try, Using}
 
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.journal._
 
 /** The journal of a source that acknowledges rows to its clients once they are durable. Acknowledged rows are delivered
@@ -230,6 +231,7 @@ final class AcknowledgedJournal private (
     }
     // Retried after the next epoch.
     val failures = garbage.flatMap(name => Try(store.delete(name)).failed.toOption.map(name -> _))
+    if (failures.size < garbage.size) Failpoints.reach(Failpoint.SegmentsRemoved)
     garbage = failures.map(_._1)
     failures.headOption.foreach(failure => throw failure._2)
   }

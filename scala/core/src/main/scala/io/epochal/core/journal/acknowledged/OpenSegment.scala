@@ -6,6 +6,7 @@ import java.util.zip.CRC32C
 
 import scala.util.Try
 
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.journal.{FileStore, Frame, SegmentFormat}
 
 /** Writes a segment, in one thread. After any failure it must be abandoned: the result of a failed write or sync is unknown
@@ -49,8 +50,10 @@ final private[acknowledged] class OpenSegment(
     file.write(bytes, offset + length - 1, 1)
     position += length
     row = added.until
+    Failpoints.reach(Failpoint.FrameWritten)
     file.sync()
     if (!store.syncsOpenFiles) file.close()
+    Failpoints.reach(Failpoint.FrameSynced)
     added
   }
 
