@@ -83,7 +83,7 @@ def run(spark: SparkSession, recipe: str, store: Store, place: Path) -> None:
 
 def taken(store: Store) -> list[tuple[str | None, ...]]:
     """The requests since the last call."""
-    requests = [(sent.method, sent.path, sent.key, sent.body) for sent in store.requests]
+    requests: list[tuple[str | None, ...]] = [(r.method, r.path, r.key, r.body) for r in store.requests]
     store.requests.clear()
     return requests
 
