@@ -96,15 +96,6 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
     }
   }
 
-  on("maxSlotLag ends the capture while changes arrive") {
-    create("busy", rows = 0)
-    def changes(): Unit = execute("INSERT INTO busy SELECT i, 'note' FROM generate_series(1, 300000) i")
-    capture("busy", "startingOffset" -> "latest", "maxSlotLag" -> "1m")(changes()) { capture =>
-      eventually(assert(capture.ended.exists(_.condition == Conditions.SlotLagExceeded)))
-      assert(capture.journal.until < 300000)
-    }
-  }
-
   on("the end of a snapshot is known from the pace of this run, once it has copied rows") {
     val begun = SnapshotProgress(tables = 2, left = 2, rows = 100, before = 100, expected = Some(1000), seconds = 5)
     assert(begun.secondsLeft.isNaN)
