@@ -54,6 +54,7 @@ BEFORE: dict[type, Any] = {
     rest.Cursor: rest.Cursor(next="/next", param="after"),
     rest.Keyset: rest.Keyset(key="/id", param="after"),
     rest.NextUrl: rest.NextUrl(next="/next"),
+    rest.GraphQL: rest.GraphQL("query", connection="/data/items"),
     ingest.Tcp: ingest.Tcp(9999),
     rest.TimeWindow: rest.TimeWindow(start="2026-01-01T00:00:00Z", length="1h", from_param="since", to_param="until"),
 }

@@ -42,7 +42,7 @@ PAGE = b"<!doctype html><html><head><title>Sign in</title></head><form><input ty
         (b"", 200, "application/json", "RECORDS_NOT_FOUND", "is empty"),
         (b'{"id": 1, "name": "x"}', 200, "application/json", "RECORDS_NOT_FOUND", "its fields are id, name"),
         (b'{"items": []}', 200, "application/json", "RECORDS_NOT_FOUND", "an empty array at '/items'"),
-        (b'{"1": {"a": 1}, "2": {"a": 2}}', 200, "application/json", "RECORDS_NOT_FOUND", "objects under names"),
+        (b'{"1": {"a": 1}, "2": {"b": 2}}', 200, "application/json", "RECORDS_NOT_FOUND", "objects under names"),
         (b"[1, 2]", 200, "application/json", "RECORDS_NOT_FOUND", "array of int"),
         (b"true", 200, "application/json", "RECORDS_NOT_FOUND", "is bool"),
         (b"just words\nof text", 200, "text/plain", "HTTP_BODY_INVALID", "CSV"),

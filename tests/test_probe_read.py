@@ -28,6 +28,8 @@ READ = (
     "Go, empty list left out",
     "NDJSON",
     "CSV",
+    "rows",
+    "map",
     "strict",
     "FHIR",
 )

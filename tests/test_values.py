@@ -43,7 +43,7 @@ def test_doctest_examples_are_correct(module: ModuleType) -> None:
 def test_values_are_frozen_with_keyword_only_fields_except_the_first(kind: type[Value]) -> None:
     assert is_dataclass(kind)
     positional = [one.name for one in fields(kind) if not one.kw_only]
-    assert positional in ([], ["token"], ["key"], ["pointer"])
+    assert positional in ([], ["token"], ["key"], ["pointer"], ["query"])
     with pytest.raises(FrozenInstanceError):
         Limits(rows=1).rows = 2  # type: ignore[misc]
 
@@ -67,6 +67,50 @@ def test_values_are_frozen_with_keyword_only_fields_except_the_first(kind: type[
         ),
         ({"pages": rest.Link(end_of_list="assumed")}, {"pagination": "link", "endOfList": "assumed"}),
         ({"pages": rest.NextUrl(next="/links/next")}, {"pagination": "next-url", "nextUrl": "/links/next"}),
+        (
+            {"pages": rest.Cursor(next=["/a", "/b"], body="/search_after", first="null", method="QUERY")},
+            {
+                "pagination": "cursor",
+                "nextCursor": "/a,/b",
+                "cursorBody": "/search_after",
+                "firstCursor": "null",
+                "method": "QUERY",
+            },
+        ),
+        (
+            {"pages": rest.Offset(offset_body="/from", limit_body="/size")},
+            {"pagination": "offset", "offsetBody": "/from", "limitBody": "/size"},
+        ),
+        (
+            {"pages": rest.GraphQL("query { a }", variables={"owner": "a", "n": [1]}, connection="/data/a")},
+            {
+                "pagination": "graphql",
+                "query": "query { a }",
+                "variables": '{"owner": "a", "n": [1]}',
+                "connection": "/data/a",
+            },
+        ),
+        (
+            {
+                "records": rest.Json(
+                    ["/a", "/b"],
+                    shape="map",
+                    map_key_column="k",
+                    path="/node",
+                    error_pointer="/error",
+                    retry_errors=["a", "b"],
+                )
+            },
+            {
+                "bodyFormat": "json",
+                "records": "/a,/b",
+                "recordShape": "map",
+                "mapKeyColumn": "k",
+                "recordPath": "/node",
+                "errorPointer": "/error",
+                "retryErrors": "a,b",
+            },
+        ),
         (
             {
                 "pages": rest.TimeWindow(
@@ -204,6 +248,10 @@ def wrong(value: Any) -> Any:
         (lambda: rest.Offset(on_drift=wrong("wran")), r"'on_drift'.*one of fail, warn, restart.*on_drift=\"warn\""),
         (lambda: rest.Cursor(next="paging"), r"'next' of rest.Cursor is 'paging', which is not a JSON Pointer"),
         (lambda: rest.Cursor(param="after"), r"'next' of rest.Cursor is not given, nor is next_header"),
+        (lambda: rest.Cursor(next=["/a", "b"]), r"'next' of rest.Cursor is \['/a', 'b'\], which is not a JSON Pointer"),
+        (lambda: rest.Json(columns="/c"), r"exclude each other: columns without shape=\"rows\""),
+        (lambda: rest.Json(map_key_column="c"), r"exclude each other: map_key_column without shape=\"map\""),
+        (lambda: rest.GraphQL("a", variables="b", connection="/c"), r"'variables' of rest.GraphQL is of type str"),
         (
             lambda: rest.Cursor(next="/a", next_header="B"),
             r"rest.Cursor was given.*exclude each other: next, next_header",

@@ -177,6 +177,19 @@ def semicolons(lists: Lists, request: Request) -> Answer:
     return 200, "\r\n".join(["id;name", *lines, ""]).encode(), {"Content-Type": "text/csv; charset=utf-8"}
 
 
+def table(lists: Lists, request: Request) -> Answer:
+    """Rows of values beside their names, by limit and offset."""
+    start, size = int(request.params.get("offset", 0)), int(request.params.get("limit", PAGE))
+    found = lists.part(start, size)
+    names = [{"name": name, "type": "text"} for name in lists.records[0]]
+    return json_of({"columns": names, "rows": [list(record.values()) for record in found], "total": len(lists.records)})
+
+
+def by_name(lists: Lists, request: Request) -> Answer:
+    """All records under their names."""
+    return json_of({"data": {f"r{record['id']}": record for record in lists.records}})
+
+
 def strict(lists: Lists, request: Request) -> Answer:
     """Refuses unknown parameters and pages after the end."""
     if not {*request.params} <= {"skip", "take"}:

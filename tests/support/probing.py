@@ -144,6 +144,14 @@ SHAPES = {
     "FHIR": Shape(
         of_lists(lists.fhir), {**OFFSET, "offsetParam": "_getpages", "records": "/entry", "totalCount": "/total"}
     ),
+    "rows": Shape(
+        of_lists(lists.table),
+        {**OFFSET, "records": "/rows", "recordShape": "rows", "columns": "/columns", "totalCount": "/total"},
+    ),
+    "map": Shape(
+        of_lists(lists.by_name),
+        {"records": "/data", "recordShape": "map", "pagination": "none", "keyField": "/id"},
+    ),
     "whole list": Shape(of_lists(lists.whole), {"records": "/people", "pagination": "none", "keyField": "/id"}),
     "GitHub, one page": Shape(
         of_shapes(shapes.github), {"pagination": "page", "pageSizeParam": "per_page"}, "?per_page=30", most=10

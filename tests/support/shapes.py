@@ -92,12 +92,42 @@ def odata(server: Server, request: Request) -> Page:
     return body, {}
 
 
+def github_graphql(server: Server, request: Request) -> Page:
+    """A connection, after the cursor in a variable."""
+    asked = json.loads(request.body)
+    assert "issues(first: 10" in asked["query"]
+    assert asked["variables"].keys() == {"owner", "name", "after"}
+    start = int((asked["variables"]["after"] or "Y3Vyc29y0")[8:])
+    records, following = server.part(start)
+    end = f"Y3Vyc29y{start + len(records)}" if records else None
+    issues = {"nodes": records, "pageInfo": {"hasNextPage": following is not None, "endCursor": end}}
+    return {"data": {"repository": {"issues": issues}}}, {}
+
+
+def notion(server: Server, request: Request) -> Page:
+    """A search by POST, with a cursor that is null after the last page."""
+    asked = json.loads(request.body)
+    assert "start_cursor" not in asked or isinstance(asked["start_cursor"], str)
+    records, following = server.part(int(asked.get("start_cursor", "c0")[1:]), asked["page_size"])
+    cursor = None if following is None else f"c{following}"
+    return {"object": "list", "results": records, "next_cursor": cursor, "has_more": following is not None}, {}
+
+
+def prices(server: Server, request: Request) -> Page:
+    """An object of objects; the second response is an error in its place."""
+    if len(server.requests) == 2:
+        return {"error": "busy"}, {}
+    return {"prices": {one["currency"]: {"rate": one["rate"], "updated": one["updated"]} for one in server.records}}, {}
+
+
 def elasticsearch(server: Server, request: Request) -> Page:
     """Hits after the sort values in the request body."""
     asked = json.loads(request.body)
-    (last,) = asked.get("search_after", [None])
+    (_, last) = asked.get("search_after", [None, None])
     records = server.after(last, asked["size"])
-    hits = [{"_id": str(record["id"]), "_source": record, "sort": [record["id"]]} for record in records]
+    hits = [
+        {"_id": str(record["id"]), "_source": record, "sort": [1_767_323_045_000, record["id"]]} for record in records
+    ]
     return {"took": 1, "hits": {"total": {"value": len(server.records)}, "hits": hits}}, {}
 
 

@@ -9,6 +9,7 @@ from epochal._values import auth, cdc, ingest, pages, records, rows, table
 from epochal._values.http import Http, Limits, Retry
 from epochal._values.kind import (
     BOOLEAN,
+    COLUMNS,
     FAMILY,
     INSTANT,
     LOG_POSITION,
@@ -104,7 +105,7 @@ REST: Final = Form(
         "infer_schema": Option("inferSchema", BOOLEAN),
         "request_body": Option("requestBody", TEXT, secret=True),
         "partition_params": Option("partitionParams", TEXT),
-        "metadata_columns": Option("metadataColumns", NAMES),
+        "metadata_columns": Option("metadataColumns", COLUMNS),
         "num_partitions": Option("numPartitions", whole()),
         **_REQUEST,
         **_SOURCE,

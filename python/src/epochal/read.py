@@ -315,18 +315,18 @@ def rest(
         schema: DDL such as ``"id INT, name STRING"``, or a ``StructType``.
         infer_schema: whether to infer the schema from the first page; a query keeps the schema that it started with.
         pages: the pagination: ``rest.Offset``, ``rest.Page``, ``rest.Cursor``, ``rest.Keyset``, ``rest.Link``,
-            ``rest.NextUrl``, ``rest.TimeWindow``; unset, one response holds all records.
+            ``rest.NextUrl``, ``rest.GraphQL``, ``rest.TimeWindow``; unset, one response holds all records.
         records: format of a response: ``rest.Json``, ``rest.Ndjson``, ``rest.Csv``; unset, a JSON array.
         auth: the credentials of requests: ``rest.Bearer``, ``rest.Basic``, ``rest.OAuth2``, ``rest.ApiKey``,
             ``rest.Signer``. A list combines ``rest.ApiKey`` or ``rest.Signer`` with another one.
         headers: request headers; secret.
         params: query parameters of every request; secret.
-        request_body: body of every request, which is then a POST; its placeholders ``${offset}`` and ``${limit}``,
-            ``${page}`` and ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}`` select the page;
-            secret.
+        request_body: body of every request, a POST unless ``pages`` has another ``method``. A place for the cursor or
+            position is named by ``pages``, or by the placeholders ``${offset}`` and ``${limit}``, ``${page}`` and
+            ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}``; secret.
         partition_params: one mapping for each list to read, such as ``[{"repo": "a"}, {"repo": "b"}]``, or the same as
-            JSON. Its values replace ``${repo}`` in ``url``, ``params`` and ``request_body``. Each list is paged on its
-            own, and has its own position in the offsets. Not secret.
+            JSON. Its values replace ``${repo}`` in ``url``, ``params``, ``request_body`` and ``variables``. Each list
+            is paged on its own, and has its own position in the offsets. Not secret.
         metadata_columns: columns to add, with the origin of a record: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
             ``"_headers"``, ``"_params"``.
         http: timeouts, retries, TLS, proxy and rate limits of requests.

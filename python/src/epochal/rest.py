@@ -3,7 +3,8 @@
 Every value is frozen, validated when it is created, and printed without secrets. ``None`` means "not set": the jar's
 default applies.
 
-- ``pages=``: ``NoPages``, ``Offset``, ``Page``, ``Cursor``, ``Keyset``, ``Link``, ``NextUrl``, ``TimeWindow``
+- ``pages=``: ``NoPages``, ``Offset``, ``Page``, ``Cursor``, ``Keyset``, ``Link``, ``NextUrl``, ``GraphQL``,
+  ``TimeWindow``
 - ``records=``: ``Json``, ``Ndjson``, ``Csv``
 - ``auth=`` (of both): ``Bearer``, ``Basic``, ``ApiKey``, ``OAuth2``, ``Signer``
 - ``poll=``: ``Poll``
@@ -21,7 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from epochal._values.auth import ApiKey, Basic, Bearer, OAuth2, Signer
-from epochal._values.pages import Cursor, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
+from epochal._values.pages import Cursor, GraphQL, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
 from epochal._values.records import Csv, Json, Ndjson, Poll
 from epochal._values.rows import Append, Batch, Body, Changes, DeadLetters, Results
 
@@ -40,6 +41,7 @@ __all__ = [
     "Cursor",
     "DeadLetters",
     "Finding",
+    "GraphQL",
     "Json",
     "Keyset",
     "Link",

@@ -49,7 +49,7 @@ class Kind:
             return text.capitalize()
         if self.declared in ("int", "long", "number"):
             return text
-        if self.declared == "names":
+        if self.declared.partition(" ")[0] == "names":
             return "[" + ", ".join(f'"{name}"' for name in text.split(",")) + "]"
         if self.declared == "pairs of names" and all(":" in pair for pair in text.split(",")):
             return "{" + ", ".join('"{}": "{}"'.format(*pair.split(":", 1)) for pair in text.split(",")) + "}"
@@ -115,6 +115,12 @@ POINTER = Kind(
     '"/data/items"',
     lambda value: isinstance(value, str) and (value == "" or value.startswith("/")),
 )
+POINTERS = Kind(
+    "JSON Pointers",
+    "a JSON Pointer (empty, or starting with /), or a list of them",
+    POINTER.example,
+    lambda value: POINTER.fits(value) or (_names(value) and all(map(POINTER.fits, value))),
+)
 PLACE = Kind("string", "a path", '"/data"', lambda value: isinstance(value, str | os.PathLike) and bool(str(value)))
 BOOLEAN = Kind("boolean", "True or False", "True", lambda value: isinstance(value, bool))
 NUMBER = Kind(
@@ -124,10 +130,18 @@ NUMBER = Kind(
     lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"),
 )
 DURATION = Kind("duration", 'a timedelta, or a text such as "500ms" or "30 seconds"', '"30s"', _duration)
+ON_NEW_QUERY = Kind("fail/replace/append:ids", TEXT.expected, '"append:5b3c9f0e"', TEXT.fits)
+ON_LEDGER_EMPTY = Kind("fail/write:epoch/skip:epoch", TEXT.expected, '"skip:17"', TEXT.fits)
 LOG_POSITION = Kind(
-    "start", "initial, latest or a log position", '"latest"', lambda value: isinstance(value, str) and bool(value)
+    "initial/latest/position",
+    "initial, latest or a log position",
+    '"latest"',
+    lambda value: isinstance(value, str) and bool(value),
 )
 SIZE = Kind("bytes", 'a number of bytes, or a text such as "64m"', '"64m"', _size)
+COLUMNS = Kind(
+    "names of _url/_status/_fetchedAt/_headers/_params", "a list of names", '["_url"]', lambda value: _names(value)
+)
 NAMES = Kind("names", "a list of names", '["id"]', _names)
 PAIRS = Kind("pairs of names", "a dict of names", '{"id": "comment_id"}', _texts)
 STATUSES = Kind("statuses", 'a list of statuses from 300 on, such as [429, "5xx"]', '[429, "5xx"]', _statuses)
@@ -143,6 +157,8 @@ BOUND = Kind(
     "0",
     lambda value: isinstance(value, int | date | str) and not isinstance(value, bool) and value != "",
 )
+CHARSET = Kind("charset", TEXT.expected, '"ISO-8859-1"', TEXT.fits)
+JSON = Kind("string", "a dict that is a JSON object", '{"owner": "apache"}', lambda value: isinstance(value, Mapping))
 FAMILY = Kind("string", "a dict of texts", '{"name": "value"}', _texts)
 SECRET = Kind(
     "string",

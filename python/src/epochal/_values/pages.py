@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from epochal._options import Duration
-from epochal._values.kind import BOOLEAN, DURATION, INSTANT, NAMES, POINTER, TEXT, one_of, whole
+from epochal._values.kind import BOOLEAN, DURATION, INSTANT, JSON, NAMES, POINTER, POINTERS, TEXT, one_of, whole
 from epochal._values.value import Setting, Value, of, option, part, shown
 
 OnDrift = Literal["fail", "warn", "restart"]
 EndOfList = Literal["proven", "assumed", "repeated"]
 EmptyPages = Literal["skip", "end"]
+ReadMethod = Literal["GET", "POST", "QUERY"]
 WindowFormat = Literal["iso", "iso-millis", "epoch-seconds", "epoch-millis"]
 
 
@@ -25,7 +26,9 @@ class Pages(Value):
         self._exclusive("Keep the one that the API sends.", "total", "total_header")
         self._exclusive("Keep the one that the API sends.", "next", "next_header")
         self._exclusive("Keep the one that the API sends.", "has_more", "last_page")
-        self._exclusive("Keep the one that the API expects.", "param", "header")
+        self._exclusive("Keep the one that the API expects.", "param", "header", "body")
+        self._exclusive("Keep the one that the API expects.", "offset_param", "offset_body")
+        self._exclusive("Keep the one that the API expects.", "page_param", "page_body")
 
 
 class NoPages(Pages, pagination="none"):
@@ -45,12 +48,14 @@ class NoPages(Pages, pagination="none"):
             ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
         journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
             request them again. Default: ``False``.
+        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
     key: str | None = option("keyField", POINTER, own_doc=True)
     end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
     on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
     journal: bool | None = option("journal", BOOLEAN, own_doc=True)
+    method: ReadMethod | None = option("method", one_of(ReadMethod))
 
 
 class Offset(Pages, pagination="offset"):
@@ -63,6 +68,10 @@ class Offset(Pages, pagination="offset"):
         size: Records per page. Default: ``100``.
         offset_param: Parameter for the number of records to skip. Default: ``"_start"``.
         limit_param: Parameter for the page size. Default: ``"_limit"``.
+        offset_body: JSON Pointer to the place in ``request_body`` for the number of records to skip, instead of
+            ``offset_param``.
+        limit_body: JSON Pointer to the place in ``request_body`` for the page size, with ``offset_body`` or
+            ``rest.Page(page_body=…)``.
         total: JSON Pointer to the total number of records, which saves the search for the end.
         total_header: Response header with that number, instead of ``total``.
         key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
@@ -73,16 +82,20 @@ class Offset(Pages, pagination="offset"):
             ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
         journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
             request them again. Default: ``False``.
+        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
     size: int | None = option("pageSize", whole())
     offset_param: str | None = option("offsetParam", TEXT)
     limit_param: str | None = option("limitParam", TEXT)
+    offset_body: str | None = option("offsetBody", POINTER)
+    limit_body: str | None = option("limitBody", POINTER)
     total: str | None = option("totalCount", POINTER)
     total_header: str | None = option("totalCountHeader", TEXT)
     key: str | None = option("keyField", POINTER, own_doc=True)
     on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
     journal: bool | None = option("journal", BOOLEAN, own_doc=True)
+    method: ReadMethod | None = option("method", one_of(ReadMethod))
 
 
 class Page(Pages, pagination="page"):
@@ -95,6 +108,9 @@ class Page(Pages, pagination="page"):
         size: Records per page. Default: ``100``.
         page_param: Parameter for the page number. Default: ``"page"``.
         size_param: Parameter for the page size. Default: ``"per_page"``.
+        page_body: JSON Pointer to the place in ``request_body`` for the page number, instead of ``page_param``.
+        limit_body: JSON Pointer to the place in ``request_body`` for the page size, with ``rest.Offset(offset_body=…)``
+            or ``page_body``.
         first: Number of the first page. Default: ``1``.
         total: JSON Pointer to the total number of records, which saves the search for the end.
         total_header: Response header with that number, instead of ``total``.
@@ -106,17 +122,21 @@ class Page(Pages, pagination="page"):
             ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
         journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
             request them again. Default: ``False``.
+        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
     size: int | None = option("pageSize", whole())
     page_param: str | None = option("pageParam", TEXT)
     size_param: str | None = option("pageSizeParam", TEXT)
+    page_body: str | None = option("pageBody", POINTER)
+    limit_body: str | None = option("limitBody", POINTER)
     first: int | None = option("firstPage", whole(0))
     total: str | None = option("totalCount", POINTER)
     total_header: str | None = option("totalCountHeader", TEXT)
     key: str | None = option("keyField", POINTER, own_doc=True)
     on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
     journal: bool | None = option("journal", BOOLEAN, own_doc=True)
+    method: ReadMethod | None = option("method", one_of(ReadMethod))
 
 
 class Cursor(Pages, pagination="cursor"):
@@ -126,12 +146,15 @@ class Cursor(Pages, pagination="cursor"):
     rest.Cursor(next='/paging/next', param='after')
 
     Args:
-        next: JSON Pointer to the next cursor in a response; missing, null or empty on the last page.
+        next: JSON Pointer to the next cursor in a response; missing, null or empty on the last page. -1 is the last
+            element of an array. With ``body`` also several, for a cursor of several parts.
         next_header: Response header with the next cursor, instead of ``next``.
         param: Parameter that sends the cursor. Default: ``"cursor"``.
         header: Header that sends the cursor, in place of ``param``.
+        body: JSON Pointer to the place of the cursor in ``request_body``, in place of ``param``: the cursor is sent as
+            JSON.
         first: The cursor of the first page. Unset: the first page is requested without one. Required if
-            ``request_body`` has a placeholder for it.
+            ``request_body`` has a placeholder for it. With ``body``, JSON such as ``"null"``, or a text.
         has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
@@ -142,18 +165,21 @@ class Cursor(Pages, pagination="cursor"):
             requested one per poll by other streams.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
+        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
-    next: str | None = option("nextCursor", POINTER)
+    next: str | Sequence[str] | None = option("nextCursor", POINTERS)
     next_header: str | None = option("nextCursorHeader", TEXT)
     param: str | None = option("cursorParam", TEXT, own_doc=True)
     header: str | None = option("cursorHeader", TEXT, own_doc=True)
+    body: str | None = option("cursorBody", POINTER, own_doc=True)
     first: str | None = option("firstCursor", TEXT, own_doc=True)
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
     end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
     empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
     max_pages: int | None = option("maxPages", whole())
+    method: ReadMethod | None = option("method", one_of(ReadMethod))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,21 +198,25 @@ class Keyset(Pages, pagination="keyset"):
             has the records with greater keys.
         param: Parameter that sends the key. Default: ``"cursor"``.
         header: Header that sends the key, in place of ``param``.
+        body: JSON Pointer to the place of the key in ``request_body``, in place of ``param``: the key is sent as JSON.
         first: The key of the first page. Unset: the first page is requested without one. Required if ``request_body``
-            has a placeholder for it.
+            has a placeholder for it. With ``body``, JSON or a text.
         has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
+        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
     key: str = field(metadata=of("keyField", POINTER, own_doc=True))
     param: str | None = option("cursorParam", TEXT, own_doc=True)
     header: str | None = option("cursorHeader", TEXT, own_doc=True)
+    body: str | None = option("cursorBody", POINTER, own_doc=True)
     first: str | None = option("firstCursor", TEXT, own_doc=True)
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
     max_pages: int | None = option("maxPages", whole())
+    method: ReadMethod | None = option("method", one_of(ReadMethod))
 
 
 class Link(Pages, pagination="link"):
@@ -241,6 +271,34 @@ class NextUrl(Pages, pagination="next-url"):
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
     end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
+    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
+    max_pages: int | None = option("maxPages", whole())
+
+
+class GraphQL(Pages, pagination="graphql"):
+    """Pages of a GraphQL connection, by the cursor at its end.
+
+    >>> items = "items(first: 100, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } }"
+    >>> GraphQL(f"query($after: String) {{ {items} }}", connection="/data/items").connection
+    '/data/items'
+
+    Args:
+        query: GraphQL query, with a variable for the cursor; required.
+        variables: JSON object with the other variables of query. Secret.
+        connection: JSON Pointer to the connection in a response: nodes or edges, and pageInfo with hasNextPage and
+            endCursor; required.
+        cursor_variable: Variable of query for the cursor, which is null in the first request. Default: ``"after"``.
+        empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
+            such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are
+            requested one per poll by other streams.
+        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
+            take one poll to the end. Default: ``100000``.
+    """
+
+    query: str = field(kw_only=False, metadata=of("query", TEXT))
+    variables: Mapping[str, Any] | None = option("variables", JSON, secret=True)
+    connection: str = field(metadata=of("connection", POINTER))
+    cursor_variable: str | None = option("cursorVariable", TEXT)
     empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
     max_pages: int | None = option("maxPages", whole())
 
@@ -309,4 +367,4 @@ class TimeWindow(Pages, pagination="time-window"):
 
 
 #: Values of ``pages`` of ``epochal.read.rest``.
-AnyPages = Offset | Page | Cursor | Keyset | Link | NextUrl | TimeWindow | NoPages
+AnyPages = Offset | Page | Cursor | Keyset | Link | NextUrl | GraphQL | TimeWindow | NoPages

@@ -8,7 +8,22 @@ from datetime import date, datetime
 from typing import Literal
 
 from epochal._options import Duration, Location, Size
-from epochal._values.kind import BOOLEAN, BOUND, DURATION, FAMILY, NAMES, PAIRS, PLACE, SIZE, TABLE, TEXT, one_of, whole
+from epochal._values.kind import (
+    BOOLEAN,
+    BOUND,
+    DURATION,
+    FAMILY,
+    NAMES,
+    ON_LEDGER_EMPTY,
+    ON_NEW_QUERY,
+    PAIRS,
+    PLACE,
+    SIZE,
+    TABLE,
+    TEXT,
+    one_of,
+    whole,
+)
 from epochal._values.value import Value, of, option
 
 KeyComparison = Literal["exact", "database"]
@@ -143,8 +158,8 @@ class Ledger(Value):
             these.
     """
 
-    on_new_query: str | None = option("onNewQuery", TEXT)
-    on_empty: str | None = option("onLedgerEmpty", TEXT)
+    on_new_query: str | None = option("onNewQuery", ON_NEW_QUERY)
+    on_empty: str | None = option("onLedgerEmpty", ON_LEDGER_EMPTY)
     on_epoch_mismatch: OnEpochMismatch | None = option("onEpochMismatch", one_of(OnEpochMismatch))
     trusted_owners: Sequence[str] | None = option("trustedOwners", NAMES)
 

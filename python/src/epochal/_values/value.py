@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from epochal._arguments import Spellings, suggesting
 from epochal._errors import OptionError
 from epochal._options import text
-from epochal._values.kind import FAMILY, NAMES, SECRET, TABLES, Kind
+from epochal._values.kind import FAMILY, JSON, NAMES, POINTERS, SECRET, TABLES, Kind
 from epochal._values.secret import MASK, Secret
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Value:
         """Replaces a mutable argument with a copy, and a secret text with a ``Secret``."""
         if kind is SECRET and isinstance(given, str):
             object.__setattr__(self, name, Secret(given))
-        elif kind is NAMES:
+        elif kind is NAMES or (kind is POINTERS and not isinstance(given, str)):
             object.__setattr__(self, name, tuple(given))
         elif isinstance(given, Mapping):
             object.__setattr__(self, name, dict(given))
@@ -191,9 +192,11 @@ def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
         given = Secret(given)
     if declared.kind is FAMILY:
         yield from (Setting(f"{declared.name}.{key}", member, place, declared.secret) for key, member in given.items())
-    elif declared.kind is TABLES and not isinstance(given, str):
-        # Names are spelled as in the option: with quotes of SQL where needed.
+    elif declared.kind in (TABLES, POINTERS) and not isinstance(given, str):
+        # Names of tables are spelled as in the option: with quotes of SQL where needed.
         yield Setting(declared.name, ",".join(given), place, declared.secret)
+    elif declared.kind is JSON:
+        yield Setting(declared.name, json.dumps(given), place, declared.secret)
     elif isinstance(given, Secret):
         yield Setting(*given.option(declared.name), place, given.is_value)
     else:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from epochal.errors import EpochalError, HttpError, RecordError
 from epochal.tools.output import counted
+from epochal.tools.probe import shapes
 from epochal.tools.probe.address import Address
 from epochal.tools.probe.client import LOOK, Response, one_line
 
@@ -51,13 +52,17 @@ class Layout:
     """The format of a response.
 
     Attributes:
-        pointer: JSON Pointer to the array of records.
+        pointer: JSON Pointer to the array of records, or to what has them.
+        shape: what is there: an array of objects, rows of values, or an object of objects.
+        columns: JSON Pointer to the names of a row's values.
         sep: separator of CSV fields.
         header: whether the first line of CSV is a header.
     """
 
     format: Format = "json"
     pointer: str = ""
+    shape: Literal["array", "map", "rows"] = "array"
+    columns: str = ""
     sep: str = ","
     header: bool = True
 
@@ -153,6 +158,10 @@ def read_like(response: Response, layout: Layout) -> Listing | None:
     there = at(found, layout.pointer)
     if there is None and isinstance(found, dict):
         return Listing(response, layout, (), outline, relations, missing=True)
+    if layout.shape == "map":
+        there = shapes.keyed(there)
+    elif layout.shape == "rows":
+        there = shapes.named(there, shapes.columns(at(found, layout.columns)))
     if not isinstance(there, list) or not all(isinstance(one, dict) for one in there):
         return None
     return Listing(response, layout, tuple(there), outline, relations)
@@ -207,6 +216,8 @@ def _lines(body: bytes) -> list[Record] | None:
 def _locate(response: Response, found: Any, shown: str) -> Listing:
     arrays = [(pointer, array) for pointer, array in _arrays(found) if all(isinstance(one, dict) for one in array)]
     full = [(pointer, array) for pointer, array in arrays if array]
+    if all(_last(pointer) in _COMPANIONS for pointer, _ in full) and (other := _other_shape(response, found)):
+        return other
     if not full:
         raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} {_why_no_records(found, arrays)}.", _OTHER)
     likely = [one for one in full if _last(one[0]) not in _COMPANIONS] or full
@@ -218,6 +229,24 @@ def _locate(response: Response, found: Any, shown: str) -> Listing:
     if pointer and any(name.lower() in ("/id", "/_id", "/uuid") for name in outline):
         doubts.append(f"The response has an id beside '{pointer}': it may be one record with a list in it.")
     return Listing(response, Layout("json", pointer), tuple(array), outline, relations, how, tuple(doubts))
+
+
+def _other_shape(response: Response, found: Any) -> Listing | None:
+    """The records of a response that are in no array of objects."""
+    if table := shapes.rows(list(_arrays(found))):
+        pointer, columns, rows = table
+        outline, relations = _around(found, pointer)
+        how = f"an array of rows, whose values are named at '{columns}'; it has {counted(len(rows), 'row')}"
+        layout = Layout("json", pointer, "rows", columns)
+        return Listing(response, layout, tuple(rows), outline, relations, how) if rows else None
+    if named := max(shapes.maps(found), key=lambda one: len(one[1]), default=None):
+        pointer, objects = named
+        outline, relations = _around(found, pointer)
+        doubt = "The objects under names may be no records: an array of objects would be surer."
+        how = f"{len(objects)} objects under names, with fields in common; the names are in the column {shapes.KEY}"
+        records = shapes.keyed(objects) or []
+        return Listing(response, Layout("json", pointer, "map"), tuple(records), outline, relations, how, (doubt,))
+    return None
 
 
 def _arrays(value: Any, pointer: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:

@@ -198,17 +198,20 @@ class Investigation:
 
     def _records(self) -> AnyRecords | None:
         layout = self._first.layout
+        shape = None if layout.shape == "array" else layout.shape
         if layout.format == "ndjson":
             return Ndjson()
         if layout.format == "csv":
             sep = None if layout.sep == "," else layout.sep
             return Csv(sep=sep, header=None if layout.header else False)
-        if self._reader.missing:
-            return Json(layout.pointer or None, missing="empty")
-        return Json(layout.pointer) if layout.pointer else None
+        missing = "empty" if self._reader.missing else None
+        if not (layout.pointer or shape or missing):
+            return None
+        return Json(layout.pointer or None, shape=shape, columns=layout.columns or None, missing=missing)
 
 
 def _place(layout: body.Layout) -> str:
     if layout.format == "json":
-        return f"JSON array at '{layout.pointer}'" if layout.pointer else "JSON array"
+        what = {"array": "JSON array", "rows": "JSON rows", "map": "JSON map"}[layout.shape]
+        return f"{what} at '{layout.pointer}'" if layout.pointer else what
     return "NDJSON" if layout.format == "ndjson" else f"CSV, separated by {layout.sep!r}"

@@ -73,6 +73,16 @@ final class DocumentsSuite extends AnyFunSuite {
     }
   }
 
+  test("an option with a fixed set of values declares them, and so OPTIONS.md shows them") {
+    for (group <- Epochal.formats; spec <- group.specs) {
+      def accepts(text: String): Boolean = spec.kind.parse(text).nonEmpty
+      val declared = spec.kind.allowed
+      assert(declared.forall(accepts), s"${group.format} ${spec.name}")
+      if (spec.kind.name == "string" || declared.nonEmpty)
+        assert(accepts("any_text") == declared.isEmpty, s"${group.format} ${spec.name}")
+    }
+  }
+
   test("no option is declared twice, in any case") {
     Epochal.formats.foreach { group =>
       val names = group.specs.map(_.name.toLowerCase(java.util.Locale.ROOT).replaceAll("[^a-z]", ""))

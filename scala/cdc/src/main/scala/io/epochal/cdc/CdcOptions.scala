@@ -85,7 +85,7 @@ object CdcOptions extends OptionList {
   val Format = "epochal-cdc"
 
   private val start: OptionType[CdcStart] =
-    new OptionType[CdcStart]("start", "initial, latest or a log position such as 0/16B3748", "latest")(
+    new OptionType[CdcStart]("initial/latest/position", "initial, latest or a log position such as 0/16B3748", "latest")(
       CdcStart.read,
       CdcStart.show)
 

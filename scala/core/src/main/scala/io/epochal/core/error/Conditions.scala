@@ -41,6 +41,7 @@ object Conditions {
   val OAuthRefused: Condition = Condition("OAUTH_REFUSED")
   val HttpResponseTooLarge: Condition = Condition("HTTP_RESPONSE_TOO_LARGE")
   val HttpBodyInvalid: Condition = Condition("HTTP_BODY_INVALID")
+  val HttpErrorInBody: Condition = Condition("HTTP_ERROR_IN_BODY")
   val RecordsNotFound: Condition = Condition("RECORDS_NOT_FOUND")
   val CsvHeaderMismatch: Condition = Condition("CSV_HEADER_MISMATCH")
   val PaginationMismatch: Condition = Condition("PAGINATION_MISMATCH")

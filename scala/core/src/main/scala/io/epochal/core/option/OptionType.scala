@@ -101,6 +101,16 @@ object OptionType {
       identity
     )
 
+  /** JSON Pointers; a comma before a slash separates them. */
+  val jsonPointers: OptionType[Seq[String]] =
+    new OptionType[Seq[String]](
+      "JSON Pointers",
+      "a JSON Pointer (empty, or starting with /), or several with commas between them",
+      "/data/items")(
+      s => Some(s.trim.split("\\s*,\\s*(?=/)", -1).toSeq).filter(_.forall(p => p.isEmpty || p.startsWith("/"))),
+      _.mkString(",")
+    )
+
   val instant: OptionType[java.time.Instant] =
     new OptionType[java.time.Instant]("instant", "a moment in UTC (ISO 8601)", "2026-01-01T00:00:00Z")(
       s => Try(java.time.Instant.parse(s.trim)).toOption,

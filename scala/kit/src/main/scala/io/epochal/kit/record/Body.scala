@@ -26,6 +26,10 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
   private var used = 0
   private var none = false
   private var large = Option.empty[BodyFile]
+  private var reshaped = false
+
+  /** Takes turns with this one when its bytes are rewritten. */
+  private lazy val other = new Body(inMemory, partBytes)
 
   /** At least the body's bytes; if it is in a file, its first 64 KiB, or all bytes that may be in memory. */
   def bytes: Array[Byte] = array
@@ -38,6 +42,60 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
 
   /** Whether there is no body, and so no record. */
   def absent: Boolean = none
+
+  /** Whether the bytes are the result of `rewrite`. */
+  def rewritten: Boolean = reshaped
+
+  /** The bytes as a source. */
+  private[record] def source: ByteSource = large.getOrElse(piece)
+
+  /** Replaces the bytes by what `write` adds to another body; if it throws, they stay. */
+  private[record] def rewrite(write: (ByteSource, Body) => Unit): Unit = {
+    other.close()
+    try write(source, other)
+    catch {
+      case e: Throwable =>
+        other.close()
+        throw e
+    }
+    val bytes = array
+    close()
+    array = other.array
+    used = other.used
+    large = other.large
+    other.array = bytes
+    other.used = 0
+    other.large = None
+    reshaped = true
+  }
+
+  /** Adds bytes of UTF-8. */
+  private[record] def append(text: String): Unit = {
+    val bytes = text.getBytes(UTF_8)
+    append(bytes, 0, bytes.length)
+  }
+
+  private[record] def append(from: ByteSource, start: Int, until: Int): Unit = from match {
+    case piece: Piece => append(piece.bytes, start, until - start)
+    case file =>
+      Iterator.range(start, until, Body.FirstSize).foreach { at =>
+        val bytes = file.slice(at, math.min(until, at + Body.FirstSize))
+        append(bytes, 0, bytes.length)
+      }
+  }
+
+  private[record] def append(bytes: Array[Byte], from: Int, count: Int): Unit = {
+    val end = used.toLong + count
+    if (end > Body.MaxBytes) throw new BodyProblem(s"its records have more than ${Body.MaxBytes} bytes")
+    if (large.isEmpty && end > inMemory) spill(): Unit
+    large match {
+      case Some(file) => file.append(bytes, from, count)
+      case None =>
+        if (end > array.length) array = Arrays.copyOf(array, math.max(end, math.min(array.length * 2L, inMemory.toLong)).toInt)
+        System.arraycopy(bytes, from, array, used, count)
+    }
+    used = end.toInt
+  }
 
   /** Empties it.
     *
@@ -108,6 +166,7 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
   override def close(): Unit = {
     used = 0
     none = false
+    reshaped = false
     large.foreach(_.close())
     large = None
   }
@@ -149,19 +208,25 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
 
   /** Writes the rest into a file, after the bytes in memory. */
   private def readOn(in: InputStream, limit: Long): Unit = {
-    val file = BodyFile.create(partBytes)
-    large = Some(file)
-    file.append(array, used)
-    if (array.length > Body.FirstSize) array = Arrays.copyOf(array, Body.FirstSize)
+    val file = spill()
     val block = new Array[Byte](Body.FirstSize)
     var count = 0
     while (count >= 0 && used <= limit) {
       count = in.read(block, 0, math.min(block.length.toLong, limit + 1 - used).toInt)
       if (count > 0) {
-        file.append(block, count)
+        file.append(block, 0, count)
         used += count
       }
     }
+  }
+
+  /** Moves the bytes so far into a file; the first of them stay in memory, too. */
+  private def spill(): BodyFile = {
+    val file = BodyFile.create(partBytes)
+    large = Some(file)
+    file.append(array, 0, used)
+    if (array.length > Body.FirstSize) array = Arrays.copyOf(array, Body.FirstSize)
+    file
   }
 }
 
@@ -255,8 +320,8 @@ final private[epochal] class BodyFile(channel: FileChannel, val partBytes: Int) 
 
   override def length: Int = written
 
-  def append(bytes: Array[Byte], count: Int): Unit = kept {
-    val from = ByteBuffer.wrap(bytes, 0, count)
+  def append(bytes: Array[Byte], start: Int, count: Int): Unit = kept {
+    val from = ByteBuffer.wrap(bytes, start, count)
     while (from.hasRemaining) channel.write(from)
     written += count
   }

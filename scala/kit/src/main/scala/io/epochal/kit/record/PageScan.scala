@@ -1,12 +1,15 @@
 package io.epochal.kit.record
 
+import java.io.StringWriter
 import java.util.Arrays
 
 import scala.collection.mutable
+import scala.util.Using
 
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.json.Json
 
 /** Reads a page once, from its first byte to its last: counts the records, extracts values around them, and so verifies the
   * page's format. The body is not changed.
@@ -40,16 +43,25 @@ private[epochal] object PageScan {
     *   JSON Pointer within a record, to the value to extract from the first and the last one
     * @param nullIsEmpty
     *   whether null in place of an array of records is an empty array
+    * @param json
+    *   those of the pointers whose values are extracted as JSON
     */
   def of(
       format: RecordFormat,
       place: String,
       pointers: Seq[String] = Nil,
       key: Option[String] = None,
-      nullIsEmpty: Boolean = false): PageScan = format match {
-    case json: RecordFormat.Json     => new ArrayScan(json, place, pointers, key, nullIsEmpty)
+      nullIsEmpty: Boolean = false,
+      json: Set[String] = Set.empty): PageScan = format match {
+    case array: RecordFormat.Json    => new ArrayScan(array, place, pointers, key, nullIsEmpty, json)
     case lines: RecordFormat.OfLines => new LineScan(lines, place)
   }
+
+  /** The values at JSON Pointers in a body, as JSON; without null. */
+  def values(body: Body, pointers: Seq[String]): Map[String, String] =
+    new FieldPass(FieldNode.of(pointers, pointers.toSet), body.source.parser(0)).values().collect {
+      case (pointer, Some(json)) => pointer -> json
+    }
 }
 
 /** The result of a scan.
@@ -59,7 +71,8 @@ private[epochal] object PageScan {
   * @param spans
   *   positions of the selected records
   * @param values
-  *   the values at the given pointers that are neither missing nor null; None for an object or array
+  *   the values at the given pointers that are neither missing nor null, as texts or as JSON; None for the text of an
+  *   object or array
   * @param keys
   *   of the first and the last record, if they are selected and there are records; None: the record has no such value
   * @param nulls
@@ -137,36 +150,45 @@ final private[record] class ArrayScan(
     place: String,
     pointers: Seq[String],
     key: Option[String],
-    nullIsEmpty: Boolean
+    nullIsEmpty: Boolean,
+    json: Set[String]
 ) extends PageScan {
 
-  private val around = FieldNode.of(pointers)
-  private val inRecord = key.map(pointer => FieldNode.of(Seq(pointer)))
+  private val around = FieldNode.of(pointers, json)
+  private val inRecord = key.map(pointer => FieldNode.of(Seq(pointer), json))
 
   override def read(body: Body, skip: Long): ScannedPage =
     if (body.absent) ScannedPage.nothing
     else {
-      val piece = body.piece
-      try body.file.fold(inMemory(piece, skip))(inFile(_, skip))
-      catch {
-        case missing: EpochalException =>
-          new FieldPass(around, body.file.getOrElse(piece).parser(0)).all(): Unit // Throws if the body is truncated.
-          throw missing
+      val fields = format.shape.filterNot(_ => body.rewritten).map { shape =>
+        val fields = new FieldPass(around, body.source.parser(0), shape.covers).all()
+        format.prepare(body, place, nullIsEmpty)
+        fields
       }
+      val found = records(body, skip)
+      fields.fold(found)(_.copy(records = found.records, spans = found.spans, keys = found.keys))
+    }
+
+  private def records(body: Body, skip: Long): ScannedPage =
+    try body.file.fold(inMemory(body.piece, skip))(inFile(_, skip))
+    catch {
+      case missing: EpochalException =>
+        new FieldPass(around, body.source.parser(0)).all(): Unit // Throws if the body is truncated.
+        throw missing
     }
 
   override def blocks(scanned: ScannedPage, body: Body): Iterator[RecordBlock] =
-    ArraySpans.blocks(body.file.getOrElse(body.piece), scanned.spans)
+    ArraySpans.blocks(body.source, scanned.spans)
 
   private def inFile(file: BodyFile, skip: Long): ScannedPage = {
-    val array = new TokenRecords(file, format, place, nullIsEmpty)
+    val array = new TokenRecords(file, format.array, place, nullIsEmpty)
     val found = ArraySpans.of(array, file.partBytes, skip)
     page(array, found, file).copy(spans = found.spans)
   }
 
   /** The spans keep the white space inside the brackets. */
   private def inMemory(piece: Piece, skip: Long): ScannedPage = {
-    val array = new JsonRecords(piece, format, place, nullIsEmpty)
+    val array = new JsonRecords(piece, format.array, place, nullIsEmpty)
     val found = ArraySpans.of(array, Int.MaxValue, skip)
     page(array, found, piece).copy(spans = found.spans.map { span =>
       span.copy(from = if (skip == 0) array.begin else span.from, until = array.end)
@@ -193,8 +215,10 @@ final private[record] class ArrayScan(
   *
   * @param root
   *   the paths of the values to extract
+  * @param hidden
+  *   pointers that the outline leaves out
   */
-final private[record] class FieldPass(root: FieldNode, parser: JsonParser) {
+final private[record] class FieldPass(root: FieldNode, parser: JsonParser, hidden: String => Boolean = _ => false) {
   import FieldPass._
 
   private val found = mutable.Map.empty[String, Option[String]]
@@ -221,7 +245,8 @@ final private[record] class FieldPass(root: FieldNode, parser: JsonParser) {
 
   /** Like `walk`, and records the first fields. */
   private def outlined(node: FieldNode, path: String, depth: Int): Unit =
-    if (parser.currentToken != JsonToken.START_OBJECT || outline.size >= OutlineFields || depth == OutlineDepth) {
+    if (hidden(path) || node.json) walk(node)
+    else if (parser.currentToken != JsonToken.START_OBJECT || outline.size >= OutlineFields || depth == OutlineDepth) {
       if (depth > 0 && outline.size < OutlineFields) outline += path -> shown(parser.currentToken)
       walk(node)
     } else {
@@ -238,7 +263,27 @@ final private[record] class FieldPass(root: FieldNode, parser: JsonParser) {
     Option.when(token.isScalarValue && token != JsonToken.VALUE_NULL)(parser.getText.take(OutlineText))
 
   /** From the first token of a value to its last. */
-  private def walk(node: FieldNode): Unit = {
+  private def walk(node: FieldNode): Unit =
+    if (node.json && parser.currentToken != JsonToken.VALUE_NULL) found(node.pointer.get) = Some(text())
+    else walkText(node)
+
+  /** The value as JSON. */
+  private def text(): String = {
+    val json = new StringWriter
+    var depth = 0
+    Using.resource(Json.factory.createGenerator(json)) { copy =>
+      copy.copyCurrentEventExact(parser)
+      if (parser.currentToken.isStructStart) depth = 1
+      while (depth > 0) {
+        parser.nextToken()
+        copy.copyCurrentEventExact(parser)
+        depth += (if (parser.currentToken.isStructStart) 1 else if (parser.currentToken.isStructEnd) -1 else 0)
+      }
+    }
+    json.toString
+  }
+
+  private def walkText(node: FieldNode): Unit = {
     val token = parser.currentToken
     node.pointer.foreach { pointer =>
       if (!token.isScalarValue) found(pointer) = None
@@ -254,8 +299,10 @@ final private[record] class FieldPass(root: FieldNode, parser: JsonParser) {
       }
     else if (token == JsonToken.START_ARRAY) {
       var i = 0
+      val last = node.below.get(Last)
       while (parser.nextToken() != JsonToken.END_ARRAY) {
-        visit(node.below.get(i.toString))
+        last.foreach(found --= _.pointers)
+        visit(node.below.get(i.toString).orElse(last))
         i += 1
       }
     }
@@ -274,6 +321,9 @@ private object FieldPass {
   private val OutlineDepth = 3
   private val OutlineText = 200
 
+  /** The step to the last element of an array. */
+  private val Last = "-1"
+
   /** A path with no selected values. */
   private val Nowhere = new FieldNode
 }
@@ -282,6 +332,9 @@ private object FieldPass {
 final private[record] class FieldNode {
   val below: mutable.Map[String, FieldNode] = mutable.Map.empty
   var pointer = Option.empty[String]
+
+  /** Whether the value is extracted as JSON; then none below it is. */
+  var json = false
 
   /** The pointers of this node and of all nodes below it. */
   def pointers: Iterator[String] = pointer.iterator ++ below.valuesIterator.flatMap(_.pointers)
@@ -294,10 +347,18 @@ final private[record] class FieldNode {
 
 private[record] object FieldNode {
 
-  /** The root of the tree of these JSON Pointers. */
-  def of(pointers: Seq[String]): FieldNode = {
+  /** The root of the tree of these JSON Pointers.
+    *
+    * @param json
+    *   those whose values are extracted as JSON
+    */
+  def of(pointers: Seq[String], json: Set[String] = Set.empty): FieldNode = {
     val root = new FieldNode
-    pointers.foreach(pointer => root.at(TokenRecords.segments(pointer)).pointer = Some(pointer))
+    pointers.foreach { pointer =>
+      val node = root.at(TokenRecords.segments(pointer))
+      node.pointer = Some(pointer)
+      node.json = json(pointer)
+    }
     root
   }
 }

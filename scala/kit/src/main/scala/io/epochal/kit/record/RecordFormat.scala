@@ -1,5 +1,7 @@
 package io.epochal.kit.record
 
+import scala.annotation.unused
+
 import org.apache.spark.sql.types.{StringType, StructField}
 
 import io.epochal.kit.json.JsonScan
@@ -11,10 +13,14 @@ sealed abstract class RecordFormat(val name: String) extends Serializable {
   final private[epochal] def open(body: Body, place: String): Records =
     if (body.absent) NoRecords
     else {
+      prepare(body, place)
       val piece = body.piece
       refuse(piece)
       body.file.fold(read(piece, place))(read(_, place))
     }
+
+  /** Rewrites a body in the form that is read, unless it is in that form. */
+  private[record] def prepare(@unused body: Body, @unused place: String, @unused nullIsEmpty: Boolean = false): Unit = ()
 
   /** Rejects a body whose beginning shows that it is something else, such as an HTML page. */
   private[record] def refuse(body: Piece): Unit
@@ -66,15 +72,26 @@ object RecordFormat {
     *   JSON Pointer to the array
     * @param mayMiss
     *   whether a missing array, or null in its place, is an empty array
+    * @param shape
+    *   how records are found, if not by `pointer`
     */
-  final case class Json(pointer: String, mayMiss: Boolean = false) extends RecordFormat("JSON") {
+  final case class Json(pointer: String, mayMiss: Boolean = false, shape: Option[RecordShape] = None)
+      extends RecordFormat("JSON") {
+
+    /** The format of a prepared body. */
+    private[record] val array: Json = if (shape.isEmpty) this else Json("")
+
+    override private[record] def prepare(body: Body, place: String, nullIsEmpty: Boolean): Unit =
+      shape.filterNot(_ => body.rewritten).foreach { shape =>
+        body.rewrite((source, out) => new Reshaping(this, shape, source, place, nullIsEmpty, out).write())
+      }
 
     override private[record] def refuse(body: Piece): Unit = ()
 
-    override private[epochal] def read(piece: Piece, place: String): Records = new JsonRecords(piece, this, place)
+    override private[epochal] def read(piece: Piece, place: String): Records = new JsonRecords(piece, array, place)
 
     override private[record] def read(file: BodyFile, place: String): Records = {
-      val array = new TokenRecords(file, this, place)
+      val array = new TokenRecords(file, this.array, place)
       val spans = ArraySpans.of(array, file.partBytes, 0).spans
       array.finish()
       val pieces = ArraySpans.blocks(file, spans).map(block => new Piece(block.bytes, block.until))
@@ -238,6 +255,8 @@ object RecordMode {
   *   the largest record; a larger one does not fit
   * @param requireColumns
   *   whether a column without a field in any record of a task is an error
+  * @param added
+  *   fields that every record has
   */
 final case class RecordRules(
     format: RecordFormat,
@@ -245,7 +264,8 @@ final case class RecordRules(
     unknown: Option[String] = None,
     origin: Seq[StructField] = Nil,
     maxBytes: Option[Long] = None,
-    requireColumns: Boolean = false
+    requireColumns: Boolean = false,
+    added: Seq[StructField] = Nil
 ) {
 
   /** The column for a record that does not fit. */

@@ -38,7 +38,7 @@ final private[epochal] class RecordSchema(source: String) {
       val apart = rules.apart.map(field => field.name -> field).toMap
       StructType(
         declared.map(field => apart.getOrElse(field.name, field.copy(dataType = nullable(field.dataType)))) ++
-          rules.apart.filterNot(field => declared.fieldNames.contains(field.name)))
+          (rules.added ++ rules.apart).filterNot(field => declared.fieldNames.contains(field.name)))
     }
   }
 

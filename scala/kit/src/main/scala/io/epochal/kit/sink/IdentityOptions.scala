@@ -21,7 +21,7 @@ private[epochal] object IdentityOptions extends OptionList {
   )(text => Option(text).filter(t => t.nonEmpty && !t.startsWith(BatchCommit.IdPrefix)), identity)
 
   private val onNewQuery: OptionType[OnNewQuery] = new OptionType[OnNewQuery](
-    "string",
+    "fail/replace/append:ids",
     "fail, replace, or append: followed by the id that the error named (of a query, a sink or a table), more than one with commas between them",
     "append:5b3c9f0e-0000-4000-8000-00000000000a"
   )(
@@ -39,7 +39,7 @@ private[epochal] object IdentityOptions extends OptionList {
   )
 
   private val onLedgerEmpty: OptionType[OnLedgerEmpty] = new OptionType[OnLedgerEmpty](
-    "string",
+    "fail/write:epoch/skip:epoch",
     "fail, or write: or skip: followed by the number of the epoch that the error named",
     "skip:17"
   )(

@@ -37,10 +37,10 @@ final class JsonRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("without an array the error names the value that is there instead") {
     assert(
       notFound("""{"data":[],"total":0}""", "").contains(
-        "has no array at '': the response is an object with data, total."))
+        "has no records at '': the response is an object with data, total."))
     assert(
       notFound("""{"items":[],"total":0}""", "/data").contains(
-        "no array at '/data': the response is an object with items, total."))
+        "no records at '/data': the response is an object with items, total."))
     assert(notFound("""{"data":"none"}""", "/data").contains("'/data' is a string."))
     assert(notFound("""{"data":null}""", "/data").contains("'/data' is null."))
     assert(notFound("""[[]]""", "/3").contains("the response is an array with 1 element."))

@@ -2,6 +2,7 @@ package io.epochal.rest.http
 
 import java.net.{URI, URISyntaxException, URLDecoder, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.regex.Matcher
 import java.util.{Base64, Locale}
 
 import scala.util.Try
@@ -44,6 +45,41 @@ final class Endpoint private (
     val extended = target(parameters.map(Endpoint.parameter).mkString("&"))
     new Endpoint(base, extended, headers, hasUserInfo, secrets, credential)
   }
+
+  /** The address that a response refers to.
+    *
+    * @param target
+    *   of the request; java.net.URI drops a path's last segment if the reference is only a query (RFC 3986, section 5.2)
+    * @throws java.lang.IllegalArgumentException
+    *   if it is none; or java.net.URISyntaxException
+    */
+  private[rest] def resolve(target: String, reference: String): URI = {
+    val legal = Endpoint.withLiteralPercents(
+      Endpoint.Illegal.replaceAllIn(reference, m => Matcher.quoteReplacement(Endpoint.encode(m.matched))))
+    val server = base.toString.stripSuffix("/")
+    new URI(legal match {
+      case Endpoint.Scheme()             => legal
+      case text if text.startsWith("//") => s"${base.getScheme}:$text"
+      case text if text.startsWith("?")  => server + target.takeWhile(_ != '?') + text
+      case text if text.startsWith("#")  => server + target
+      case text                          => URI.create(server + target.takeWhile(_ != '?')).resolve(text).toString
+    })
+  }
+
+  /** The target of a redirect within the scheme, host and port, without the credential; None for others. */
+  private[http] def redirected(target: String, location: String): Option[String] =
+    Try(resolve(target, location.trim)).toOption
+      .filter { to =>
+        base.getScheme.equalsIgnoreCase(to.getScheme) && base.getHost.equalsIgnoreCase(to.getHost) &&
+        Endpoint.port(base) == Endpoint.port(to)
+      }
+      .map { to =>
+        val query = Option(to.getRawQuery).toSeq.flatMap(_.split('&')).filter { pair =>
+          pair.nonEmpty && !credential.contains(Try(URLDecoder.decode(pair.takeWhile(_ != '='), UTF_8)).getOrElse(""))
+        }
+        val path = Option(to.getRawPath).filter(_.nonEmpty).getOrElse("/")
+        if (query.isEmpty) path else query.mkString(s"$path?", "&", "")
+      }
 
   /** The names of the parameters that a request to the endpoint has, and this target lacks. */
   def lacking(target: String): Seq[String] = {
@@ -106,6 +142,11 @@ object Endpoint {
   /** A URL in which a percent sign that begins no escape stands for itself, as in browsers. */
   private[rest] def withLiteralPercents(url: String): String = LonePercent.replaceAllIn(url, "%25")
 
+  /** The port of a server, also if it is the standard one. */
+  private[rest] def port(uri: URI): Int = if (uri.getPort >= 0) uri.getPort else if (uri.getScheme == "https") 443 else 80
+
+  private val Scheme = "^[A-Za-z][A-Za-z0-9+.-]*:.*".r
+  private val Illegal = "[^A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%]+".r
   private val LonePercent = "%(?![0-9A-Fa-f]{2})".r
 
   /** The parts of a header's value that are masked in all texts: the whole value, and the part after the scheme. */

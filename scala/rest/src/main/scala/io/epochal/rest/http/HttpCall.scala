@@ -60,13 +60,16 @@ final private[epochal] case class Refusal(status: Int, body: String) {
   *   the response, if it is a refusal
   * @param blank
   *   whether the body is blank, and that means no records; a single such response is not believed
+  * @param moved
+  *   the target of a redirect that is followed
   */
 final private[epochal] class ResponseHead(
     response: HttpResponse,
     val notModified: Boolean = false,
     val delimited: Boolean = true,
     val refusal: Option[Refusal] = None,
-    val blank: Boolean = false) {
+    val blank: Boolean = false,
+    val moved: Option[String] = None) {
   def status: Int = response.getCode
 
   /** The validator for a later conditional request. */

@@ -46,6 +46,11 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   /** Statuses that servers send for a page past the last one. */
   private val PastEnd = Set(400, 404, 416)
 
+  /** Statuses that redirect a GET. */
+  private val Redirects = Set(301, 302, 303)
+
+  final private val MostRedirects = 5
+
   final private val ErrorBytes = 4096L
 
   private val open = new AtomicBoolean(true)
@@ -93,14 +98,26 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
         }
         if (settings.text.exists(_.byLines) && !response.delimited && !buffer.endsLine)
           throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
-        try read(response)
-        catch {
+        try {
+          settings.rules.filterNot(_ => buffer.absent).foreach(judge(_, response, buffer))
+          read(response)
+        } catch {
           case e: JsonProcessingException =>
             if (response.delimited && isBlank(buffer)) throw HttpFailure.noBody(endpoint, response.status)
             throw HttpFailure.body(endpoint, described(e), mayBeCut(response, buffer, e))
         }
       }
     catch { case failure: HttpFailure => throw failure.report(attempts) }
+  }
+
+  /** An error that means no records leaves an absent body. */
+  private def judge(rules: BodyRules, response: ResponseHead, buffer: Body): Unit = {
+    val found = rules.judge(buffer)
+    found.pause.foreach(length => gate.pause(capped(length), settings.retry.initialDelay))
+    found.error.foreach { text =>
+      if (found.isEmpty) buffer.markAbsent()
+      else throw HttpFailure.inBody(endpoint, response.status, settings.masked(text), found.isTransient)
+    }
   }
 
   /** A complete body that is invalid stays invalid. A server may also truncate a body that it ends properly. */
@@ -131,16 +148,26 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   /** Sends a request; if the server rejects the token, renews it once. */
   private def attempt(call: HttpCall, buffer: Body): ResponseHead = {
     var sent = Seq.empty[(String, String)]
-    def once(): ResponseHead = {
+    def once(call: HttpCall): ResponseHead = {
       counters.add(HttpCounts(waitedMillis = gate.enter()))
       try {
         sent = credentials.flatMap(_.headers)
         exchange(prepared(call, sent), buffer, call)
       } finally gate.leave()
     }
-    try once()
+    @scala.annotation.tailrec
+    def follow(call: HttpCall, left: Int): ResponseHead = {
+      val response = once(call)
+      response.moved match {
+        case None                   => response
+        case Some(_) if left == 0   => throw HttpFailure.redirects(endpoint, response.status, MostRedirects)
+        case Some(target) => follow(call.copy(target = target), left - 1)
+      }
+    }
+    try follow(call, MostRedirects)
     catch {
-      case failure: HttpFailure if failure.unauthorized && credentials.map(_.rejected(sent)).contains(true) => once()
+      case failure: HttpFailure if failure.unauthorized && credentials.map(_.rejected(sent)).contains(true) =>
+        follow(call, MostRedirects)
     }
   }
 
@@ -162,13 +189,15 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       // An ignored status is no error, yet a page that must exist is requested once more.
       val refusal = Option.when((!ignored || call.endAfter > 1) && isPastEnd(code, call))(
         Refusal(code, HttpFailure.shown(detail(request, response, buffer, whole))))
-      val absent = notModified || code == 204 || ignored || refusal.isDefined
+      val moved = header(response, "Location").filter(_ => !ignored && keepsMethod(code, call.method))
+        .flatMap(endpoint.redirected(call.target, _))
+      val absent = notModified || code == 204 || ignored || refusal.isDefined || moved.isDefined
       val blank = !absent && code < 300 && whole && settings.mayLackBody && isBlank(buffer) && delimited(response)
       if (absent || blank) buffer.markAbsent()
       else if (code >= 300) throw refused(request, response, buffer, whole, pause, endpoint.lacking(call.target))
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
       counters.add(HttpCounts(bytes = buffer.length.toLong))
-      new ResponseHead(response, notModified, delimited(response), refusal, blank)
+      new ResponseHead(response, notModified, delimited(response), refusal, blank, moved)
     } catch {
       // The library reports a request cancelled while it waits for a connection as IllegalStateException.
       case e @ (_: IOException | _: HttpException | _: IllegalStateException) => throw failure(e, watched)
@@ -189,6 +218,10 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   /** Whether a body is empty, or has only white space. */
   private def isBlank(buffer: Body): Boolean =
     buffer.file.isEmpty && (0 until buffer.length).forall(i => (buffer.bytes(i) & 0xff) <= ' ')
+
+  /** Whether a redirect of this status is for the same method: 307 and 308 are for every one. */
+  private def keepsMethod(status: Int, method: String): Boolean =
+    status == 307 || status == 308 || method == "GET" && Redirects(status)
 
   private def isPastEnd(status: Int, call: HttpCall): Boolean =
     call.endAfter > 0 && PastEnd(status) && !settings.retried.contains(status)
@@ -317,7 +350,11 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       buffer: Body,
       whole: Boolean): String = {
     val text = header(response, "Location").filter(_ => response.getCode < 400) match {
-      case Some(location) => s"redirects are not followed; this one goes to ${Redaction.query(location)}"
+      case Some(location) =>
+        val why =
+          if (keepsMethod(response.getCode, request.getMethod)) "redirects to another scheme, host or port are not followed"
+          else s"a ${request.getMethod} is not repeated after a redirect of this status"
+        s"$why; this one goes to ${Redaction.query(location)}"
       case None           => buffer.head(200) + (if (whole) "" else "…")
     }
     val authorization =

@@ -96,6 +96,16 @@ private[epochal] object HttpFailure {
         "body" -> shown(detail),
         "advice" -> advice(code, credentials)))
 
+  /** A redirect after the maximum of them in a row. */
+  def redirects(endpoint: Endpoint, code: Int, most: Int): HttpFailure =
+    status(
+      endpoint,
+      code,
+      Verdict.GiveUp,
+      throttled = false,
+      s"it followed $most redirects, and this is one more",
+      CredentialAdvice(Nil, Nil))
+
   /** Advice for a status. */
   private def advice(code: Int, credentials: CredentialAdvice): String = code match {
     case 401 | 403 => credentials.advice(code)
@@ -104,7 +114,7 @@ private[epochal] object HttpFailure {
     case 429 =>
       "Too many requests for the server: set {option:requestsPerSecond} or {option:maxConcurrency} below its limit. {option:maxThrottleWait} is the longest pause that the server may ask for."
     case redirect if redirect < 400 =>
-      "Set {option:url} to the address that it redirects to; headers and parameters are sent only to {option:url}."
+      "Set {option:url} to the address that it redirects to: headers and parameters are sent only to its scheme, host and port, and a body only after 307 and 308."
     case server if server >= 500 =>
       "The server failed. {option:retry.maxAttempts} and {option:retry.deadline} set how long requests are repeated, {option:retry.statuses} after which statuses."
     case missing @ (404 | 410) =>
@@ -162,6 +172,16 @@ private[epochal] object HttpFailure {
     new HttpFailure(if (cut) Verdict.Retry else Verdict.GiveUp)(attempts =>
       Conditions
         .HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason), "advice" -> advice))
+
+  /** A successful response that is an error.
+    *
+    * @param text
+    *   the error, without secrets
+    */
+  def inBody(endpoint: Endpoint, status: Int, text: String, isTransient: Boolean): HttpFailure =
+    new HttpFailure(if (isTransient) Verdict.Retry else Verdict.GiveUp)(attempts =>
+      Conditions
+        .HttpErrorInBody("url" -> endpoint, "status" -> status, "attempts" -> attempts, "error" -> shown(text)))
 
   /** A successful response without a body, where records were expected; a retry may return them. */
   def noBody(endpoint: Endpoint, status: Int): HttpFailure =

@@ -140,6 +140,8 @@ private[rest] object TransportOptions extends OptionList {
   *   how successful bodies are read; None: as bytes
   * @param mayLackBody
   *   whether a successful response with an empty body counts as one without records
+  * @param rules
+  *   how a successful response states an error
   * @param limits
   *   deadline and minimum rate of a request
   * @param patient
@@ -160,7 +162,8 @@ final case class HttpSettings(
     hidden: Seq[Secret] = Nil,
     text: Option[TextSettings] = None,
     mayLackBody: Boolean = false,
-    patient: Boolean = false) {
+    patient: Boolean = false,
+    rules: Option[BodyRules] = None) {
 
   /** Masks secrets in a server's text. */
   def masked(text: String, more: Seq[String] = Nil): String =

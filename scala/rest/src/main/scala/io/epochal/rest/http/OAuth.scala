@@ -134,6 +134,7 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
       ignored = HttpStatuses.none,
       auth = Nil,
       text = None,
+      rules = None,
       maxResponseBytes = math.min(http.maxResponseBytes, MaxResponseBytes),
       hidden = oauth.secrets ++ latest.map(Secret.Given(_)))
     try Using.resource(new HttpClient(settings, counters))(_.call(request(latest), buffer, first)(_ => read(buffer)))

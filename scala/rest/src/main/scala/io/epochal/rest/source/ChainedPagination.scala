@@ -17,11 +17,14 @@ trait ChainedPagination extends Paging {
   /** The flag in a response that decides whether a page follows; None: the token decides. */
   def flag: Option[MoreFlag]
 
-  /** JSON Pointer to the next page's token or address in a response, if it is in the body. */
-  def place: Option[String] = None
+  /** JSON Pointers to the next page's token or address in a response, if it is in the body. */
+  def places: Seq[String] = Nil
 
   /** JSON Pointers to all values needed from a response, outside of its records. */
-  def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ place
+  def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ places
+
+  /** The pointers whose values are needed as JSON. */
+  def json: Set[String] = Set.empty
 
   /** JSON Pointer within a record to its key, if the key of the last record is the next token. */
   def key: Option[String] = None
@@ -214,7 +217,8 @@ object ChainedPagination {
 
   /** The place of a cursor in a response. */
   sealed trait CursorFrom
-  final case class InBody(pointer: String) extends CursorFrom
+
+  final case class InBody(parts: Seq[String]) extends CursorFrom
   final case class InHeader(name: String) extends CursorFrom
 
   /** The key of the last record: the next page has the records with greater keys. */
@@ -225,18 +229,33 @@ object ChainedPagination {
   final case class AsParameter(name: String) extends CursorTo
   final case class AsHeader(name: String) extends CursorTo
 
-  /** A placeholder in the request's body, which [[PageCall]] replaces. */
-  case object InRequestBody extends CursorTo
+  /** A placeholder in the request's body, which [[PageCall]] replaces.
+    *
+    * @param asJson
+    *   whether tokens are JSON
+    */
+  final case class InRequestBody(asJson: Boolean) extends CursorTo
+
+  /** `graphql`: the cursor of a connection's last page (GraphQL Cursor Connections). */
+  def ofConnection(connection: String): ByCursor = ByCursor(
+    InBody(Seq(s"$connection/pageInfo/endCursor")),
+    InRequestBody(asJson = true),
+    Some("null"),
+    Some(MoreFlag(s"$connection/pageInfo/hasNextPage", trueInLast = false)),
+    "graphql")
 
   /** `cursor`: the next request sends the token of the response. `keyset`: it sends the key of the last record.
     *
     * @param first
     *   the cursor or key that the request for the first page sends, if any
     */
-  final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], flag: Option[MoreFlag])
+  final case class ByCursor(
+      from: CursorFrom,
+      to: CursorTo,
+      first: Option[String],
+      flag: Option[MoreFlag],
+      kind: String = "cursor")
       extends ChainedPagination {
-
-    override def kind: String = if (key.isEmpty) "cursor" else "keyset"
 
     override def key: Option[String] = Some(from).collect { case InLastRecord(pointer) => pointer }
 
@@ -244,21 +263,30 @@ object ChainedPagination {
 
     override def hasNextName: Boolean = key.isEmpty
 
-    override def place: Option[String] = Some(from).collect { case InBody(pointer) => pointer }
+    override def places: Seq[String] = from match {
+      case InBody(pointers) => pointers
+      case _                => Nil
+    }
+
+    override def json: Set[String] = to match {
+      case InRequestBody(true) => places.toSet ++ key
+      case _                   => Set.empty
+    }
 
     override def call(endpoint: Endpoint, token: Option[String]): HttpCall = (to, token.orElse(first)) match {
       case (_, None) => HttpCall("GET", endpoint.target(""))
       case (AsParameter(name), Some(text)) =>
         HttpCall("GET", endpoint.target(s"${Endpoint.encode(name)}=${Endpoint.encode(text)}"))
       case (AsHeader(name), Some(text)) => HttpCall("GET", endpoint.target(""), Seq(name -> text))
-      case (InRequestBody, _)           => HttpCall("POST", endpoint.target(""))
+      case (InRequestBody(_), _)        => HttpCall("POST", endpoint.target(""))
     }
 
     override private[source] def value(token: Option[String], place: String): String = token.orElse(first).getOrElse("")
 
     override private[rest] def next(response: PageResponse): Next = {
       val token = from match {
-        case InBody(pointer) => text(pointer, "nextCursor", response.scanned)
+        case InBody(Seq(pointer)) => part(pointer, response.scanned)
+        case InBody(pointers)     => parts(pointers, response.scanned)
         case InHeader(name) =>
           response.head.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
         case InLastRecord(pointer) => lastKey(pointer, response.token, response.scanned)
@@ -276,7 +304,19 @@ object ChainedPagination {
 
     override private[rest] def describe(token: Option[String]): String = token.orElse(first) match {
       case None       => "the first page"
-      case Some(text) => s"the records after the ${if (key.isEmpty) "cursor" else "key"} '${HttpFailure.shown(text)}'"
+      case Some(text) => s"the records after the ${if (kind == "keyset") "key" else "cursor"} '${HttpFailure.shown(text)}'"
+    }
+
+    private def part(pointer: String, scanned: ScannedPage): Next =
+      text(pointer, if (kind == "graphql") "connection" else "nextCursor", scanned).map(_.filter(_ != "\"\""))
+
+    /** Either all parts of a cursor end the list, or none. */
+    private def parts(pointers: Seq[String], scanned: ScannedPage): Next = {
+      val all = pointers.map(part(_, scanned))
+      val found = all.collect { case Right(Some(json)) => json }
+      if (found.size == all.size) Right(Some(found.mkString("[", ",", "]")))
+      else if (found.isEmpty) all.find(_.isLeft).getOrElse(Right(None))
+      else Left(NoPage.Mismatch(s"only ${found.size} of the ${all.size} parts of the next cursor"))
     }
 
     /** The key of the last record; None if there are no records. Rejects an API whose page begins with the requested
@@ -339,7 +379,7 @@ object ChainedPagination {
   /** `next-url`: a URL in the body. */
   final case class ByNextUrl(pointer: String, flag: Option[MoreFlag]) extends ByAddress {
     override def kind: String = "next-url"
-    override def place: Option[String] = Some(pointer)
+    override def places: Seq[String] = Seq(pointer)
 
     override private[rest] def address(response: PageResponse): Next = text(pointer, "nextUrl", response.scanned)
   }
@@ -356,5 +396,5 @@ object ChainedPagination {
       case other                           => Right(other.flatten)
     }
 
-  private def printable(text: String): Boolean = text.forall(c => c >= ' ' && c <= '~')
+  private def printable(text: String) = text.forall(c => c >= ' ' && c <= '~')
 }

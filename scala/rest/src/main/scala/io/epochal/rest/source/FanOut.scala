@@ -30,13 +30,17 @@ final class FanOut private (
     raw: Map[String, String],
     val table: Seq[Map[String, String]],
     query: String,
-    source: String)
+    source: String,
+    columns: Seq[String] = Nil)
     extends Serializable {
+
+  /** A copy in which the values of rows have these names. */
+  private[source] def named(names: Seq[String]): FanOut = new FanOut(raw, table, query, source, names)
 
   /** The options of a member. */
   def member(params: Map[String, String]): Either[EpochalException, RestOptions] =
     RestOptions.single(FanOut.filled(raw, params)).map { options =>
-      options.copy(
+      options.named(columns).copy(
         http = options.http.copy(query = query),
         source = s"$source ${FanOut.shown(params)}",
         numPartitions = None,
@@ -88,7 +92,8 @@ private[rest] object FanOut extends OptionList {
   private def isUrl(name: String): Boolean = name.equalsIgnoreCase(RestOptions.Url.name)
   private def isParam(name: String): Boolean =
     name.toLowerCase(Locale.ROOT).startsWith(RequestOptions.Params.prefix.toLowerCase(Locale.ROOT))
-  private def isBody(name: String): Boolean = name.equalsIgnoreCase(PageCall.RequestBody.name)
+  private def isBody(name: String): Boolean =
+    name.equalsIgnoreCase(PageCall.RequestBody.name) || name.equalsIgnoreCase(BodyOptions.Variables.name)
 
   /** The options with placeholders replaced; unknown placeholders stay. */
   private def filled(raw: Map[String, String], params: Map[String, String]): Map[String, String] = {
@@ -96,7 +101,7 @@ private[rest] object FanOut extends OptionList {
       .collectFirst {
         case (name, kind) if name.equalsIgnoreCase(s"${RequestOptions.Headers.prefix}Content-Type") => kind
       }
-      .getOrElse(PageCall.Json)
+      .getOrElse(PageCall.JsonType)
     def fill(text: String, encode: String => String): String =
       Place.replaceAllIn(text, place => Regex.quoteReplacement(params.get(place.group(1)).fold(place.matched)(encode)))
     raw.map {

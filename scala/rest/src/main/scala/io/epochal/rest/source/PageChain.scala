@@ -73,7 +73,7 @@ final private[rest] class PageChain(
 
   import options.endpoint
 
-  private val scan = options.scan(pagination.pointers, pagination.key)
+  private val scan = options.scan(pagination.pointers, pagination.key, pagination.json)
   private val guard = new LoopGuard
   private var at = start
   private var ended = false

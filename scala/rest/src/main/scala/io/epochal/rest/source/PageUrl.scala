@@ -21,8 +21,6 @@ import io.epochal.rest.http.{Endpoint, HttpSettings}
   */
 private[rest] object PageUrl {
   private val Hole = "(.*)=\\{(?:(param|header):([^:}]*):)?(\\d+)\\}".r
-  private val Scheme = "^[A-Za-z][A-Za-z0-9+.-]*:.*".r
-  private val Illegal = "[^A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%]+".r
 
   /** @param target
     *   the request target of the page with the address, which may be relative to it
@@ -31,10 +29,8 @@ private[rest] object PageUrl {
     */
   def of(endpoint: Endpoint, target: String, url: String): Either[NoPage, String] = {
     def refused(reason: String) = NoPage.Refused(Redaction.text(Redaction.url(url)).take(200), reason)
-    val legal = Illegal.replaceAllIn(url, m => Matcher.quoteReplacement(Endpoint.encode(m.matched)))
     for {
-      absolute <- Try(new URI(resolved(endpoint, target, Endpoint.withLiteralPercents(legal)))).toEither.left.map(_ =>
-        refused("it is not a URL"))
+      absolute <- Try(endpoint.resolve(target, url)).toEither.left.map(_ => refused("it is not a URL"))
       _ <- Either.cond(
         sameOrigin(endpoint.base, absolute),
         (),
@@ -105,27 +101,14 @@ private[rest] object PageUrl {
   /** The names of a target's parameters. */
   def names(target: String): Seq[String] = parameters(target).map(nameOf)
 
-  /** RFC 3986, section 5.2; java.net.URI drops a path's last segment if the reference is only a query. */
-  private def resolved(endpoint: Endpoint, target: String, reference: String): String = {
-    val base = endpoint.base.toString.stripSuffix("/")
-    reference match {
-      case Scheme()                      => reference
-      case text if text.startsWith("//") => s"${endpoint.base.getScheme}:$text"
-      case text if text.startsWith("?")  => base + target.takeWhile(_ != '?') + text
-      case text if text.startsWith("#")  => base + target
-      case text                          => URI.create(base + target.takeWhile(_ != '?')).resolve(text).toString
-    }
-  }
-
   /** An API behind a proxy often does not know that clients use https: an http link to it is accepted, and requested by
     * https.
     */
   private def sameOrigin(ours: URI, theirs: URI): Boolean = {
-    def port(uri: URI): Int = if (uri.getPort >= 0) uri.getPort else if (uri.getScheme == "https") 443 else 80
     val scheme = String.valueOf(theirs.getScheme).toLowerCase(Locale.ROOT)
-    val secured = ours.getScheme == "https" && scheme == "http" && port(ours) == 443 && port(theirs) == 80
+    val secured = ours.getScheme == "https" && scheme == "http" && Endpoint.port(ours) == 443 && Endpoint.port(theirs) == 80
     theirs.getHost != null && theirs.getHost.equalsIgnoreCase(ours.getHost) &&
-    (secured || scheme == ours.getScheme && port(theirs) == port(ours))
+    (secured || scheme == ours.getScheme && Endpoint.port(theirs) == Endpoint.port(ours))
   }
 
   private def parameters(target: String): Seq[String] =

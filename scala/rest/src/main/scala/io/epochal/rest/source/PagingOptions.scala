@@ -13,9 +13,9 @@ private[rest] object PagingOptions extends OptionList {
 
   val PaginationKind = option(
     "pagination",
-    OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url", "time-window"),
+    OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url", "graphql", "time-window"),
     Some("none"))(
-    "How pages are requested: none (one response), by counting (offset, page), by what the previous page names (cursor, keyset, link, next-url), or by time.")
+    "How pages are requested: none (one response), by counting (offset, page), by what the previous page names (cursor, keyset, link, next-url, graphql), or by time.")
   val OffsetParam = option("offsetParam", OptionType.string, Some("_start"))(
     "Parameter for the number of records to skip (pagination=offset).")
   val LimitParam =
@@ -26,8 +26,8 @@ private[rest] object PagingOptions extends OptionList {
   val PageSizeParam =
     option("pageSizeParam", OptionType.string, Some("per_page"))("Parameter for the page size (pagination=page).")
   val FirstPage = option("firstPage", OptionType.int(0), Some(1))("Number of the first page (pagination=page).")
-  val NextCursor = option("nextCursor", OptionType.jsonPointer, sample = Some("/meta/next_cursor"))(
-    "JSON Pointer to the next cursor in a response; missing, null or empty on the last page (pagination=cursor).")
+  val NextCursor = option("nextCursor", OptionType.jsonPointers, sample = Some("/meta/next_cursor"))(
+    "JSON Pointer to the next cursor in a response; missing, null or empty on the last page. -1 is the last element of an array. With cursorBody also several, for a cursor of several parts (pagination=cursor).")
   val NextCursorHeader = option("nextCursorHeader", OptionType.string, sample = Some("X-Next-Cursor"))(
     "Response header with the next cursor, instead of nextCursor (pagination=cursor).")
   val CursorParam = option("cursorParam", OptionType.string, Some("cursor"))(
@@ -38,6 +38,8 @@ private[rest] object PagingOptions extends OptionList {
     "Cursor or key of the first page; required with a cursor in requestBody (pagination=cursor, keyset). Unset: none is sent.")
   val KeyField = option("keyField", OptionType.jsonPointer, sample = Some("/id"))(
     "JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are counted, it identifies a record, whose other fields may change (pagination=none, offset, page; bodyFormat=json). Unset there: the whole record.")
+  val Connection = option("connection", OptionType.jsonPointer, sample = Some("/data/repository/issues"))(
+    "JSON Pointer to the connection in a response: nodes or edges, and pageInfo with hasNextPage and endCursor; required (pagination=graphql).")
   val LinkRel =
     option("linkRel", OptionType.string, Some("next"))("Relation of the next page's Link header (pagination=link).")
   val NextUrl = option("nextUrl", OptionType.jsonPointer, sample = Some("/links/next"))(
@@ -54,25 +56,26 @@ private[rest] object PagingOptions extends OptionList {
   /** Maximum pages without records in a row that are skipped where no later poll continues after them. */
   private[rest] val MaxEmptyPages = 1000
 
-  override def all: Seq[OptionSpec[_]] = super.all ++ WindowOptions.all ++ CountingOptions.all
+  override def all: Seq[OptionSpec[_]] = super.all ++ BodyOptions.all ++ WindowOptions.all ++ CountingOptions.all
 
   /** Options that refer to a response's body or its records. */
   private[rest] val inBodies: Seq[OptionSpec[_]] =
-    Seq(NextCursor, NextUrl, HasMore, LastPage, KeyField, WindowOptions.Overlap, WindowOptions.KeyColumns)
+    Seq(NextCursor, NextUrl, Connection, HasMore, LastPage, KeyField, WindowOptions.Overlap, WindowOptions.KeyColumns)
 
   private val counted = PageSize +: KeyField +: CountingOptions.all
-  private val cursors = Seq(CursorParam, CursorHeader, FirstCursor)
+  private val cursors = Seq(CursorParam, CursorHeader, BodyOptions.Cursor, FirstCursor)
   private val chained = Seq(HasMore, LastPage, PollOptions.MaxPages)
 
   /** The options that only some kinds of pagination have. */
   private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
     "none" -> Seq(KeyField, CountingOptions.Drift, EndOfList),
-    "offset" -> (Seq(OffsetParam, LimitParam) ++ counted),
-    "page" -> (Seq(PageParam, PageSizeParam, FirstPage) ++ counted),
+    "offset" -> (Seq(OffsetParam, LimitParam, BodyOptions.Offset, BodyOptions.Limit) ++ counted),
+    "page" -> (Seq(PageParam, PageSizeParam, BodyOptions.Page, BodyOptions.Limit, FirstPage) ++ counted),
     "cursor" -> (Seq(NextCursor, NextCursorHeader, EndOfList, EmptyPages) ++ cursors ++ chained),
     "keyset" -> (KeyField +: (cursors ++ chained)),
     "link" -> (Seq(LinkRel, EndOfList, EmptyPages) ++ chained),
     "next-url" -> (Seq(NextUrl, EndOfList, EmptyPages) ++ chained),
+    "graphql" -> (BodyOptions.ofGraphQl ++ Seq(Connection, EmptyPages, PollOptions.MaxPages)),
     "time-window" -> (WindowOptions.all :+ PollOptions.MaxPages)
   )
 
@@ -111,6 +114,7 @@ private[rest] object PagingOptions extends OptionList {
     case "keyset"   => keyset(values)
     case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
     case "next-url" => values.required(NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
+    case "graphql"  => values.required(Connection).map(ChainedPagination.ofConnection)
     case _          => Right(counting(Pagination.Whole))
   }
 
@@ -133,7 +137,7 @@ private[rest] object PagingOptions extends OptionList {
           s"{option:pagination=${paging.kind}}, the parameter '$name'",
           s"Take '$name' out of {option:url} and params."))
       .orElse(
-        Seq(
+        Seq[OptionSpec[_]](
           OffsetParam,
           LimitParam,
           PageParam,
@@ -156,7 +160,7 @@ private[rest] object PagingOptions extends OptionList {
   private def namesOf(paging: Paging): Seq[String] = paging match {
     case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
     case Pagination.ByPage(page, n, _, _)                       => Seq(page, n)
-    case ChainedPagination.ByCursor(_, AsParameter(name), _, _) => Seq(name)
+    case ChainedPagination.ByCursor(_, AsParameter(name), _, _, _) => Seq(name)
     case CountedPages(counted, _)                               => namesOf(counted)
     case windows: TimeWindow => Seq(windows.fromParam, windows.toParam) ++ namesOf(windows.within)
     case _                   => Nil
@@ -165,7 +169,8 @@ private[rest] object PagingOptions extends OptionList {
   /** The options that select the records, besides the kind. */
   def identity(values: OptionValues, paging: Paging): Option[String] = paging match {
     case _: Pagination.ByPage                             => Some(s"firstPage=${values(FirstPage)}")
-    case ChainedPagination.ByCursor(_, _, Some(first), _) => Some(s"firstCursor=$first")
+    case ChainedPagination.ByCursor(_, _, Some(first), _, "cursor" | "keyset") => Some(s"firstCursor=$first")
+    case ChainedPagination.ByCursor(_, _, _, _, "graphql") => values.get(Connection).map(at => s"connection=$at")
     case CountedPages(counted, _)                         => identity(values, counted)
     case windows: TimeWindow =>
       val parts = Some(windows.within.kind).filter(_ != "none") ++ identity(values, windows.within)
@@ -178,33 +183,50 @@ private[rest] object PagingOptions extends OptionList {
       _ <- values.exclusive("Keep the one that the API uses.")(NextCursor, NextCursorHeader)
       from <- values.get(NextCursorHeader) match {
         case Some(header) => Right(ChainedPagination.InHeader(header))
-        case None         => values.required(NextCursor).map(ChainedPagination.InBody(_))
+        case None         => values.required(NextCursor).flatMap(inBody(values, _))
       }
-      paging <- sent(values, from)
+      paging <- sent(values, from, "cursor")
     } yield paging
 
-  private def keyset(values: OptionValues): Either[EpochalException, ChainedPagination] =
-    values.required(KeyField).flatMap(pointer => sent(values, ChainedPagination.InLastRecord(pointer)))
+  /** A cursor in the last record is found like a key. */
+  private def inBody(values: OptionValues, pointers: Seq[String]): Either[EpochalException, CursorFrom] = {
+    val last = RecordOptions.array(values).map(records => s"$records/-1").flatMap { last =>
+      pointers.find(pointer => pointer == last || pointer.startsWith(s"$last/")).map(_.drop(last.length))
+    }
+    values
+      .consistent(pointers.sizeIs == 1 || values.isSet(BodyOptions.Cursor) && last.isEmpty)(
+        s"{option:nextCursor=${pointers.mkString(",")}}" + (if (last.isEmpty) " without {option:cursorBody}" else ""),
+        if (last.isEmpty) "Set {option:cursorBody}: a cursor of several parts is sent as a JSON array."
+        else s"Set {option:nextCursor=${pointers.find(_.contains("-1")).mkString}} to the array with all parts, or to one of them.")
+      .map(_ => last.fold[CursorFrom](ChainedPagination.InBody(pointers))(ChainedPagination.InLastRecord(_)))
+  }
 
-  private def sent(values: OptionValues, from: CursorFrom): Either[EpochalException, ChainedPagination] = {
-    val (header, first) = (values.get(CursorHeader), values.get(FirstCursor))
-    val inBody = values.isSet(PageCall.RequestBody)
+  private def keyset(values: OptionValues): Either[EpochalException, ChainedPagination] =
+    values.required(KeyField).flatMap(pointer => sent(values, ChainedPagination.InLastRecord(pointer), "keyset"))
+
+  private def sent(
+      values: OptionValues,
+      from: CursorFrom,
+      kind: String): Either[EpochalException, ChainedPagination] = {
+    val (header, asJson) = (values.get(CursorHeader), values.isSet(BodyOptions.Cursor))
+    val first = values.get(FirstCursor).map(text => if (asJson) BodyOptions.json(text) else text)
+    val inBody = asJson || values.isSet(PageCall.RequestBody)
     for {
-      _ <- values.exclusive("Keep the one that the API expects.")(CursorParam, CursorHeader)
+      _ <- values.exclusive("Keep the one that the API expects.")(CursorParam, CursorHeader, BodyOptions.Cursor)
       _ <- Seq(CursorParam, CursorHeader)
         .find(spec => inBody && values.isSet(spec))
         .map(besideBody(values, "", ": the body selects the page."))
         .toLeft(())
-      _ <- values.consistent(!inBody || first.isDefined)(
+      _ <- values.consistent(!inBody || asJson || first.isDefined)(
         s"{option:pagination=${values(PaginationKind)}}, {option:requestBody} without {option:firstCursor}",
-        "Set {option:firstCursor}: the first page's body has a place for it too.")
+        "Set {option:cursorBody} to the place of the cursor in the body, or {option:firstCursor}, where the first page's body has a place for it too.")
       _ <- header.fold[Either[EpochalException, Any]](Right(()))(name =>
         HttpHeaders.of(values.group.format, Map(name -> first.getOrElse(""))))
     } yield {
       val to =
-        if (inBody) ChainedPagination.InRequestBody
+        if (inBody) ChainedPagination.InRequestBody(asJson)
         else header.fold[CursorTo](AsParameter(values(CursorParam)))(AsHeader(_))
-      ChainedPagination.ByCursor(from, to, first, flag(values))
+      ChainedPagination.ByCursor(from, to, first, flag(values), kind)
     }
   }
 
@@ -232,9 +254,10 @@ private[rest] object PagingOptions extends OptionList {
 
   /** Rejects pointers into the records: only the object around them is searched. */
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
-    val records = values.get(RecordOptions.Records).getOrElse("")
+    val records = RecordOptions.array(values).getOrElse("")
     val pointers = paging match {
-      case _ if values(RecordOptions.Format) != "json" => Nil // Rejected by `followed`.
+      // Bodies of other formats are rejected by `followed`; those of another shape are searched as a whole.
+      case _ if values(RecordOptions.Format) != "json" || RecordOptions.array(values).isEmpty => Nil
       case chained: ChainedPagination                  => chained.pointers
       case _                                           => values.get(CountingOptions.TotalCount).toSeq
     }

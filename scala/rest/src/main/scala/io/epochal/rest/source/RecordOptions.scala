@@ -5,9 +5,17 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionType, OptionValues}
-import io.epochal.kit.record.{RecordFormat, RecordOrigin, RecordRules, SharedRecordOptions, TextEncoding}
+import io.epochal.kit.record.{
+  RecordFormat,
+  RecordOrigin,
+  RecordPlace,
+  RecordRules,
+  RecordShape,
+  SharedRecordOptions,
+  TextEncoding
+}
 import io.epochal.kit.spark.TextMap
-import io.epochal.rest.http.OptionList
+import io.epochal.rest.http.{BodyRules, OptionList}
 
 /** The options that decide how responses become rows. */
 private[rest] object RecordOptions extends OptionList {
@@ -19,8 +27,16 @@ private[rest] object RecordOptions extends OptionList {
     "Format of responses; json holds an array of records.")
   val Encoding = option("encoding", charset, sample = Some("ISO-8859-1"))(
     "Charset of responses, whatever their Content-Type declares. Unset: the declared one, else UTF-8.")
-  val Records = option("records", OptionType.jsonPointer, sample = Some("/data/items"))(
-    "JSON Pointer to the array of records. Unset: the whole response.")
+  val Records = option("records", OptionType.jsonPointers, sample = Some("/data/items"))(
+    "JSON Pointer to the array of records, or several with commas between them; one step may be an asterisk, for each element or field. Unset: the whole response.")
+  val Shape = option("recordShape", OptionType.oneOf("array", "object", "map", "rows"), Some("array"))(
+    "What is at records: an array of records, one object, an object whose fields are records (map), or an array of rows, which are arrays of values (bodyFormat=json).")
+  val MapKeyColumn = option("mapKeyColumn", OptionType.string, Some("_key"))(
+    "Column for the name of a record's field; added if the schema lacks it (recordShape=map).")
+  val Columns = option("columns", OptionType.jsonPointer, sample = Some("/columns"))(
+    "JSON Pointer to the names of a row's values: texts, or objects with a field name. Unset: the schema's order (recordShape=rows).")
+  val Path = option("recordPath", OptionType.jsonPointer, sample = Some("/node"))(
+    "JSON Pointer within each element to the record. Unset: the element (bodyFormat=json).")
   val MissingRecords = option("missingRecords", OptionType.oneOf("fail", "empty"), Some("fail"))(
     "Whether a response without the array of records, or with an empty body, fails or is an empty page (bodyFormat=json).")
   also(shared.Separator): Unit
@@ -29,7 +45,7 @@ private[rest] object RecordOptions extends OptionList {
   val NullValue = option("nullValue", OptionType.string, sample = Some("NA"))(
     "Unquoted text that means NULL, as an empty field does (bodyFormat=csv).")
   Seq(Mode, CorruptColumn, RescuedColumn, RequireColumns).foreach(also(_))
-  val MetadataColumns = option("metadataColumns", OptionType.names, sample = Some("_url,_fetchedAt"))(
+  val MetadataColumns = option("metadataColumns", columnNames, sample = Some("_url,_fetchedAt"))(
     "Columns to add: _url STRING and _headers MAP<STRING, STRING> (lower-case names), both without possible secrets; _status INT; _fetchedAt TIMESTAMP; _params MAP<STRING, STRING> (of partitionParams).")
   val MaxRecordBytes = option("maxRecordBytes", OptionType.bytes, sample = Some("1m"))(
     "Maximum record size; a larger record is handled by mode. Unset: maxResponseBytes.")
@@ -45,9 +61,10 @@ private[rest] object RecordOptions extends OptionList {
         values.get(RescuedColumn),
         origin,
         values.get(MaxRecordBytes),
-        values(RequireColumns)
+        values(RequireColumns),
+        Option.when(values(Shape) == "map")(StructField(values(MapKeyColumn), StringType)).toSeq
       )
-      names = rules.apart.map(_.name)
+      names = (rules.apart ++ rules.added).map(_.name)
       _ <- names
         .diff(names.distinct)
         .headOption
@@ -78,7 +95,10 @@ private[rest] object RecordOptions extends OptionList {
 
   /** The settings of the format that decide which records there are; None for JSON. */
   private[rest] def identity(values: OptionValues): Option[String] = values(Format) match {
-    case "json" => None
+    case "json" =>
+      val shape = Option.when(values(Shape) != "array")(s"recordShape=${values(Shape)}")
+      val all = shape ++ values.get(Path).filter(_.nonEmpty).map(path => s"recordPath=$path")
+      Option.when(all.nonEmpty)(all.mkString(", "))
     case "csv" =>
       val separator = Option.when(values(Separator) != ",")(s"sep=${values(Separator)}")
       Some((Seq("csv") ++ separator ++ Option.when(!values(Header))("header=false")).mkString(", "))
@@ -88,7 +108,19 @@ private[rest] object RecordOptions extends OptionList {
   private def format(values: OptionValues): Either[EpochalException, RecordFormat] = {
     val kind = values(Format)
     for {
-      _ <- values.only(Records, MissingRecords)(kind == "json", "{option:bodyFormat=json}")
+      _ <- values.only((Records +: Shape +: Path +: MissingRecords +: BodyRules.all): _*)(
+        kind == "json",
+        "{option:bodyFormat=json}")
+      _ <- values.only(MapKeyColumn)(values(Shape) == "map", "{option:recordShape=map}")
+      _ <- values.only(Columns)(values(Shape) == "rows", "{option:recordShape=rows}")
+      _ <- values.consistent(
+        values(Shape) != "rows" || values.isSet(Columns) || !values(RestOptions.InferSchema))(
+        "{option:recordShape=rows}, {option:inferSchema=true}",
+        "Set {option:columns} to the names in the response, or give the schema.")
+      _ <- pointers(values)
+        .find(_.split("/", -1).count(_ == "*") > 1)
+        .map(values.group.invalid(Records, _, "a JSON Pointer with at most one *"))
+        .toLeft(())
       _ <- values.only(Separator, Header, NullValue)(kind == "csv", "{option:bodyFormat=csv}")
       _ <- values.only(RequireColumns)(kind != "csv", "{option:bodyFormat=json} or {option:bodyFormat=ndjson}")
       separator <- shared.separator(values)
@@ -96,11 +128,41 @@ private[rest] object RecordOptions extends OptionList {
     } yield kind match {
       case "ndjson" => RecordFormat.Ndjson(tolerant)
       case "csv"    => RecordFormat.Csv(values(Header), separator, values.get(NullValue), tolerant)
-      case _        => RecordFormat.Json(values.get(Records).getOrElse(""), values(MissingRecords) == "empty")
+      case _ => RecordFormat.Json(array(values).getOrElse(""), values(MissingRecords) == "empty", shape(values))
     }
   }
 
-  private def charset = new OptionType[String]("string", "a charset that Java knows", "ISO-8859-1")(
+  private def pointers(values: OptionValues): Seq[String] = values.get(Records).getOrElse(Seq(""))
+
+  /** JSON Pointer to the array, where records are simply its elements. */
+  private[rest] def array(values: OptionValues): Option[String] =
+    Option.when(shape(values).isEmpty)(pointers(values).head)
+
+  private def shape(values: OptionValues): Option[RecordShape] = {
+    val places = pointers(values).map(RecordPlace.of(_, values.get(Path).getOrElse("")))
+    val kind = values(Shape) match {
+      case "object" => RecordShape.Single
+      case "map"    => RecordShape.Fields(values(MapKeyColumn))
+      case "rows"   => RecordShape.Rows(values.get(Columns))
+      case _        => RecordShape.Elements
+    }
+    val isPlain = kind == RecordShape.Elements && places.sizeIs == 1 &&
+      !places.exists(one => one.path.contains("*") || one.part.nonEmpty)
+    val connection = values.get(PagingOptions.Connection).filterNot(_ => values.isSet(Records))
+    connection match {
+      case Some(pointer) =>
+        val both = Seq(RecordPlace.of(s"$pointer/nodes"), RecordPlace.of(s"$pointer/edges", "/node"))
+        Some(RecordShape(kind, both, alternative = true))
+      case None => Option.when(!isPlain)(RecordShape(kind, places))
+    }
+  }
+
+  private def columnNames = new OptionType[Seq[String]](
+    OriginColumns.all.map(_.name).mkString("names of ", "/", ""),
+    OptionType.names.expected,
+    OptionType.names.example)(NameList.names, NameList.render)
+
+  private def charset = new OptionType[String]("charset", "a charset that Java knows", "ISO-8859-1")(
     text => TextEncoding.named(text.trim).map(_.name),
     name => name)
 

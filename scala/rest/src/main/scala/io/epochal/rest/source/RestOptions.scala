@@ -5,7 +5,7 @@ import java.net.URI
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.{OptionGroup, OptionType, OptionValues, SourceOptions}
-import io.epochal.kit.record.{PageScan, RecordFormat, RecordRules}
+import io.epochal.kit.record.{PageScan, RecordFormat, RecordRules, RecordShape}
 import io.epochal.rest.http._
 
 /** The source's options, checked. Serialized to the executors; prints without secrets.
@@ -78,8 +78,19 @@ final case class RestOptions(
   val place: String = endpoint.toString
 
   /** Scans a whole response; see [[PageScan.of]]. */
-  private[rest] def scan(pointers: Seq[String] = Nil, key: Option[String] = None): PageScan =
-    PageScan.of(rules.format, place, pointers, key, nullIsEmpty = paging.isInstanceOf[ChainedPagination])
+  private[rest] def scan(
+      pointers: Seq[String] = Nil,
+      key: Option[String] = None,
+      json: Set[String] = Set.empty): PageScan =
+    PageScan.of(rules.format, place, pointers, key, paging.isInstanceOf[ChainedPagination], json)
+
+  /** A copy in which these are the names of a row's values, unless responses have them. */
+  private[rest] def named(names: Seq[String]): RestOptions = rules.format match {
+    case json @ RecordFormat.Json(_, _, Some(shape @ RecordShape(RecordShape.Rows(None, _), _, _))) =>
+      val format = json.copy(shape = Some(shape.copy(kind = RecordShape.Rows(None, names))))
+      copy(rules = rules.copy(format = format), fanOut = fanOut.map(_.named(names)))
+    case _ => this
+  }
 
   /** Whether a column needs the origin of a response. */
   private[rest] val keepsOrigin: Boolean = rules.origin.exists(_ != OriginColumns.Params)
@@ -87,7 +98,7 @@ final case class RestOptions(
   @transient private[rest] lazy val own: OwnParameters = new OwnParameters(http)
 
   /** Whether the driver sends conditional requests, which servers support for GET only (RFC 9110, section 13.2). */
-  val revalidates: Boolean = values(PollOptions.ConditionalRequests) && pageCall.body.isEmpty &&
+  val revalidates: Boolean = values(PollOptions.ConditionalRequests) && pageCall.isPlain &&
     !endpoint.headers.exists { case (name, _) => Validator.isCondition(name) }
 
   /** The pagination of a counted list. */
@@ -206,8 +217,9 @@ object RestOptions extends OptionList {
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads; with a journal also continuous and real-time.",
     Seq(Url, Schema, InferSchema) ++ RequestOptions.all ++ Seq(
       PageCall.RequestBody,
+      PageCall.Method,
       FanOut.PartitionParams) ++ PagingOptions.all ++ PollOptions.all ++
-      RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
+      RecordOptions.all ++ BodyRules.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, RestOptions] = FanOut.read(raw).getOrElse(single(raw))
@@ -226,6 +238,7 @@ object RestOptions extends OptionList {
       taken = values.family(RequestOptions.Params).keySet ++ Endpoint.parameters(values(Url))
       _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
       rules <- RecordOptions.rules(values)
+      errors <- BodyRules.read(values, Option.when(paging.kind == "graphql")(BodyRules.GraphQl))
       _ <- CountingOptions.check(values)
       _ <- RecordOptions.followed(values, paging)
       _ <- values.consistent(!values(InferSchema) || !values.isSet(Schema))(
@@ -236,11 +249,12 @@ object RestOptions extends OptionList {
       values,
       http.copy(
         text = Some(TextSettings(rules.format.lines.nonEmpty, values.get(RecordOptions.Encoding))),
-        mayLackBody = values(RecordOptions.MissingRecords) == "empty"),
+        mayLackBody = values(RecordOptions.MissingRecords) == "empty",
+        rules = errors),
       paging,
       pageCall,
       rules,
-      values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging)),
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging, pageCall)),
       values.get(NumPartitions))
 
   private def headers(values: OptionValues): Map[String, String] = {
@@ -249,14 +263,14 @@ object RestOptions extends OptionList {
   }
 
   /** Everything that selects the records. Parameters may be secret: the identity contains only their hash. */
-  private def identity(values: OptionValues, endpoint: Endpoint, paging: Paging): String = {
+  private def identity(values: OptionValues, endpoint: Endpoint, paging: Paging, pageCall: PageCall): String = {
     val query = Option(URI.create(Endpoint.withLiteralPercents(values(Url).trim)).getRawQuery).toSeq ++
       values.family(RequestOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
     val parts = Seq(paging.kind) ++
       PagingOptions.identity(values, paging) ++
-      values.get(RecordOptions.Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
+      values.get(RecordOptions.Records).map(_.mkString(",")).filter(_.nonEmpty).map(at => s"records=$at") ++
       RecordOptions.identity(values) ++
-      values.get(PageCall.RequestBody).map(body => s"body #${Sha256.hex(body, 6)}") ++
+      pageCall.body.map(body => s"body #${Sha256.hex(body.text, 6)}") ++
       Option.when(query.nonEmpty)(s"parameters #${Sha256.hex(query.mkString("&"), 6)}")
     s"$endpoint (${parts.mkString(", ")})"
   }

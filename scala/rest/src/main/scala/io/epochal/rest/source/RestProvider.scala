@@ -50,7 +50,7 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
     new SourceTable(
       s"${RestOptions.Format} ${options.endpoint}",
       all,
-      () => new RestScanBuilder(options, all),
+      () => new RestScanBuilder(options.named(all.fieldNames.toSeq.diff(options.rules.apart.map(_.name))), all),
       options.followed)
   }
 

@@ -23,6 +23,7 @@ abstract private[rest] class RestReceiver(list: RestList)
     Conditions.HttpTooSlow,
     Conditions.HttpStatus,
     Conditions.HttpBodyInvalid,
+    Conditions.HttpErrorInBody,
     Conditions.OAuthRefused)
 
   import list.options

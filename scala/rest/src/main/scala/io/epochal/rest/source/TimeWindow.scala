@@ -44,6 +44,7 @@ final private[rest] case class TimeWindow(
   override def kind: String = "time-window"
   override def flag: Option[MoreFlag] = None
   override def pointers: Seq[String] = within.pointers
+  override def json: Set[String] = within.json
   override def key: Option[String] = within.key
 
   def keyed: Boolean = !overlap.isZero

@@ -88,7 +88,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("a redirect is not followed, and the error names its target without the query") {
+  test("a redirect to another server is not followed, and the error names its target without the query") {
     respond(status(302).withHeader("Location", "http://user:hunter2@other/c?token=hunter2"))
     assert(failure(readAll(stream())).getMessage.contains("this one goes to http://other/c"))
   }

@@ -176,7 +176,7 @@ final class RestRefusedPagesSuite extends AnyFunSuite with CountedFixture {
   }
 
   test("a body that selects the page has the check's page number and size") {
-    val api = new PageCall(Some(new BodyTemplate("""{"p":${page},"n":${pageSize}}""")), PageCall.Json)
+    val api = new PageCall(Some(new BodyTemplate("""{"p":${page},"n":${pageSize}}""")), PageCall.JsonType)
     val endpoint = io.epochal.rest.http.Endpoint.of("http://127.0.0.1/c", Nil, Nil).toOption.get
     val pages = Pagination.ByPage("page", "size", 1, 10)
     val (check, first) = pages.endCheck(90).get

@@ -257,7 +257,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       finally names.close()
     }
     val full = new BodyFile(FileChannel.open(Paths.get("/dev/full"), WRITE), 10)
-    val error = intercept[EpochalException](full.append(new Array[Byte](10), 10))
+    val error = intercept[EpochalException](full.append(new Array[Byte](10), 0, 10))
     assert(error.condition.name == "RESPONSE_FILE_FAILED" && error.getMessage.contains("No space left on device"))
     assert(error.getMessage.contains(System.getProperty("java.io.tmpdir")))
   }
