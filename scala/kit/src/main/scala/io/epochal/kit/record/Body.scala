@@ -91,7 +91,8 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
     large match {
       case Some(file) => file.append(bytes, from, count)
       case None =>
-        if (end > array.length) array = Arrays.copyOf(array, math.max(end, math.min(array.length * 2L, inMemory.toLong)).toInt)
+        if (end > array.length)
+          array = Arrays.copyOf(array, math.max(end, math.min(array.length * 2L, inMemory.toLong)).toInt)
         System.arraycopy(bytes, from, array, used, count)
     }
     used = end.toInt

@@ -20,7 +20,8 @@ sealed abstract class RecordFormat(val name: String) extends Serializable {
     }
 
   /** Rewrites a body in the form that is read, unless it is in that form. */
-  private[record] def prepare(@unused body: Body, @unused place: String, @unused nullIsEmpty: Boolean = false): Unit = ()
+  private[record] def prepare(@unused body: Body, @unused place: String, @unused nullIsEmpty: Boolean = false): Unit =
+    ()
 
   /** Rejects a body whose beginning shows that it is something else, such as an HTML page. */
   private[record] def refuse(body: Piece): Unit

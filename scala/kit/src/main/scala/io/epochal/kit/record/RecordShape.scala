@@ -77,8 +77,8 @@ final private[record] class Reshaping(
     nullIsEmpty: Boolean,
     out: Body
 ) {
-  import Reshaping._
   import RecordShape._
+  import Reshaping._
 
   private val root = new Node
   shape.places.foreach(one => root.at(one.path).place = Some(one))
