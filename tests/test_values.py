@@ -52,7 +52,10 @@ def test_values_are_frozen_with_keyword_only_fields_except_the_first(kind: type[
     ("given", "expected"),
     [
         ({"pages": rest.NoPages(key="/id")}, {"pagination": "none", "keyField": "/id"}),
-        ({"pages": rest.Offset(size=100)}, {"pagination": "offset", "pageSize": "100"}),
+        (
+            {"pages": rest.Offset(size=100, verify_position="always")},
+            {"pagination": "offset", "pageSize": "100", "verifyPosition": "always"},
+        ),
         (
             {"pages": rest.Page(size=50, first=0, total_header="X-Total")},
             {"pagination": "page", "pageSize": "50", "firstPage": "0", "totalCountHeader": "X-Total"},

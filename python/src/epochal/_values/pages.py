@@ -12,6 +12,7 @@ from epochal._values.kind import BOOLEAN, DURATION, INSTANT, JSON, NAMES, POINTE
 from epochal._values.value import Setting, Value, of, option, part, shown
 
 OnDrift = Literal["fail", "warn", "restart"]
+VerifyPosition = Literal["start", "always", "never"]
 EndOfList = Literal["proven", "assumed", "repeated"]
 EmptyPages = Literal["skip", "end"]
 ReadMethod = Literal["GET", "POST", "QUERY"]
@@ -80,6 +81,9 @@ class Offset(Pages, pagination="offset"):
             (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
             list again from its first record, so that rows are repeated (restart; not with ``partition_params`` or
             ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
+        verify_position: When a poll also requests the page of the last delivered record that it knows, to notice
+            insertions and deletions before it: at each start and when a total has become smaller (start), always, or
+            never. Default: ``"start"``.
         journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
             request them again. Default: ``False``.
         method: Method of requests, which must only read. Unset: GET, with a body POST.
@@ -94,6 +98,7 @@ class Offset(Pages, pagination="offset"):
     total_header: str | None = option("totalCountHeader", TEXT)
     key: str | None = option("keyField", POINTER, own_doc=True)
     on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
+    verify_position: VerifyPosition | None = option("verifyPosition", one_of(VerifyPosition))
     journal: bool | None = option("journal", BOOLEAN, own_doc=True)
     method: ReadMethod | None = option("method", one_of(ReadMethod))
 
@@ -120,6 +125,9 @@ class Page(Pages, pagination="page"):
             (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
             list again from its first record, so that rows are repeated (restart; not with ``partition_params`` or
             ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
+        verify_position: When a poll also requests the page of the last delivered record that it knows, to notice
+            insertions and deletions before it: at each start and when a total has become smaller (start), always, or
+            never. Default: ``"start"``.
         journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
             request them again. Default: ``False``.
         method: Method of requests, which must only read. Unset: GET, with a body POST.
@@ -135,6 +143,7 @@ class Page(Pages, pagination="page"):
     total_header: str | None = option("totalCountHeader", TEXT)
     key: str | None = option("keyField", POINTER, own_doc=True)
     on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
+    verify_position: VerifyPosition | None = option("verifyPosition", one_of(VerifyPosition))
     journal: bool | None = option("journal", BOOLEAN, own_doc=True)
     method: ReadMethod | None = option("method", one_of(ReadMethod))
 
@@ -353,7 +362,7 @@ class TimeWindow(Pages, pagination="time-window"):
         if twice := sorted(set_within & {one.name for one in fields(self) if getattr(self, one.name) is not None}):
             names = ", ".join(f"{name}, {shown(type(self.pages))}({name}=…)" for name in twice)
             raise self._conflict(names, "Give it once, within pages.")
-        strange = set_within & {"on_drift", "journal", "total", "total_header"}
+        strange = set_within & {"on_drift", "verify_position", "journal", "total", "total_header"}
         if not isinstance(self.pages, Keyset):
             strange |= set_within & {"key"}
         if strange:

@@ -18,7 +18,7 @@ import io.epochal.rest.http.{HttpClient, HttpCounters, HttpFailure, ResponseHead
   * compares the records with those delivered ([[ListMarks]]). Not thread-safe, except `known`.
   *
   * Records seen before are not requested again: records are only ever appended, and a task detects a record that is
-  * gone.
+  * gone. The exception is `verifyPosition`.
   */
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
   private val log = LoggerFactory.getLogger(classOf[RestFrontier])
@@ -46,6 +46,12 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     options.selector,
     (page, refusal) => options.refused(page.requestText, refusal))
   private var listMarks = ListMarks(digests.of, totalled)
+  private val verifies = options.values(CountingOptions.VerifyPosition)
+  private val isVerified = verifies != "never" && options.pagination != Pagination.Whole
+  private var total = Option.empty[Long]
+
+  /** Whether the next poll verifies its position: it is this run's first one, or the total became smaller since the last. */
+  private var unverified = true
   private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
 
   /** The result of the last poll; None before the first. */
@@ -66,6 +72,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       listMarks = listMarks.begin(start, target, known)
       val extent = ends.find(start, most)
       if (extent.exists <= start && extent.ends >= start && !totalled) compareOld(known)
+      if (extent.ends >= start) verify()
       seen = Some(extent)
       val shift = listMarks.shifted
       if (extent.ends < start || shift.nonEmpty) listMarks = listMarks.forget(known)
@@ -87,6 +94,18 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     */
   def marks(end: Long, before: Seq[Mark]): Seq[Mark] = listMarks.at(end, before)
 
+  /** The marks of a position that tasks read up to, from the record `start` on. The page of its last record is requested if
+    * no poll has done that: the next run must be able to verify the position.
+    */
+  def marksOfTasks(start: Long, end: Long, before: Seq[Mark]): Seq[Mark] = {
+    if (end > start && isVerified && !listMarks.seen.contains(end - 1)) {
+      listMarks = listMarks.begin(start, end, before)
+      count(options.pagination.request(end - 1)): Unit
+      listMarks.shifted.foreach(shifted)
+    }
+    marks(end, before)
+  }
+
   /** Requests the page of a record, so that an unresponsive server is detected before tasks start. */
   def contact(record: Long): Unit = if (!contacted) count(options.pagination.request(record)): Unit
 
@@ -95,6 +114,13 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   /** After a poll without new records: compares records that no requested page has contained, once per run. */
   private def compareOld(known: Seq[Mark]): Unit =
     listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach(count(_): Unit)
+
+  /** Compares the last record before the position whose digest is known, unless this poll has. */
+  private def verify(): Unit = {
+    if (isVerified && (unverified || verifies == "always"))
+      listMarks.last.map(options.pagination.request).foreach(count(_): Unit)
+    unverified = false
+  }
 
   private def shifted(record: Long): Unit = {
     val reason = options.shifted(record)
@@ -161,8 +187,15 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
         }
       finally buffer.close()
     contacted = true
+    if (!same) note(found)
     listMarks = if (same && isUsual(request)) listMarks.unchanged(request) else listMarks.next(found)
     found
+  }
+
+  /** Remembers the length of the list, where a response has it. */
+  private def note(found: Counted): Unit = found.total.orElse(found.totals.maxOption).foreach { now =>
+    unverified ||= total.exists(_ > now)
+    total = Some(now)
   }
 
   /** Whether a page has the usual size: a server with one size returns other records than a check asks for. */
@@ -227,11 +260,15 @@ final private[rest] case class ListMarks(
   def begin(start: Long, target: Long, marks: Seq[Mark]): ListMarks = {
     val begun = copy(poll = Poll(start, target))
     val other = begun.unchecked(marks).filterNot(mark => seen.contains(mark.record))
-    begun.copy(seen = seen ++ other.map(mark => mark.record -> mark.digest))
+    val all = seen ++ other.map(mark => mark.record -> mark.digest)
+    begun.copy(seen = all, poll = begun.poll.copy(last = all.keys.filter(_ < start).maxOption))
   }
 
   /** The first record of this poll that differs from the delivered one. */
   def shifted: Option[Long] = poll.shifted
+
+  /** The last record before this poll's start that was seen before it, unless this poll has compared that. */
+  def last: Option[Long] = poll.last.filterNot(poll.seen)
 
   /** Drops the digests from before this poll, after the list was replaced. */
   def forget(marks: Seq[Mark]): ListMarks =
@@ -273,7 +310,8 @@ final private[rest] case class ListMarks(
   /** The marks after a 304 response: the page has not changed in this run. */
   def unchanged(request: PageRequest): ListMarks = {
     val end = math.min(request.end, poll.start)
-    copy(checked = checked ++ seen.keys.filter(record => record >= request.first && record < end))
+    val same = seen.keySet.filter(record => record >= request.first && record < end)
+    copy(checked = checked ++ same, poll = poll.copy(seen = poll.seen ++ same))
   }
 
   private def compared(record: Long, digest: String): ListMarks = {
@@ -289,8 +327,17 @@ final private[rest] case class ListMarks(
 
 private[rest] object ListMarks {
 
-  /** The bounds and findings of one poll. */
-  final case class Poll(start: Long, target: Long, seen: Set[Long] = Set.empty, shifted: Option[Long] = None)
+  /** The bounds and findings of one poll.
+    *
+    * @param last
+    *   the last record before `start` that was seen before this poll
+    */
+  final case class Poll(
+      start: Long,
+      target: Long,
+      seen: Set[Long] = Set.empty,
+      shifted: Option[Long] = None,
+      last: Option[Long] = None)
 
   /** Maximum number of digests. */
   private val Remembered = 16

@@ -162,10 +162,14 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
   override def freezeEnd(): Unit = toEnd = true
 
   override def take(start: RestPosition, records: Long): RestPosition =
-    if (last.contains(start)) RestPosition(records, crawl = start.crawl + 1, marks = frontier.marks(records, Nil))
+    if (last.contains(start))
+      RestPosition(records, crawl = start.crawl + 1, marks = frontier.marksOfTasks(0, records, Nil))
     else {
       val end = start.records + records
-      RestPosition(end, crawl = start.crawl, marks = frontier.marks(end, start.marks))
+      val marks = frontier.marksOfTasks(start.records, end, start.marks)
+      val position = RestPosition(end, crawl = start.crawl, marks = marks)
+      if (options.restarts && frontier.drifted(start.records)) last = Some(position)
+      position
     }
 
   override def rowsBefore(position: RestPosition): Long = if (position.crawl == crawl) position.records else 0L

@@ -187,12 +187,12 @@ final class RestChangesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a row without a known operation, or without the columns in its URL, is a bad row") {
     using() { on =>
-      Seq[(String, String)]((null, "is NULL"), "truncate" -> "is 'truncate'", "merge" -> "is 'merge'").zipWithIndex.foreach {
-        case ((operation, part), epoch) =>
+      Seq[(String, String)]((null, "is NULL"), "truncate" -> "is 'truncate'", "merge" -> "is 'merge'").zipWithIndex
+        .foreach { case ((operation, part), epoch) =>
           val error =
             refused("ROW_REFUSED")(on.run(resources(on): _*).epoch(epoch.toLong, Seq(change(operation, 1L))))
           assert(error.getMessage.contains(s"its '_change_type' $part"), error.getMessage)
-      }
+        }
       assert(
         refused("ROW_REFUSED")(on.run(resources(on): _*).epoch(7, Seq(change("delete", null)))).getMessage
           .contains("the URL needs 'id', which is NULL"))

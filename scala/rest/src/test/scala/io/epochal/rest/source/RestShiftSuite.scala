@@ -6,8 +6,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tagobjects.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.support.Examples
+import io.epochal.testkit.MicroBatch
 
 /** Lists in which records before the position are deleted or inserted. */
 final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaCheckPropertyChecks {
@@ -69,7 +70,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
 
   Seq("offset", "page").foreach { kind =>
     test(s"$kind: a shift before a position on a page boundary is detected when the list is idle") {
-      shifting("pagination" -> kind, "pageSize" -> "10") { query =>
+      shifting("pagination" -> kind, "pageSize" -> "10", "verifyPosition" -> "never") { query =>
         query.become(0 until 30)
         assert(query.batch() == (0 until 30))
         query.restart()
@@ -77,6 +78,76 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
         assert(query.batch() == Seq(101)) // 100 took the place of a delivered record.
         shifted(query.batch())
       }
+    }
+  }
+
+  private val large = 0 until 2400
+  private def without20(list: Seq[Int]): Seq[Int] = list.filterNot(id => id >= 100 && id < 120)
+  private def with5(list: Seq[Int]): Seq[Int] = (-5 to -1) ++ list
+
+  for {
+    kind <- Seq("offset", "page")
+    (name, more) <- Seq("no total" -> Nil, "a total" -> total, "a journal" -> Seq("journal" -> "true"))
+    (what, change) <- Seq[(String, Seq[Int] => Seq[Int])](("deletions", without20), ("insertions", with5))
+  } test(s"$kind, $name: $what before a position on a page boundary are noticed at the next start") {
+    shifting(Seq("pagination" -> kind) ++ more: _*) { query =>
+      query.become(large)
+      assert(Seq(600, 600).flatMap(n => query.batch(ReadLimit.maxRows(n.toLong))) == (0 until 1200))
+      query.restart()
+      query.become(change(large))
+      shifted(query.batch(ReadLimit.maxRows(1200)))
+    }
+  }
+
+  for {
+    kind <- Seq("offset", "page")
+    (name, more, condition) <- Seq(
+      ("in the response", Nil, Conditions.ListShifted),
+      ("that is configured", total, Conditions.DataLoss))
+  } test(s"$kind: deletions before a position on a page boundary are noticed in a running query by a total $name") {
+    shifting(Seq("pagination" -> kind, "records" -> "/data") ++ more: _*) { query =>
+      query.api.body = array => s"""{"total":${query.ids.size},"data":$array}"""
+      query.become(large)
+      assert(Seq(600, 600).flatMap(n => query.batch(ReadLimit.maxRows(n.toLong))) == (0 until 1200))
+      query.become(without20(large))
+      assert(failure(query.batch(ReadLimit.maxRows(1200))).condition == condition)
+    }
+  }
+
+  test("verifyPosition=always notices insertions in a running query, and never loses and repeats records") {
+    def second(mode: String, change: Seq[Int] => Seq[Int]) = (query: Shifting) => {
+      query.become(large)
+      assert(query.batch(ReadLimit.maxRows(1200)) == (0 until 1200))
+      if (mode == "never") query.restart()
+      query.become(change(large))
+      query.batch(ReadLimit.maxRows(1200))
+    }
+    def reading(mode: String)(body: Shifting => Any): Unit =
+      shifting("pagination" -> "page", "verifyPosition" -> mode)(body)
+    reading("always")(query => shifted(second("always", with5)(query)))
+    reading("always")(query => shifted(second("always", without20)(query)))
+    reading("start")(query => assert(second("start", with5)(query).head == 1195))
+    reading("never")(query => assert(second("never", with5)(query).take(6) == (1195 to 1200)))
+    reading("never")(query => assert(second("never", without20)(query).head == 1220))
+  }
+
+  test("a start costs one request more, and only if its poll does not request the page of the last record anyway") {
+    Seq(1200 -> 1, 1150 -> 0).foreach { case (position, more) =>
+      val counts = Seq("start", "never").map { mode =>
+        var found = Seq.empty[Int]
+        shifting("pagination" -> "offset", "verifyPosition" -> mode) { query =>
+          query.become(large)
+          assert(query.batch(ReadLimit.maxRows(position.toLong)).size == position)
+          query.restart()
+          found = Seq(1, 2).map { _ =>
+            query.api.requests()
+            assert(MicroBatch.next(query.stream, query.at, ReadLimit.maxRows(100)).nonEmpty)
+            query.api.requests().size
+          }
+        }
+        found
+      }
+      assert(counts.head == Seq(counts(1).head + more, counts(1)(1)), position)
     }
   }
 

@@ -81,7 +81,7 @@ final class SchemaInferenceSuite extends QuerySuite {
           val error = refusal(run(api, checkpoint))
           assert(error.condition.name == "SCHEMA_CHANGED")
           assert(error.getMessage.contains("is id STRING,name STRING, but the query began with id BIGINT,name STRING"))
-          api.record = i => s"""{"id":$i,"name":"again"}"""
+          api.record = i => s"""{"id":$i,"name":"record $i"}"""
           api.count = 31
           run(api, checkpoint, "inferSchema" -> "false", "schema" -> "id BIGINT, name STRING")
           assert(stored() == 31)
