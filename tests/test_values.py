@@ -254,7 +254,10 @@ def wrong(value: Any) -> Any:
         (lambda: rest.Cursor(next=["/a", "b"]), r"'next' of rest.Cursor is \['/a', 'b'\], which is not a JSON Pointer"),
         (lambda: rest.Json(columns="/c"), r"exclude each other: columns without shape=\"rows\""),
         (lambda: rest.Json(map_key_column="c"), r"exclude each other: map_key_column without shape=\"map\""),
-        (lambda: rest.GraphQL("a", variables="b", connection="/c"), r"'variables' of rest.GraphQL is of type str"),
+        (
+            lambda: rest.GraphQL("a", variables=wrong("b"), connection="/c"),
+            r"'variables' of rest.GraphQL is of type str",
+        ),
         (
             lambda: rest.Cursor(next="/a", next_header="B"),
             r"rest.Cursor was given.*exclude each other: next, next_header",

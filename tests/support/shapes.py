@@ -125,7 +125,7 @@ def elasticsearch(server: Server, request: Request) -> Page:
     asked = json.loads(request.body)
     (_, last) = asked.get("search_after", [None, None])
     records = server.after(last, asked["size"])
-    hits = [
+    hits: list[Record] = [
         {"_id": str(record["id"]), "_source": record, "sort": [1_767_323_045_000, record["id"]]} for record in records
     ]
     return {"took": 1, "hits": {"total": {"value": len(server.records)}, "hits": hits}}, {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http
@@ -204,7 +204,7 @@ class Investigation:
         if layout.format == "csv":
             sep = None if layout.sep == "," else layout.sep
             return Csv(sep=sep, header=None if layout.header else False)
-        missing = "empty" if self._reader.missing else None
+        missing: Literal["empty"] | None = "empty" if self._reader.missing else None
         if not (layout.pointer or shape or missing):
             return None
         return Json(layout.pointer or None, shape=shape, columns=layout.columns or None, missing=missing)

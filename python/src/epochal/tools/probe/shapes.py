@@ -52,4 +52,5 @@ def keyed(value: Any) -> list[Record] | None:
 
 def _names(listed: list[Any]) -> list[str]:
     found = [one.get("name") if isinstance(one, dict) else one for one in listed]
-    return found if found and all(isinstance(one, str) for one in found) else []
+    names = [one for one in found if isinstance(one, str)]
+    return names if len(names) == len(found) else []
