@@ -86,7 +86,7 @@ test-scala: ## the tests of all projects (ScalaTest, ScalaCheck, Spark's StreamT
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
 NOT_SLOW := $(if $(filter small,$(EPOCHAL_TESTS)),-m "not (slow or matrix or long)")
-test-python: venv $(CLASSES) $(if $(NOT_SLOW),,build/drivers/.jars) ## the end-to-end tests with WORKERS=2 processes (PYTEST="-k demo" passes arguments)
+test-python: venv $(CLASSES) $(if $(NOT_SLOW),,build/drivers/.jars build/catalog/.jars) ## the end-to-end tests with WORKERS=2 processes (PYTEST="-k demo" passes arguments)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(NOT_SLOW) $(PYTEST)
 
 # Changes against BASE by git, committed or not.
@@ -120,6 +120,11 @@ build/drivers/.jars: project/Dependencies.scala Makefile
 	@touch $@
 
 test-matrix-4.0.5: build/delta/.jars
+
+# For test_pipeline.py: Spark's own tests have a catalog that supports MERGE.
+build/catalog/.jars: Makefile
+	mvn -q -B dependency:copy -Dartifact=org.apache.spark:spark-catalyst_2.13:4.2.0:jar:tests -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+	@touch $@
 
 build/delta/.jars: Makefile
 	for artifact in delta-spark_2.13 delta-storage; do \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -12,12 +13,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
 
 import epochal
-from support import documents, snippets
+from support import connect_server, documents, snippets
 from support.api import Api
 from support.data import as_rows, comments, ledger, stored
 from support.databases import Postgres, Sqlite
@@ -28,6 +30,9 @@ from support.waiting import until
 EXAMPLE = ROOT / "examples" / "pipeline"
 BLOCKS = [block for block in documents.page("docs/pipelines.md").blocks() if "pipeline" in block.needs]
 (API_INTO_POSTGRES,) = [block for block in BLOCKS if "epochal.read.rest" in block.text]
+(AUTO_CDC,) = [block for block in BLOCKS if "create_auto_cdc_flow" in block.text]
+#: Spark's own tests have a catalog with MERGE, whose tables last as long as the JVM.
+CATALOG = sorted((ROOT / "build" / "catalog").glob("spark-catalyst_*-tests.jar"))
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,7 +42,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("block", [block for block in BLOCKS if block != API_INTO_POSTGRES], ids=str)
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block not in (API_INTO_POSTGRES, AUTO_CDC)], ids=str)
 def test_the_page_shows_the_files_of_the_example(block: Block) -> None:
     assert block.text in [path.read_text("utf-8") for path in EXAMPLE.rglob("*.*") if path.is_file()]
 
@@ -80,6 +85,78 @@ def test_an_api_into_postgresql_is_resumed_and_replaced_by_a_full_refresh(
     (row,) = ledger(postgres)
     assert (row["sink_id"], row["total_rows"]) == ("comments", 280 + 120)
     assert "secret" not in re.sub(re.escape(str(tmp_path)) + r"\S*", "", output)
+
+
+@pytest.mark.skipif(not CATALOG, reason="build/catalog is empty: run make test-python")
+@pytest.mark.skipif(pyspark.__version__ < "4.3", reason="Spark 4.3 is the first with Auto CDC")
+@pytest.mark.parametrize("scd", [1, 2])
+def test_an_auto_cdc_flow_keeps_the_newest_rows_or_their_history(scd: int, postgres: Postgres, tmp_path: Path) -> None:
+    postgres.execute(
+        "CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)",
+        "ALTER TABLE orders REPLICA IDENTITY FULL",
+        "INSERT INTO orders VALUES (1, 'one'), (2, 'two')",
+    )
+    (tmp_path / "transformations").mkdir()
+    spec = (EXAMPLE / "spark-pipeline.yml").read_text("utf-8").replace("/tmp/", f"{tmp_path}/")
+    (tmp_path / "spark-pipeline.yml").write_text(f"{spec}catalog: shared\ndatabase: shop\n", "utf-8")
+    places = {
+        "jdbc:postgresql://db.example.com/shop": postgres.url,
+        "public.orders": f"{postgres.schema}.orders",
+        '"capture"': f'"{postgres.user}"',
+        'Secret.env("': 'Secret("',
+        'cdc.Slot("orders")': f'cdc.Slot("{postgres.schema}")',
+        "stored_as_scd_type=1": f"stored_as_scd_type={scd}",
+    }
+    (tmp_path / "transformations" / "orders.py").write_text(documents.adapted(AUTO_CDC.text, places), "utf-8")
+    conf = {
+        "spark.jars": f"{epochal.jar_path()},{CATALOG[-1]}",
+        "spark.sql.catalog.shared": "org.apache.spark.sql.connector.catalog."
+        "SharedTablesInMemoryRowLevelOperationTableCatalog",
+        "spark.sql.shuffle.partitions": "2",
+    }
+    columns = "id, note" if scd == 1 else "id, note, __END_AT IS NULL"
+    order = "id" if scd == 1 else "id, __START_AT"
+    select = f"SELECT {columns} FROM shared.shop.orders ORDER BY {order}"
+    show = "import json; from pyspark.sql import SparkSession; spark = SparkSession.builder.getOrCreate(); "
+    show += f"print(json.dumps([[*row] for row in spark.sql({select!r}).collect()]))"
+    with connect_server.running(None, conf) as address:
+
+        def on_server(*arguments: str) -> str:
+            done = subprocess.run(
+                [sys.executable, *arguments],
+                capture_output=True,
+                text=True,
+                timeout=240,
+                cwd=tmp_path,
+                env=os.environ | {"SPARK_REMOTE": address},
+                check=False,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
+
+        def merged() -> object:
+            on_server("-m", "pyspark.pipelines.cli", "run", "--spec", "spark-pipeline.yml")
+            return json.loads(on_server("-c", show))
+
+        # Sessions share the tables, and a schema is there when it has one.
+        seed = "CREATE NAMESPACE shared.shop", "CREATE TABLE shared.shop.seed (id INT)"
+        on_server(
+            "-c", f"from pyspark.sql import SparkSession; [*map(SparkSession.builder.getOrCreate().sql, {seed!r})]"
+        )
+        try:
+            first: list[list[Any]] = [[1, "one"], [2, "two"]]
+            assert merged() == (first if scd == 1 else [[*row, True] for row in first])
+            postgres.execute(
+                "UPDATE orders SET note = 'uno' WHERE id = 1",
+                "DELETE FROM orders WHERE id = 2",
+                "INSERT INTO orders VALUES (3, 'three')",
+                "UPDATE orders SET note = 'un' WHERE id = 1",
+            )
+            newest = [[1, "un"], [3, "three"]]
+            history = [[1, "one", False], [1, "uno", False], [1, "un", True], [2, "two", False], [3, "three", True]]
+            assert merged() == (newest if scd == 1 else history)
+        finally:
+            postgres.drop_slot()
 
 
 def made_of(flow: Block, api: Api, database: Postgres, directory: Path) -> Path:
