@@ -152,6 +152,8 @@ final class ReplicaPropertySuite extends QuerySuite {
 
     private def stop(): Unit = query.foreach { running =>
       program.note("stop")
+      // A slot is created once the transactions that run have ended; until then a stop waits.
+      if (!isCaptured) program.finish()
       running.stop()
       // An error that came before the stop.
       look()
@@ -266,8 +268,8 @@ final class ReplicaPropertySuite extends QuerySuite {
 
     override def close(): Unit = {
       Failpoints.disarm()
-      query.foreach(_.stop())
       program.close()
+      query.foreach(_.stop())
       dropSlot()
       Seq(source.url, target).foreach(on(_)(s"DROP DATABASE $name WITH (FORCE)"))
       FileUtils.deleteQuietly(checkpoint): Unit
