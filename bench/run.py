@@ -13,6 +13,7 @@ BENCHMARKS = {
     "rest-idle": "rest_idle",
     "rest-memory": "rest_memory",
     "rest-page": "rest_page",
+    "rest-members": "rest_members",
     "ingest": "ingest",
     "rest-sink": "rest_sink",
     "jdbc": "jdbc",

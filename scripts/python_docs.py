@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from epochal._forms import FORMS
 from epochal._references import spellings
-from epochal._values import auth, cdc, http, ingest, pages, records, rows, table
+from epochal._values import auth, cdc, each, http, ingest, pages, records, rows, table
 from epochal._values.kind import FAMILY
 from epochal._values.value import Option, Value, option_of, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
-MODULES = (http, pages, auth, records, rows, table, ingest, cdc)
+MODULES = (http, pages, each, auth, records, rows, table, ingest, cdc)
 WIDTH = 120
 #: Conditions that the class of a value already implies.
 _IMPLIED = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")

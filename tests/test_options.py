@@ -137,12 +137,12 @@ def test_classes_match_the_words_of_their_option(source: str, jar_options: dict[
 
 
 @pytest.mark.parametrize("source", FORMS)
-def test_a_helper_has_at_most_twenty_parameters_keyword_only_and_unset_unless_required(
+def test_a_helper_has_at_most_twenty_two_parameters_keyword_only_and_unset_unless_required(
     source: str, jar_options: dict[str, Any]
 ) -> None:
     form = FORMS[source]
     first, *parameters = inspect.signature(HELPERS[source]).parameters.values()
-    assert len(parameters) < 20
+    assert len(parameters) < 22
     assert {one.name for one in parameters} - SPARKS == set(form.plain) | set(form.values)
     assert first.name in SPARKS
     for parameter in parameters:

@@ -120,10 +120,10 @@ class Environment:
         return Secret("secret")
 
 
-def frame(spark: SparkSession, recipe: str, server: shapes.Server) -> DataFrame:
-    """The rows that a recipe reads from ``server`` in place of the API's host, seven per batch; pages have ten."""
+def frame(spark: SparkSession, recipe: str, server: shapes.Server, rows: int = 7) -> DataFrame:
+    """The rows that a recipe reads from ``server`` in place of the API's host, ``rows`` per batch; pages have ten."""
     there = f"http://{server.url.split('/')[2]}/"
-    program = re.sub(r"https://[^/\"]+/", there, recipe).replace("\n)", "\n    limits=Limits(rows=7),\n)", 1)
+    program = re.sub(r"https://[^/\"]+/", there, recipe).replace("\n)", f"\n    limits=Limits(rows={rows}),\n)", 1)
     program = re.sub(r"((?:per_page|limit|pageSize|size)(?:\": \"?|=))\d{3,4}", r"\g<1>10", program)
     program = program.replace("first: 100", "first: 10")
     program = re.sub(r'start="2026[^"]*"', f'start="{START}"', program)
@@ -134,13 +134,17 @@ def frame(spark: SparkSession, recipe: str, server: shapes.Server) -> DataFrame:
     return found
 
 
+#: Recipes of several levels, which have a test of their own.
+TREES = {"github_tree"}
+
+
 def test_every_recipe_has_a_stub() -> None:
-    assert RECIPES.keys() == RECORDS.keys()
+    assert RECIPES.keys() == RECORDS.keys() | TREES
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[] if name in {"github", "github_graphql"} else [pytest.mark.slow]) for name in RECIPES],
+    [pytest.param(name, marks=[] if name in {"github", "github_graphql"} else [pytest.mark.slow]) for name in RECORDS],
 )
 def test_a_recipe_reads_each_record_once_and_resumes(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
@@ -171,3 +175,32 @@ def test_a_recipe_reads_each_record_once_and_resumes(
         ids = [f"rec{record[key]}" if name == "airtable" else record[key] for record in server.records]
     assert [row[0] for row in sqlite.query(f"SELECT {key} FROM records ORDER BY {key}")] == ids
     assert [column for column in columns if sqlite.query(f'SELECT 1 FROM records WHERE "{column}" IS NULL')] == []
+
+
+def test_comments_of_all_issues_of_all_repositories_are_read_once(
+    spark: SparkSession, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    def comment(n: int) -> Record:
+        place = {"repo": f"repo{n % 3}", "number": n % 7}
+        return place | {"id": n, "user": {"login": "me"}, "body": "text", "created_at": TIME}
+
+    def copy() -> int:
+        query = epochal.write.jdbc(
+            frame(spark, RECIPES["github_tree"], server, 100),
+            sqlite.url,
+            table="comments",
+            checkpoint=checkpoint,
+            create_table=True,
+            sink_id="comments",
+            trigger="availableNow",
+        )
+        finish(query)
+        return sum(rows_by_batch(query))
+
+    with shapes.serving(shapes.github_tree) as server:
+        server.records = [comment(n) for n in range(250)]
+        assert copy() == 250
+        server.records += [comment(n) for n in range(250, 260)]
+        assert copy() == 10
+    found = sqlite.query("SELECT id, owner, repo, number FROM comments ORDER BY id")
+    assert found == [(n, "apache", f"repo{n % 3}", n % 7) for n in range(260)]

@@ -42,12 +42,18 @@ def token(server: Server, request: Request) -> Page:
     return {"access_token": "t", "token_type": "Bearer", "expires_in": 3600}, {}
 
 
+def repos(server: Server, request: Request) -> Page:
+    """A list whose records name other lists."""
+    return [{"id": n, "name": name, "owner": {"login": "x"}} for n, name in enumerate("ab")], {}
+
+
 #: By path suffix.
 ROUTES: dict[str, shapes.Shape] = {
     "/comments": comments_page,
     "/orders": orders,
     "/_search": search,
     "/issues": shapes.github,
+    "/repos": repos,
     "/events": shapes.since_until,
     "/token": token,
 }

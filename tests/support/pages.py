@@ -7,6 +7,7 @@ import io
 import json
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,9 +80,15 @@ POSTS = (1, 2, 3)
 
 
 class PostsApi(ChainedApi):
-    """Serves the comments of the requested post (``postId=2``), or all comments."""
+    """Serves the comments of the requested post (``postId=2``), or all comments; at ``/posts`` the posts."""
+
+    def listed(self) -> Iterable[int]:
+        """The posts that ``/posts`` lists."""
+        return POSTS
 
     def answer(self, request: Request) -> Answer:
+        if request.path == "/posts":
+            return 200, json.dumps([{"post": post} for post in self.listed()]).encode(), {}
         if "postId" not in request.params:
             return super().answer(request)
         one = ChainedApi(records=of_post(self.records, int(request.params["postId"])), url=self.url)

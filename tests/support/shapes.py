@@ -58,6 +58,25 @@ def github(server: Server, request: Request) -> Page:
     return records, {"Link": ", ".join(links)}
 
 
+def github_tree(server: Server, request: Request) -> Page:
+    """Repositories of an organization, their issues, and the comments of these, in numbered pages."""
+    parts = request.path.strip("/").split("/")
+    if parts[0] == "orgs":
+        names = dict.fromkeys(r["repo"] for r in server.records)
+        found = [{"name": name, "owner": {"login": parts[1]}} for name in names]
+    elif parts[-1] == "issues":
+        numbers = dict.fromkeys(r["number"] for r in server.records if r["repo"] == parts[2])
+        found = [{"number": number, "title": "An issue"} for number in numbers]
+    else:
+        wanted = (parts[2], int(parts[4]))
+        found = [one for one in server.records if (one["repo"], one["number"]) == wanted]
+    size, page = int(request.params["per_page"]), int(request.params.get("page", 1))
+    headers = {}
+    if page * size < len(found):
+        headers["Link"] = f'<{server.link(request, page=page + 1)}>; rel="next"'
+    return [{k: v for k, v in one.items() if k != "repo"} for one in found[(page - 1) * size : page * size]], headers
+
+
 def shopify(server: Server, request: Request) -> Page:
     """An opaque ``page_info`` in a ``Link`` header, the list under its name."""
     records, following = server.part(int(request.params.get("page_info", "p0")[1:]), int(request.params["limit"]))

@@ -17,7 +17,10 @@ Spellings = Iterable[tuple[str, str]]
 
 def suggesting(function: _F, spellings: Callable[[], Spellings] = tuple) -> _F:
     """Adds what was meant to the ``TypeError`` for an unknown argument, as Python 3.13 does without ``spellings``."""
-    known = tuple(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return function
+    known = tuple(parameters)
 
     @wraps(function)
     def call(*given: Any, **named: Any) -> Any:

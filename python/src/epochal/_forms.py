@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, get_args
 
 from epochal._form import Form
-from epochal._values import auth, cdc, ingest, pages, records, rows, table
+from epochal._values import auth, cdc, each, ingest, pages, records, rows, table
 from epochal._values.http import Http, Limits, Retry
 from epochal._values.kind import (
     BOOLEAN,
@@ -106,12 +106,14 @@ REST: Final = Form(
         "request_body": Option("requestBody", TEXT, secret=True),
         "partition_params": Option("partitionParams", TEXT),
         "metadata_columns": Option("metadataColumns", COLUMNS),
+        "param_columns": Option("paramColumns", NAMES),
         "num_partitions": Option("numPartitions", whole()),
         **_REQUEST,
         **_SOURCE,
     },
     {
         "pages": get_args(pages.AnyPages),
+        "each": (each.Each,),
         "records": get_args(records.AnyRecords),
         "poll": (records.Poll,),
         "auth": _AUTH,

@@ -16,6 +16,7 @@ from epochal._load import load, load_table
 from epochal._options import Location, OptionValue, Size, text
 from epochal._values.auth import AnyAuth
 from epochal._values.cdc import OnSchemaChange, OnTruncate, Slot
+from epochal._values.each import Each
 from epochal._values.http import Http, Limits, Retry
 from epochal._values.ingest import AnyProtocol, AnyReceived, Journal
 from epochal._values.pages import AnyPages
@@ -283,6 +284,8 @@ def rest(
     params: Mapping[str, str] | None = None,
     request_body: str | None = None,
     partition_params: Sequence[Mapping[str, str | int | float | bool]] | str | None = None,
+    each: Each | None = None,
+    param_columns: Sequence[str] | None = None,
     metadata_columns: Sequence[str] | None = None,
     http: Http | None = None,
     limits: Limits | None = None,
@@ -327,6 +330,10 @@ def rest(
         partition_params: one mapping for each list to read, such as ``[{"repo": "a"}, {"repo": "b"}]``, or the same as
             JSON. Its values replace ``${repo}`` in ``url``, ``params``, ``request_body`` and ``variables``. Each list
             is paged on its own, and has its own position in the offsets. Not secret.
+        each: the list whose records name the lists to read: ``rest.Each``. The values of a record replace ``${name}``
+            in ``url``, ``params``, ``headers`` and ``request_body``.
+        param_columns: values of ``each`` or ``partition_params`` to add as columns: STRING, or the type that
+            ``schema`` gives them.
         metadata_columns: columns to add, with the origin of a record: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
             ``"_headers"``, ``"_params"``.
         http: timeouts, retries, TLS, proxy and rate limits of requests.

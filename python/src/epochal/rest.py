@@ -5,6 +5,7 @@ default applies.
 
 - ``pages=``: ``NoPages``, ``Offset``, ``Page``, ``Cursor``, ``Keyset``, ``Link``, ``NextUrl``, ``GraphQL``,
   ``TimeWindow``
+- ``each=``: ``Each``
 - ``records=``: ``Json``, ``Ndjson``, ``Csv``
 - ``auth=`` (of both): ``Bearer``, ``Basic``, ``ApiKey``, ``OAuth2``, ``Signer``
 - ``poll=``: ``Poll``
@@ -22,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from epochal._values.auth import ApiKey, Basic, Bearer, OAuth2, Signer
+from epochal._values.each import Each
 from epochal._values.pages import Cursor, GraphQL, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
 from epochal._values.records import Csv, Json, Ndjson, Poll
 from epochal._values.rows import Append, Batch, Body, Changes, DeadLetters, Results
@@ -40,6 +42,7 @@ __all__ = [
     "Csv",
     "Cursor",
     "DeadLetters",
+    "Each",
     "Finding",
     "GraphQL",
     "Json",

@@ -26,6 +26,7 @@ else:  # only for type checkers; in typing since Python 3.11
 _PUBLIC = {
     "auth": "rest",
     "pages": "rest",
+    "each": "rest",
     "records": "rest",
     "rows": "rest",
     "table": "jdbc",

@@ -147,6 +147,10 @@ final private[epochal] class Revalidation[K, A](enabled: Boolean) {
       came
     }
 
+  /** Remembers a result from an earlier response. */
+  def keep(request: K, validator: Validator, result: A): Unit =
+    if (enabled) { val _ = responses.put(request, (validator, result)) }
+
   def forget(request: K): Unit = { val _ = responses.remove(request) }
 }
 

@@ -1,10 +1,7 @@
 package io.epochal.rest.source
 
-import java.util.Locale
-
 import scala.jdk.CollectionConverters._
 import scala.util.Try
-import scala.util.matching.Regex
 
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
@@ -12,7 +9,8 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.OptionType
-import io.epochal.rest.http.{Endpoint, OptionList, RequestOptions}
+import io.epochal.kit.record.RecordRules
+import io.epochal.rest.http.{Endpoint, OptionList}
 
 /** A table of parameters: each row is a member, a sequence of requests with its own options and position. Its names and
   * values identify it, in the offsets too, so that a replay can read a member that has left the table.
@@ -25,27 +23,33 @@ import io.epochal.rest.http.{Endpoint, OptionList, RequestOptions}
   *   identifies the request budget that all members share
   * @param source
   *   the identity of the template
+  * @param rules
+  *   of all members; None: as their options say
   */
 final class FanOut private (
     raw: Map[String, String],
     val table: Seq[Map[String, String]],
     query: String,
     source: String,
-    columns: Seq[String] = Nil)
+    columns: Seq[String] = Nil,
+    rules: Option[RecordRules] = None)
     extends Serializable {
 
   /** A copy in which the values of rows have these names. */
-  private[source] def named(names: Seq[String]): FanOut = new FanOut(raw, table, query, source, names)
+  private[source] def named(names: Seq[String]): FanOut = new FanOut(raw, table, query, source, names, rules)
 
   /** The options of a member. */
   def member(params: Map[String, String]): Either[EpochalException, RestOptions] =
-    RestOptions.single(FanOut.filled(raw, params)).map { options =>
-      options.named(columns).copy(
+    RestOptions.single(Placeholders.filled(raw, params)).map { options =>
+      options.copy(rules = rules.getOrElse(options.rules)).named(columns).copy(
         http = options.http.copy(query = query),
         source = s"$source ${FanOut.shown(params)}",
         numPartitions = None,
         params = params)
     }
+
+  /** The same table, with these rules for the records of all members. */
+  def withRules(rules: RecordRules): FanOut = new FanOut(raw, table, query, source, columns, Some(rules))
 
   /** The options of the first member. */
   def first: RestOptions = member(table.head).fold(throw _, identity)
@@ -65,15 +69,16 @@ private[rest] object FanOut extends OptionList {
       for {
         table <- rows(text)
         names = table.head.keySet
-        _ <- placed(raw, names)
-        template <- RestOptions.single(filled(raw, names.map(name => name -> s"{$name}").toMap))
+        _ <- Placeholders.checked(raw, "{option:partitionParams}", names, "Give each row a value for it")
+        template <- RestOptions.single(Placeholders.filled(raw, names.map(name => name -> s"{$name}").toMap))
         _ <- ensure(!template.restarts)(
           RestOptions.group.conflict(
             "{option:partitionParams}, {option:onDrift=restart}",
             "Leave {option:onDrift=restart} out: one list of several cannot be read again alone."))
         fanOut = new FanOut(raw, table, template.http.query, template.source)
         _ <- table.iterator.map(fanOut.member).collectFirst { case Left(wrong) => wrong }.toLeft(())
-      } yield template.copy(fanOut = Some(fanOut))
+        options <- Lineage.withColumns(template.copy(fanOut = Some(fanOut)), names.toSeq.sorted)
+      } yield options
     }
 
   /** A member's name in messages. */
@@ -84,61 +89,7 @@ private[rest] object FanOut extends OptionList {
   def directory(params: Map[String, String]): String =
     Sha256.hex(params.toSeq.sorted.map(Endpoint.parameter).mkString("&"), 16)
 
-  /** A placeholder before the path. */
-  private val Server = """^(?:[^/?#]*//)?[^/?#]*\$\{""".r
-
-  private val Place = """\$\{([A-Za-z_][A-Za-z0-9_]*)}""".r
-
-  private def isUrl(name: String): Boolean = name.equalsIgnoreCase(RestOptions.Url.name)
-  private def isParam(name: String): Boolean =
-    name.toLowerCase(Locale.ROOT).startsWith(RequestOptions.Params.prefix.toLowerCase(Locale.ROOT))
-  private def isBody(name: String): Boolean =
-    name.equalsIgnoreCase(PageCall.RequestBody.name) || name.equalsIgnoreCase(BodyOptions.Variables.name)
-
-  /** The options with placeholders replaced; unknown placeholders stay. */
-  private def filled(raw: Map[String, String], params: Map[String, String]): Map[String, String] = {
-    val contentType = raw
-      .collectFirst {
-        case (name, kind) if name.equalsIgnoreCase(s"${RequestOptions.Headers.prefix}Content-Type") => kind
-      }
-      .getOrElse(PageCall.JsonType)
-    def fill(text: String, encode: String => String): String =
-      Place.replaceAllIn(text, place => Regex.quoteReplacement(params.get(place.group(1)).fold(place.matched)(encode)))
-    raw.map {
-      case (name, text) if isUrl(name)   => name -> fill(text, Endpoint.encode)
-      case (name, text) if isParam(name) => name -> fill(text, identity)
-      case (name, text) if isBody(name)  => name -> fill(text, PageCall.encoded(contentType, _))
-      case other                         => other
-    }
-  }
-
-  private def placed(raw: Map[String, String], names: Set[String]): Either[EpochalException, Unit] = {
-    def places(select: String => Boolean): Set[String] =
-      raw.collect { case (name, text) if select(name) => Place.findAllMatchIn(text).map(_.group(1)) }.flatten.toSet
-    def conflict(options: String, suggestion: String) =
-      RestOptions.group.conflict(s"{option:partitionParams}, $options", suggestion)
-    val unknown = places(name => isUrl(name) || isParam(name)) -- names
-    val used = places(name => isUrl(name) || isParam(name) || isBody(name)).intersect(names)
-    for {
-      _ <- ensure(!raw.exists { case (name, text) => isUrl(name) && Server.findFirstIn(text).nonEmpty })(
-        conflict(
-          "a place in scheme, host or port of {option:url}",
-          "Start a query for each server: a query has one budget, for one server."))
-      _ <- ensure(unknown.isEmpty)(
-        conflict(
-          s"${unknown.toSeq.sorted.map(name => s"$${$name}").mkString(", ")} in {option:url} or params",
-          s"Give each row a value for it; its names are ${names.toSeq.sorted.mkString(", ")}."))
-      _ <- ensure(used.nonEmpty)(
-        conflict(
-          "no place for any of its names",
-          s"Write $${${names.toSeq.min}} in {option:url}, {option:params.*} or {option:requestBody} where its value is to stand."))
-    } yield ()
-  }
-
-  private val Name = "[A-Za-z_][A-Za-z0-9_]*"
-
-  /** Names of the paging placeholders in a request's body. */
-  private val Taken = Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo")
+  import Placeholders.{Name, Taken}
   private val mapper = new ObjectMapper()
 
   /** The rows of the table: one or more distinct ones, all with the same names. */

@@ -8,6 +8,7 @@ import java.util.zip.CRC32C
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.connector.read.InputPartition
 
@@ -140,8 +141,16 @@ final private[rest] class ChainPages(
   }
 }
 
-/** A task's records from the journal, in which each frame is a page. */
-final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Slice], store: FileStore)
+/** A task's records from the journal, in which each frame is a page.
+  *
+  * @param originOf
+  *   the origin of a page's records
+  */
+final private[rest] class JournalPages(
+    options: RestOptions,
+    slices: Iterator[Slice],
+    store: FileStore,
+    originOf: PageFront => Option[RecordOrigin] = _.origin)
     extends ScannedPages {
 
   private val format = options.rules.format
@@ -156,7 +165,7 @@ final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Sl
     slice.foreach { part =>
       val front = PageFront.take(body)
       if (front.lines != format.lines) throw changed(front)
-      from = front.origin
+      from = originOf(front)
       open(format.ofBlocks.read(body.piece, options.place), part.first, part.skip, part.take)
     }
     slice.nonEmpty
@@ -178,22 +187,25 @@ final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Sl
   *   the line-based format of the page; None for a JSON array
   * @param origin
   *   the response's origin, if a column needed it
+  * @param params
+  *   the values of a parent's record that named the list
   */
-final private[rest] case class PageFront(lines: Option[String], origin: Option[ResponseOrigin]) {
+final private[rest] case class PageFront(
+    lines: Option[String],
+    origin: Option[ResponseOrigin],
+    params: Map[String, String] = Map.empty) {
 
-  /** Empty if both fields are absent. */
+  /** Empty if all fields are absent. */
   def bytes: Array[Byte] =
-    if (lines.isEmpty && origin.isEmpty) Array.emptyByteArray
+    if (lines.isEmpty && origin.isEmpty && params.isEmpty) Array.emptyByteArray
     else {
       val front = PageFront.mapper.createObjectNode()
       lines.foreach(front.put("lines", _))
       origin.foreach { from =>
         front.put("url", from.url).put("status", from.status).put("fetchedAt", from.fetchedAt)
-        from.headers.foreach { headers =>
-          val texts = front.putObject("headers")
-          headers.foreach { case (name, value) => texts.put(name, value) }
-        }
+        from.headers.foreach(PageFront.put(front, "headers", _))
       }
+      if (params.nonEmpty) PageFront.put(front, "params", params)
       PageFront.mapper.writeValueAsBytes(front)
     }
 }
@@ -212,12 +224,18 @@ private[rest] object PageFront {
         front
       }
 
+  private def put(front: ObjectNode, name: String, texts: Map[String, String]): Unit = {
+    val fields = front.putObject(name)
+    texts.foreach { case (key, value) => fields.put(key, value) }
+  }
+
   private def read(front: JsonNode): PageFront = {
     def text(name: String) = Option(front.get(name)).map(_.asText)
-    val headers =
-      Option(front.get("headers")).map(_.properties.asScala.map(one => one.getKey -> one.getValue.asText).toMap)
+    def texts(name: String) =
+      Option(front.get(name)).map(_.properties.asScala.map(one => one.getKey -> one.getValue.asText).toMap)
     PageFront(
       text("lines"),
-      text("url").map(ResponseOrigin(_, front.path("status").asInt, front.path("fetchedAt").asLong, headers)))
+      text("url").map(ResponseOrigin(_, front.path("status").asInt, front.path("fetchedAt").asLong, texts("headers"))),
+      texts("params").getOrElse(Map.empty))
   }
 }

@@ -58,6 +58,10 @@ private[rest] trait Chain {
   *   called for a page that has fewer records than were taken from it: its current and its previous number of records
   * @param maxEmpty
   *   maximum pages without records in a row, after which the chain fails
+  * @param unless
+  *   the validator of that page, if all its records were taken and it was the last one: it may not have changed since
+  * @param contacted
+  *   whether the server has responded to an earlier chain
   */
 final private[rest] class PageChain(
     options: RestOptions,
@@ -65,7 +69,9 @@ final private[rest] class PageChain(
     client: HttpClient,
     start: NextPage,
     lost: (Int, Long) => Unit,
-    maxEmpty: Int
+    maxEmpty: Int,
+    unless: Option[Validator] = None,
+    contacted: Boolean = false
 ) extends Chain {
   private val log = LoggerFactory.getLogger(classOf[PageChain])
 
@@ -76,8 +82,8 @@ final private[rest] class PageChain(
   private val scan = options.scan(pagination.pointers, pagination.key, pagination.json)
   private val guard = new LoopGuard
   private var at = start
-  private var ended = false
-  private var contacted = false
+  private var ended = unless.nonEmpty
+  private var reached = contacted
   private val validators = new Revalidation[Option[String], (ScannedPage, Option[String])](options.revalidates)
   private var believed = 0
   private var pagesRead = 0
@@ -89,6 +95,7 @@ final private[rest] class PageChain(
   /** Digest of the latest records, where a page that names itself is the last one. */
   private var content = Option.empty[Long]
   locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
+  unless.foreach(validators.keep(start.token, _, (ScannedPage(records = start.taken.toInt), None)))
 
   override val page = new Page
 
@@ -97,6 +104,9 @@ final private[rest] class PageChain(
   override def atEnd: Boolean = ended
 
   override def bounded: Boolean = false
+
+  /** The validator of the last page, if no page follows it. */
+  def validator: Option[Validator] = if (ended) validators.validator(at.token) else None
 
   /** Always true: the last page may have grown. */
   override def beginPoll(again: Boolean): Boolean = {
@@ -121,17 +131,16 @@ final private[rest] class PageChain(
     val endAfter = if (pagination.mayBePastEnd(at.token)) 1 else 0
     var mistaken = false
     var refusal = Option.empty[Refusal]
-    val (scanned, follows) = client.call(call.copy(unless = known, endAfter = endAfter), page.body, !contacted) {
-      head =>
-        mistaken = namesNext(response(head, ScannedPage.nothing))
-        refusal = head.refusal
-        page.received(head, PageUrl.shown(endpoint, options.own, call.target), options)
-        validators.read(at.token, head) {
-          val scanned = scan.read(page.body, skip)
-          (scanned, followed(response(head, scanned)))
-        }
+    val (scanned, follows) = client.call(call.copy(unless = known, endAfter = endAfter), page.body, !reached) { head =>
+      mistaken = namesNext(response(head, ScannedPage.nothing))
+      refusal = head.refusal
+      page.received(head, PageUrl.shown(endpoint, options.own, call.target), options)
+      validators.read(at.token, head) {
+        val scanned = scan.read(page.body, skip)
+        (scanned, followed(response(head, scanned)))
+      }
     }
-    contacted = true
+    reached = true
     refusal.filterNot(_ => isPastEnd).foreach(one => throw options.refused(s"for ${describe(at.token)}", one))
     if (mistaken) {
       validators.forget(at.token)
@@ -211,7 +220,7 @@ final private[rest] class PageChain(
         throw loop(
           s"${describe(at.token)} has ${Plural.of(fresh.toLong, "new record")} and names itself as the page after it")
       case _ =>
-        if (start == NextPage.First && at == start && follows.isEmpty)
+        if (start == NextPage.First && at == start && follows.isEmpty && !contacted)
           log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
         at = at.copy(taken = math.max(at.taken, records.toLong))
         ended = true

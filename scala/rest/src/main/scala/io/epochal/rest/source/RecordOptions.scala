@@ -166,6 +166,10 @@ private[rest] object RecordOptions extends OptionList {
     text => TextEncoding.named(text.trim).map(_.name),
     name => name)
 
+  /** Whether parameters select the lists. */
+  private def selectsLists(values: OptionValues): Boolean =
+    values.isSet(FanOut.PartitionParams) || values.isSet(Lineage.ParentUrl)
+
   private def metadata(values: OptionValues): Either[EpochalException, Seq[StructField]] = {
     val columns = values.get(MetadataColumns).getOrElse(Nil)
     columns.find(name => !OriginColumns.all.exists(_.name == name)) match {
@@ -173,7 +177,7 @@ private[rest] object RecordOptions extends OptionList {
         val names = OriginColumns.all.map(_.name)
         def whole(right: String) = NameList.render(columns.map(one => if (one == name) right else one))
         Left(values.group.invalid(MetadataColumns, name, s"one of ${names.mkString(", ")}", names, whole))
-      case None if columns.contains(OriginColumns.Params.name) && !values.isSet(FanOut.PartitionParams) =>
+      case None if columns.contains(OriginColumns.Params.name) && !selectsLists(values) =>
         Left(
           values
             .conflict(
@@ -228,5 +232,8 @@ private[rest] object OriginColumns {
   /** The row of `partitionParams` that selected the record. */
   val Params: StructField = StructField("_params", MapType(StringType, StringType))
 
-  val all: Seq[StructField] = Seq(Url, Status, FetchedAt, Headers, Params)
+  /** Those that need the response. */
+  val ofResponse: Seq[StructField] = Seq(Url, Status, FetchedAt, Headers)
+
+  val all: Seq[StructField] = ofResponse :+ Params
 }

@@ -20,13 +20,16 @@ import io.epochal.core.offset.OffsetFormat
   * @param marks
   *   digests of records before this position, or before the end of its journal, oldest first: a changed digest shows
   *   that the list has shifted
+  * @param log
+  *   the segments with the positions of the members that a parent's records name: see [[MemberLog]]
   */
 final case class RestPosition(
     records: Long,
     journal: Option[JournalPosition] = None,
     crawl: Long = 0,
     members: Map[Map[String, String], RestPosition] = Map.empty,
-    marks: Seq[Mark] = Nil
+    marks: Seq[Mark] = Nil,
+    log: Seq[Segment] = Nil
 ) {
 
   /** The first record delivered between this position and a later one. */
@@ -85,13 +88,14 @@ object NextPage {
   val First: NextPage = NextPage(None, 0)
 }
 
-/** Version 1 has only `records`, version 2 a journal, version 3 members or a crawl, version 4 marks. A position is
-  * written in the lowest version that can express it.
+/** Version 1 has only `records`, version 2 a journal, version 3 members or a crawl, version 4 marks, version 5 a log of
+  * positions. A position is written in the lowest version that can express it.
   */
-object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 4) {
+object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 5) {
 
   override protected def versionOf: RestPosition => Int = position =>
-    if (position.marked) 4
+    if (position.log.nonEmpty) 5
+    else if (position.marked) 4
     else if (position.members.nonEmpty || position.crawl > 0) 3
     else if (position.journal.isDefined) 2
     else 1
@@ -107,6 +111,7 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
         next.put("taken", page.taken)
       }
     }
+    if (position.log.nonEmpty) Segment.writeAll(position.log, fields.putObject("positions"))
     if (position.marks.nonEmpty) {
       val marks = fields.putArray("marks")
       position.marks.foreach { mark =>
@@ -133,7 +138,10 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
     count(fields, "records"),
     Option.when(journalled)(JournalPosition(Segment.readAll(fields), Option(fields.get("next")).map(next))),
     if (crawled) count(fields, "crawl") else 0L,
-    marks = fields.path("marks").elements().asScala.map(mark).toVector)
+    marks = fields.path("marks").elements().asScala.map(mark).toVector,
+    log =
+      Option(fields.get("positions")).fold(Seq.empty[Segment])(one => Segment.readAll(fieldsOf(one, "\"positions\"")))
+  )
 
   private def fanned(fields: ObjectNode): RestPosition = {
     require(fields.path("members").isArray && !fields.path("members").isEmpty, "\"members\" is not an array of members")

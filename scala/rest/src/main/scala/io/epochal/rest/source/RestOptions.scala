@@ -28,6 +28,8 @@ import io.epochal.rest.http._
   *   the members, if these are the options of a template
   * @param params
   *   the row of the table, if these are the options of a member
+  * @param lineage
+  *   the resources whose records name the lists to read
   */
 final case class RestOptions(
     @transient values: OptionValues,
@@ -38,11 +40,15 @@ final case class RestOptions(
     source: String,
     numPartitions: Option[Int],
     fanOut: Option[FanOut] = None,
-    params: Map[String, String] = Map.empty
+    params: Map[String, String] = Map.empty,
+    @transient lineage: Option[Lineage] = None
 ) {
 
   /** Whether received records are kept in the checkpoint, by option or by kind of pagination. */
-  val journal: Boolean = paging.isInstanceOf[ChainedPagination] || values(PollOptions.Journal)
+  val journal: Boolean = paging.isInstanceOf[ChainedPagination] || values(PollOptions.Journal) || lineage.nonEmpty
+
+  /** Whether a list that a parent's record names is skipped if the API no longer has it. */
+  val skipsGone: Boolean = values(Lineage.OnMemberGone) == "skip"
 
   /** Maximum pages per poll, if pages name the next one. */
   val maxPages: Int = values(PollOptions.MaxPages)
@@ -67,7 +73,7 @@ final case class RestOptions(
   private val driftFails: Boolean = values.get(CountingOptions.Drift).fold(failOnDataLoss)(_ == "fail")
 
   /** Whether it can be read continuously: the pages of one list are received into the journal. */
-  def followed: Boolean = fanOut.isEmpty && journal
+  def followed: Boolean = fanOut.isEmpty && lineage.isEmpty && journal
 
   /** A copy without the parts that only the driver needs. */
   def alone: RestOptions = copy(fanOut = None)
@@ -93,7 +99,7 @@ final case class RestOptions(
   }
 
   /** Whether a column needs the origin of a response. */
-  private[rest] val keepsOrigin: Boolean = rules.origin.exists(_ != OriginColumns.Params)
+  private[rest] val keepsOrigin: Boolean = rules.origin.exists(OriginColumns.ofResponse.contains)
 
   @transient private[rest] lazy val own: OwnParameters = new OwnParameters(http)
 
@@ -218,11 +224,15 @@ object RestOptions extends OptionList {
     Seq(Url, Schema, InferSchema) ++ RequestOptions.all ++ Seq(
       PageCall.RequestBody,
       PageCall.Method,
-      FanOut.PartitionParams) ++ PagingOptions.all ++ PollOptions.all ++
+      FanOut.PartitionParams) ++ Lineage.all ++ PagingOptions.all ++ PollOptions.all ++
       RecordOptions.all ++ BodyRules.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 
-  def read(raw: Map[String, String]): Either[EpochalException, RestOptions] = FanOut.read(raw).getOrElse(single(raw))
+  def read(raw: Map[String, String]): Either[EpochalException, RestOptions] =
+    Lineage
+      .read(raw)
+      .orElse(FanOut.read(raw))
+      .getOrElse(single(raw).flatMap(Lineage.withColumns(_, Nil)))
 
   /** The options of one sequence of requests. */
   private[rest] def single(raw: Map[String, String]): Either[EpochalException, RestOptions] =

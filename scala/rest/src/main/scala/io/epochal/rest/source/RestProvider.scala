@@ -1,5 +1,7 @@
 package io.epochal.rest.source
 
+import java.time.Clock
+
 import scala.util.Using
 
 import org.apache.spark.sql.connector.catalog.Table
@@ -37,7 +39,7 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
   override protected def schema(options: RestOptions): StructType = options.values.get(RestOptions.Schema) match {
     case Some(ddl) => columns.parse(ddl).fold(throw _, identity)
     case None if options.values(RestOptions.InferSchema) =>
-      inferred = Some(infer(options.fanOut.fold(options)(_.first)))
+      inferred = Some(infer(options.lineage.fold(options.fanOut.fold(options)(_.first))(firstMember)))
       inferred.get
     case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
   }
@@ -46,12 +48,21 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
     if (options.values(RestOptions.InferSchema) && !inferred.contains(schema))
       throw RestOptions.group
         .conflict(".schema(...), {option:inferSchema=true}", "Give the schema, or let it be inferred.")
-    val all = columns.of(schema, options.values.get(RestOptions.Schema), options.rules).fold(throw _, identity)
+    val typed = ParamColumns.typed(options, schema)
+    val all = columns.of(schema, options.values.get(RestOptions.Schema), typed.rules).fold(throw _, identity)
     new SourceTable(
       s"${RestOptions.Format} ${options.endpoint}",
       all,
-      () => new RestScanBuilder(options.named(all.fieldNames.toSeq.diff(options.rules.apart.map(_.name))), all),
+      () => new RestScanBuilder(typed.named(all.fieldNames.toSeq.diff(typed.rules.apart.map(_.name))), all),
       options.followed)
+  }
+
+  /** The first list with records, of those that the parents name. */
+  private def firstMember(lineage: Lineage): RestOptions = {
+    val requests = new MemberRequests(lineage, new HttpCounters, Clock.systemUTC(), 1)
+    new MemberBatch(requests)
+      .first()
+      .getOrElse(throw failed(lineage.leaf.template, "its parent names no list with records"))
   }
 
   /** Requests the first page in the calling thread and lets Spark infer the schema of its records.

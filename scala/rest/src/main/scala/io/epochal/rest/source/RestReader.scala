@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import io.epochal.core.journal.Slice
 import io.epochal.kit.record.{Pages, RecordColumns, RecordReading, RecordRows}
 import io.epochal.kit.source.journal.{FeedRows, JournalPartition, JournalRows}
-import io.epochal.kit.spark.{SumMetric, TaskMetric, TextMap}
+import io.epochal.kit.spark.{SumMetric, TaskMetric}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.{HttpClient, HttpCounters, HttpCounts}
 
@@ -23,7 +23,10 @@ final private[rest] class RestReaderFactory(
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
     case MemberPartitions(parts) =>
-      new FanOutReader(parts.iterator.map(part => of(part.options).single(part.partition)))
+      new FanOutReader(parts.iterator.map { part =>
+        val reader = of(part.options).single(part.partition)
+        if (part.skipsGone) new SkippingReader(reader) else reader
+      })
     case other => single(other)
   }
 
@@ -36,7 +39,9 @@ final private[rest] class RestReaderFactory(
       case (RestPartition(range, share), _, _) =>
         val client = new HttpClient(options.http, counts, share)
         new PageReader(options, range, client, share.maxConcurrency.getOrElse(1))
-      case (JournalPartition(slices), _, Some(store)) => new JournalPages(options, slices.iterator, store)
+      case (JournalPartition(slices), _, Some(store)) =>
+        val params = new ParamColumns(options, reading)
+        new JournalPages(options, slices.iterator, store, params.origin)
       case (ChainPartition(until, share), chained: ChainedPagination, _) =>
         val client = new HttpClient(options.http, counts, share.getOrElse(options.http.budget))
         new ChainPages(options, chained, client, until)
@@ -78,7 +83,7 @@ final private[rest] class RestReader(
 ) extends JournalRows {
 
   private val ofTask =
-    if (options.params.isEmpty) Map.empty[String, Any] else Map(OriginColumns.Params.name -> TextMap(options.params))
+    if (options.params.isEmpty) Map.empty[String, Any] else new ParamColumns(options, reading).values(options.params)
   private val columns = new RecordColumns(reading, options.rules, ofTask)
   private val rows = new RecordRows(columns, options.rules, pages, options.place)
   private var closed = false

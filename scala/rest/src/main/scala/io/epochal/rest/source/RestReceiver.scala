@@ -17,15 +17,6 @@ import io.epochal.rest.http.HttpClient
 /** Receives the pages of a list into the journal. */
 abstract private[rest] class RestReceiver(list: RestList)
     extends JournalledSupply[RestPosition, RestCursor](list.journal, list.ahead, list.feeding) {
-  private val Transient = Set(
-    Conditions.HttpUnreachable,
-    Conditions.HttpTimeout,
-    Conditions.HttpTooSlow,
-    Conditions.HttpStatus,
-    Conditions.HttpBodyInvalid,
-    Conditions.HttpErrorInBody,
-    Conditions.OAuthRefused)
-
   import list.options
 
   private val pace = list.pace
@@ -57,8 +48,21 @@ abstract private[rest] class RestReceiver(list: RestList)
   }
 
   /** Failures of the server. */
-  final override protected def isTransient(error: EpochalException): Boolean =
-    Transient(error.condition)
+  final override protected def isTransient(error: EpochalException): Boolean = RestReceiver.isTransient(error)
+}
+
+private[rest] object RestReceiver {
+  private val Transient = Set(
+    Conditions.HttpUnreachable,
+    Conditions.HttpTimeout,
+    Conditions.HttpTooSlow,
+    Conditions.HttpStatus,
+    Conditions.HttpBodyInvalid,
+    Conditions.HttpErrorInBody,
+    Conditions.OAuthRefused)
+
+  /** Whether it is a failure of the server, after which a repeated request may succeed. */
+  def isTransient(error: EpochalException): Boolean = Transient(error.condition)
 }
 
 /** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal. */

@@ -62,7 +62,8 @@ private[rest] class RestSource(
 
   private def isOurs(position: RestPosition): Boolean =
     position == first ||
-      (if (options.fanOut.isEmpty) position.members.isEmpty && fits(position)
+      (if (options.lineage.nonEmpty) position.log.nonEmpty
+       else if (options.fanOut.isEmpty) position.members.isEmpty && position.log.isEmpty && fits(position)
        else position.members.nonEmpty && position.members.values.forall(fits))
 
   private def fits(position: RestPosition): Boolean = {
@@ -75,7 +76,10 @@ private[rest] class RestSource(
   }
 
   private def ofOtherPaging(json: String): EpochalException = {
-    val members = if (options.fanOut.isEmpty) "" else " and {option:partitionParams}"
+    val members =
+      if (options.lineage.nonEmpty) " and {option:parent.url}"
+      else if (options.fanOut.isEmpty) ""
+      else " and {option:partitionParams}"
     Conditions.OffsetInvalid(
       "format" -> RestOptions.Format,
       "offset" -> Redaction.text(json.take(300)),
@@ -96,8 +100,13 @@ private[rest] class RestSource(
   }
 
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
-    counters.value.byName.map { case (name, sum) => name -> sum.toString } +
+    counters.value.byName.map { case (name, sum) => name -> sum.toString } ++ ofMembers +
       ("server" -> options.endpoint.base.toString)
+
+  private def ofMembers: Map[String, String] = supply match {
+    case members: MemberSupply => members.metrics
+    case _                     => Map.empty
+  }
 }
 
 private[rest] object RestSource {
@@ -150,6 +159,7 @@ final private class RestScan(options: RestOptions, reading: RecordReading)
   override protected def whyNoRealTime: (String, String) = {
     val (_, instead) = super.whyNoRealTime
     if (options.fanOut.nonEmpty) "with {option:partitionParams} it reads several lists" -> instead
+    else if (options.lineage.nonEmpty) "with {option:parent.url} it reads several lists" -> instead
     else
       "it finds the end of a batch by counting records, before the batch runs" -> s"{option:journal=true}, or $instead"
   }
@@ -161,12 +171,22 @@ final private class RestScan(options: RestOptions, reading: RecordReading)
 final private class RestBatch(options: RestOptions, reading: RecordReading, spark: SparkContext) extends Batch {
   private val counters = new HttpCounters
   private lazy val tasks = options.numPartitions.getOrElse(spark.defaultParallelism)
-  private lazy val partitions = options.fanOut.fold(of(options, tasks)) { fanOut =>
-    val members = fanOut.table.map(fanOut.member(_).fold(throw _, identity))
+  private lazy val partitions = members.fold(of(options, tasks)) { members =>
     val split = FanOutPlan.split(members.size, tasks)
-    val parts = members.flatMap(member => of(member, split).map(MemberPartition(member, _)))
+    val skips = options.lineage.nonEmpty && options.skipsGone
+    val parts = members.flatMap(member => of(member, split).map(MemberPartition(member, _, skips)))
     FanOutPlan.group(parts, options.http.budget, tasks)
   }
+
+  /** The options of each list; None: there is only one. */
+  private def members: Option[Seq[RestOptions]] = options.lineage
+    .map { lineage =>
+      val connections = options.http.budget.maxConcurrency.getOrElse(tasks)
+      new MemberBatch(new MemberRequests(lineage, counters, Clock.systemUTC(), connections))
+        .members()
+        .map(_.copy(rules = options.rules))
+    }
+    .orElse(options.fanOut.map(fanOut => fanOut.table.map(fanOut.member(_).fold(throw _, identity))))
 
   override def planInputPartitions(): Array[InputPartition] = QueryStop.guard(partitions)
 

@@ -6,7 +6,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.connector.read.InputPartition
 
-import io.epochal.kit.source.journal.{FeedLog, Feeding, ReadAhead}
+import io.epochal.kit.source.journal.{FeedLog, Feeding, ReadAhead, SourceJournal}
 import io.epochal.kit.source.{Extent, PollBudgets, PositionCodec, Supply}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.{HttpBudget, HttpCounters}
@@ -26,12 +26,21 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
     * @param store
     *   the journal's directory
     */
-  def of(options: RestOptions, store: HadoopFileStore): Supply[RestPosition] = options.fanOut match {
-    case None => of(options, store, tasks)
-    case Some(fanOut) =>
+  def of(options: RestOptions, store: HadoopFileStore): Supply[RestPosition] = (options.fanOut, options.lineage) match {
+    case (_, Some(lineage)) => members(options, lineage, store)
+    case (None, _)          => of(options, store, tasks)
+    case (Some(fanOut), _) =>
       def member(options: RestOptions, parts: () => Int) =
         of(options, store.below(FanOut.directory(options.params)), parts())
       new FanOutSupply(fanOut, options.http.budget, member, () => options.numPartitions.getOrElse(tasks))
+  }
+
+  private def members(options: RestOptions, lineage: Lineage, store: HadoopFileStore): MemberSupply = {
+    def parts = options.numPartitions.getOrElse(tasks)
+    val journal = new SourceJournal(store, options.source, MemberPositions, options.lost(_, _, _), parts)
+    val log = new MemberLog(store.below("members"), options, lineage.leaf.keys)
+    val connections = options.http.budget.maxConcurrency.getOrElse(parts)
+    new MemberSupply(new MemberRequests(lineage, counters, clock, connections), journal, log, ahead)
   }
 
   private def of(options: RestOptions, store: HadoopFileStore, parts: => Int): Supply[RestPosition] =
@@ -287,8 +296,15 @@ final private[rest] class FanOutSupply(
     members.getOrElseUpdate(params, new Member(fanOut.member(params).fold(throw _, identity)))
 }
 
-/** A partition of one member. */
-final private[rest] case class MemberPartition(options: RestOptions, partition: InputPartition)
+/** A partition of one member.
+  *
+  * @param skipsGone
+  *   whether it has no rows if the API no longer has the list
+  */
+final private[rest] case class MemberPartition(
+    options: RestOptions,
+    partition: InputPartition,
+    skipsGone: Boolean = false)
 
 /** The partitions that one task reads, in sequence. */
 final private[rest] case class MemberPartitions(parts: Seq[MemberPartition]) extends InputPartition

@@ -2,6 +2,8 @@ package io.epochal.kit.source.journal
 
 import java.time.Duration
 
+import scala.annotation.unused
+
 import org.apache.spark.sql.connector.read.InputPartition
 import org.slf4j.LoggerFactory
 
@@ -43,6 +45,9 @@ abstract class JournalledSupply[P, C](
 
   /** Forgets its state: the next rows come after another position. */
   protected def reset(): Unit
+
+  /** Called once in a run: Spark's log has an offset of this run, and takes none of an earlier one any more. */
+  protected def logged(@unused end: P): Unit = ()
 
   /** Whether a request may succeed on retry after this failure. */
   protected def isTransient(error: EpochalException): Boolean
@@ -152,6 +157,7 @@ abstract class JournalledSupply[P, C](
   private def sweep(end: P): Unit = if (!swept) {
     swept = true
     unswept.foreach(journal.sweep(_, end, feeding.forall(_.log.isOwn)))
+    logged(end)
   }
 
   /** Reads ahead, but not beyond an end that was seen. */

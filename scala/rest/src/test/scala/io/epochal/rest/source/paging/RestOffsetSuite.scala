@@ -99,7 +99,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     def refusal(json: String, of: String = source): String =
       RestOffset.fromJson(of, json).fold(_.condition.name, _.toString)
     assert(refusal(frozen.replace("(offset)", "(page)")) == "SOURCE_CHANGED")
-    assert(refusal(frozen.replace("\"v\":1", "\"v\":5")) == "OFFSET_VERSION_UNSUPPORTED")
+    assert(refusal(frozen.replace("\"v\":1", "\"v\":6")) == "OFFSET_VERSION_UNSUPPORTED")
     Seq("1000" -> "-1", "1000" -> "1.5", "1000" -> "\"1\"", "\"records\"" -> "\"rows\"", "\"v\":1" -> "\"v\":2")
       .foreach { case (from, to) =>
         assert(refusal(frozen.replace(from, to)) == "OFFSET_INVALID", to)

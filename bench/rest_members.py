@@ -1,0 +1,102 @@
+"""Lists that a parent's records name: how well the connections are used, and how many requests an idle round makes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from steady import session
+
+import epochal
+from epochal import Budget, Http, rest
+
+CONNECTIONS = 8
+LATENCY_MILLIS = 20
+GOAL_USED = 0.85
+GOAL_REQUESTS = 1.1
+PAGE = 100
+
+
+@contextmanager
+def lists_api(lists: int, records: int, latency_millis: int = 0) -> Iterator[str]:
+    """Runs a server in a separate JVM, which ends with this process; yields its URL."""
+    source = Path(__file__).with_name("ListsApi.java")
+    with subprocess.Popen(
+        ["java", str(source), str(lists), str(records), str(latency_millis)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None
+            yield f"http://127.0.0.1:{server.stdout.readline().strip()}"
+        finally:
+            server.terminate()
+
+
+def counts(url: str) -> dict[str, int]:
+    """Requests since the last call, those answered by 304, and the time from the first to the last."""
+    with urllib.request.urlopen(f"{url}/counts") as response:
+        found: dict[str, int] = json.load(response)
+    return found
+
+
+def run(spark: SparkSession, url: str, checkpoint: str) -> int:
+    """Reads all lists to their ends; returns the number of rows."""
+    source = epochal.read.rest(
+        spark,
+        f"{url}/lists/${{n}}/records",
+        each=rest.Each(f"{url}/lists", pages=rest.Page(size=PAGE), n="/n"),
+        http=Http(budget=Budget(max_concurrency=CONNECTIONS)),
+        schema="id INT, name STRING",
+    )
+    query: Any = (
+        source.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    )
+    query.awaitTermination()
+    return sum(progress["numInputRows"] for progress in query.recentProgress)
+
+
+def used(spark: SparkSession, lists: int, records: int) -> float:
+    """The part of the connections' time in which a request was running."""
+    with lists_api(lists, records, LATENCY_MILLIS) as url, tempfile.TemporaryDirectory() as checkpoint:
+        assert run(spark, url, checkpoint) == lists * records
+        found = counts(url)
+    return found["requests"] * LATENCY_MILLIS * 1e6 / (CONNECTIONS * found["nanos"])
+
+
+def idle(spark: SparkSession, lists: int) -> tuple[float, float]:
+    """The requests of an idle round in relation to those that it must make, and its seconds."""
+    with lists_api(lists, 1) as url, tempfile.TemporaryDirectory() as checkpoint:
+        assert run(spark, url, checkpoint) == lists
+        counts(url)
+        begin = time.monotonic()
+        assert run(spark, url, checkpoint) == 0
+        found = counts(url)
+    assert found["unchanged"] >= lists
+    return found["requests"] / (lists + lists / PAGE), time.monotonic() - begin
+
+
+def main() -> bool:
+    spark = session()
+    try:
+        used(spark, 100, 10)  # the warm-up
+        share = max(used(spark, 1000, 10) for _ in range(3))
+        requests, seconds = idle(spark, 10_000)
+    finally:
+        spark.stop()
+    print(f"\n1,000 lists of 10 records, {CONNECTIONS} connections, {LATENCY_MILLIS} ms: the best of 3")
+    met = share >= GOAL_USED
+    print(f"  time of the connections used   {share:.2f}, goal {GOAL_USED}: {'met' if met else 'MISSED'}")
+    fewest = requests <= GOAL_REQUESTS
+    print(f"An idle round over 10,000 lists, {seconds:.1f} s")
+    print(f"  requests of those needed       {requests:.3f}, goal {GOAL_REQUESTS}: {'met' if fewest else 'MISSED'}")
+    return met and fewest

@@ -1,0 +1,111 @@
+package io.epochal.rest.source
+
+import java.util.concurrent.{Callable, ExecutionException}
+
+import scala.util.Using
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
+import org.apache.spark.sql.connector.read.PartitionReader
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.EpochalException
+import io.epochal.kit.record.Body
+import io.epochal.rest.http.HttpClient
+
+/** The lists of a batch read, as the parents name them when it is planned. */
+final private[rest] class MemberBatch(requests: MemberRequests) {
+  import requests.lineage
+
+  private val leaf = lineage.levels.size - 1
+  final private val MaxTried = 100
+
+  /** The options of each list, whose pages are followed.
+    *
+    * @throws EpochalException
+    *   HTTP_STATUS, if none of them exists
+    */
+  def members(): Seq[RestOptions] = {
+    val found = lists().map(lineage.leaf.of)
+    val missing = found.iterator.map(problem).takeWhile(_.nonEmpty).flatten.toVector
+    if (missing.nonEmpty && missing.size == found.size) throw missing.head
+    found.map(one =>
+      one.copy(paging = one.paging match {
+        case counted: Pagination => CountedPages(counted, None)
+        case chained             => chained
+      }))
+  }
+
+  /** The options of the first list whose first page has records, of the first few. */
+  def first(): Option[RestOptions] = lists().iterator.take(MaxTried).map(lineage.leaf.of).find { options =>
+    var found = 0
+    try
+      requests.follow(leaf, options, NextPage.First, None, (_, _) => ())((block, _) => found += block.records)((_, _) =>
+        false)
+    catch { case error: EpochalException if requests.isGone(leaf, options, None, error) => () }
+    found > 0
+  }
+
+  /** The values of all lists of the last level. */
+  private def lists(): Seq[Map[String, String]] =
+    (0 until leaf).foldLeft(Seq(Map.empty[String, String])) { (above, level) =>
+      val read = parallel(above)(children(level, _))
+      val missing = read.flatMap(_.left.toOption)
+      if (missing.nonEmpty && missing.size == read.size) throw missing.head
+      read.flatMap(_.getOrElse(Nil)).distinctBy(MemberTable.key(lineage.levels(level + 1).keys, _))
+    }
+
+  /** The lists that one list names; Left: it is gone. */
+  private def children(level: Int, params: Map[String, String]): Either[EpochalException, Seq[Map[String, String]]] = {
+    val options = lineage.levels(level).of(params)
+    val found = Vector.newBuilder[Map[String, String]]
+    try {
+      requests.follow(level, options, NextPage.First, None, (_, _) => ())((_, _) => ()) { (chain, _) =>
+        found ++= requests.children(level, options, chain.page, params)
+        true
+      }
+      Right(found.result())
+    } catch {
+      case error: EpochalException if level > 0 && requests.isGone(level, options, None, error) => Left(error)
+    }
+  }
+
+  /** The error for a list that is gone. */
+  private def problem(options: RestOptions): Option[EpochalException] =
+    Using.resource(new HttpClient(options.http, requests.counters)) { client =>
+      Using.resource(Body.ofPage()) { body =>
+        val first = options.pageCall.of(options.endpoint, lineage.leaf.pagination, None)
+        try client.call(first, body)(_ => None)
+        catch { case error: EpochalException if requests.isGone(leaf, options, None, error) => Some(error) }
+      }
+    }
+
+  private def parallel[A, B](items: Seq[A])(body: A => B): Seq[B] =
+    items
+      .grouped(requests.connections)
+      .flatMap { some =>
+        val running = some.map(item => requests.threads.submit((() => body(item)): Callable[B]))
+        try running.map(_.get())
+        catch { case failed: ExecutionException => throw failed.getCause }
+        finally running.foreach(_.cancel(true))
+      }
+      .toVector
+}
+
+/** The rows of a list in a batch read; a list that is gone has none, or no more. */
+final private[rest] class SkippingReader(reader: PartitionReader[InternalRow]) extends PartitionReader[InternalRow] {
+
+  override def next(): Boolean =
+    try reader.next()
+    catch {
+      case error: EpochalException if Gone.is(error) =>
+        LoggerFactory.getLogger(getClass).warn(s"A list is gone and is skipped: ${error.problem}")
+        false
+    }
+
+  override def get(): InternalRow = reader.get()
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] = reader.currentMetricsValues()
+
+  override def close(): Unit = reader.close()
+}

@@ -1,0 +1,298 @@
+package io.epochal.rest.source
+
+import java.util.concurrent.ExecutionException
+
+import scala.collection.mutable
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.hash.Sha256
+import io.epochal.kit.source.PollBudget
+
+/** One poll of the lists of a stream: reads the parents that are due, and receives the pages of members, several lists at a
+  * time.
+  *
+  * It ends when no list is due, `most` rows are there, the budget is spent or a list has failed.
+  *
+  * @param tail
+  *   receives the rows
+  * @param once
+  *   whether each list is read to its end once
+  */
+final private[rest] class MemberPoll(
+    requests: MemberRequests,
+    table: MemberTable,
+    tail: MemberSupply.Tail,
+    most: Long,
+    budget: PollBudget,
+    once: Boolean) {
+  import requests.{clock, lineage}
+
+  private val log = LoggerFactory.getLogger(classOf[MemberPoll])
+
+  /** Pages without records in a row after which another list has its turn. */
+  final private val EmptyPages = 100
+
+  /** Lists that may be gone while none has answered. */
+  final private val MaxGone = 100
+
+  private val leaf = lineage.levels.size - 1
+  private val lines = lineage.leaf.template.rules.format.lines
+  private val queue = mutable.ArrayDeque.empty[Found]
+  private var busy = 0
+  private var workers = 0
+  private var stopped = false
+  private var failure = Option.empty[Throwable]
+  private var missing = Vector.empty[(Int, EpochalException)]
+  private var skipped = false
+
+  /** Whether it ended although lists are due. */
+  def isCut: Boolean = stopped
+
+  /** Whether a list has failed, and its error waits until the rows of others are delivered. */
+  def isDeferred: Boolean = failure.nonEmpty
+
+  /** Whether a list has many pages without records: its position is logged although there are no rows. */
+  def hasSkipped: Boolean = skipped
+
+  /** Polls.
+    *
+    * @param defers
+    *   whether the error of a list may wait until the rows of others are delivered
+    * @throws EpochalException
+    *   that of a list, if it does not wait
+    */
+  def run(defers: EpochalException => Boolean): Unit = {
+    queue ++= table.ready(clock.millis)
+    try if (queue.nonEmpty) await()
+    finally {
+      table.all.foreach(_.queued = false)
+      table.lists.foreach(_.queued = false)
+      table.nextDue = (table.all.filter(_.isPresent).map(_.due) ++ table.lists.filter(_.isPresent).map(_.due)).min
+    }
+    failure match {
+      case Some(error: EpochalException) if defers(error) && tail.available > 0 =>
+        log.warn(s"A list could not be read; what others have is delivered first: ${error.problem}")
+      case Some(error) => throw error
+      case None =>
+        missing.collectFirst { case (level, error) if !table.answered(level) => error }.foreach(throw _)
+    }
+  }
+
+  /** Runs the workers until all have ended. */
+  private def await(): Unit = {
+    val running = Seq.fill(requests.connections)(requests.threads.submit((() => work()): Runnable))
+    try running.foreach(_.get())
+    catch {
+      case e: ExecutionException => fail(e.getCause)
+      case e: InterruptedException =>
+        running.foreach(_.cancel(true))
+        fail(e)
+    } finally
+      synchronized {
+        stopped = stopped || failure.nonEmpty
+        notifyAll()
+        // A task that was cancelled before it began never counts.
+        while (workers > 0)
+          try wait()
+          catch { case e: InterruptedException => running.foreach(_.cancel(true)); failure = Some(e) }
+      }
+  }
+
+  private def work(): Unit = {
+    synchronized(workers += 1)
+    try
+      Iterator.continually(next()).takeWhile(_.nonEmpty).flatten.foreach { one =>
+        try
+          one match {
+            case listing: Listing => read(listing)
+            case member: Member   => visit(member)
+          }
+        catch { case e: Throwable => fail(e) }
+        finally
+          synchronized {
+            busy -= 1
+            notifyAll()
+          }
+      }
+    finally
+      synchronized {
+        workers -= 1
+        notifyAll()
+      }
+  }
+
+  private def fail(error: Throwable): Unit = synchronized {
+    if (failure.isEmpty) failure = Some(error)
+    stopped = true
+    notifyAll()
+  }
+
+  /** The next list; waits while a parent is read that may name more. */
+  private def next(): Option[Found] = synchronized {
+    while (queue.isEmpty && busy > 0 && !ends) wait()
+    if (queue.isEmpty || ends) None
+    else {
+      busy += 1
+      Some(queue.removeHead())
+    }
+  }
+
+  /** Whether no further page is requested. Under `once` a poll without rows would end the run, so it has no budget. */
+  private def ends: Boolean = synchronized {
+    if (!stopped && (tail.available >= most || budget.spent && (!once || tail.available > 0))) {
+      stopped = true
+      notifyAll()
+    }
+    stopped
+  }
+
+  /** Reads a parent: all its records, or none that count. */
+  private def read(listing: Listing): Unit = {
+    val level = lineage.levels(listing.level)
+    val options = level.of(listing.params)
+    listing.grown = false
+    var whole = false
+    try {
+      requests.follow(listing.level, options, NextPage.First, None, (_, _) => ())((_, _) => ()) { (chain, _) =>
+        val children = requests.children(listing.level, options, chain.page, listing.params)
+        synchronized {
+          table.answered += listing.level
+          children.foreach(found(listing, _))
+          notifyAll()
+        }
+        whole = chain.atEnd
+        // A parent is not left in the middle: the next poll would begin it again.
+        !whole && failure.isEmpty
+      }
+      listing.gone = false
+    } catch {
+      case error: EpochalException if listing.level > 0 && requests.isGone(listing.level, options, None, error) =>
+        gone(listing, listing.level, error)
+        whole = true
+    }
+    synchronized {
+      if (whole) listing.reads += 1
+      rest(listing, level.template, listing.grown)
+    }
+  }
+
+  private def found(parent: Listing, values: Map[String, String]): Unit = {
+    val (one, isNew) = table.found(parent, values)
+    if (isNew) parent.grown = true
+    if (one.due <= clock.millis && !one.queued) {
+      one.queued = true
+      one match {
+        case listing: Listing => queue.prepend(listing)
+        case member           => queue.append(member)
+      }
+    }
+  }
+
+  /** Receives pages of a member: to its end, or its share of the batch. */
+  private def visit(member: Member): Unit = {
+    val params = synchronized(table.params(member))
+    val options = lineage.leaf.of(params)
+    val share = synchronized {
+      if (most == Long.MaxValue) most else math.max(1L, (most - tail.available) / (queue.size + busy))
+    }
+    val unless = Option(member.unless).filter(_ => member.believed < MemberPoll.Believed)
+    member.believed = if (unless.nonEmpty && lineage.leaf.pagination.byHeader) member.believed + 1 else 0
+    def lost(has: Int, had: Long): Unit =
+      log.warn(options.lost(member.records - had + has, member.records, "the last page has fewer records than before"))
+    var rows = 0L
+    var empty = 0
+    var atEnd = true
+    var asked = false
+    try {
+      requests.follow(leaf, options, member.next, unless, lost) { (block, chain) =>
+        val frame = block.behind(PageFront(lines, chain.page.origin, params).bytes)
+        synchronized {
+          tail.add(frame.records, frame.bytes, frame.from, frame.length)
+          budget.spend(block.length.toLong)
+        }
+      } { (chain, records) =>
+        asked = true
+        rows += records
+        empty = if (records == 0) empty + 1 else 0
+        atEnd = chain.atEnd
+        synchronized(moved(member, chain, records))
+        if (!atEnd) looped(member, options, chain)
+        rows < share && empty < EmptyPages && !ends
+      }
+      synchronized {
+        if (asked) table.answered += leaf
+        member.gone = false
+        if (empty >= EmptyPages) skipped = true
+        if (atEnd || empty >= EmptyPages) rest(member, lineage.leaf.template, rows > 0)
+        else {
+          member.due = clock.millis
+          queue.append(member)
+          notifyAll()
+        }
+      }
+    } catch {
+      case error: EpochalException if requests.isGone(leaf, options, Option(member.token), error) =>
+        gone(member, leaf, error)
+        synchronized(rest(member, lineage.leaf.template, rows > 0))
+    }
+  }
+
+  private def moved(member: Member, chain: Chain, records: Int): Unit = {
+    val next = chain.next
+    val known = chain match {
+      case pages: PageChain => pages.validator.orNull
+      case _                => null
+    }
+    if (!member.answered || records > 0 || !next.token.contains(member.token) && next.token.nonEmpty)
+      member.moved = true
+    member.answered = true
+    member.token = next.token.orNull
+    member.taken = next.taken
+    member.unless = known
+    member.records += records
+    if (records > 0) member.changed = clock.millis
+    if (chain.atEnd) member.pages = 0
+  }
+
+  private def looped(member: Member, options: RestOptions, chain: Chain): Unit = {
+    val page = chain.next.token.getOrElse("")
+    if (!chain.bounded && member.repeats(java.lang.Long.parseUnsignedLong(Sha256.hex(page, 8), 16)))
+      throw Conditions.PaginationLoop(
+        "url" -> options.endpoint,
+        "reason" -> "a page leads back to an earlier one",
+        "pagination" -> options.paging.kind)
+    if (member.pages >= options.maxPages)
+      throw Conditions.TooManyPages("url" -> options.endpoint, "pages" -> member.pages)
+  }
+
+  private def gone(one: Found, level: Int, error: EpochalException): Unit = synchronized {
+    if (!one.gone) log.info(s"A list is gone and is skipped: ${error.problem}")
+    one.gone = true
+    if (!table.answered(level)) {
+      missing :+= level -> error
+      if (missing.size >= MaxGone) stopped = true
+    }
+  }
+
+  /** Sets the moment of the next poll. The first pauses differ, so that lists found together are not polled together. */
+  private def rest(one: Found, options: RestOptions, changed: Boolean): Unit = {
+    val isFirst = one.pause == 0
+    val set = options.values.get(PollOptions.RefreshInterval).map(_.toMillis)
+    one.pause = set.getOrElse(
+      if (changed) MemberPoll.Least else math.min(MemberPoll.Most, math.max(MemberPoll.Least, one.pause * 2)))
+    val wait = if (isFirst && set.nonEmpty) one.pause * (50 + Math.floorMod(one.hashCode, 50)) / 100 else one.pause
+    one.due = if (once) Long.MaxValue else clock.millis + wait
+  }
+}
+
+private object MemberPoll {
+
+  /** Polls in a row that send a validator where a header names the next page: that may appear without another validator. */
+  private val Believed = 15
+
+  /** Pauses in milliseconds if none is set: while a list changes, and the longest. */
+  private val Least = PollOptions.LeastInterval.toMillis
+  private val Most = 30000L
+}

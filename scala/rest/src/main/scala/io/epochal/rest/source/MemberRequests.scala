@@ -1,0 +1,126 @@
+package io.epochal.rest.source
+
+import java.time.Clock
+import java.util.concurrent.ExecutorService
+import java.util.concurrent.atomic.AtomicBoolean
+
+import scala.util.Using
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.json.Json
+import io.epochal.kit.record.{Body, RecordBlock}
+import io.epochal.rest.http.{HttpClient, HttpCounters, Validator}
+
+/** Requests the lists of a [[Lineage]], for the polls of a stream or for a batch. Thread-safe.
+  *
+  * @param connections
+  *   lists that are requested at a time
+  */
+final private[rest] class MemberRequests(
+    val lineage: Lineage,
+    val counters: HttpCounters,
+    val clock: Clock,
+    val connections: Int) {
+  private val sizes = lineage.levels.map(_ => new PageSizes)
+  private val contacted = new AtomicBoolean
+  private val needed = lineage.levels.flatMap(_.keys).toSet
+  private val mapper = new ObjectMapper(Json.trees)
+
+  val threads: ExecutorService = PageFetch.threads
+
+  /** Reads pages of a list, until `page` returns false or the list ends.
+    *
+    * @param level
+    *   the index of the list's level
+    * @param page
+    *   called after each page, with its number of new records
+    */
+  def follow(level: Int, options: RestOptions, start: NextPage, unless: Option[Validator], lost: (Int, Long) => Unit)(
+      block: (RecordBlock, Chain) => Unit)(page: (Chain, Int) => Boolean): Unit = {
+    val pagination = lineage.levels(level).pagination
+    Using.resource(new HttpClient(options.http, counters)) { client =>
+      val chain = pagination match {
+        case windows: TimeWindow =>
+          new WindowChain(
+            options,
+            windows,
+            client,
+            start.token,
+            0,
+            new WindowKeys(Nil, options.mismatch(_, _)),
+            () => clock.instant())
+        case _ =>
+          new PageChain(options, pagination, client, start, lost, Int.MaxValue, unless, contacted.get)
+      }
+      var more = chain.beginPoll()
+      while (more) {
+        val records =
+          try chain.nextPage(block(_, chain))
+          catch {
+            case e: Throwable =>
+              chain.page.close()
+              throw e
+          }
+        try {
+          contacted.set(true)
+          // First: a failure of the check must find the position after the page's records.
+          more = page(chain, records) && !chain.atEnd
+          if (chain.atEnd) sizes(level).check(options, pagination, client, chain.next)
+        } finally chain.page.close()
+      }
+    }
+  }
+
+  /** The lists that the records of a page name: the values of their names. */
+  def children(level: Int, options: RestOptions, page: Page, params: Map[String, String]): Seq[Map[String, String]] = {
+    val fields = lineage.levels(level).fields
+    val records = options.rules.format.open(page.body, options.place)
+    Iterator
+      .continually(records)
+      .takeWhile(_.next())
+      .map { record =>
+        record.pass()
+        val whole = mapper.readTree(record.bytes)
+        params ++ fields.flatMap { case (name, pointer) =>
+          value(options, name, pointer, whole.at(pointer)).map(name -> _)
+        }
+      }
+      .toVector
+  }
+
+  /** Whether a list is gone: an address within it that does not exist may also have expired. */
+  def isGone(level: Int, options: RestOptions, token: Option[String], error: EpochalException): Boolean =
+    Gone.is(error) && lineage.leaf.template.skipsGone && (
+      token.isEmpty ||
+        Using.resource(new HttpClient(options.http, counters)) { client =>
+          Using.resource(Body.ofPage()) { body =>
+            val first = options.pageCall.of(options.endpoint, lineage.levels(level).pagination, None)
+            try client.call(first, body)(_ => false)
+            catch { case again: EpochalException => Gone.is(again) }
+          }
+        }
+    )
+
+  private def value(options: RestOptions, name: String, pointer: String, found: JsonNode): Option[String] = {
+    def isUsable = !found.asText.exists(_ == MemberTable.Separator) && (!needed(name) || !Unusable(found.asText)) &&
+      !found.asText.contains("${")
+    if (found.isValueNode && !found.isNull && isUsable) Some(found.asText)
+    else if (!needed(name) && (found.isNull || found.isMissingNode)) None
+    else {
+      val what =
+        if (found.isMissingNode) "no value"
+        else if (found.isContainerNode) s"an ${found.getNodeType}"
+        else s"'${found.asText.take(100)}'"
+      throw Conditions.ParentFieldInvalid(
+        "url" -> options.endpoint,
+        "found" -> what,
+        "pointer" -> pointer,
+        "name" -> s"$${$name}")
+    }
+  }
+
+  /** As a segment of a path these lead to another address. */
+  private val Unusable = Set("", ".", "..")
+}
