@@ -85,9 +85,10 @@ object CdcOptions extends OptionList {
   val Format = "epochal-cdc"
 
   private val start: OptionType[CdcStart] =
-    new OptionType[CdcStart]("initial/latest/position", "initial, latest or a log position such as 0/16B3748", "latest")(
-      CdcStart.read,
-      CdcStart.show)
+    new OptionType[CdcStart](
+      "initial/latest/position",
+      "initial, latest or a log position such as 0/16B3748",
+      "latest")(CdcStart.read, CdcStart.show)
 
   private val slotName: OptionType[String] =
     new OptionType[String]("string", "1 to 63 lower-case letters, digits and underscores", "orders")(

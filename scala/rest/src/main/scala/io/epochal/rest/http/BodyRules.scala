@@ -78,7 +78,10 @@ private[epochal] object BodyRules extends OptionList {
 
   /** The rules of GraphQL: errors of well-known servers that limit the rate, and Shopify's cost. */
   private[rest] val GraphQl: BodyRules =
-    BodyRules(Some("/errors"), retried = Seq("RATE_LIMITED", "RATE_LIMIT", "THROTTLED"), cost = Some("/extensions/cost"))
+    BodyRules(
+      Some("/errors"),
+      retried = Seq("RATE_LIMITED", "RATE_LIMIT", "THROTTLED"),
+      cost = Some("/extensions/cost"))
 
   /** @param standard
     *   the rules of options that are not set

@@ -143,7 +143,8 @@ object Endpoint {
   private[rest] def withLiteralPercents(url: String): String = LonePercent.replaceAllIn(url, "%25")
 
   /** The port of a server, also if it is the standard one. */
-  private[rest] def port(uri: URI): Int = if (uri.getPort >= 0) uri.getPort else if (uri.getScheme == "https") 443 else 80
+  private[rest] def port(uri: URI): Int =
+    if (uri.getPort >= 0) uri.getPort else if (uri.getScheme == "https") 443 else 80
 
   private val Scheme = "^[A-Za-z][A-Za-z0-9+.-]*:.*".r
   private val Illegal = "[^A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%]+".r

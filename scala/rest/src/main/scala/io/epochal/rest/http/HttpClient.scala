@@ -159,9 +159,9 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     def follow(call: HttpCall, left: Int): ResponseHead = {
       val response = once(call)
       response.moved match {
-        case None                   => response
-        case Some(_) if left == 0   => throw HttpFailure.redirects(endpoint, response.status, MostRedirects)
-        case Some(target) => follow(call.copy(target = target), left - 1)
+        case None                 => response
+        case Some(_) if left == 0 => throw HttpFailure.redirects(endpoint, response.status, MostRedirects)
+        case Some(target)         => follow(call.copy(target = target), left - 1)
       }
     }
     try follow(call, MostRedirects)
@@ -189,7 +189,8 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       // An ignored status is no error, yet a page that must exist is requested once more.
       val refusal = Option.when((!ignored || call.endAfter > 1) && isPastEnd(code, call))(
         Refusal(code, HttpFailure.shown(detail(request, response, buffer, whole))))
-      val moved = header(response, "Location").filter(_ => !ignored && keepsMethod(code, call.method))
+      val moved = header(response, "Location")
+        .filter(_ => !ignored && keepsMethod(code, call.method))
         .flatMap(endpoint.redirected(call.target, _))
       val absent = notModified || code == 204 || ignored || refusal.isDefined || moved.isDefined
       val blank = !absent && code < 300 && whole && settings.mayLackBody && isBlank(buffer) && delimited(response)
@@ -352,10 +353,11 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     val text = header(response, "Location").filter(_ => response.getCode < 400) match {
       case Some(location) =>
         val why =
-          if (keepsMethod(response.getCode, request.getMethod)) "redirects to another scheme, host or port are not followed"
+          if (keepsMethod(response.getCode, request.getMethod))
+            "redirects to another scheme, host or port are not followed"
           else s"a ${request.getMethod} is not repeated after a redirect of this status"
         s"$why; this one goes to ${Redaction.query(location)}"
-      case None           => buffer.head(200) + (if (whole) "" else "…")
+      case None => buffer.head(200) + (if (whole) "" else "…")
     }
     val authorization =
       Option(request.getFirstHeader("Authorization")).toSeq.flatMap(h => Endpoint.credential(h.getValue))

@@ -303,8 +303,9 @@ object ChainedPagination {
     override def page(endpoint: Endpoint, token: Option[String]): String = token.orElse(first).getOrElse("")
 
     override private[rest] def describe(token: Option[String]): String = token.orElse(first) match {
-      case None       => "the first page"
-      case Some(text) => s"the records after the ${if (kind == "keyset") "key" else "cursor"} '${HttpFailure.shown(text)}'"
+      case None => "the first page"
+      case Some(text) =>
+        s"the records after the ${if (kind == "keyset") "key" else "cursor"} '${HttpFailure.shown(text)}'"
     }
 
     private def part(pointer: String, scanned: ScannedPage): Next =

@@ -92,9 +92,7 @@ object PageCall extends OptionList {
     val isGraphQl = values(PagingOptions.PaginationKind) == "graphql"
     BodyOptions.templates(values).flatMap { case (text, first) =>
       read(values, pagination, contentType, text.map(new BodyTemplate(_)))
-        .map(_.copy(
-          first = first.map(new BodyTemplate(_)),
-          jsonCursor = isGraphQl || values.isSet(BodyOptions.Cursor)))
+        .map(_.copy(first = first.map(new BodyTemplate(_)), jsonCursor = isGraphQl || values.isSet(BodyOptions.Cursor)))
     }
   }
 
@@ -103,7 +101,8 @@ object PageCall extends OptionList {
       pagination: Paging,
       contentType: Option[String],
       body: Option[BodyTemplate]): Either[EpochalException, PageCall] = {
-    val isPlaced = Seq(BodyOptions.Offset, BodyOptions.Page, BodyOptions.Limit, BodyOptions.Cursor).find(values.isSet(_))
+    val isPlaced =
+      Seq(BodyOptions.Offset, BodyOptions.Page, BodyOptions.Limit, BodyOptions.Cursor).find(values.isSet(_))
     val isGraphQl = values(PagingOptions.PaginationKind) == "graphql"
     val names = body.fold(Seq.empty[String])(_.names)
     val (needed, possible) = places(pagination)
@@ -218,7 +217,9 @@ private[rest] object BodyOptions extends OptionList {
     else if (places.isEmpty) Right((values.get(PageCall.RequestBody), None))
     else {
       def filled(places: Seq[(String, OptionSpec[String], String)]) =
-        template(values.get(PageCall.RequestBody).getOrElse("{}"), places.map { case (name, _, place) => name -> place })
+        template(
+          values.get(PageCall.RequestBody).getOrElse("{}"),
+          places.map { case (name, _, place) => name -> place })
           .toRight(values.conflict(
             s"${places.map { case (_, spec, place) => s"{option:${spec.name}=$place}" }.mkString(", ")}, a {option:requestBody} without such a place",
             "Make {option:requestBody} a JSON object, in which no text or number is on the way to that place."))

@@ -106,7 +106,8 @@ private[rest] object PageUrl {
     */
   private def sameOrigin(ours: URI, theirs: URI): Boolean = {
     val scheme = String.valueOf(theirs.getScheme).toLowerCase(Locale.ROOT)
-    val secured = ours.getScheme == "https" && scheme == "http" && Endpoint.port(ours) == 443 && Endpoint.port(theirs) == 80
+    val secured =
+      ours.getScheme == "https" && scheme == "http" && Endpoint.port(ours) == 443 && Endpoint.port(theirs) == 80
     theirs.getHost != null && theirs.getHost.equalsIgnoreCase(ours.getHost) &&
     (secured || scheme == ours.getScheme && Endpoint.port(theirs) == Endpoint.port(ours))
   }

@@ -158,20 +158,20 @@ private[rest] object PagingOptions extends OptionList {
   }
 
   private def namesOf(paging: Paging): Seq[String] = paging match {
-    case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
-    case Pagination.ByPage(page, n, _, _)                       => Seq(page, n)
+    case Pagination.ByOffset(from, n, _)                           => Seq(from, n)
+    case Pagination.ByPage(page, n, _, _)                          => Seq(page, n)
     case ChainedPagination.ByCursor(_, AsParameter(name), _, _, _) => Seq(name)
-    case CountedPages(counted, _)                               => namesOf(counted)
+    case CountedPages(counted, _)                                  => namesOf(counted)
     case windows: TimeWindow => Seq(windows.fromParam, windows.toParam) ++ namesOf(windows.within)
     case _                   => Nil
   }
 
   /** The options that select the records, besides the kind. */
   def identity(values: OptionValues, paging: Paging): Option[String] = paging match {
-    case _: Pagination.ByPage                             => Some(s"firstPage=${values(FirstPage)}")
+    case _: Pagination.ByPage => Some(s"firstPage=${values(FirstPage)}")
     case ChainedPagination.ByCursor(_, _, Some(first), _, "cursor" | "keyset") => Some(s"firstCursor=$first")
     case ChainedPagination.ByCursor(_, _, _, _, "graphql") => values.get(Connection).map(at => s"connection=$at")
-    case CountedPages(counted, _)                         => identity(values, counted)
+    case CountedPages(counted, _)                          => identity(values, counted)
     case windows: TimeWindow =>
       val parts = Some(windows.within.kind).filter(_ != "none") ++ identity(values, windows.within)
       Option.when(parts.nonEmpty)(s"windowPagination=${parts.mkString(", ")}")
@@ -197,7 +197,8 @@ private[rest] object PagingOptions extends OptionList {
       .consistent(pointers.sizeIs == 1 || values.isSet(BodyOptions.Cursor) && last.isEmpty)(
         s"{option:nextCursor=${pointers.mkString(",")}}" + (if (last.isEmpty) " without {option:cursorBody}" else ""),
         if (last.isEmpty) "Set {option:cursorBody}: a cursor of several parts is sent as a JSON array."
-        else s"Set {option:nextCursor=${pointers.find(_.contains("-1")).mkString}} to the array with all parts, or to one of them.")
+        else
+          s"Set {option:nextCursor=${pointers.find(_.contains("-1")).mkString}} to the array with all parts, or to one of them.")
       .map(_ => last.fold[CursorFrom](ChainedPagination.InBody(pointers))(ChainedPagination.InLastRecord(_)))
   }
 
@@ -258,8 +259,8 @@ private[rest] object PagingOptions extends OptionList {
     val pointers = paging match {
       // Bodies of other formats are rejected by `followed`; those of another shape are searched as a whole.
       case _ if values(RecordOptions.Format) != "json" || RecordOptions.array(values).isEmpty => Nil
-      case chained: ChainedPagination                  => chained.pointers
-      case _                                           => values.get(CountingOptions.TotalCount).toSeq
+      case chained: ChainedPagination                                                         => chained.pointers
+      case _ => values.get(CountingOptions.TotalCount).toSeq
     }
     pointers
       .find(pointer => s"$pointer/".startsWith(s"$records/"))

@@ -113,8 +113,7 @@ private[rest] object RecordOptions extends OptionList {
         "{option:bodyFormat=json}")
       _ <- values.only(MapKeyColumn)(values(Shape) == "map", "{option:recordShape=map}")
       _ <- values.only(Columns)(values(Shape) == "rows", "{option:recordShape=rows}")
-      _ <- values.consistent(
-        values(Shape) != "rows" || values.isSet(Columns) || !values(RestOptions.InferSchema))(
+      _ <- values.consistent(values(Shape) != "rows" || values.isSet(Columns) || !values(RestOptions.InferSchema))(
         "{option:recordShape=rows}, {option:inferSchema=true}",
         "Set {option:columns} to the names in the response, or give the schema.")
       _ <- pointers(values)
@@ -128,7 +127,7 @@ private[rest] object RecordOptions extends OptionList {
     } yield kind match {
       case "ndjson" => RecordFormat.Ndjson(tolerant)
       case "csv"    => RecordFormat.Csv(values(Header), separator, values.get(NullValue), tolerant)
-      case _ => RecordFormat.Json(array(values).getOrElse(""), values(MissingRecords) == "empty", shape(values))
+      case _        => RecordFormat.Json(array(values).getOrElse(""), values(MissingRecords) == "empty", shape(values))
     }
   }
 

@@ -52,7 +52,8 @@ final class PlacedBodySuite extends AnyFunSuite {
 
   test("a cursor is put into the body as JSON, and the first request has none, or the given one") {
     def bodies(more: (String, String)*) = {
-      val options = read(cursors ++ Seq("cursorBody" -> "/from/cursor", "requestBody" -> """{"from":{"x":1}}""") ++ more: _*)
+      val options =
+        read(cursors ++ Seq("cursorBody" -> "/from/cursor", "requestBody" -> """{"from":{"x":1}}""") ++ more: _*)
       Seq(None, Some("\"a\\\"b\""), Some("[1,\"x\"]")).map(followed(options, _)._3)
     }
     val later = Seq("""{"from":{"x":1,"cursor":"a\"b"}}""", """{"from":{"x":1,"cursor":[1,"x"]}}""")
@@ -77,8 +78,16 @@ final class PlacedBodySuite extends AnyFunSuite {
     Seq(
       Seq("pagination" -> "offset", "offsetBody" -> "/a/b", "limitBody" -> "/n", "requestBody" -> """{"a":1}""") ->
         "offsetBody=/a/b, limitBody=/n, a requestBody without such a place",
-      Seq("pagination" -> "offset", "offsetBody" -> "/a", "limitBody" -> "/n", "requestBody" -> "{} x") -> "requestBody",
-      Seq("pagination" -> "offset", "offsetBody" -> "/a/2", "limitBody" -> "/n", "requestBody" -> """{"a":[1]}""") -> "place",
+      Seq(
+        "pagination" -> "offset",
+        "offsetBody" -> "/a",
+        "limitBody" -> "/n",
+        "requestBody" -> "{} x") -> "requestBody",
+      Seq(
+        "pagination" -> "offset",
+        "offsetBody" -> "/a/2",
+        "limitBody" -> "/n",
+        "requestBody" -> """{"a":[1]}""") -> "place",
       Seq("pagination" -> "offset", "offsetBody" -> "/a") -> "offsetBody without limitBody",
       Seq("pagination" -> "page", "limitBody" -> "/n") -> "limitBody without pageBody",
       Seq("pagination" -> "page", "offsetBody" -> "/n") -> "pagination=page, offsetBody",
@@ -138,11 +147,8 @@ final class PlacedBodySuite extends AnyFunSuite {
     ids
   }
 
-  private val hits = Seq(
-    "pagination" -> "cursor",
-    "records" -> "/hits/hits",
-    "requestBody" -> """{"size":4}""",
-    "method" -> "QUERY")
+  private val hits =
+    Seq("pagination" -> "cursor", "records" -> "/hits/hits", "requestBody" -> """{"size":4}""", "method" -> "QUERY")
 
   test("search_after: the sort values of the last hit go into the body as they are, and a growing list is followed") {
     val set = hits ++ Seq("nextCursor" -> "/hits/hits/-1/sort", "cursorBody" -> "/search_after")
@@ -168,7 +174,9 @@ final class PlacedBodySuite extends AnyFunSuite {
     val set = hits ++ Seq("nextCursor" -> "/pages/-1/at", "cursorBody" -> "/at", "recordPath" -> "/_source")
     search(set)(node => Option(node.get("at")).map(_.asInt)) { (api, query) =>
       api.page = (ids, more) =>
-        s"""{"pages":[{"at":99},{"at":${if (more) (ids.last + 1).toString else "null"}}],${Search.hits(ids, more).drop(1)}"""
+        s"""{"pages":[{"at":99},{"at":${if (more) (ids.last + 1).toString else "null"}}],${Search
+            .hits(ids, more)
+            .drop(1)}"""
       assert(growing(api, query) == (0 until 21))
     }
   }
@@ -197,7 +205,8 @@ final class PlacedBodySuite extends AnyFunSuite {
   }
 
   Seq(false, true).foreach { edges =>
-    test(s"graphql: a growing connection of ${if (edges) "edges" else "nodes"} is followed by its cursor, over restarts") {
+    test(
+      s"graphql: a growing connection of ${if (edges) "edges" else "nodes"} is followed by its cursor, over restarts") {
       search(graph)(after) { (api, query) =>
         api.page = connection(_, _, edges)
         assert(growing(api, query) == (0 until 21))
@@ -210,9 +219,10 @@ final class PlacedBodySuite extends AnyFunSuite {
     search(graph ++ Seq("headers.Authorization" -> "Bearer hunter2-key", "retry.initialDelay" -> "1ms"))(after) {
       (api, query) =>
         api.count = 3
-        val errors = new ConcurrentLinkedQueue(Seq(
-          """{"errors":[{"type":"RATE_LIMITED","message":"API rate limit exceeded"}]}""",
-          """{"errors":[{"message":"Throttled","extensions":{"code":"THROTTLED"}}]}""").asJava)
+        val errors = new ConcurrentLinkedQueue(
+          Seq(
+            """{"errors":[{"type":"RATE_LIMITED","message":"API rate limit exceeded"}]}""",
+            """{"errors":[{"message":"Throttled","extensions":{"code":"THROTTLED"}}]}""").asJava)
         api.page = (ids, more) => Option(errors.poll()).getOrElse(connection(ids, more, edges = false))
         assert(query.batch() == Seq(0, 1, 2) && api.bodies.size >= 3)
         api.page = (ids, more) =>

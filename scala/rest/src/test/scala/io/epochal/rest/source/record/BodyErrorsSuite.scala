@@ -30,9 +30,13 @@ final class BodyErrorsSuite extends AnyFunSuite with StubbedApi {
     "page" -> Seq("pagination" -> "page", "pageSize" -> "10"),
     "time-window" -> Seq(
       "pagination" -> "time-window",
-      "windowStart" -> java.time.Instant.now().minusSeconds(3600).truncatedTo(java.time.temporal.ChronoUnit.SECONDS).toString,
+      "windowStart" -> java.time.Instant
+        .now()
+        .minusSeconds(3600)
+        .truncatedTo(java.time.temporal.ChronoUnit.SECONDS)
+        .toString,
       "windowLength" -> "40m",
-      "lag" -> "0s")) ++ ChainApi.kinds.map { case (kind, options) => 
+      "lag" -> "0s")) ++ ChainApi.kinds.map { case (kind, options) =>
     kind -> (options.filter(_._1 != "records") ++ Option.when(kind == "keyset")("hasMore" -> "/meta/more"))
   }
 
@@ -56,9 +60,7 @@ final class BodyErrorsSuite extends AnyFunSuite with StubbedApi {
 
     test(s"$kind: an error in the first response fails a stream and a batch read") {
       val error = s"""{"ok":false,"error":"account $secret is closed"}"""
-      val reads = Seq[Seq[(String, String)] => Any](
-        more => readAll(stream(more: _*)),
-        more => batch(more: _*))
+      val reads = Seq[Seq[(String, String)] => Any](more => readAll(stream(more: _*)), more => batch(more: _*))
       reads.foreach { read =>
         server.resetAll()
         respond(okJson(error))
@@ -69,10 +71,14 @@ final class BodyErrorsSuite extends AnyFunSuite with StubbedApi {
     }
 
     test(s"$kind: a transient error is requested again") {
-      respond(okJson("""{"ok":false,"error":"ratelimited"}"""), okJson("""{"error":"TimeOut"}"""), listed("""[{"id":1}]""", ended))
+      respond(
+        okJson("""{"ok":false,"error":"ratelimited"}"""),
+        okJson("""{"error":"TimeOut"}"""),
+        listed("""[{"id":1}]""", ended))
       // Behind the only record.
       Seq("page" -> "2", "_start" -> "1", "_start" -> "10").foreach { case (name, value) =>
-        server.stubFor(get(urlPathEqualTo("/c")).atPriority(1).withQueryParam(name, equalTo(value)).willReturn(listed("[]")))
+        server.stubFor(
+          get(urlPathEqualTo("/c")).atPriority(1).withQueryParam(name, equalTo(value)).willReturn(listed("[]")))
       }
       assert(readAll(stream(all: _*)).map(_.head) == Seq(1))
     }
@@ -120,7 +126,8 @@ final class BodyErrorsSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("an error in a later page fails before any of its records is delivered") {
-    server.stubFor(get(urlPathEqualTo("/c")).willReturn(listed((0 until 10).map(i => s"""{"id":$i}""").mkString("[", ",", "]"))))
+    server.stubFor(
+      get(urlPathEqualTo("/c")).willReturn(listed((0 until 10).map(i => s"""{"id":$i}""").mkString("[", ",", "]"))))
     server.stubFor(
       get(urlPathEqualTo("/c")).withQueryParam("page", equalTo("2")).willReturn(listed("[]", ""","error":"gone"""")))
     val options = rules ++ Seq("pagination" -> "page", "pageSize" -> "10")

@@ -36,17 +36,20 @@ final class RecordShapeSuite extends AnyFunSuite {
       .toVector
     def bodies = Seq(Bodies.of(json), Bodies.large(json.getBytes(UTF_8), 8, 16))
     val read = bodies.map(Using.resource(_)(body => all(format.open(body, place)))).distinct
-    val scanned = bodies.map(Using.resource(_) { body =>
-      val scan = PageScan.of(format, place)
-      val found = scan.read(body)
-      val again = all(format.open(body, place))
-      val blocks = scan
-        .blocks(found, body)
-        .flatMap(block => all(format.ofBlocks.read(new Piece(block.bytes.slice(block.from, block.until), block.length), place)))
-        .toVector
-      assert(blocks.size == found.records && again == blocks)
-      blocks
-    }).distinct
+    val scanned = bodies
+      .map(Using.resource(_) { body =>
+        val scan = PageScan.of(format, place)
+        val found = scan.read(body)
+        val again = all(format.open(body, place))
+        val blocks = scan
+          .blocks(found, body)
+          .flatMap(block =>
+            all(format.ofBlocks.read(new Piece(block.bytes.slice(block.from, block.until), block.length), place)))
+          .toVector
+        assert(blocks.size == found.records && again == blocks)
+        blocks
+      })
+      .distinct
     assert(read == scanned && read.size == 1)
     read.head
   }
@@ -85,7 +88,9 @@ final class RecordShapeSuite extends AnyFunSuite {
   test("rows: values get the names that the response has, in whatever place, or those of the schema's order") {
     val named = format("recordShape" -> "rows", "records" -> "/rows", "columns" -> "/cols")
     assert(
-      records(named, """{"rows":[[1,"x"],[2]],"cols":["id",{"name":"n"}]}""".replace("\"n\"}", "\"n\",\"type\":\"t\"}")) ==
+      records(
+        named,
+        """{"rows":[[1,"x"],[2]],"cols":["id",{"name":"n"}]}""".replace("\"n\"}", "\"n\",\"type\":\"t\"}")) ==
         Seq("""{"id":1,"n":"x"}""", """{"id":2}"""))
     assert(missing(named, """{"rows":[[1]],"cols":[1]}""").contains("'/cols' is no array of names"))
     assert(missing(named, """{"rows":[[1]]}""").contains("'/cols' is no array of names"))
@@ -97,12 +102,17 @@ final class RecordShapeSuite extends AnyFunSuite {
 
   test("several pointers, a wildcard and a path select records in the order of the body") {
     val both = format("records" -> "/issues,/pull_requests")
-    assert(records(both, """{"pull_requests":[{"id":3}],"issues":[{"id":1},{"id":2}]}""").mkString == """{"id":3}{"id":1}{"id":2}""")
+    assert(
+      records(
+        both,
+        """{"pull_requests":[{"id":3}],"issues":[{"id":1},{"id":2}]}""").mkString == """{"id":3}{"id":1}{"id":2}""")
     assert(missing(both, """{"issues":[]}""").contains("'/pull_requests' is missing"))
     assert(records(format("records" -> "/issues,/x", "missingRecords" -> "empty"), """{"issues":[1]}""") == Seq("1"))
     val edges = format("records" -> "/data/*/edges", "recordPath" -> "/node")
     assert(
-      records(edges, """{"data":{"a":{"edges":[{"cursor":1,"node":{"id":1}},{"node":null},{}]},"rate":{"left":1},"n":null,"b":{"edges":[{"node":{"id":2},"x":[{}]}]}}}""") ==
+      records(
+        edges,
+        """{"data":{"a":{"edges":[{"cursor":1,"node":{"id":1}},{"node":null},{}]},"rate":{"left":1},"n":null,"b":{"edges":[{"node":{"id":2},"x":[{}]}]}}}""") ==
         Seq("""{"id":1}""", "null", "null", """{"id":2}"""))
     assert(records(edges, """{"data":{}}""") == Nil && records(format("records" -> "/*/d"), "[]") == Nil)
     assert(records(format("records" -> "/*"), """[[1],[2,3]]""") == Seq("1", "2", "3"))
@@ -121,7 +131,8 @@ final class RecordShapeSuite extends AnyFunSuite {
   }
 
   test("values around the records are found, and the outline leaves records out") {
-    val scan = PageScan.of(format("recordShape" -> "map", "records" -> "/d"), place, Seq("/next", "/d/a/id"), Some("/id"))
+    val scan =
+      PageScan.of(format("recordShape" -> "map", "records" -> "/d"), place, Seq("/next", "/d/a/id"), Some("/id"))
     val page = scan.read(Bodies.of("""{"d":{"a":{"id":1},"b":{"id":2}},"next":"x","total":9}"""))
     assert(page.records == 2 && page.values == Map("/next" -> Some("x"), "/d/a/id" -> Some("1")))
     assert(page.keys.contains((Some("1"), Some("2"))))
@@ -151,7 +162,8 @@ final class RecordShapeSuite extends AnyFunSuite {
     kind <- Seq("none", "offset", "page")
     journal <- Seq(false, true)
   }
-    test(s"$shape, $kind${if (journal) " with a journal" else ""}: positions count the records, over restarts and within pages") {
+    test(
+      s"$shape, $kind${if (journal) " with a journal" else ""}: positions count the records, over restarts and within pages") {
       RecordsApi.using(0) { api =>
         api.body = wrapped
         val paging = Seq("pagination" -> kind) ++ Option.when(kind != "none")("pageSize" -> "10")
