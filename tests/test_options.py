@@ -20,6 +20,7 @@ from epochal._form import Form
 from epochal._forms import FORMS
 from epochal._options import instant, text
 from epochal._values.kind import FAMILY, SECRET
+from epochal._values.pages import Pages
 from epochal._values.value import Option, Value, option_of
 from support.places import ROOT
 
@@ -235,6 +236,8 @@ def made(kind: type[Value], lacks: frozenset[str] = frozenset()) -> Value:
     excluded = {"next_header", "header", "total_header", "last_page", "delete_template"}
     excluded |= {"key_store_file", "key_store_password"} if kind is epochal.ingest.Tls else set()
     excluded |= {"has_more", "max_pages"} if kind is epochal.rest.TimeWindow else set()
+    excluded |= {"map_key_column", "columns"} if kind is epochal.rest.Json else set()
+    excluded |= {"body", "offset_body", "page_body"} if issubclass(kind, Pages) else set()
     for one in fields(kind):
         option = option_of(one)
         if (one.name in excluded and kind is not epochal.rest.Csv) or (option is not None and option.name in lacks):
