@@ -242,6 +242,8 @@ def made(kind: type[Value], lacks: frozenset[str] = frozenset()) -> Value:
         option = option_of(one)
         if (one.name in excluded and kind is not epochal.rest.Csv) or (option is not None and option.name in lacks):
             continue
+        if option is None and not one.metadata["part"]:
+            continue
         if option is None:
             given[one.name] = made(one.metadata["part"][0])
         elif option.kind.choices:

@@ -94,7 +94,7 @@ def test_every_record_is_stored_once_with_any_pagination_and_number_of_kills(
     tables = {name: Sqlite(tmp_path / f"{name}.db") for name in READS}
     for table in tables.values():
         create_comments(table)
-    targets = [
+    targets: list[dict[str, Any]] = [
         {
             "url": tables[name].url,
             "table": "comments",

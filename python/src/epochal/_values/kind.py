@@ -147,7 +147,7 @@ FIELDS = Kind(
     "fields",
     'a dict of JSON Pointers by name, such as {"owner": "/owner/login"}',
     '{"owner": "/owner/login"}',
-    lambda value: _texts(value) and bool(value) and all(one.startswith("/") for one in value.values()),  # type: ignore[attr-defined]
+    lambda value: _texts(value) and bool(value) and all(one.startswith("/") for one in value.values()),
 )
 PAIRS = Kind("pairs of names", "a dict of names", '{"id": "comment_id"}', _texts)
 STATUSES = Kind("statuses", 'a list of statuses from 300 on, such as [429, "5xx"]', '[429, "5xx"]', _statuses)

@@ -41,11 +41,14 @@ final class FanOut private (
   /** The options of a member. */
   def member(params: Map[String, String]): Either[EpochalException, RestOptions] =
     RestOptions.single(Placeholders.filled(raw, params)).map { options =>
-      options.copy(rules = rules.getOrElse(options.rules)).named(columns).copy(
-        http = options.http.copy(query = query),
-        source = s"$source ${FanOut.shown(params)}",
-        numPartitions = None,
-        params = params)
+      options
+        .copy(rules = rules.getOrElse(options.rules))
+        .named(columns)
+        .copy(
+          http = options.http.copy(query = query),
+          source = s"$source ${FanOut.shown(params)}",
+          numPartitions = None,
+          params = params)
     }
 
   /** The same table, with these rules for the records of all members. */
