@@ -370,9 +370,7 @@ object ChainedPagination {
       }
     }
 
-    /** Whether a response without the link is the last page: it links to other pages of the list, and no relation
-      * contains `next`.
-      */
+    /** Whether a response without the link is the last page: it links to other pages of the list but to no next. */
     private def ended(relations: Seq[String]): Boolean =
       relations.exists(ChainedPagination.OtherPages) && !relations.exists(_.contains("next"))
   }
