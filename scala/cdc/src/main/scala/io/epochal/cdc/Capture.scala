@@ -1,6 +1,5 @@
 package io.epochal.cdc
 
-import java.io.IOException
 import java.lang.Long.compareUnsigned
 import java.sql.SQLException
 import java.util.concurrent.atomic.LongAdder
@@ -15,9 +14,11 @@ import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.slot.{Lsn, ServerFacts, SlotFacts, SlotStream}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.core.journal.JournalDamage
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
+import io.epochal.kit.source.journal.JournalFaults
 import io.epochal.kit.store.HadoopFileStore
 
 /** Copies the changes of a slot into a journal, in a thread of its own, from `start` to `close`.
@@ -31,6 +32,7 @@ final private[cdc] class Capture(
     origin: CdcOrigin,
     val journal: AcknowledgedJournal,
     store: HadoopFileStore,
+    faults: JournalFaults,
     end: Option[Long])
     extends AutoCloseable {
   import Capture._
@@ -53,6 +55,9 @@ final private[cdc] class Capture(
   /** Whether the server has sent nothing that waits to be read. */
   @volatile private var isIdle = false
   @volatile private var confirmed = state.last.fold(origin.start)(_.transaction.lsn)
+
+  /** The error for a table that was renamed, dropped or created again, and a position in the log after that. */
+  private var changed = Option.empty[(Long, EpochalException)]
 
   /** Everything before it is durable; 0 before the snapshot is complete. */
   @volatile private var reached = 0L
@@ -99,7 +104,7 @@ final private[cdc] class Capture(
     SnapshotProgress(
       math.max(1, origin.tables.size),
       setup.left(origin, known).size,
-      known.snapshotRows.toLong,
+      known.snapshotRows,
       copying.fold(0L)(_._2),
       copying.map(_._3),
       copying.fold(0.0)(run => (System.nanoTime() - run._1) / 1e9)
@@ -117,8 +122,10 @@ final private[cdc] class Capture(
 
   private def restored(): ChangeState = {
     var found = ChangeState.Empty
-    journal.restore(bytes => found = ChangeState.read(bytes))((bytes, length) =>
-      found = found.after(new FrameReader(bytes, length)))
+    try
+      journal.restore(bytes => found = ChangeState.read(bytes))((bytes, length) =>
+        found = found.after(new FrameReader(bytes, length)))
+    catch { case e: IllegalArgumentException => throw new JournalDamage(store.toString, e.getMessage) }
     found.after(witnesses.newest)
   }
 
@@ -135,8 +142,8 @@ final private[cdc] class Capture(
       seen = Some(setup.check(origin, state)) -> System.nanoTime()
       val left = setup.left(origin, state)
       if (left.nonEmpty) {
-        val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0)
-        copying = Some((System.nanoTime(), state.snapshotRows.toLong, complete + setup.expectedRows(left)))
+        val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0L)
+        copying = Some((System.nanoTime(), state.snapshotRows, complete + setup.expectedRows(left)))
       }
       left.foreach(table => state = copy(table))
       if (left.nonEmpty) Failpoints.reach(Failpoint.SnapshotCopied)
@@ -212,6 +219,8 @@ final private[cdc] class Capture(
           confirm(intake.settle())
           look(writes = true)
         }
+        // What was committed before the change of the table is delivered first.
+        changed.filter(change => hasReached(change._1)).foreach(change => throw change._2)
         if (isFull) stream.report()
         Thread.sleep(pause)
         pause = math.min(pause + 1, MaxPause)
@@ -233,7 +242,7 @@ final private[cdc] class Capture(
     }
   }
 
-  /** Looks at the slot.
+  /** Looks at the slot, and at the tables.
     *
     * @param writes
     *   whether to write a transaction without rows, which moves it
@@ -241,6 +250,7 @@ final private[cdc] class Capture(
   private def look(writes: Boolean): Unit = {
     // Retried with the stream: a server that shuts down waits until it is closed.
     val found = setup.server.once { connection =>
+      if (writes && changed.isEmpty) changed = setup.changedTable(connection)
       if (writes && !setup.isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
       ServerFacts.slot(connection, origin.slot)
     }
@@ -268,13 +278,10 @@ final private[cdc] class Capture(
   private def explained(error: Throwable): EpochalException = error match {
     case ours: EpochalException => ours
     case error: SQLException    => setup.server.explain(error)
-    case error: JournalFenced =>
-      Conditions.JournalFenced.because(error)("source" -> options.source, "path" -> store)
-    case error: IOException =>
-      Conditions.JournalUnwritable
-        .because(error)("source" -> options.source, "path" -> store, "reason" -> String.valueOf(error.getMessage))
     case other =>
-      Conditions.FeedFailed.because(other)("source" -> options.source, "reason" -> other.toString)
+      faults.named.applyOrElse(
+        other,
+        (e: Throwable) => Conditions.FeedFailed.because(e)("source" -> options.source, "reason" -> e.toString))
   }
 }
 

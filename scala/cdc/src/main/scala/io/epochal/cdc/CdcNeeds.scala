@@ -17,14 +17,19 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
     options.createsPublication,
     options.preimages)
 
-  def facts(connection: Connection, tables: CdcTables, wanted: Wanted): ServerFacts = ServerFacts(
+  def facts(connection: Connection, tables: CdcTables, wanted: Wanted): ServerFacts =
+    facts(connection, ServerFacts.tables(connection, sql"c.oid IN ${Sql.list(tables.all.map(_.facts.oid))}"), wanted)
+
+  private def facts(connection: Connection, tables: Seq[TableFacts], wanted: Wanted): ServerFacts = ServerFacts(
     ServerFacts.server(connection),
     ServerFacts.slot(connection, wanted.slot),
     ServerFacts.publication(connection, wanted.publication),
-    ServerFacts.tables(connection, sql"c.oid IN ${Sql.list(tables.all.map(_.facts.oid))}"))
+    tables)
 
   /** The points that are known without a checkpoint, from which the names of slot and publication may follow.
     *
+    * @param tables
+    *   as they were just found
     * @param ofFirstStart
     *   whether the checkpoint would be new. If it may have a slot, no further one need be free, and whether one that
     *   exists can be used is not known.
@@ -32,7 +37,7 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
   def points(connection: Connection, tables: CdcTables, ofFirstStart: Boolean): Seq[Point] = {
     val named = wanted(options.slot.getOrElse(""), None)
     val hasSlot = options.slot.nonEmpty
-    val facts = this.facts(connection, tables, named)
+    val facts = this.facts(connection, tables.all.map(_.facts), named)
     Preflight.check(
       facts,
       named.copy(createsSlot = named.createsSlot && (hasSlot || ofFirstStart)),
@@ -55,4 +60,15 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
 
   def refuse(tables: CdcTables, facts: ServerFacts, wanted: Wanted): Unit =
     refuse(tables, Preflight.check(facts, wanted))
+
+  /** Refuses a snapshot of a standby, which does not report the transactions that its rows lack. */
+  def refuseSnapshot(tables: CdcTables, isStandby: Boolean): Unit = if (isStandby)
+    refuse(
+      tables,
+      Seq(
+        Point(
+          "snapshot",
+          "the server is a standby",
+          Severity.Missing,
+          Some("/* connect to the primary, or begin with {option:startingOffset=latest} */"))))
 }

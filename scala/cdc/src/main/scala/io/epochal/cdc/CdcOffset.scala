@@ -20,6 +20,8 @@ final private[cdc] case class CdcPosition(row: Long, origin: CdcOrigin)
   *   whether the rows of the table come first
   * @param tables
   *   if several are captured, those of the first start, by name, with their OIDs; else empty
+  * @param table
+  *   if one is captured, its name and OID; None in a checkpoint of an older release
   * @param newTables
   *   of whole schemas, if the publication has their new tables: the first transaction number that had not begun when changes began
   */
@@ -31,13 +33,15 @@ final private[cdc] case class CdcOrigin(
     start: Long,
     snapshot: Boolean,
     tables: Map[String, Long] = Map.empty,
-    newTables: Option[Long] = None)
+    newTables: Option[Long] = None,
+    table: Option[(String, Long)] = None)
 
 /** JSON of a position, as Spark logs, compares and returns it. */
 private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Format, version = 1) {
 
   override protected def write(position: CdcPosition, fields: ObjectNode): Unit = {
-    val CdcPosition(row, CdcOrigin(slot, publication, system, timeline, start, snapshot, tables, newTables)) = position
+    val CdcPosition(row, origin) = position
+    val CdcOrigin(slot, publication, system, timeline, start, snapshot, tables, newTables, table) = origin
     fields.put("row", row).put("slot", slot).put("publication", publication).put("system", system)
     fields.put("timeline", timeline).put("start", Lsn.show(start)).put("snapshot", snapshot)
     if (tables.nonEmpty) {
@@ -45,6 +49,7 @@ private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Forma
       tables.toSeq.sorted.foreach { case (name, oid) => oids.put(name, oid) }
     }
     newTables.foreach(fields.put("newTables", _))
+    table.foreach { case (name, oid) => fields.putObject("table").put("name", name).put("oid", oid) }
   }
 
   override protected def read(version: Int, fields: ObjectNode): CdcPosition = {
@@ -63,7 +68,8 @@ private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Forma
         start,
         fields.path("snapshot").asBoolean,
         fields.path("tables").properties.asScala.map(table => table.getKey -> table.getValue.longValue).toMap,
-        Option(fields.get("newTables")).map(_.longValue)
+        Option(fields.get("newTables")).map(_.longValue),
+        Option(fields.get("table")).map(table => table.get("name").textValue -> table.get("oid").longValue)
       )
     )
   }

@@ -4,6 +4,7 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.{Batch, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
 import org.apache.spark.sql.types._
 
+import io.epochal.cdc.snapshot.TableKey
 import io.epochal.cdc.value.{RowReader, ValueReader}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
@@ -21,17 +22,23 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
 
   override protected def options(raw: Map[String, String]): Either[EpochalException, CdcOptions] = CdcOptions.read(raw)
 
+  /** The tables that the schema was made from: Spark asks for the table next. */
+  private var found = Option.empty[(CdcOptions, CdcTables)]
+
   override protected def schema(options: CdcOptions): StructType =
     if (options.tables.isSeveral) CdcProvider.GenericRow
     else {
-      val CdcTable(table, columns) = CdcTables.find(options.server, options.tables).only
+      val tables = CdcTables.find(options.server, options.tables)
+      found = Some(options -> tables)
+      val CdcTable(table, columns) = tables.only
       CdcProvider.withOwn(table.name, ValueReader.schema(table.name, columns))
     }
 
   override protected def table(schema: StructType, options: CdcOptions): Table = {
     if (options.tables.isSeveral) requireSchema(CdcProvider.GenericRow, schema)
     val server = options.server
-    val tables = CdcTables.find(server, options.tables)
+    val tables = found.collect { case (`options`, tables) => tables }.getOrElse(CdcTables.find(server, options.tables))
+    found = None
     val needs = new CdcNeeds(options, server)
     needs.refuse(tables, server.sql(needs.points(_, tables, ofFirstStart = false)))
     val (columns, binary) = if (options.tables.isSeveral) schema -> false else typed(tables.only, schema)
@@ -53,7 +60,8 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
         "column" -> s"column ${absent.mkString(", ")}",
         "columns" -> columns.map(_.name).mkString(", "),
         "suggestion" -> "Leave it out of the schema.")
-    CdcProvider.withOwn(table.name, chosen) -> new RowReader(table.name, columns, chosen).hasBinary
+    CdcProvider.withOwn(table.name, chosen) ->
+      (new RowReader(table.name, columns, chosen).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))
   }
 
 }

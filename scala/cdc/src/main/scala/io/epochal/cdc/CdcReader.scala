@@ -62,18 +62,19 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
 
   /** Position of the next change in the frame. */
   private var at = 0
-  private var ordinal = 0
+  private var ordinal = 0L
   private var versionBytes = new Array[Byte](VersionLength)
 
   /** `_commit_version` of the row, and its ordinal. */
   private var numbered: UTF8String = _
-  private var placed = 0
+  private var placed = 0L
 
   /** The second row of the change that was read last: its kind, its ordinal, where its tuple begins, and whether the row before
     * has all columns.
     */
   private var second: UTF8String = _
-  private var secondOrdinal, secondAt = 0
+  private var secondAt = 0
+  private var secondOrdinal = 0L
   private var isBeforeWhole = false
 
   /** The definition of the change's table. */
@@ -211,12 +212,12 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     if (timestamp >= 0) values(timestamp) = part.written.transaction.stamp
   }
 
-  private def number(ordinal: Int): Unit = {
+  private def number(ordinal: Long): Unit = {
     placed = ordinal
     if (version >= 0) digits(ordinal)
   }
 
-  private def digits(ordinal: Int): Unit = {
+  private def digits(ordinal: Long): Unit = {
     // The value of the row before may still be in use.
     val bytes = versionBytes.clone()
     var (digit, rest) = (VersionLength - 1, ordinal)

@@ -4,14 +4,12 @@ import java.lang.Long.compareUnsigned
 import java.sql.Connection
 import java.util.Locale
 
-import org.apache.spark.sql.types.{StringType, StructField, StructType}
-
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Message.{Begin, Relation}
 import io.epochal.cdc.pgoutput.{Bytes, RelationColumn}
 import io.epochal.cdc.slot._
-import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, Copied, Snapshot}
-import io.epochal.cdc.value.{PostgresColumn, PostgresType, RowReader, TypeText, ValueReader}
+import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, Copied, Snapshot, TableKey}
+import io.epochal.cdc.value.{PostgresColumn, PostgresType, TypeText}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.hash.Sha256
@@ -37,8 +35,9 @@ final private[cdc] class CdcSetup(
   @volatile private var types: Map[Int, PostgresType] =
     tables.all.flatMap(_.columns).map(column => column.oid.toInt -> column.kind).toMap
 
-  /** Names of several tables, by their OIDs: those of the first start, and those that were added later. */
-  @volatile private var known = Map.empty[Long, String]
+  /** Names of the tables, by their OIDs: those of the first start, and those that were added later. */
+  @volatile private var known: Map[Long, String] =
+    if (tables.isSeveral) Map.empty else Map(tables.only.facts.oid -> tables.only.facts.name)
 
   @volatile private var standby = false
   @volatile private var version = 0
@@ -51,6 +50,7 @@ final private[cdc] class CdcSetup(
     server.sql { connection =>
       val facts = needs.facts(connection, tables, wanted)
       needs.refuse(tables, facts, wanted)
+      if (options.starting == CdcStart.Initial) needs.refuseSnapshot(tables, facts.server.isStandby)
       if (facts.publication.isEmpty) createPublication(connection, wanted.publication, facts.server)
       Failpoints.reach(Failpoint.PublicationCreated)
       facts.slot match {
@@ -70,7 +70,8 @@ final private[cdc] class CdcSetup(
         snapshot = options.starting == CdcStart.Initial,
         if (tables.isSeveral) tables.all.map(table => table.facts.name -> table.facts.oid).toMap else Map.empty,
         if (tables.schemas.isEmpty) None
-        else NewTables.since(connection, facts.server, wanted.publication, tables.schemas)
+        else NewTables.since(connection, facts.server, wanted.publication, tables.schemas),
+        Option.unless(tables.isSeveral)(tables.only.facts.name -> tables.only.facts.oid)
       )
     }
   }
@@ -117,7 +118,7 @@ final private[cdc] class CdcSetup(
   }
 
   /** Where the server's log ends now. */
-  def currentEnd(): Long = server.sql(ServerFacts.server(_).end)
+  def currentEnd(connection: Connection): Long = ServerFacts.server(connection).end
 
   def stream(origin: CdcOrigin, from: Long): SlotStream =
     server.stream(origin.slot, origin.publication, from, binary && version >= 14, messages = version >= 14)
@@ -130,16 +131,23 @@ final private[cdc] class CdcSetup(
     *   TABLE_CHANGED, if it is another one, unless the query adopts it
     */
   def capture(origin: CdcOrigin)(found: Relation, before: Option[Relation]): Option[Captured] =
-    if (tables.isSeveral) captureAny(origin, found, before) else captureOnly(tables.only.facts, found, before)
+    if (tables.isSeveral) captureAny(origin, found, before) else captureOnly(origin, tables.only.facts, found, before)
 
-  private def captureOnly(table: TableFacts, found: Relation, before: Option[Relation]): Option[Captured] =
-    Option.when(found.schema == table.schema && found.table == table.table) {
+  private def captureOnly(
+      origin: CdcOrigin,
+      table: TableFacts,
+      found: Relation,
+      before: Option[Relation]): Option[Captured] = {
+    val oid = Integer.toUnsignedLong(found.oid)
+    Option.when(known.contains(oid) || found.name == table.name) {
+      checkTable(origin, oid, found.name)
       // The next start delivers a column that is younger than the query.
       val young = CdcSetup.without(found.columns, defined(tables.only.columns, table))
-      val known = before.fold(CdcSetup.without(found.columns, young))(_.columns)
-      compare(table, found.columns, known)(column => !options.adoptsSchema || young.contains(column))
+      val accepted = before.fold(CdcSetup.without(found.columns, young))(_.columns)
+      compare(table, found.columns, accepted)(column => !options.adoptsSchema || young.contains(column))
       Captured(found, ChangeRules.key(found, table.primaryKey))
     }
+  }
 
   /** @throws EpochalException
     *   TABLE_CHANGED, if columns are gone, or `refused` ones were added
@@ -174,28 +182,60 @@ final private[cdc] class CdcSetup(
     if (tables.isSeveral != origin.tables.nonEmpty)
       throw tablesChanged(s"it has ${if (tables.isSeveral) "one" else "several"}")
 
-  private def checkTables(origin: CdcOrigin, state: ChangeState): Unit = if (tables.isSeveral) {
-    known = origin.tables.map(_.swap) ++ state.definitions.values.map(table =>
+  private def checkTables(origin: CdcOrigin, state: ChangeState): Unit = {
+    known = (origin.tables ++ origin.table).map(_.swap) ++ state.definitions.values.map(table =>
       Integer.toUnsignedLong(table.oid) -> table.name)
     val found = tables.all.map(_.facts)
+    // A checkpoint of an older release that has no change yet.
+    if (known.isEmpty) known = found.map(table => table.oid -> table.name).toMap
     found.foreach(table => checkTable(origin, table.oid, table.name))
     val missing = known.view.filterKeys(oid => !found.exists(_.oid == oid)).values
-    if (tables.schemas.isEmpty && missing.nonEmpty) throw tablesChanged(s"${missing.mkString(", ")} was left out")
+    if (tables.isSeveral && tables.schemas.isEmpty && missing.nonEmpty)
+      throw tablesChanged(s"${missing.mkString(", ")} was left out")
   }
 
   /** Refuses a table under another name, another one under its name, and one that the checkpoint does not have, unless all the rows
     * that it ever had are in the log since the first start.
     */
-  private def checkTable(origin: CdcOrigin, oid: Long, name: String): Unit = known.get(oid) match {
-    case Some(before) => if (before != name) throw tablesChanged(s"$before is now $name")
-    case None =>
-      if (known.exists(_._2 == name)) throw tablesChanged(s"$name was created again")
+  private def checkTable(origin: CdcOrigin, oid: Long, name: String): Unit = {
+    renamed(oid, name).foreach(throw _)
+    if (!known.contains(oid)) {
+      if (!tables.isSeveral) throw anotherTable(name)
       if (!origin.newTables.exists(since => server.once(NewTables.isWhole(_, oid, since))))
         throw tablesChanged(s"$name was added, and may have rows from before")
       known += oid -> name
+    }
+  }
+
+  /** The error for a table under another name, and for another one under its name. */
+  private def renamed(oid: Long, name: String): Option[EpochalException] = known.get(oid) match {
+    case Some(before) => Option.when(before != name)(tablesChanged(s"$before is now $name"))
+    case None         => Option.when(known.exists(_._2 == name))(tablesChanged(s"$name was created again"))
+  }
+
+  /** Where the server's log ends, if a table has another name there, or the name another table. Its new rows may not be published. */
+  def changedTable(connection: Connection): Option[(Long, EpochalException)] = {
+    val end = currentEnd(connection)
+    val names = Sql.list(known.values.toSeq)
+    val found = sql"""SELECT c.oid::bigint AS oid, n.nspname || '.' || c.relname AS name
+                     |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                     |WHERE c.oid IN ${Sql.list(known.keys.toSeq)} OR n.nspname || '.' || c.relname IN $names"""
+      .query(connection)(rows => rows.getLong("oid") -> rows.getString("name"))
+    val dropped = tables.all.map(_.facts).filterNot(table => tables.isSeveral || found.exists(_._1 == table.oid))
+    val changes = found.flatMap { case (oid, name) => renamed(oid, name) } ++
+      dropped.map(table => tablesChanged(s"${table.name} was dropped"))
+    changes.headOption.map(end -> _)
   }
 
   private def tablesChanged(change: String): EpochalException = Conditions.TablesChanged("change" -> change)
+
+  /** The name stands for another table than before. */
+  private def anotherTable(name: String): EpochalException = {
+    val before = known.values.head
+    Conditions.TablesChanged.withHint(
+      s"Name the table of the checkpoint: {option:dbtable=$before}, {option:sourceId=${options.source}}.")(
+      "change" -> s"$name instead of $before")
+  }
 
   /** Whether a TRUNCATE becomes a row. */
   def truncated(relation: Relation): Boolean = options.onTruncate match {
@@ -227,8 +267,9 @@ final private[cdc] class CdcSetup(
       begun: ChangeState,
       append: (Int, Bytes, ChangeState, ChangeState) => Unit,
       pause: () => Unit): Snapshot = {
+    needs.refuseSnapshot(tables, standby)
     val CdcTable(table, columns) = of
-    val key = comparableKey(of)
+    val key = TableKey.of(table, columns)
     if (begun.snapshot(number(of)).ranges.nonEmpty && key.isEmpty)
       throw Conditions.SnapshotInterrupted("table" -> table.name)
     val published = server.sql(ServerFacts.publication(_, origin.publication)).flatMap(_.tables.get(table.name))
@@ -239,13 +280,14 @@ final private[cdc] class CdcSetup(
       number(of),
       table,
       if (tables.isSeveral) relation.withTypes(TypeText.write(sent.map(column => Some(column.kind)))) else relation,
-      sent.map(column => if (binary) quoted(column.name) else CdcSetup.printed(quoted(column.name), column.kind)),
+      sent.map(column => if (binary) quoted(column.name) else TableKey.printed(quoted(column.name), column.kind)),
       binary,
-      key.map(column => quoted(column.name) -> column.kind.declared)
+      key
     )
     // A column that is younger than the query would be lost.
     def check(connection: Connection): Unit =
-      compare(table, defined(PostgresColumn.of(connection, table.oid), table), defined(columns, table))(_ => true)
+      compare(table, defined(PostgresColumn.of(connection, Seq(table.oid))(table.oid), table), defined(columns, table))(
+        _ => true)
     new Snapshot(server, copied, origin.start - 1, threads, check, append, pause)
   }
 
@@ -253,37 +295,16 @@ final private[cdc] class CdcSetup(
   private def defined(described: Seq[PostgresColumn], table: TableFacts): Seq[RelationColumn] = described.map(column =>
     RelationColumn(column.name, table.primaryKey.contains(column.name), column.oid.toInt, column.modifier))
 
-  /** The primary key, if a snapshot can be continued by it. */
-  private def comparableKey(table: CdcTable): Seq[PostgresColumn] = {
-    val key = table.facts.primaryKey.flatMap(name => table.columns.find(_.name == name))
-    if (key.forall(column => CdcSetup.KeyTypes(column.kind.name))) key else Nil
-  }
-
   /** Which changes the snapshot shows already. */
   def contained(state: ChangeState): Contained =
     if (tables.isSeveral) new ContainedInTables(state, locate)
     else new ContainedChanges(state.snapshot(SnapshotState.OnlyTable), locate)
 
-  /** The server compares keys: it alone knows their order. */
-  private def locate(captured: Captured, row: Bytes, bounds: Seq[Seq[String]]): Int = {
+  private def locate(captured: Captured, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
     val CdcTable(table, columns) = tables.byOid(Integer.toUnsignedLong(captured.relation.oid)).getOrElse(tables.only)
-    def described(column: RelationColumn): PostgresColumn =
-      columns.find(_.name == column.name).getOrElse(columns.head.copy(name = column.name))
-    val key = captured.key.map(captured.relation.columns(_).name).flatMap(name => columns.find(_.name == name))
-    val reader = new RowReader(
-      table.name,
-      captured.relation.columns.map(described),
-      StructType(key.map(column => StructField(column.name, ValueReader.sparkType(column.kind).getOrElse(StringType)))))
-    val values = new Array[Any](key.size)
-    reader.tuple(row.array, row.offset, values): Unit
-    def literals(texts: Seq[String]) =
-      texts
-        .zip(key)
-        .map { case (text, column) => s"'${text.replace("'", "''")}'::${column.kind.declared}" }
-        .mkString("(", ", ", ")")
-    val own = literals(values.toSeq.map(String.valueOf(_)))
-    val cases = bounds.zipWithIndex.map { case (bound, i) => s"WHEN $own <= ${literals(bound)} THEN $i" }
-    server.once(Sql.query(_, s"SELECT CASE ${cases.mkString(" ")} ELSE ${bounds.size} END")(_.getInt(1)).head)
+    val key = TableKey.of(table, columns).getOrElse(throw Conditions.SnapshotInterrupted("table" -> table.name))
+    server.once(connection =>
+      rows.grouped(CdcSetup.MaxKeys).flatMap(key.places(connection, captured, _, bounds)).toVector)
   }
 
   /** Of whole schemas if the role may, so that it has their new tables too. */
@@ -347,22 +368,13 @@ private[cdc] object CdcSetup {
   /** The rows of a plan. */
   private val PlanRows = "\"Plan Rows\": (\\d+)".r
 
-  /** Types of keys whose values are read as the server prints them. */
-  val KeyTypes: Set[String] = Set("int2", "int4", "int8", "numeric", "text", "varchar", "uuid", "date")
+  /** Keys per query. */
+  private val MaxKeys = 5000
 
   /** The columns that another definition does not have, by name and type. */
   def without(columns: Seq[RelationColumn], other: Seq[RelationColumn]): Seq[RelationColumn] =
     columns.filterNot(column =>
       other.exists(one => one.name == column.name && one.typeOid == column.typeOid && one.modifier == column.modifier))
-
-  /** Types whose cast to text is what the server prints of them: a cast of others may differ, as `inet` to text has a mask. */
-  private val Cast =
-    Set("int2", "int4", "int8", "numeric", "text", "varchar", "uuid", "date", "timestamp", "timestamptz", "jsonb")
-
-  /** A column as the server prints it, in SQL. */
-  def printed(column: String, kind: PostgresType): String =
-    if (Cast(kind.name)) s"$column::text"
-    else s"CASE WHEN $column IS DISTINCT FROM NULL THEN pg_catalog.format('%s', $column) END"
 
   def change(added: Seq[RelationColumn], lacking: Seq[RelationColumn]): String = {
     val retyped = lacking.map(_.name).intersect(added.map(_.name))

@@ -1,12 +1,9 @@
 package io.epochal.cdc
 
-import java.io.IOException
-
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.journal.JournalDamage
-import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
+import io.epochal.core.error.EpochalException
+import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.source.journal.AcknowledgedSource
 
 /** The driver side of a stream: the changes of a slot, in the journal of the checkpoint, from `open` to `close`. */
@@ -15,19 +12,16 @@ final private[cdc] class CdcSource(
     setup: CdcSetup,
     factory: CdcReaderFactory,
     defaultPartitions: => Int)
-    extends AcknowledgedSource[CdcPosition](factory, defaultPartitions) {
+    extends AcknowledgedSource[CdcPosition](CdcOptions.Format, factory, defaultPartitions) {
 
   @volatile private var capture = Option.empty[Capture]
   @volatile private var origin = Option.empty[CdcOrigin]
   private var isClosed = false
 
   /** The log position up to which a bounded run delivers, until it is found in the journal. */
-  private var isBounded = false
-  private var end = Option.empty[Long]
+  private var target = Option.empty[Long]
 
   private def running: Capture = capture.getOrElse(throw new IllegalStateException(s"$name is not open"))
-
-  override def name: String = s"${CdcOptions.Format}[${options.source}]"
 
   override def limit: ReadLimit = options.limit
 
@@ -49,24 +43,23 @@ final private[cdc] class CdcSource(
     if (capture.isEmpty) {
       setup.checkRows(start.origin)
       origin = Some(start.origin)
-      val taken = takeJournal()
+      val taken = takeOver(CdcSource.SegmentBytes)
       begin(taken, start, logged)
-      if (isBounded) end = Some(setup.currentEnd())
-      val started = new Capture(options, setup, start.origin, taken, factory.store, end)
+      val started = faults.naming(new Capture(options, setup, start.origin, taken, factory.store, faults, target))
       capture = Some(started)
       started.start()
     }
   }
 
-  override def freezeEnd(): Unit = isBounded = true
+  override protected def end(taken: AcknowledgedJournal): Unit = target = Some(setup.server.sql(setup.currentEnd))
 
   /** A bounded run first waits for all changes up to its end, or as many as the journal takes. */
   override def available(start: CdcPosition, most: Long): Long = {
-    for (lsn <- end) {
+    for (lsn <- target) {
       while (!running.hasReached(lsn) && !running.isFull && ended(start.row).isEmpty) Thread.sleep(CdcSource.EndPause)
       if (running.hasReached(lsn)) {
         freeze(journal.until)
-        end = None
+        target = None
       }
     }
     super.available(start, most)
@@ -91,19 +84,6 @@ final private[cdc] class CdcSource(
     hide()
     capture.foreach(_.close())
   }
-
-  private def takeJournal(): AcknowledgedJournal =
-    try AcknowledgedJournal.take(factory.store, factory.store.below("runs"), options.source, CdcSource.SegmentBytes)
-    catch {
-      case damage: JournalDamage =>
-        throw Conditions.OffsetInvalid
-          .because(damage)("format" -> CdcOptions.Format, "offset" -> factory.store, "reason" -> damage.getMessage)
-      case e: JournalFenced =>
-        throw Conditions.JournalFenced.because(e)("source" -> options.source, "path" -> factory.store)
-      case e: IOException =>
-        throw Conditions.JournalUnwritable
-          .because(e)("source" -> options.source, "path" -> factory.store, "reason" -> String.valueOf(e.getMessage))
-    }
 }
 
 private object CdcSource {

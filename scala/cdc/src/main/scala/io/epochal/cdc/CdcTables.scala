@@ -37,10 +37,10 @@ private[cdc] object CdcTables {
     *   TABLE_MISSING, with the nearest name
     */
   def find(server: CaptureServer, selection: TableSelection): CdcTables = {
-    def described(connection: Connection)(found: (Seq[TableFacts], Seq[String])) = CdcTables(
-      found._1.map(table => CdcTable(table, PostgresColumn.of(connection, table.oid))),
-      found._2,
-      selection.isSeveral)
+    def described(connection: Connection)(found: (Seq[TableFacts], Seq[String])) = {
+      val columns = PostgresColumn.of(connection, found._1.map(_.oid))
+      CdcTables(found._1.map(table => CdcTable(table, columns(table.oid))), found._2, selection.isSeveral)
+    }
     server.sql(connection => selection.find(connection).map(described(connection))) match {
       case Right(tables) => tables
       case Left(missing) =>

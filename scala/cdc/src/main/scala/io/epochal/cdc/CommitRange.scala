@@ -7,9 +7,9 @@ import scala.util.Try
 import io.epochal.cdc.slot.Lsn
 
 /** A place in the order of commits, before the change that has it as its `_commit_version`. */
-final private[cdc] case class CommitVersion(lsn: Long, ordinal: Int) {
+final private[cdc] case class CommitVersion(lsn: Long, ordinal: Long) {
 
-  def isAfter(otherLsn: Long, otherOrdinal: Int): Boolean = {
+  def isAfter(otherLsn: Long, otherOrdinal: Long): Boolean = {
     val order = compareUnsigned(lsn, otherLsn)
     order > 0 || order == 0 && ordinal > otherOrdinal
   }
@@ -17,7 +17,7 @@ final private[cdc] case class CommitVersion(lsn: Long, ordinal: Int) {
 
 private[cdc] object CommitVersion {
   val First: CommitVersion = CommitVersion(0L, 0)
-  val Last: CommitVersion = CommitVersion(-1L, Int.MaxValue)
+  val Last: CommitVersion = CommitVersion(-1L, Long.MaxValue)
 
   private val Text = "([0-9A-Fa-f]{16})/([0-9]{10})".r
 
@@ -28,7 +28,7 @@ private[cdc] object CommitVersion {
     */
   def read(text: String, isAfter: Boolean): Option[CommitVersion] = text.trim match {
     case Text(lsn, ordinal) =>
-      Try(CommitVersion(parseUnsignedLong(lsn, 16), ordinal.toInt)).toOption.map { version =>
+      Try(CommitVersion(parseUnsignedLong(lsn, 16), ordinal.toLong)).toOption.map { version =>
         if (isAfter) version.copy(ordinal = version.ordinal + 1) else version
       }
     case position => Lsn.read(position).map(lsn => CommitVersion(if (isAfter) lsn + 1 else lsn, 0))
@@ -37,7 +37,7 @@ private[cdc] object CommitVersion {
 
 /** Changes from one place in the order of commits to another, exclusive. */
 final private[cdc] case class CommitRange(from: CommitVersion, until: CommitVersion) {
-  def contains(lsn: Long, ordinal: Int): Boolean = !from.isAfter(lsn, ordinal) && until.isAfter(lsn, ordinal)
+  def contains(lsn: Long, ordinal: Long): Boolean = !from.isAfter(lsn, ordinal) && until.isAfter(lsn, ordinal)
 }
 
 private[cdc] object CommitRange {

@@ -13,6 +13,7 @@ import io.epochal.cdc.value.ServerSuite
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.jdbc.PostgresServer
+import io.epochal.kit.source.journal.JournalFaults
 import io.epochal.kit.store.HadoopFileStore
 
 /** A capture without a query: its looks at the slot, and its metrics. */
@@ -41,7 +42,8 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
     val setup = new CdcSetup(options, options.server, directory.toString, tables, binary = false, threads = 2)
     val store = new HadoopFileStore(directory.toString, new Configuration)
     val journal = AcknowledgedJournal.take(store, store.below("runs"), options.source)
-    val capture = new Capture(options, setup, setup.begin(), journal, store, None)
+    val faults = new JournalFaults(CdcOptions.Format, options.source, store.toString)
+    val capture = new Capture(options, setup, setup.begin(), journal, store, faults, None)
     begun
     capture.start()
     try { body(capture); () }

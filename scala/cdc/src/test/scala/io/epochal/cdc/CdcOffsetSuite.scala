@@ -1,8 +1,13 @@
 package io.epochal.cdc
 
+import java.util.HexFormat
+import java.util.zip.CRC32C
+
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.cdc.change.{ChangeState, RangeState, ServerSnapshot, SnapshotState}
+import io.epochal.cdc.change._
+import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.pgoutput.Message.Relation
 
 /** The texts of offsets and of the journal's state: those of one table stay as they were. */
 final class CdcOffsetSuite extends AnyFunSuite {
@@ -14,6 +19,13 @@ final class CdcOffsetSuite extends AnyFunSuite {
   test("an offset of one table has no tables") {
     assert(CdcOffset.toJson("s", CdcPosition(5, origin)) == json)
     assert(CdcOffset.fromJson("s", json) == Right(CdcPosition(5, origin)))
+  }
+
+  test("an offset of one table has its name and OID since they are kept") {
+    val kept = CdcPosition(5, origin.copy(table = Some("public.a" -> 4294967295L)))
+    val written = CdcOffset.toJson("s", kept)
+    assert(written == json.dropRight(1) + ""","table":{"name":"public.a","oid":4294967295}}""")
+    assert(CdcOffset.fromJson("s", written) == Right(kept))
   }
 
   test("an offset of several tables has those of the first start") {
@@ -42,4 +54,35 @@ final class CdcOffsetSuite extends AnyFunSuite {
     assert(SnapshotState.readNote(SnapshotState.note(several)) == several)
     assert(ChangeState.read(ChangeState.Empty.copy(snapshots = several).toBytes).snapshots == several)
   }
+
+  test("more rows than an Int counts keep their numbers in the state and in frames") {
+    val rows = 5000000000L
+    val state = ChangeState.Empty.copy(snapshots = Map(SnapshotState.OnlyTable -> snapshot.copy(rows = rows)))
+    assert(ChangeState.read(state.toBytes).snapshotRows == rows)
+
+    val builder = new FrameBuilder
+    builder.begin(Transaction(7, 0, 1, 2), 0, new CRC32C)
+    builder.add(Kind.Insert, relation, 'N' -> Bytes(Array[Byte](0, 0), 0, 2))
+    builder.end(complete = true): Unit
+    builder.shift(rows)
+    val frame = builder.result(SnapshotState.note(state.snapshots))
+    val Seq(part) = new FrameReader(frame.array, frame.length).parts.toSeq
+    assert(part.first == rows && part.written.ordinal == rows + 1)
+    assert(ChangeState.Empty.after(new FrameReader(frame.array, frame.length)).snapshotRows == rows + 1)
+  }
+
+  test("frames of version 1 stay readable") {
+    // One insert of a snapshot, whose row is number 4, as the first release wrote it.
+    val frame = HexFormat.of.parseHex(
+      "01" + "00000044" + "0000005e" + "0000000000000007" + "00000000" + "0000000000000001" + "0000000000000002" +
+        "00000003" + "00000004" + "00000001" + "0badcafe" + "01" + "0000000a" +
+        "49" + "0000" + "00000003" + "4e0000" +
+        "00000016" + "5200000009" + "7075626c696300" + "6f726465727300" + "64" + "0000")
+    val reader = new FrameReader(frame, frame.length)
+    val Seq(part) = reader.parts.toSeq
+    assert(part == Part(Written(Transaction(7, 0, 1, 2), 4, 0x0badcafe, isComplete = true), 3, 1, 9 + 49, 10))
+    assert(reader.definitions.map(_.name) == Seq("public.orders"))
+  }
+
+  private def relation = Relation.of(9, "public", "orders", 'd', Nil)
 }

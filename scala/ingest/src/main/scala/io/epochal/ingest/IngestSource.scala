@@ -1,17 +1,13 @@
 package io.epochal.ingest
 
-import java.io.IOException
-
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.journal.JournalDamage
-import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
+import io.epochal.core.error.EpochalException
+import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.ingest.intake.{JournalIntake, Listener}
 import io.epochal.kit.record.{RecordReading, RecordRules}
 import io.epochal.kit.source.InitialOffset
 import io.epochal.kit.source.journal.AcknowledgedSource
-import io.epochal.kit.store.HadoopFileStore
 
 /** The driver side of a stream: its journal and the listener that fills it, from `open` to `close`.
   *
@@ -24,7 +20,7 @@ final private[ingest] class IngestSource(
     options: IngestOptions,
     factory: IngestReaderFactory,
     defaultPartitions: => Int
-) extends AcknowledgedSource[IngestPosition](factory, defaultPartitions) {
+) extends AcknowledgedSource[IngestPosition](IngestOptions.Format, factory, defaultPartitions) {
   import IngestSource._
 
   @volatile private var opened = Option.empty[Opened]
@@ -34,8 +30,6 @@ final private[ingest] class IngestSource(
   private[ingest] def listener: Listener = running.listener
 
   private def running: Opened = opened.getOrElse(throw new IllegalStateException(s"$name is not open"))
-
-  override def name: String = s"${IngestOptions.Format}[${options.source}]"
 
   override def limit: ReadLimit = options.limit
 
@@ -103,9 +97,10 @@ final private[ingest] class IngestSource(
   private def listening(committed: IngestPosition, logged: IngestPosition): Opened = {
     val listener = options.listen()
     Listener.closing(listener) {
-      val intake = openIntake(options, factory.store)
+      val taken = takeOver(options.intake.segmentBytes)
+      val intake = faults.naming(new JournalIntake(taken, options.intake, faults))
       Listener.closing(intake) {
-        begin(intake.journal, committed, logged)
+        begin(taken, committed, logged)
         listener.serve(intake)
         Opened(intake, listener)
       }
@@ -126,15 +121,4 @@ private[ingest] object IngestSource {
     val factory = new IngestReaderFactory(options, rules, reading, checkpoint.beside("ingest"))
     new IngestSource(options, factory, defaultPartitions)
   }
-
-  private def openIntake(options: IngestOptions, store: HadoopFileStore): JournalIntake =
-    try {
-      val journal = AcknowledgedJournal.take(store, store.below("runs"), options.source, options.intake.segmentBytes)
-      new JournalIntake(journal, options.intake, options.source, store.toString)
-    } catch {
-      case damage: JournalDamage =>
-        throw Conditions.OffsetInvalid
-          .because(damage)("format" -> IngestOptions.Format, "offset" -> store, "reason" -> damage.getMessage)
-      case e @ (_: IOException | _: JournalFenced) => throw JournalIntake.condition(e, options.source, store.toString)
-    }
 }

@@ -27,7 +27,7 @@ final private[cdc] case class Transaction(lsn: Long, xid: Int, committedAt: Long
   * @param crc
   *   CRC-32C of the bytes of its changes so far: the server must send them again if the rest is still missing
   */
-final private[cdc] case class Written(transaction: Transaction, ordinal: Int, crc: Int, isComplete: Boolean)
+final private[cdc] case class Written(transaction: Transaction, ordinal: Long, crc: Int, isComplete: Boolean)
 
 /** The kind of a change, which determines the number of rows that it delivers. */
 sealed abstract private[cdc] class Kind(val code: Byte, val rows: Int, val ordinals: Int)
@@ -55,10 +55,10 @@ private[cdc] object Kind {
   * so that a task can begin at any frame. Numbers are big-endian; u4 has four bytes, i8 eight, with a sign.
   *
   * {{{
-  * version        u1, 1
+  * version        u1, 2
   * definitions    u4, their position
   * note           u4, its position
-  * transaction*   i8 LSN, u4 xid, i8 time of commit, i8 stamp, u4 first ordinal, u4 next ordinal, u4 rows, u4 CRC-32C of
+  * transaction*   i8 LSN, u4 xid, i8 time of commit, i8 stamp, i8 first ordinal, i8 next ordinal, u4 rows, u4 CRC-32C of
   *                all its changes so far, u1 whether it is complete, u4 bytes of its changes
   *   change*      u1 kind, u2 definition, u4 bytes, then the tuples: an old one begins with 'K' (identity) or 'O' (whole), a new
   *                one with 'N', as the server sent them
@@ -66,12 +66,18 @@ private[cdc] object Kind {
   * note           what the rows say of the snapshot's progress, as JSON; empty for changes
   * }}}
   *
-  * Rows of the snapshot are inserts of a transaction with the xid 0, which no transaction has.
+  * Rows of the snapshot are inserts of a transaction with the xid 0, which no transaction has. In version 1 ordinals have four bytes.
   */
 private[cdc] object ChangeFrame {
-  val Version: Byte = 1
+  val Version: Byte = 2
   val Head: Int = 9
-  val TransactionHead: Int = 8 + 4 + 8 + 8 + 4 + 4 + 4 + 4 + 1 + 4
+
+  /** Bytes from a transaction's head to its ordinals. */
+  val ToOrdinals: Int = 8 + 4 + 8 + 8
+
+  def transactionHead(version: Byte): Int = ToOrdinals + (if (version == 1) 8 else 16) + 4 + 4 + 1 + 4
+
+  val TransactionHead: Int = transactionHead(Version)
 }
 
 /** Builds frames. Not thread-safe. */
@@ -91,8 +97,8 @@ final private[cdc] class FrameBuilder {
     * @param at
     *   position of its head
     */
-  final private class Open(val transaction: Transaction, val at: Int, val first: Int, val crc: CRC32C) {
-    var ordinal: Int = first
+  final private class Open(val transaction: Transaction, val at: Int, val first: Long, val crc: CRC32C) {
+    var ordinal: Long = first
     var rows = 0
   }
 
@@ -103,7 +109,7 @@ final private[cdc] class FrameBuilder {
   def size: Int = if (isFinished) 0 else out.position()
 
   /** Begins a transaction, or continues one. */
-  def begin(transaction: Transaction, ordinal: Int, crc: CRC32C): Unit = {
+  def begin(transaction: Transaction, ordinal: Long, crc: CRC32C): Unit = {
     if (isFinished) {
       isFinished = false
       out.clear().put(Version).putInt(0).putInt(0): Unit
@@ -140,7 +146,7 @@ final private[cdc] class FrameBuilder {
         val until = out.position()
         out.position(current.at): Unit
         out.putLong(lsn).putInt(xid).putLong(at).putLong(stamp)
-        out.putInt(current.first).putInt(current.ordinal).putInt(current.rows).putInt(crc)
+        out.putLong(current.first).putLong(current.ordinal).putInt(current.rows).putInt(crc)
         out.put((if (complete) 1 else 0).toByte).putInt(until - current.at - TransactionHead)
         out.position(until): Unit
       }
@@ -151,9 +157,9 @@ final private[cdc] class FrameBuilder {
   }
 
   /** Moves the ordinals of the frame's only transaction, which has ended. */
-  def shift(ordinals: Int): Unit = {
-    val at = Head + 8 + 4 + 8 + 8
-    out.putInt(at, out.getInt(at) + ordinals).putInt(at + 4, out.getInt(at + 4) + ordinals): Unit
+  def shift(ordinals: Long): Unit = {
+    val at = Head + ToOrdinals
+    out.putLong(at, out.getLong(at) + ordinals).putLong(at + 8, out.getLong(at + 8) + ordinals): Unit
   }
 
   /** The frame; the builder is empty afterwards. The bytes are valid until the next call. */
@@ -191,7 +197,7 @@ final private[cdc] class FrameBuilder {
   * @param changes
   *   position of its first change
   */
-final private[cdc] case class Part(written: Written, first: Int, rows: Int, changes: Int, length: Int) {
+final private[cdc] case class Part(written: Written, first: Long, rows: Int, changes: Int, length: Int) {
   def until: Int = changes + length
 }
 
@@ -200,7 +206,8 @@ final private[cdc] class FrameReader(bytes: Array[Byte], length: Int) {
   import ChangeFrame._
 
   private val in = ByteBuffer.wrap(bytes, 0, length)
-  require(in.get() == Version, s"a frame of version ${bytes(0)}, and this release reads version $Version")
+  private val version = in.get()
+  require(version >= 1 && version <= Version, s"a frame of version $version, and this release reads version $Version")
   private val end = in.getInt()
   private val noted = in.getInt()
 
@@ -221,6 +228,8 @@ final private[cdc] class FrameReader(bytes: Array[Byte], length: Int) {
     found.result()
   }
 
+  private def readOrdinal(): Long = if (version == 1) in.getInt().toLong else in.getLong()
+
   /** The transactions, in order. */
   def parts: Iterator[Part] = new Iterator[Part] {
     private var at = Head
@@ -230,10 +239,11 @@ final private[cdc] class FrameReader(bytes: Array[Byte], length: Int) {
     override def next(): Part = {
       in.position(at)
       val transaction = Transaction(in.getLong(), in.getInt(), in.getLong(), in.getLong())
-      val (first, ordinal, rows, crc) = (in.getInt(), in.getInt(), in.getInt(), in.getInt())
+      val (first, ordinal) = (readOrdinal(), readOrdinal())
+      val (rows, crc) = (in.getInt(), in.getInt())
       val complete = in.get() == 1
       val size = in.getInt()
-      val from = at + TransactionHead
+      val from = at + transactionHead(version)
       at = from + size
       Part(Written(transaction, ordinal, crc, complete), first, rows, from, size)
     }

@@ -1,7 +1,11 @@
 package io.epochal.cdc.change
 
 import java.lang.Long.compareUnsigned
+import java.util
 import java.util.zip.CRC32C
+
+import scala.collection.mutable
+import scala.util.control.NonFatal
 
 import io.epochal.cdc.pgoutput.Message._
 import io.epochal.cdc.pgoutput.{Bytes, Message}
@@ -36,8 +40,20 @@ private[cdc] trait Contained {
   /** None: they show none of the transaction's changes. Else whether they show the change of a row, by its key. */
   def of(lsn: Long, xid: Int): Option[(Captured, Bytes) => Boolean]
 
+  /** The position before which a transaction's changes may be shown in part; 0: there is none. */
+  def preparedUntil: Long = 0L
+
+  /** Finds out about many rows at once, for calls of `of` until the next one. */
+  def prepare(rows: Seq[(Captured, Bytes)]): Unit = ()
+
   /** Whether they were read after a transaction had emptied their table. */
   def showsTruncate(table: Captured, lsn: Long, xid: Int): Boolean = false
+}
+
+private[cdc] object Contained {
+
+  /** They show every change. */
+  val Everything: (Captured, Bytes) => Boolean = (_, _) => true
 }
 
 /** A captured table.
@@ -78,7 +94,15 @@ final private[cdc] class ChangeIntake(
   private var isNoted = begun.last.nonEmpty || begun.runs.isEmpty
   private var state = begun
   private var captured = Map.empty[Int, Captured]
+
+  /** Tables that were defined in a transaction that the snapshot shows, and cannot be captured like that. */
+  private var refused = Map.empty[Int, Throwable]
   private var current = Option.empty[Running]
+
+  /** Messages that wait until the server was asked which of their changes the snapshot shows: one question for many. */
+  private val held = mutable.ArrayBuffer.empty[Message]
+  private var heldBytes = 0
+  private var holds = contained.preparedUntil != 0
 
   /** The transaction that the server must send first; None once it has. */
   private var expected = begun.last
@@ -99,7 +123,7 @@ final private[cdc] class ChangeIntake(
       val skipped: Option[Written],
       val shown: Option[(Captured, Bytes) => Boolean]) {
     val crc = new CRC32C
-    var ordinal = 0
+    var ordinal = 0L
     var isOpen = false
     def skips: Boolean = skipped.exists(known => known.isComplete || ordinal < known.ordinal)
   }
@@ -108,20 +132,60 @@ final private[cdc] class ChangeIntake(
   def reached: ChangeState = state
 
   /** Whether there is something to make durable. */
-  def hasRows: Boolean = builder.rows > 0
+  def hasRows: Boolean = builder.rows > 0 || held.nonEmpty
 
   /** Takes a message, and makes a frame durable when it is large. */
   def take(bytes: Bytes): Option[Long] = {
-    Message.read(bytes.array, bytes.offset, bytes.length) match {
-      case begin: Begin   => start(begin)
-      case _: Commit      => finish()
-      case change: Change => captured.get(change.relation).foreach(add(_, change))
-      case Truncate(tables) =>
-        tables.flatMap(captured.get).filterNot(isShown).filter(table => truncated(table.relation)).foreach(clear)
-      case relation: Relation => define(relation)
-      case _: Emitted | Other => ()
+    if (holds) hold(bytes) else accept(Message.read(bytes.array, bytes.offset, bytes.length))
+    if (builder.size >= frameBytes && builder.rows > 0) flush() else None
+  }
+
+  private def hold(bytes: Bytes): Unit = {
+    val copy = util.Arrays.copyOfRange(bytes.array, bytes.offset, bytes.offset + bytes.length)
+    Message.read(copy, 0, copy.length) match {
+      case begin: Begin if compareUnsigned(begin.commitLsn, contained.preparedUntil) >= 0 =>
+        release()
+        holds = false
+        accept(begin)
+      case relation: Relation =>
+        release()
+        accept(relation)
+      case message =>
+        held += message
+        heldBytes += copy.length
+        if (heldBytes >= frameBytes) release()
     }
-    if (builder.size >= frameBytes && hasRows) flush() else None
+  }
+
+  private def release(): Unit = if (held.nonEmpty) {
+    val messages = held.toVector
+    held.clear()
+    heldBytes = 0
+    var shown = current.flatMap(_.shown)
+    contained.prepare(messages.flatMap {
+      case Begin(lsn, _, xid) =>
+        shown = contained.of(lsn, xid)
+        Nil
+      case change: Change if shown.exists(_ ne Contained.Everything) =>
+        captured.get(change.relation).toSeq.flatMap { table =>
+          val (before, after) = keys(table, change)
+          (before ++ after).toSeq.distinct.map(table -> _)
+        }
+      case _ => Nil
+    })
+    messages.foreach(accept)
+  }
+
+  private def accept(message: Message): Unit = message match {
+    case begin: Begin => start(begin)
+    case _: Commit    => finish()
+    case change: Change =>
+      refused.get(change.relation).filterNot(_ => isShown).foreach(throw _)
+      captured.get(change.relation).foreach(add(_, change))
+    case Truncate(tables) =>
+      tables.flatMap(captured.get).filterNot(showsTruncate).filter(table => truncated(table.relation)).foreach(clear)
+    case relation: Relation => define(relation)
+    case _: Emitted | Other => ()
   }
 
   /** Makes everything durable that was taken.
@@ -130,6 +194,13 @@ final private[cdc] class ChangeIntake(
     *   the position to confirm, if it has moved
     */
   def flush(): Option[Long] = {
+    // What comes before an error becomes durable.
+    try release()
+    finally write()
+    state.last.map(_.transaction.lsn)
+  }
+
+  private def write(): Unit = {
     val open = current.filter(_.isOpen)
     val written = open.flatMap(running => builder.end(complete = false).map(running -> _))
     if (builder.rows > 0) {
@@ -142,7 +213,6 @@ final private[cdc] class ChangeIntake(
       state = after
     }
     written.foreach { case (running, known) => builder.begin(running.transaction, known.ordinal, running.crc) }
-    state.last.map(_.transaction.lsn)
   }
 
   /** Makes a transaction without rows durable as the last one, if there is one and nothing else. */
@@ -189,10 +259,8 @@ final private[cdc] class ChangeIntake(
     val row = change.after.map('N' -> _)
     def putAll(): Unit = put(table, rules.kind(table.key, change), (old ++ row).toSeq: _*)
     current.flatMap(_.shown).fold(putAll()) { shows =>
-      // An update of the key moves the row between parts of the table that were read at different times.
-      val (before, after) =
-        if (rules.moves(table.key, change)) (old, row) else (row.orElse(old), row.orElse(old))
-      (before.exists(tuple => shows(table, tuple._2)), after.exists(tuple => shows(table, tuple._2))) match {
+      val (before, after) = keys(table, change)
+      (before.exists(shows(table, _)), after.exists(shows(table, _))) match {
         case (false, false) => putAll()
         case (true, false)  => put(table, Kind.Insert, row.toSeq: _*)
         case (false, true)  => put(table, Kind.Delete, old.toSeq: _*)
@@ -201,7 +269,20 @@ final private[cdc] class ChangeIntake(
     }
   }
 
-  private def isShown(table: Captured): Boolean = current.exists { running =>
+  /** The tuples with the key before a change and after it: an update of the key moves the row between parts of the table that were
+    * read at different times.
+    */
+  private def keys(table: Captured, change: Change): (Option[Bytes], Option[Bytes]) = {
+    val old = change.old.map(_.bytes)
+    if (rules.moves(table.key, change)) (old, change.after)
+    else {
+      // The new row may lack a large key.
+      val either = old.orElse(change.after)
+      (either, either)
+    }
+  }
+
+  private def showsTruncate(table: Captured): Boolean = current.exists { running =>
     contained.showsTruncate(table, running.transaction.lsn, running.transaction.xid)
   }
 
@@ -232,11 +313,17 @@ final private[cdc] class ChangeIntake(
     }
   }
 
-  private def define(relation: Relation): Unit =
-    capture(relation, state.definitions.get(relation.oid).filterNot(_ => isBeforeSnapshot)) match {
-      case Some(table) => captured += relation.oid -> table
-      case None        => captured -= relation.oid
-    }
+  private def define(relation: Relation): Unit = {
+    refused -= relation.oid
+    captured -= relation.oid
+    try
+      capture(relation, state.definitions.get(relation.oid).filterNot(_ => isBeforeSnapshot))
+        .foreach(captured += relation.oid -> _)
+    catch { case NonFatal(e) if isShown => refused += relation.oid -> e }
+  }
+
+  /** Whether the snapshot shows the whole transaction. */
+  private def isShown: Boolean = current.exists(_.shown.contains(Contained.Everything))
 
   /** Whether the known definitions are those of the snapshot, and younger than the current transaction. */
   private def isBeforeSnapshot: Boolean = state.last.isEmpty && current.exists { running =>

@@ -31,7 +31,7 @@ final private[cdc] case class ChangeState(
   def runs: Iterable[ServerSnapshot] = snapshots.values.flatMap(_.runs)
 
   /** Rows of all snapshots, and their latest `_commit_timestamp`. */
-  def snapshotRows: Int = snapshots.values.map(_.rows).maxOption.getOrElse(0)
+  def snapshotRows: Long = snapshots.values.map(_.rows).maxOption.getOrElse(0L)
   def snapshotStamp: Long = snapshots.values.map(_.stamp).maxOption.getOrElse(Long.MinValue)
 
   /** The state after a frame. */
@@ -88,7 +88,7 @@ private[cdc] object ChangeState {
           node.get("xid").intValue,
           node.get("committedAt").longValue,
           node.get("stamp").longValue)
-        Written(transaction, node.get("ordinal").intValue, node.get("crc").intValue, node.get("complete").booleanValue)
+        Written(transaction, node.get("ordinal").longValue, node.get("crc").intValue, node.get("complete").booleanValue)
       },
       definitions.collect { case relation: Relation => relation.oid -> relation }.toMap,
       if (fields.has("tables")) SnapshotState.readAll(fields)

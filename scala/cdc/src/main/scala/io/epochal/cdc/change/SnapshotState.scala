@@ -22,7 +22,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
   *   how far each range was read
   */
 final private[cdc] case class SnapshotState(
-    rows: Int,
+    rows: Long,
     stamp: Long,
     bounds: Seq[Seq[String]],
     runs: Seq[ServerSnapshot],
@@ -98,7 +98,7 @@ private[cdc] object SnapshotState {
   def read(fields: JsonNode): SnapshotState = {
     def texts(node: JsonNode) = node.elements.asScala.map(_.textValue).toVector
     SnapshotState(
-      fields.path("rows").asInt,
+      fields.path("rows").asLong,
       fields.path("stamp").asLong(Long.MinValue),
       fields.path("bounds").elements.asScala.map(texts).toVector,
       fields

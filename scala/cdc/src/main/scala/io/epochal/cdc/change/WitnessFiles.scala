@@ -1,26 +1,40 @@
 package io.epochal.cdc.change
 
 import java.lang.Long.{compareUnsigned, parseUnsignedLong}
+import java.nio.charset.StandardCharsets.US_ASCII
 import java.util.Locale
 
 import scala.util.{Try, Using}
 
-import io.epochal.core.journal.FileStore
+import io.epochal.core.journal.{FileStore, JournalDamage}
 
-/** The last transaction, if it has no rows and is therefore not in the journal: a file that has its numbers in its name. Older files
-  * are removed after a newer one is durable.
+/** The last transaction, if it has no rows and is therefore not in the journal: a file that has its numbers in its name, and its name
+  * as content. Older files are removed after a newer one is durable.
   */
 final private[cdc] class WitnessFiles(store: FileStore) {
 
+  /** @throws JournalDamage
+    *   if a file is not as it was written
+    */
   def newest: Option[Transaction] =
-    store.names().flatMap(WitnessFiles.parse).maxOption(WitnessFiles.byLsn)
+    store.names().filter(_.endsWith(WitnessFiles.End)).map(read).maxOption(WitnessFiles.byLsn)
+
+  private def read(name: String): Transaction = {
+    val content = Using.resource(store.open(name)) { file =>
+      val bytes = new Array[Byte](file.length.toInt)
+      file.read(0, bytes, 0, bytes.length)
+      new String(bytes, US_ASCII)
+    }
+    // A run that was killed leaves a part of it; older releases wrote one byte.
+    if (!name.startsWith(content) && content != "\u0001") throw new JournalDamage(name, "it has another content")
+    WitnessFiles.parse(name).getOrElse(throw new JournalDamage(name, "its name has no numbers"))
+  }
 
   def write(transaction: Transaction): Unit = {
     val name = WitnessFiles.name(transaction)
     val older = store.names().filter(_ != name)
     if (!store.exists(name)) Using.resource(store.create(name)) { file =>
-      // Some stores keep no empty files.
-      file.write(Array[Byte](1), 0, 1)
+      file.write(name.getBytes(US_ASCII), 0, name.length)
       file.sync()
     }
     older.foreach(old => Try(store.delete(old)))
@@ -28,6 +42,7 @@ final private[cdc] class WitnessFiles(store: FileStore) {
 }
 
 private object WitnessFiles {
+  val End = ".last"
   private val Name = "([0-9a-f]{16})-([0-9a-f]{8})-(-?\\d+)-(-?\\d+)[.]last".r
 
   val byLsn: Ordering[Transaction] = (one, other) => compareUnsigned(one.lsn, other.lsn)

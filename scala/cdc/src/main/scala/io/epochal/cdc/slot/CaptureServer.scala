@@ -11,7 +11,6 @@ import io.epochal.cdc.value.ValueReader
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
 import io.epochal.core.retry.{Retrier, RetrySettings, Verdict}
-import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{ConnectionSettings, JdbcDriver, LoginDataSource, Sql, TableName}
 
 /** The server whose changes are captured. Its sessions print values in the same way whatever the role's settings are. */
@@ -148,6 +147,7 @@ private[cdc] object CaptureServer {
     "statement_timeout" -> "0",
     "lock_timeout" -> "0",
     "idle_in_transaction_session_timeout" -> "0",
+    "standard_conforming_strings" -> "on",
     "search_path" -> "pg_catalog, pg_temp"))
     .map { case (name, value) => s"SET $name TO ${if (name == "search_path") value else s"'$value'"}" }
     .mkString("; ")
@@ -174,12 +174,12 @@ private[cdc] object CaptureServer {
       "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace <> 'pg_catalog'::regnamespace")(
       _.getString(1)))
 
-  /** The facts about a table, by the name that the user gave. */
-  def table(connection: Connection, name: TableName): Option[TableFacts] = {
-    val found = for {
-      schema <- name.schema.fold(Seq("public"))(_.spellings)
-      table <- name.table.spellings
-    } yield ServerFacts.tables(connection, sql"n.nspname = $schema AND c.relname = $table").headOption
-    found.flatten.headOption
-  }
+  /** The schemas in which the role's sessions look for a name without one, in this order. The server's functions are still found in
+    * `pg_catalog` only.
+    */
+  def searchPath(connection: Connection): Seq[String] = Sql.query(
+    connection,
+    """SELECT unnest(current_schemas(path IS NULL)) AS schema
+      |FROM (SELECT set_config('search_path', reset_val, true) AS path FROM pg_settings WHERE name = 'search_path') AS own""".stripMargin)(
+    _.getString("schema"))
 }

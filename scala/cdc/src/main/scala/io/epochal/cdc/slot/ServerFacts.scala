@@ -120,6 +120,8 @@ final private[cdc] case class PublishedTable(columns: Seq[String], filter: Optio
   *   neither temporary nor unlogged
   * @param primaryKey
   *   its columns, in their order in the key
+  * @param keyOperators
+  *   for each of them the schema of the operators that compare it, in SQL
   */
 final private[cdc] case class TableFacts(
     oid: Long,
@@ -132,7 +134,8 @@ final private[cdc] case class TableFacts(
     isOwned: Boolean,
     primaryKey: Seq[String],
     identityColumns: Seq[String],
-    columns: Seq[String]) {
+    columns: Seq[String],
+    keyOperators: Seq[String] = Nil) {
 
   def name: String = s"$schema.$table"
 
@@ -256,7 +259,15 @@ private[cdc] object ServerFacts {
          |  pg_has_role(c.relowner, 'USAGE') AS owned,
          |  ${keyOf(Sql.raw("i.indisprimary"))} AS key, ${keyOf(Sql.raw("i.indisreplident"))} AS identity_key,
          |  ARRAY(SELECT a.attname::text FROM pg_attribute a
-         |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns
+         |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns,
+         |  ARRAY(SELECT quote_ident(s.nspname) FROM pg_index i
+         |    CROSS JOIN LATERAL unnest(i.indclass::oid[]) WITH ORDINALITY AS k(class, place)
+         |    JOIN pg_opclass o ON o.oid = k.class
+         |    JOIN pg_am m ON m.oid = o.opcmethod AND m.amname = 'btree'
+         |    JOIN pg_amop p ON p.amopfamily = o.opcfamily AND p.amoplefttype = o.opcintype AND p.amoprighttype = o.opcintype
+         |      AND p.amopstrategy = 1
+         |    JOIN pg_operator r ON r.oid = p.amopopr JOIN pg_namespace s ON s.oid = r.oprnamespace
+         |    WHERE i.indrelid = c.oid AND i.indisprimary ORDER BY k.place) AS operators
          |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          |WHERE $condition ORDER BY n.nspname, c.relname""".query(connection) { rows =>
       TableFacts(
@@ -270,7 +281,8 @@ private[cdc] object ServerFacts {
         rows.getBoolean("owned"),
         names(rows, "key"),
         names(rows, "identity_key"),
-        names(rows, "columns")
+        names(rows, "columns"),
+        names(rows, "operators")
       )
     }
 

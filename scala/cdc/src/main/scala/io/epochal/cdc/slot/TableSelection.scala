@@ -4,7 +4,7 @@ import java.sql.Connection
 
 import io.epochal.core.option.OptionType
 import io.epochal.kit.database.SqlText._
-import io.epochal.kit.database.TableName
+import io.epochal.kit.database.{Sql, TableName}
 
 /** The option `dbtable`: one table, or several and whole schemas, as in `public.orders,sales.*`. */
 final private[cdc] case class TableSelection(names: Seq[TableName]) {
@@ -13,15 +13,24 @@ final private[cdc] case class TableSelection(names: Seq[TableName]) {
   /** Whether its rows are generic, since they are those of any table. */
   def isSeveral: Boolean = names.size > 1 || names.exists(isSchema)
 
-  /** The tables that the names stand for now, and the schemas that are captured whole. A partition counts as its root.
+  /** The tables that the names stand for now, and the schemas that are captured whole. A partition counts as its root. A name without
+    * a schema stands for the first such table on the role's search path, else for that of `public`.
     *
     * @return
     *   Left: a name that stands for no table
     */
   def find(connection: Connection): Either[TableName, (Seq[TableFacts], Seq[String])] = {
-    val found = names.map { name =>
-      name -> (if (isSchema(name)) tablesOf(connection, name) else CaptureServer.table(connection, name).toSeq)
-    }
+    val single = names.filterNot(isSchema)
+    val path =
+      if (single.forall(_.schema.nonEmpty)) Nil else (CaptureServer.searchPath(connection) :+ "public").distinct
+    def spellings(name: TableName) =
+      for (schema <- name.schema.fold(path)(_.spellings); table <- name.table.spellings) yield schema -> table
+    val pairs = single.flatMap(spellings).distinct.map { case (schema, table) => sql"($schema, $table)" }
+    val tables =
+      if (pairs.isEmpty) Nil else ServerFacts.tables(connection, sql"(n.nspname, c.relname) IN (${Sql.join(pairs)})")
+    def named(name: TableName) =
+      spellings(name).flatMap(of => tables.find(table => table.schema -> table.table == of)).take(1)
+    val found = names.map(name => name -> (if (isSchema(name)) tablesOf(connection, name) else named(name)))
     val missing = found.collectFirst { case (name, Seq()) => name }
     missing.toLeft(
       found.flatMap(_._2).distinctBy(_.oid) -> found.filter(one => isSchema(one._1)).map(_._2.head.schema).distinct)

@@ -2,7 +2,7 @@ package io.epochal.cdc.snapshot
 
 import java.lang.Long.compareUnsigned
 
-import io.epochal.cdc.change.{Captured, ChangeState, Contained, SnapshotState}
+import io.epochal.cdc.change.{Captured, ChangeState, Contained, ServerSnapshot, SnapshotState}
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.core.error.Conditions
 
@@ -12,9 +12,11 @@ import io.epochal.core.error.Conditions
   * Decided by transaction numbers, not by positions in the log: a commit is streamed before other sessions see it.
   *
   * @param locate
-  *   the part of the table to which a key belongs, counted in the order of keys over all `bounds`
+  *   the part of the table to which the key of each row belongs, counted in the order of keys over all `bounds`
   */
-final private[cdc] class ContainedChanges(snapshot: SnapshotState, locate: (Captured, Bytes, Seq[Seq[String]]) => Int)
+final private[cdc] class ContainedChanges(
+    snapshot: SnapshotState,
+    locate: (Captured, Seq[Bytes], Seq[Seq[String]]) => Seq[Int])
     extends Contained {
 
   /** The parts of the table in the order of their keys, each with the run that read it, and its last key; none for the last. */
@@ -27,11 +29,19 @@ final private[cdc] class ContainedChanges(snapshot: SnapshotState, locate: (Capt
   }
   private val bounds = parts.flatMap(_._2)
 
+  /** The parts of rows that were prepared. */
+  private var located = Map.empty[Bytes, Int]
+
+  override val preparedUntil: Long = if (snapshot.runs.size < 2) 0L else ContainedChanges.end(snapshot.runs)
+
+  override def prepare(rows: Seq[(Captured, Bytes)]): Unit =
+    located = rows.groupMap(_._1)(_._2).flatMap { case (table, tuples) => tuples.zip(locate(table, tuples, bounds)) }
+
   override def of(lsn: Long, xid: Int): Option[(Captured, Bytes) => Boolean] = {
     val shown = snapshot.runs.map(_.contains(lsn, xid))
     if (!shown.contains(true)) None
-    else if (!shown.contains(false)) Some((_, _) => true)
-    else Some((table, row) => shown(parts(locate(table, row, bounds))._1))
+    else if (!shown.contains(false)) Some(Contained.Everything)
+    else Some((table, row) => shown(parts(located.getOrElse(row, locate(table, Seq(row), bounds).head))._1))
   }
 
   /** Rows read before the TRUNCATE and rows read after it can no longer be distinguished. */
@@ -44,12 +54,28 @@ final private[cdc] class ContainedChanges(snapshot: SnapshotState, locate: (Capt
   }
 }
 
+private object ContainedChanges {
+
+  /** Where the last of the server's snapshots was taken. */
+  def end(runs: Iterable[ServerSnapshot]): Long = last(runs.map(_.lsn))
+
+  def last(positions: Iterable[Long]): Long =
+    positions.foldLeft(0L)((one, other) => if (compareUnsigned(one, other) > 0) one else other)
+}
+
 /** The same for several tables, each with a snapshot of its own. */
-final private[cdc] class ContainedInTables(state: ChangeState, locate: (Captured, Bytes, Seq[Seq[String]]) => Int)
+final private[cdc] class ContainedInTables(
+    state: ChangeState,
+    locate: (Captured, Seq[Bytes], Seq[Seq[String]]) => Seq[Int])
     extends Contained {
   private val tables = state.snapshots.map { case (table, snapshot) => table -> new ContainedChanges(snapshot, locate) }
-  private val end =
-    state.runs.map(_.lsn).maxOption(Ordering.fromLessThan[Long](compareUnsigned(_, _) < 0)).getOrElse(0L)
+  private val end = ContainedChanges.end(state.runs)
+
+  override val preparedUntil: Long = ContainedChanges.last(tables.values.map(_.preparedUntil))
+
+  override def prepare(rows: Seq[(Captured, Bytes)]): Unit = rows.groupBy(_._1.relation.oid).foreach {
+    case (table, rows) => tables.get(table).filter(_.preparedUntil != 0).foreach(_.prepare(rows))
+  }
 
   override def of(lsn: Long, xid: Int): Option[(Captured, Bytes) => Boolean] =
     if (compareUnsigned(lsn, end) >= 0) None

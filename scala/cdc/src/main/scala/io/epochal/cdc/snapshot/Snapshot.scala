@@ -27,7 +27,7 @@ import io.epochal.kit.database.Sql
   * @param binary
   *   whether the values are binary
   * @param key
-  *   the columns of its key in SQL, each with its type; none: it cannot be divided, nor read on after a kill
+  *   None: it cannot be divided, nor read on after a kill
   */
 final private[cdc] case class Copied(
     number: Int,
@@ -35,7 +35,7 @@ final private[cdc] case class Copied(
     relation: Relation,
     columns: Seq[String],
     binary: Boolean,
-    key: Seq[(String, String)])
+    key: Option[TableKey])
 
 /** Copies the rows of a table into the journal: ranges of its key in parallel, each in the order of the key, all in one snapshot of
   * the server. A run that was killed is followed by one that reads the rest, in a later snapshot.
@@ -57,8 +57,7 @@ final private[cdc] class Snapshot(
     wait: () => Unit) {
   import Snapshot._
 
-  /** The key of a table or subquery `t`: qualified, since a text of the same name stands beside it. */
-  private val key = copied.key.map(column => s"t.${column._1}").mkString(", ")
+  private val printed = copied.key.toSeq.flatMap(_.printed)
 
   /** Reads what is left, and returns the state afterwards.
     *
@@ -139,7 +138,7 @@ final private[cdc] class Snapshot(
     Sql.run(connection, s"SET TRANSACTION SNAPSHOT '$exported'")
     val copy = connection.unwrap(classOf[PGConnection]).getCopyAPI.copyOut(select(range, progress.snapshot))
     val builder = new FrameBuilder
-    val row = new CopiedRow(copied.key.size, copied.binary)
+    val row = new CopiedRow(printed.size, copied.binary)
     progress.begin(builder)
     var from = CopyHeader
     var last = Option.empty[Seq[String]]
@@ -172,31 +171,26 @@ final private[cdc] class Snapshot(
   private def select(range: Int, snapshot: SnapshotState): String = {
     val from = snapshot.range(range).last.filter(_.nonEmpty).orElse(Option.when(range > 0)(snapshot.bounds(range - 1)))
     val until = Option.when(range < snapshot.bounds.size)(snapshot.bounds(range))
-    val conditions = from.map(values => s"($key) > (${literals(values)})") ++
-      until.map(values => s"($key) <= (${literals(values)})")
+    val conditions = copied.key.toSeq.flatMap(key => from.map(key.after) ++ until.map(key.upTo))
     val where = if (conditions.isEmpty) "" else conditions.mkString(" WHERE ", " AND ", "")
-    val order = if (copied.key.isEmpty) "" else s" ORDER BY $key"
-    val list = copied.key.map { case (name, _) => s"t.$name::text" } ++ copied.columns
+    val order = copied.key.fold("")(key => s" ORDER BY ${key.order}")
+    val list = printed ++ copied.columns
     s"COPY (SELECT ${list.mkString(", ")} FROM ${copied.table.sql} AS t$where$order) TO STDOUT (FORMAT binary)"
   }
 
-  private def literals(values: Seq[String]): String =
-    values.zip(copied.key).map { case (value, (_, kind)) => s"'${value.replace("'", "''")}'::$kind" }.mkString(", ")
-
   /** Keys between ranges of about the same size, from a sample. */
   private def divide(connection: Connection): Seq[Seq[String]] =
-    if (copied.key.isEmpty || copied.table.kind == "p") Nil
-    else {
-      val names = copied.key.map(_._1)
+    copied.key.filter(_ => copied.table.kind != "p").fold(Seq.empty[Seq[String]]) { key =>
+      val order = key.order
       val sampled = Sql.query(
         connection,
-        s"""SELECT ${names.map(name => s"t.$name::text").mkString(", ")} FROM (
-           |  SELECT $key, part, lead(part) OVER (ORDER BY $key) AS next FROM (
-           |    SELECT $key, ntile($Ranges) OVER (ORDER BY $key) AS part FROM ${copied.table.sql} AS t
+        s"""SELECT ${printed.mkString(", ")} FROM (
+           |  SELECT $order, part, lead(part) OVER (ORDER BY $order) AS next FROM (
+           |    SELECT $order, ntile($Ranges) OVER (ORDER BY $order) AS part FROM ${copied.table.sql} AS t
            |    TABLESAMPLE SYSTEM ((SELECT LEAST(100, 100.0 * $SampledPages / GREATEST(1, relpages))
            |      FROM pg_catalog.pg_class WHERE oid = ${copied.table.oid})) REPEATABLE (1)) AS t) AS t
-           |WHERE part <> next ORDER BY $key""".stripMargin
-      )(rows => names.indices.map(i => rows.getString(i + 1)))
+           |WHERE part <> next ORDER BY $order""".stripMargin
+      )(rows => printed.indices.map(i => rows.getString(i + 1)))
       sampled.distinct
     }
 }

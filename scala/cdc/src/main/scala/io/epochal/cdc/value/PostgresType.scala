@@ -14,14 +14,20 @@ import io.epochal.kit.database.Sql
   *   as `format_type` prints it, a domain by its own name
   * @param isSent
   *   whether the server can send it in binary form
+  * @param base
+  *   of a domain, its base type as `format_type` prints it
   */
 final case class PostgresType(
     name: String,
     modifier: Int,
     declared: String,
     isSent: Boolean,
-    shape: PostgresType.Shape = PostgresType.Plain
+    shape: PostgresType.Shape = PostgresType.Plain,
+    base: Option[String] = None
 ) {
+
+  /** To which a text is cast, without the checks of a domain. */
+  def cast: String = base.getOrElse(declared)
 
   /** Precision and scale of a numeric(p,s); the scale has 11 bits, one of them its sign. */
   def numeric: Option[(Int, Int)] = Option.when(modifier >= 4) {
@@ -58,29 +64,36 @@ final case class PostgresColumn(name: String, oid: Long, modifier: Int, kind: Po
 
 object PostgresColumn {
 
-  /** The columns of a table by their number, which is their order in pgoutput and in COPY. One query, as the catalog is now.
+  /** The columns of tables by their number, which is their order in pgoutput and in COPY. One query, as the catalog is now.
     *
-    * @param table
-    *   its `pg_class.oid`
+    * @param tables
+    *   their `pg_class.oid`
     */
-  def of(connection: Connection, table: Long): Seq[PostgresColumn] = read(
-    connection,
-    s"""SELECT ARRAY[a.attnum::int] AS path, a.attname AS field, a.atttypid AS oid, a.atttypmod AS modifier
-       |  FROM pg_catalog.pg_attribute a WHERE a.attrelid = $table::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped"""
-  )
+  def of(connection: Connection, tables: Seq[Long]): Map[Long, Seq[PostgresColumn]] = {
+    val found = levels(
+      connection,
+      s"""SELECT ARRAY[x.number::int, a.attnum::int] AS path, a.attname AS field, a.atttypid AS oid, a.atttypmod AS modifier
+         |  FROM unnest('${tables.mkString("{", ",", "}")}'::oid[]) WITH ORDINALITY AS x(oid, number)
+         |  JOIN pg_catalog.pg_attribute a ON a.attrelid = x.oid AND a.attnum > 0 AND NOT a.attisdropped"""
+    ).groupBy(_.path.head)
+    tables.zipWithIndex.map { case (table, i) =>
+      table -> of(found.getOrElse(i + 1, Nil).map(level => level.copy(path = level.path.tail)))
+    }.toMap
+  }
 
   /** Types by their OIDs, as far as the catalog has them. */
   def types(connection: Connection, oids: Seq[Int]): Map[Int, PostgresType] = {
     val list = oids.map(Integer.toUnsignedString).mkString("'{", ",", "}'")
-    read(
-      connection,
-      s"""SELECT ARRAY[x.number::int] AS path, ''::name AS field, x.oid, -1 AS modifier
+    of(
+      levels(
+        connection,
+        s"""SELECT ARRAY[x.number::int] AS path, ''::name AS field, x.oid, -1 AS modifier
          |  FROM unnest($list::oid[]) WITH ORDINALITY AS x(oid, number)"""
-    ).map(found => found.oid.toInt -> found.kind).toMap
+      )).map(found => found.oid.toInt -> found.kind).toMap
   }
 
-  private def read(connection: Connection, first: String): Seq[PostgresColumn] =
-    of(Sql.query(connection, s"WITH RECURSIVE levels AS (\n  $first\n$Levels".stripMargin)(level))
+  private def levels(connection: Connection, first: String): Seq[TypeLevel] =
+    Sql.query(connection, s"WITH RECURSIVE levels AS (\n  $first\n$Levels".stripMargin)(level)
 
   /** @param levels
     *   in any order
@@ -93,7 +106,9 @@ object PostgresColumn {
       def described(shape: PostgresType.Shape): PostgresType =
         PostgresType(level.name, level.modifier, level.declared, level.isSent && parts.forall(_._2.isSent), shape)
       level.kind match {
-        case 'd'       => parts.head._2.copy(declared = level.declared)
+        case 'd' =>
+          val base = parts.head._2
+          base.copy(declared = level.declared, base = Some(base.cast))
         case 'a'       => described(PostgresType.Elements(parts.head._2, level.delimiter))
         case 'c'       => described(PostgresType.Fields(parts))
         case 'e'       => described(PostgresType.Enum)

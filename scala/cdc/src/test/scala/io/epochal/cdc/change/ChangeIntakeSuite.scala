@@ -108,8 +108,8 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
   }
 
   /** Each change with its ordinal; one of the key is two. */
-  private def ordinals(statements: Seq[Statement]): Seq[(Statement, Int)] =
-    statements.zip(statements.scanLeft(0) {
+  private def ordinals(statements: Seq[Statement]): Seq[(Statement, Long)] =
+    statements.zip(statements.scanLeft(0L) {
       case (at, Update(from, id, _)) if from != id => at + 2
       case (at, _)                                 => at + 1
     })
@@ -141,7 +141,7 @@ private object ChangeIntakeSuite {
     def stamps: Seq[Long] = parts.map(_._2.written.transaction.stamp)
 
     /** LSN, ordinal and statement of each change. */
-    def changes: Seq[(Long, Int, Statement)] = parts.flatMap { case (frame, part) =>
+    def changes: Seq[(Long, Long, Statement)] = parts.flatMap { case (frame, part) =>
       var ordinal = part.first
       Decoded.changes(frame, part).map { case (kind, statement) =>
         val at = ordinal

@@ -26,7 +26,7 @@ final class PostgresTypeSuite extends AnyFunSuite {
     assert(
       PostgresColumn.of(levels) == Seq(
         PostgresColumn("a", 1, -1, kind("int4")),
-        PostgresColumn("c", 3, -1, kind("numeric", numeric(6, 2)).copy(declared = "outer!"))))
+        PostgresColumn("c", 3, -1, kind("numeric", numeric(6, 2)).copy(declared = "outer!", base = Some("numeric!")))))
   }
 
   test("arrays, composites, enums and ranges nest; one part that the server cannot send makes the whole unsendable") {

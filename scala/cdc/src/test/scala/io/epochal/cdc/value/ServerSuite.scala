@@ -64,8 +64,10 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
       .toVector
   }
 
-  protected def columns(table: String): Seq[PostgresColumn] =
-    PostgresColumn.of(connection, query(s"SELECT '$table'::regclass::oid::bigint").head.head.asInstanceOf[Long])
+  protected def columns(table: String): Seq[PostgresColumn] = {
+    val oid = query(s"SELECT '$table'::regclass::oid::bigint").head.head.asInstanceOf[Long]
+    PostgresColumn.of(connection, Seq(oid))(oid)
+  }
 
   private def copied(table: String, format: String): Array[Byte] = {
     val out = new ByteArrayOutputStream

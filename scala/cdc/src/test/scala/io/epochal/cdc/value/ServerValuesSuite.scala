@@ -6,7 +6,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.tags.Slow
 
-import io.epochal.cdc.CdcSetup
+import io.epochal.cdc.snapshot.TableKey
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.PostgresServer
 
@@ -78,7 +78,7 @@ abstract class ServerValuesChecks(kind: String, server: => Either[String, String
       assert(new RowReader(table, described, schema).hasBinary == corpus.isBinary)
       if (corpus.isBinary) assert(byBinary(table, schema) == expected)
       // A cast makes an object of hstore.
-      if (corpus.postgres != "hstore") assert(asJson(table, CdcSetup.printed) == serverJson(table))
+      if (corpus.postgres != "hstore") assert(asJson(table, TableKey.printed) == serverJson(table))
 
       val texts = StructType(schema.map(_.copy(dataType = StringType)))
       val printed = "id,v,d,a,e".split(',').map(c => s"CASE WHEN $c IS NULL THEN NULL ELSE format('%s', $c) END")
@@ -128,7 +128,7 @@ abstract class ServerValuesChecks(kind: String, server: => Either[String, String
     val found = byText(table, schema)
     found.zip(expected).foreach { case (row, right) => assert(row == right) }
     assert(found.size == expected.size && !new RowReader(table, columns(table), schema).hasBinary)
-    assert(asJson(table, CdcSetup.printed) == serverJson(table))
+    assert(asJson(table, TableKey.printed) == serverJson(table))
     val ofColumns = columns(table).map(column => column.oid.toInt -> column.kind).toMap
     val byOid = PostgresColumn.types(connection, 1 +: ofColumns.keys.toSeq)
     assert(byOid.keySet == ofColumns.keySet)

@@ -13,8 +13,9 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
+import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.core.thread.DaemonThreads
+import io.epochal.kit.source.journal.JournalFaults
 
 /** Limits of an intake.
   *
@@ -34,10 +35,6 @@ final private[epochal] case class IntakeSettings(maxJournalBytes: Long, dedupWin
 /** Intake of one stream, with group commit: a thread writes all waiting arrivals to the journal, syncs once, then completes their
   * receipts. New arrivals wait meanwhile, so a slower disk makes larger groups.
   *
-  * @param source
-  *   identity of the source, for errors
-  * @param place
-  *   the journal's directory, for errors
   * @param clock
   *   measures how long keys are remembered
   * @param wall
@@ -46,8 +43,7 @@ final private[epochal] case class IntakeSettings(maxJournalBytes: Long, dedupWin
 final private[epochal] class JournalIntake(
     val journal: AcknowledgedJournal,
     settings: IntakeSettings,
-    source: String,
-    place: String,
+    faults: JournalFaults,
     clock: Clock = new SteadyClock,
     wall: Clock = Clock.systemUTC()
 ) extends Intake
@@ -224,13 +220,13 @@ final private[epochal] class JournalIntake(
   }
 
   private def failed(error: Throwable): EpochalException = {
-    val condition = JournalIntake.condition(error, source, place)
+    val condition = faults.named.applyOrElse(error, faults.unwritable)
     if (currentError.isEmpty) log.warn(s"Nothing is acknowledged: ${condition.problem}")
     currentError = Some(condition)
     condition
   }
 
-  private def stopped: EpochalException = Conditions.IntakeStopped("source" -> source)
+  private def stopped: EpochalException = Conditions.IntakeStopped("source" -> faults.source)
 
   private def restore(): Unit = {
     val now = clock.millis() * 1000L
@@ -245,14 +241,6 @@ final private[epochal] class JournalIntake(
 
 private[ingest] object JournalIntake {
   private val log = LoggerFactory.getLogger(classOf[JournalIntake])
-
-  /** Converts an error of the journal to a condition. */
-  def condition(error: Throwable, source: String, place: String): EpochalException = error match {
-    case _: JournalFenced => Conditions.JournalFenced.because(error)("source" -> source, "path" -> place)
-    case _ =>
-      val reason = Option(error.getMessage).getOrElse(error.getClass.getSimpleName)
-      Conditions.JournalUnwritable.because(error)("source" -> source, "path" -> place, "reason" -> reason)
-  }
 
   /** Maximum bytes that wait for the writer, so that a slow disk does not exhaust the memory. */
   private val MaxWaiting = 64L << 20

@@ -10,6 +10,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.ingest.IngestStreams.{arrival, store}
 import io.epochal.kit.source.ManualClock
+import io.epochal.kit.source.journal.JournalFaults
 
 final class JournalIntakeSuite extends AnyFunSuite {
   private val start = java.time.Instant.parse("2026-01-01T00:00:00Z")
@@ -23,8 +24,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
       new JournalIntake(
         AcknowledgedJournal.take(files, runs, "source", settings.segmentBytes),
         settings,
-        "source",
-        "/journal",
+        new JournalFaults("epochal-ingest", "source", "/journal"),
         clock,
         wall)
 

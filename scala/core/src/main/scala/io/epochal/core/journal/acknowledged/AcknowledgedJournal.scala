@@ -251,11 +251,14 @@ final class AcknowledgedJournal private (
     * @param payload
     *   receives an array, which is reused after the call, and the length of the payload in it
     * @throws JournalDamage
-    *   if a frame cannot be read as it was written
+    *   if a frame, or the only carried state, cannot be read as it was written
     */
   def restore(carried: Array[Byte] => Unit)(payload: (Array[Byte], Int) => Unit): Unit = {
-    val from = math.max(0, segments.lastIndexWhere(_.carried.nonEmpty))
-    segments.drop(from).foreach { segment =>
+    val carrying = segments.lastIndexWhere(_.carried.nonEmpty)
+    // The state of row 0 is the caller's first one.
+    if (carrying < 0)
+      segments.headOption.filter(_.from > 0).foreach(first => throw new JournalDamage(first.name, "it lacks its state"))
+    segments.drop(math.max(0, carrying)).foreach { segment =>
       try
         Using.resource(store.open(segment.name)) { file =>
           var bytes = Array.emptyByteArray

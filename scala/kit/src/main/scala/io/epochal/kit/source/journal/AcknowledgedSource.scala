@@ -1,5 +1,7 @@
 package io.epochal.kit.source.journal
 
+import java.io.IOException
+
 import scala.util.Try
 import scala.util.control.NonFatal
 
@@ -7,23 +9,27 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 import org.slf4j.{Logger, LoggerFactory}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.journal.JournalPlan
-import io.epochal.core.journal.acknowledged.AcknowledgedJournal
+import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
+import io.epochal.core.journal.{JournalDamage, JournalPlan}
 import io.epochal.kit.source.{Extent, Supply}
 
 /** A source whose rows the driver receives into an [[AcknowledgedJournal]], from `open` to `close`: delivers every row that was
   * acknowledged, and nothing else. A position is a row of the journal.
   */
-abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => Int)
+abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultPartitions: => Int)
     extends FedSource[P]
     with Supply[P]
     with FeedView {
 
   private val log: Logger = LoggerFactory.getLogger(getClass)
   private var swept = false
-  private var freezes = false
+  private var bounded = false
   private var frozen = Option.empty[Long]
-  @volatile private var end = Option.empty[Long]
+  @volatile private var reached = Option.empty[Long]
+
+  final protected val faults = new JournalFaults(format, factory.source, factory.store.toString)
+
+  override def name: String = s"$format[${factory.source}]"
 
   /** Fails before `open`. */
   protected def journal: AcknowledgedJournal
@@ -46,6 +52,15 @@ abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => In
 
   override def readerFactory: PartitionReaderFactory = factory
 
+  /** Takes over the journal of the checkpoint.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   as in [[JournalFaults]]
+    */
+  final protected def takeOver(segmentBytes: Long): AcknowledgedJournal = faults.naming {
+    AcknowledgedJournal.take(factory.store, factory.store.below("runs"), factory.source, segmentBytes)
+  }
+
   /** Begins with a journal that was taken over, and shows its rows to tasks in this JVM.
     *
     * @param committed
@@ -59,9 +74,12 @@ abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => In
       log.warn(factory.lost(taken.until, row(logged), "the journal in the checkpoint ends before them"))
       taken.skipTo(row(logged))
     }
-    if (freezes) freeze(taken.until)
+    if (bounded) end(taken)
     LiveFeeds.add(factory.store, this)
   }
+
+  /** Determines where a bounded run ends: with the rows that the journal has at the start. */
+  protected def end(taken: AcknowledgedJournal): Unit = freeze(taken.until)
 
   /** Delivers no row from this one on. */
   final protected def freeze(row: Long): Unit = frozen = Some(row)
@@ -73,7 +91,7 @@ abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => In
     ended(row(start)).foreach(throw _)
     deliveredUntil(row(start))
     val until = frozen.getOrElse(journal.until)
-    end = Some(until)
+    reached = Some(until)
     math.max(0L, math.min(most, until - row(start)))
   }
 
@@ -90,11 +108,11 @@ abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => In
 
   override def rowsBefore(position: P): Long = row(position)
 
-  override def known: Option[Extent] = end.map(row => Extent(row, row))
+  override def known: Option[Extent] = reached.map(row => Extent(row, row))
 
-  override def latest: Option[P] = end.map(position)
+  override def latest: Option[P] = reached.map(position)
 
-  override def freezeEnd(): Unit = freezes = true
+  override def freezeEnd(): Unit = bounded = true
 
   override def release(end: P): Unit = if (isOpen)
     try {
@@ -127,6 +145,35 @@ abstract class AcknowledgedSource[P](factory: FeedRows, defaultPartitions: => In
   }
 
   override def lookAhead(end: P): Unit = Try(available(end, 0)): Unit
+}
+
+/** Our errors for those of an [[AcknowledgedJournal]]: JOURNAL_FENCED, JOURNAL_UNWRITABLE, and OFFSET_INVALID for a damaged one.
+  *
+  * @param source
+  *   the identity that offsets carry
+  * @param place
+  *   the journal's directory
+  */
+final class JournalFaults(format: String, val source: String, place: String) {
+
+  val named: PartialFunction[Throwable, EpochalException] = {
+    case damage: JournalDamage =>
+      Conditions.OffsetInvalid.because(damage)("format" -> format, "offset" -> place, "reason" -> damage.getMessage)
+    case fenced: JournalFenced => Conditions.JournalFenced.because(fenced)("source" -> source, "path" -> place)
+    case error: IOException    => unwritable(error)
+  }
+
+  def unwritable(error: Throwable): EpochalException = {
+    val reason = Option(error.getMessage).getOrElse(error.getClass.getSimpleName)
+    Conditions.JournalUnwritable.because(error)("source" -> source, "path" -> place, "reason" -> reason)
+  }
+
+  /** @throws EpochalException
+    *   for an error of the journal in `body`
+    */
+  def naming[A](body: => A): A =
+    try body
+    catch named.andThen(throw _)
 }
 
 private object AcknowledgedSource {

@@ -1,0 +1,158 @@
+package io.epochal.cdc.snapshot
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.sql.Connection
+import java.time.LocalTime
+import java.util.HexFormat
+
+import org.apache.spark.sql.types.StringType
+import org.postgresql.util.ByteConverter
+
+import io.epochal.cdc.change.{Captured, TupleValue}
+import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.slot.TableFacts
+import io.epochal.cdc.value.{PostgresColumn, PostgresType, ValueReader}
+import io.epochal.core.error.Conditions
+import io.epochal.kit.database.Sql
+
+/** The primary key of a table, in whose order its rows are read, so that a later run finds the rest. Only the server compares keys:
+  * with the operators of the key's index, and the collations of its columns. Its values are kept as the server prints them.
+  */
+final private[cdc] class TableKey private (table: TableFacts, columns: Seq[PostgresColumn]) {
+  import TableKey._
+
+  private val names = columns.map(column => "\"" + column.name.replace("\"", "\"\"") + "\"")
+  private val operators = table.keyOperators.padTo(columns.size, Catalog)
+
+  /** Of the table `t`. */
+  val order: String = names.map(name => s"t.$name").mkString(", ")
+
+  /** The texts of its values, of `t`. */
+  val printed: Seq[String] = names.zip(columns).map { case (name, column) => TableKey.printed(s"t.$name", column.kind) }
+
+  /** The operators of enums take no domain. */
+  private val operands = names.zip(columns).map { case (name, column) =>
+    if (column.kind.shape == PostgresType.Enum) s"t.$name::${column.kind.cast}" else s"t.$name"
+  }
+
+  /** Whether binary values of it can be compared. */
+  def hasBinary: Boolean = columns.forall(column => column.kind.isSent && TableKey.hasBinary(column.kind))
+
+  /** The keys of `t` after another one. */
+  def after(values: Seq[String]): String = compared(">", ">", texts(values))
+
+  /** The keys of `t` up to another one, and itself. */
+  def upTo(values: Seq[String]): String = compared("<", "<=", texts(values))
+
+  /** For each row the number of the first bound that its key does not exceed, or of all bounds. One query. */
+  def places(connection: Connection, captured: Captured, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
+    val cases = bounds.zipWithIndex.map { case (bound, i) => s"WHEN ${upTo(bound)} THEN $i" }
+    val values = rows.zipWithIndex.map { case (row, i) => s"(${(of(captured, row) :+ i.toString).mkString(", ")})" }
+    // The values get the types and collations of the table's columns.
+    Sql.query(
+      connection,
+      s"""SELECT CASE ${cases.mkString(" ")} ELSE ${bounds.size} END FROM (
+         |  SELECT ${names.mkString(", ")}, 0 AS $Number FROM ${table.sql} WHERE false
+         |  UNION ALL VALUES ${values.mkString(", ")}) AS t ORDER BY $Number""".stripMargin)(_.getInt(1))
+  }
+
+  /** The key of a row, in SQL. */
+  private def of(captured: Captured, row: Bytes): Seq[String] = {
+    val relation = captured.relation
+    if (captured.key.map(relation.columns(_).name) != columns.map(_.name))
+      throw Conditions.SnapshotInterrupted("table" -> relation.name)
+    captured.key.zip(columns).map { case (place, column) =>
+      val TupleValue(kind, Bytes(array, offset, length)) = TupleValue.of(row, place)
+      kind match {
+        case 't' => text(new String(array, offset, length, UTF_8), column.kind)
+        case 'b' => binary(array, offset, length, column.kind)
+        case _   => throw Conditions.ValueNotSent("table" -> relation.name, "column" -> column.name)
+      }
+    }
+  }
+
+  private def texts(values: Seq[String]): Seq[String] =
+    values.zip(columns).map { case (value, column) => text(value, column.kind) }
+
+  /** @param last
+    *   how the last columns compare if the others are equal
+    */
+  private def compared(operator: String, last: String, values: Seq[String]): String = {
+    val sides = operands.zip(values)
+    // What indexes serve best.
+    if (operators.forall(_ == Catalog)) s"(${sides.map(_._1).mkString(", ")}) $last (${sides.map(_._2).mkString(", ")})"
+    else {
+      def one(i: Int, operator: String) = s"${sides(i)._1} OPERATOR(${operators(i)}.$operator) ${sides(i)._2}"
+      sides.indices.init.foldRight(one(sides.size - 1, last)) { (i, rest) =>
+        s"(${one(i, operator)} OR ${one(i, "=")} AND $rest)"
+      }
+    }
+  }
+}
+
+private[cdc] object TableKey {
+  private val Catalog = "pg_catalog"
+  private val Number = "\"number of the key\""
+
+  /** None if the table has none, or its replica identity lacks it: a deleted row is not found then. */
+  def of(table: TableFacts, columns: Seq[PostgresColumn]): Option[TableKey] = {
+    val key = table.primaryKey.flatMap(name => columns.find(_.name == name))
+    val isSent = table.identity != "i" || table.primaryKey.forall(table.identityColumns.contains)
+    Option.when(key.nonEmpty && isSent)(new TableKey(table, key))
+  }
+
+  /** Types whose cast to text is what the server prints of them: a cast of others may differ, as `inet` to text has a mask. */
+  private val Cast =
+    Set("int2", "int4", "int8", "numeric", "text", "varchar", "uuid", "date", "timestamp", "timestamptz", "jsonb")
+
+  /** A column as the server prints it, in SQL. */
+  def printed(column: String, kind: PostgresType): String =
+    if (Cast(kind.name)) s"$column::text"
+    else s"CASE WHEN $column IS DISTINCT FROM NULL THEN pg_catalog.format('%s', $column) END"
+
+  private def text(value: String, kind: PostgresType): String = s"'${value.replace("'", "''")}'::${kind.cast}"
+
+  private val Days = Set("date", "timestamp", "timestamptz")
+  private val Natives = Days ++ Set("bool", "int2", "int4", "int8", "float4", "float8", "bytea")
+
+  private def hasBinary(kind: PostgresType): Boolean = kind.shape match {
+    case PostgresType.Plain => Natives(kind.name) || reader(kind).hasBinary
+    case PostgresType.Enum  => true
+    case _                  => false
+  }
+
+  private def reader(kind: PostgresType): ValueReader = ValueReader.of("", PostgresColumn("", 0, -1, kind), StringType)
+
+  /** A binary value, in SQL. */
+  private def binary(bytes: Array[Byte], at: Int, length: Int, kind: PostgresType): String = kind.name match {
+    case "bool"   => (bytes(at) != 0).toString
+    case "int2"   => text(ByteConverter.int2(bytes, at).toString, kind)
+    case "int4"   => text(ByteConverter.int4(bytes, at).toString, kind)
+    case "int8"   => text(ByteConverter.int8(bytes, at).toString, kind)
+    case "float4" => text(ByteConverter.float4(bytes, at).toString, kind)
+    case "float8" => text(ByteConverter.float8(bytes, at).toString, kind)
+    case "bytea"  => text("\\x" + HexFormat.of.formatHex(bytes, at, at + length), kind)
+    case "date" =>
+      val days = ByteConverter.int4(bytes, at)
+      if (days == Int.MaxValue || days == Int.MinValue) infinite(days > 0, kind) else date(days.toLong)
+    case "timestamp" | "timestamptz" =>
+      val micros = ByteConverter.int8(bytes, at)
+      if (micros == Long.MaxValue || micros == Long.MinValue) infinite(micros > 0, kind)
+      else {
+        val time = LocalTime.ofNanoOfDay(Math.floorMod(micros, DayMicros) * 1000)
+        val plain = s"(${date(Math.floorDiv(micros, DayMicros))} + time '$time')"
+        if (kind.name == "timestamp") plain else s"($plain AT TIME ZONE 'UTC')"
+      }
+    case _ => text(reader(kind).binary(bytes, at, length).toString, kind)
+  }
+
+  private val DayMicros = 86400000000L
+
+  /** @param days
+    *   since 2000, where PostgreSQL's counting begins
+    */
+  private def date(days: Long): String = s"(date '2000-01-01' + ($days))"
+
+  private def infinite(isPositive: Boolean, kind: PostgresType): String =
+    text(if (isPositive) "infinity" else "-infinity", kind)
+}

@@ -1,0 +1,132 @@
+package io.epochal.cdc
+
+import java.io.File
+import java.nio.file.{Files, Path}
+
+import scala.util.{Try, Using}
+
+import org.apache.commons.io.FileUtils
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.cdc.change.ScriptedServer._
+import io.epochal.cdc.change._
+import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.slot.{CaptureServer, Lsn, TableFacts}
+import io.epochal.cdc.value.{PostgresColumn, PostgresType}
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.journal.acknowledged.AcknowledgedJournal
+import io.epochal.kit.source.InitialOffset
+
+/** The journal that a source takes over, without a server. */
+final class CdcSourceSuite extends AnyFunSuite {
+  import CdcSourceSuite._
+
+  test("a damaged byte of the journal, or of the last transaction, is named, and changes no row") {
+    val written = Files.createTempDirectory("epochal-cdc")
+    write(written)
+    assert(taken(written) == Right(Lsn.show(400)))
+    val all = Seq("cdc", "cdc/witness").flatMap(directory => files(written.resolve(directory)))
+    assert(all.map(_.getName.replaceAll(".*[.]", "")).toSet == Set("ack", "last"))
+    val found = for {
+      file <- all
+      position <- (0L until file.length by math.max(1L, file.length / 12)) :+ (file.length - 1)
+    } yield {
+      val copy = Files.createTempDirectory("epochal-cdc")
+      FileUtils.copyDirectory(written.toFile, copy.toFile)
+      damage(copy.resolve(written.relativize(file.toPath)), position)
+      val outcome = taken(copy)
+      FileUtils.deleteQuietly(copy.toFile): Unit
+      assert(outcome.left.forall(Named(_)) && outcome.forall(_ == Lsn.show(400)), s"$file at $position: $outcome")
+      file.getName.takeRight(4) -> outcome
+    }
+    assert(found.count(_._2.isLeft) > 8)
+    assert(found.filter(_._1 == "last").forall(_._2 == Left(Conditions.OffsetInvalid)))
+  }
+
+  test("a last transaction of an older release, or from a run that was killed, is taken as it is named") {
+    Seq(Array[Byte](1), Array.emptyByteArray, "0000".getBytes).foreach { content =>
+      val written = Files.createTempDirectory("epochal-cdc")
+      write(written)
+      Files.write(files(written.resolve("cdc/witness")).head.toPath, content): Unit
+      assert(taken(written) == Right(Lsn.show(400)))
+    }
+  }
+
+  /** The position that a run confirms which takes the journal over and has all its rows; Left: the condition of its error. */
+  private def taken(checkpoint: Path) = {
+    val store = new InitialOffset(checkpoint.toString, new Configuration).beside("cdc")
+    val setup = new CdcSetup(options, server, checkpoint.toString, tables, binary = false, threads = 1)
+    Using.resource(new CdcSource(options, setup, new CdcReaderFactory(options, Columns, new StructType, store), 1)) {
+      source =>
+        val outcome = Try {
+          source.open(CdcPosition(0, origin), CdcPosition(3, origin))
+          assert(source.supply.partitions(CdcPosition(0, origin), CdcPosition(3, origin)).length == 1)
+          source.metrics(None)("confirmed")
+        }.toEither
+        outcome.left.map { case e: EpochalException => e.condition; case other => throw other }
+    }
+  }
+}
+
+private object CdcSourceSuite {
+  private val Named = Set(Conditions.OffsetInvalid, Conditions.DataLoss)
+
+  private val Columns = Seq("id" -> "int4", "note" -> "text").map { case (name, kind) =>
+    PostgresColumn(name, if (name == "id") 23 else 25, -1, PostgresType(kind, -1, kind, isSent = true))
+  }
+  private val orders = TableFacts(
+    Orders.toLong,
+    "public",
+    "orders",
+    "r",
+    "d",
+    isLogged = true,
+    isReadable = true,
+    isOwned = true,
+    Seq("id"),
+    Nil,
+    Seq("id", "note"))
+  private val tables = CdcTables(Seq(CdcTable(orders, Columns)), Nil, isSeveral = false)
+  private val options = CdcOptions
+    .read(Map("url" -> "jdbc:postgresql://127.0.0.1:1/none", "dbtable" -> "orders", "retry.maxAttempts" -> "1"))
+    .fold(throw _, identity)
+  private val server = new CaptureServer(options.connection, options.retry)
+  private val origin = CdcOrigin("s", "s", "7", timeline = 1, start = 50, snapshot = false)
+
+  /** Three transactions of a row, and one without rows. */
+  private def write(checkpoint: Path): Unit = {
+    val store = new InitialOffset(checkpoint.toString, new Configuration).beside("cdc")
+    Using.resource(AcknowledgedJournal.take(store, store.below("runs"), options.source)) { journal =>
+      val sink = new ChangeSink {
+        override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit =
+          journal.append(rows, frame.array, frame.offset, frame.length)(carry): Unit
+        override def witness(transaction: Transaction): Unit =
+          new WitnessFiles(store.below("witness")).write(transaction)
+      }
+      val intake = new ChangeIntake(
+        ChangeState.Empty,
+        sink,
+        new ChangeRules(preimages = false),
+        (relation, _) => Some(Captured(relation, Seq(0))),
+        _ => true,
+        (_, _) => None,
+        (_, found) => new IllegalStateException(found.toString))
+      (1 to 4).foreach { i =>
+        val statements = if (i < 4) Seq(Insert(i, s"note $i")) else Nil
+        messages(Committed(100L * i, i, i.toLong, statements), defines = i == 1).foreach(m => intake.take(bytes(m)))
+        intake.flush(): Unit
+      }
+      intake.settle(): Unit
+    }
+  }
+
+  private def files(directory: Path): Seq[File] = directory.toFile.listFiles.toSeq.filter(_.isFile).sorted
+
+  private def damage(file: Path, position: Long): Unit = {
+    val bytes = Files.readAllBytes(file)
+    bytes(position.toInt) = (bytes(position.toInt) ^ 0x10).toByte
+    Files.write(file, bytes): Unit
+  }
+}

@@ -1,0 +1,102 @@
+package io.epochal.cdc.snapshot
+
+import scala.collection.mutable
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.cdc.change.ScriptedServer._
+import io.epochal.cdc.change._
+import io.epochal.cdc.pgoutput.Bytes
+
+/** Changes while the rows of a table were read in two snapshots of the server: ids up to 50 in the first, the others in the second. */
+final class ContainedChangesSuite extends AnyFunSuite {
+  private val snapshot = SnapshotState(
+    rows = 100,
+    stamp = 0,
+    bounds = Nil,
+    runs = Seq(ServerSnapshot("1000:1000:", 2000), ServerSnapshot("3000:3000:", 9000)),
+    ranges = Map(0 -> RangeState(Seq(0 -> Some(Seq("50")), 1 -> None)))
+  )
+
+  /** Statements that are delivered of transactions, and the number of questions to the server. */
+  private def delivered(transactions: Seq[Committed], frameBytes: Int, flushEvery: Int): (Seq[String], Int) = {
+    var asked = 0
+    val locate = (_: Captured, rows: Seq[Bytes], bounds: Seq[Seq[String]]) => {
+      asked += 1
+      assert(bounds == Seq(Seq("50")))
+      rows.map(row => if (text(row, 0).toInt <= 50) 0 else 1)
+    }
+    val found = mutable.ArrayBuffer.empty[String]
+    val sink = new ChangeSink {
+      override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
+        val in = java.nio.ByteBuffer.wrap(frame.array, 0, frame.length)
+        new FrameReader(frame.array, frame.length).parts.foreach { part =>
+          Iterator.iterate(part.changes)(at => at + 7 + in.getInt(at + 3)).takeWhile(_ < part.until).foreach { at =>
+            val tuple = Bytes(frame.array, at + 8, in.getInt(at + 3) - 1)
+            found += s"${in.get(at).toChar}${text(tuple, 0)}"
+          }
+        }
+      }
+      override def witness(transaction: Transaction): Unit = ()
+    }
+    val intake = new ChangeIntake(
+      ChangeState.Empty.updated(SnapshotState.OnlyTable, snapshot),
+      sink,
+      new ChangeRules(preimages = false),
+      (relation, _) => Some(Captured(relation, Seq(0))),
+      _ => true,
+      new ContainedChanges(snapshot, locate),
+      (_, found) => new IllegalStateException(found.toString),
+      frameBytes)
+    transactions.zipWithIndex.foreach { case (transaction, i) =>
+      messages(transaction, defines = i == 0).foreach { message =>
+        val copy = message.clone()
+        intake.take(bytes(copy)): Unit
+        java.util.Arrays.fill(copy, 0.toByte)
+      }
+      if ((i + 1) % flushEvery == 0) intake.flush(): Unit
+    }
+    intake.flush(): Unit
+    assert(!intake.hasRows)
+    (found.toSeq, asked)
+  }
+
+  private def text(tuple: Bytes, column: Int): String = {
+    val Bytes(array, offset, length) = TupleValue.of(tuple, column).bytes
+    new String(array, offset, length)
+  }
+
+  /** Inserts in small transactions: before both snapshots, between them, and after both. */
+  private val transactions = (1 to 300).map { i =>
+    val id = i * 7 % 100
+    Committed(
+      1000L + 5 * i,
+      if (i <= 100) 500 + i else if (i <= 200) 2000 + i else 5000 + i,
+      i.toLong,
+      Seq(Insert(id, "")))
+  }
+  private val expected = transactions.flatMap { case Committed(_, xid, _, statements) =>
+    statements.collect { case Insert(id, _) if xid > 3000 || xid > 1000 && id <= 50 => s"I$id" }
+  }
+
+  test("a change is delivered unless the snapshot that read its row shows it; one question for many transactions") {
+    assert(expected.size > 120)
+    Seq((1 << 20, 1000), (1000, 1000), (1 << 20, 7), (1, 1)).foreach { case (frameBytes, flushEvery) =>
+      val (found, asked) = delivered(transactions, frameBytes, flushEvery)
+      assert(found == expected)
+      if (frameBytes == 1 << 20 && flushEvery == 1000) assert(asked == 1)
+      assert(asked <= 100)
+    }
+  }
+
+  test("an update that moves a row between the parts is an insert or a delete; one within a part is shown or not") {
+    val (found, asked) = delivered(
+      Seq(
+        Committed(3000, 2000, 1, Seq(Update(1, 99, ""), Update(98, 2, ""), Update(3, 4, ""), Update(97, 96, ""))),
+        Committed(3100, 2001, 2, Seq(Update(5, 5, ""), Update(95, 95, ""), Delete(6), Delete(94)))),
+      1 << 20,
+      1000
+    )
+    assert(found == Seq("D1", "I2", "K3", "U5", "D6") && asked == 1)
+  }
+}
