@@ -275,7 +275,7 @@ private[rest] object Lineage extends OptionList {
       .find(values.isSet(_))
       .map(spec => values.conflict(s"{option:parent.${spec.name}}", "Leave it out: only the query's own list has it."))
       .orElse(Option.when(values(RecordOptions.Format) == "csv")(values
-        .conflict("{option:parent.fields}, {option:parent.bodyFormat=csv}", "Read the parent as JSON or NDJSON.")))
+        .conflict("{option:parent.fields}, parent.bodyFormat=csv", "Read the parent as JSON or NDJSON.")))
       .toLeft(())
   }
 
