@@ -2,7 +2,7 @@ package io.epochal.cdc.snapshot
 
 import java.nio.ByteBuffer
 import java.sql.{Connection, SQLException}
-import java.util.concurrent.{Callable, ExecutionException, Executors}
+import java.util.concurrent.{Callable, CancellationException, ExecutionException, Executors}
 
 import scala.util.Try
 
@@ -92,6 +92,7 @@ final private[cdc] class Snapshot(
         throw if (connection.isValid(SecondsToAnswer)) failed.getCause
         else new SQLException("the server's snapshot was lost", "08006", failed.getCause)
     } finally {
+      progress.close()
       workers.shutdownNow()
       // If it threw, the rows would be read from the beginning again.
       Try(connection.rollback()): Unit
@@ -104,7 +105,12 @@ final private[cdc] class Snapshot(
     private val run = begun.snapshot(copied.number).runs.size - 1
     private var current = begun
 
+    /** Nothing is written after it: another run may have begun. */
+    private var end = Option.empty[Throwable]
+
     def state: ChangeState = synchronized(current)
+
+    def close(): Unit = synchronized { end = end.orElse(Some(new CancellationException("the snapshot has ended"))) }
 
     def snapshot: SnapshotState = state.snapshot(copied.number)
 
@@ -112,6 +118,16 @@ final private[cdc] class Snapshot(
 
     /** Writes rows of a range up to a key, or to its end. */
     def write(builder: FrameBuilder, range: Int, until: Option[Seq[String]]): Unit = synchronized {
+      end.foreach(throw _)
+      try append(builder, range, until)
+      catch {
+        case error: Throwable =>
+          end = Some(error)
+          throw error
+      }
+    }
+
+    private def append(builder: FrameBuilder, range: Int, until: Option[Seq[String]]): Unit = {
       val snapshot = this.snapshot
       val reached = snapshot.range(range).after(run, until)
       builder.end(complete = true): Unit
@@ -120,7 +136,7 @@ final private[cdc] class Snapshot(
       val frame =
         builder.result(SnapshotState.note(Map(copied.number -> snapshot.copy(ranges = Map(range -> reached)))))
       val after = current.after(new FrameReader(frame.array, frame.length))
-      append(rows, frame, current, after)
+      Snapshot.this.append(rows, frame, current, after)
       current = after
     }
 
