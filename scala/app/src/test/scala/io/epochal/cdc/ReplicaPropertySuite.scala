@@ -13,6 +13,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{DeserializationFeature, ObjectMapper}
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.test.QuerySuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.Failpoints
@@ -52,7 +53,8 @@ final class ReplicaPropertySuite extends QuerySuite {
       isSeveral = true
     )
   ).foreach { kind =>
-    test(s"any program, restarts and failures: a replica ${kind.name} is equal") {
+    val tags = if (kind.isSeveral || kind.tables.head.isFull) Seq(Slow) else Nil
+    test(s"any program, restarts and failures: a replica ${kind.name} is equal", tags: _*) {
       val repeated = sys.env.get("EPOCHAL_CDC_SEED").map(_.toLong)
       val first = repeated.getOrElse(if (Examples.isFull) Random.nextLong() >>> 16 else 1000L)
       val events = mutable.Map.empty[String, Int].withDefaultValue(0)

@@ -2,6 +2,9 @@ package io.epochal.cdc.snapshot
 
 import java.nio.charset.StandardCharsets.UTF_8
 
+import org.scalatest.Tag
+import org.scalatest.tagobjects.Slow
+
 import io.epochal.cdc.change.{Captured, TupleValue}
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.slot.{ServerFacts, TableFacts}
@@ -30,7 +33,10 @@ final class TableKeySuite extends SnapshotRuns(PostgresServer.icu.orElse(Postgre
     )
   }
 
-  for (key <- Keys) on(s"a snapshot is continued by a key of ${key.types.mkString(" and ")}") {
+  private def sizes(key: Key): Seq[Tag] =
+    if (Set("integer", "text", "numeric", "mood").contains(key.types.mkString)) Nil else Seq(Slow)
+
+  for (key <- Keys) on(s"a snapshot is continued by a key of ${key.types.mkString(" and ")}", sizes(key): _*) {
     assume(hasCitext || !key.types.exists(_.contains("citext")), "citext")
     assume(hasIcu || !key.types.exists(_.contains("anycase")), "ICU")
     created

@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.types._
 import org.postgresql.PGConnection
 import org.postgresql.util.ByteConverter
-import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.{BeforeAndAfterAll, Tag}
 
 import io.epochal.jdbc.TestServer
 
@@ -44,7 +44,7 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
   private def admin(sql: String): Unit = Using.resource(DriverManager.getConnection(url))(admin =>
     Using.resource(admin.createStatement())(_.execute(sql)): Unit)
 
-  protected def on(claim: String)(body: => Any): Unit = test(s"$kind: $claim") { body; () }
+  protected def on(claim: String, tags: Tag*)(body: => Any): Unit = test(s"$kind: $claim", tags: _*) { body; () }
 
   protected def execute(sql: String*): Unit =
     Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))

@@ -47,7 +47,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     (page, refusal) => options.refused(page.requestText, refusal))
   private var listMarks = ListMarks(digests.of, totalled)
   private val verifies = options.values(CountingOptions.VerifyPosition)
-  private val isVerified = verifies != "never" && options.pagination != Pagination.Whole
+  // What a journal has may differ from what the API returns now.
+  private val isVerified = verifies != "never" && !options.journal && options.pagination != Pagination.Whole
   private var total = Option.empty[Long]
 
   /** Whether the next poll verifies its position: it is this run's first one, or the total became smaller since the last. */

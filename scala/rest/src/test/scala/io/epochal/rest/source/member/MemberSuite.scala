@@ -2,6 +2,7 @@ package io.epochal.rest.source.member
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 /** Lists that a parent's records name. */
 final class MemberSuite extends AnyFunSuite with MemberFixture {
@@ -63,7 +64,7 @@ final class MemberSuite extends AnyFunSuite with MemberFixture {
     }
   }
 
-  test("offsets do not grow with the members, nor the files with the batches") {
+  test("offsets do not grow with the members, nor the files with the batches", Slow) {
     of("cursor", "maxConcurrency" -> "8")((0 until 300).map(i => s"x/repo$i" -> 1): _*) { query =>
       assert(query.batch().size == 300)
       val first = query.at.json.length
