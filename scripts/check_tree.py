@@ -15,12 +15,12 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2224),
-    "kit": (91, 9129),
+    "core": (34, 2254),
+    "kit": (94, 9494),
     "random": (7, 382),
-    "rest": (41, 6499),
+    "rest": (53, 8432),
     "ingest": (23, 2669),
-    "cdc": (32, 3605),
+    "cdc": (39, 4375),
     "jdbc": (64, 7604),
     "inspect": (6, 480),
     "app": (3, 86),
