@@ -100,7 +100,7 @@ class Each(Value):
             yield one._replace(option=f"parent.{one.option}", place=place)
 
     def _inner_options(self) -> Iterator[Setting]:
-        auth = self.auth if isinstance(self.auth, list | tuple) else [self.auth]
+        auth = self.auth if isinstance(self.auth, Sequence) else [self.auth]
         for value in (self.pages, self.records, *auth, self.http, self.poll, self.each):
             if value is not None:
                 yield from value._options()
