@@ -282,7 +282,7 @@ private[rest] object CountingOptions extends OptionList {
   val Drift = option("onDrift", OptionType.oneOf("fail", "warn", "restart"), sample = Some("restart"))(
     "If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn resumes once there are more; restart reads all again, so rows come twice (not with partitionParams or journal=true) (pagination=none, offset, page). Unset: fail, or warn with failOnDataLoss=false.")
   val VerifyPosition = option("verifyPosition", OptionType.oneOf("start", "always", "never"), Some("start"))(
-    "When a poll also requests the page of the last delivered record that it knows, to notice insertions and deletions before it: at each start and when a total has become smaller (start), always, or never (pagination=offset, page; not with journal=true).")
+    "When a poll also requests the page of the last delivered record that it knows, to notice insertions and deletions before it: at each start and when a total has become smaller (start), always, or never (pagination=offset, page; with journal=true only always).")
 
   def check(values: OptionValues): Either[EpochalException, Unit] =
     for {

@@ -47,8 +47,9 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     (page, refusal) => options.refused(page.requestText, refusal))
   private var listMarks = ListMarks(digests.of, totalled)
   private val verifies = options.values(CountingOptions.VerifyPosition)
-  // What a journal has may differ from what the API returns now.
-  private val isVerified = verifies != "never" && !options.journal && options.pagination != Pagination.Whole
+  // With a journal, the API may return another record than the delivered one.
+  private val isVerified =
+    options.pagination != Pagination.Whole && (verifies == "always" || verifies == "start" && !options.journal)
   private var total = Option.empty[Long]
 
   /** Whether the next poll verifies its position: it is this run's first one, or the total became smaller since the last. */

@@ -87,7 +87,10 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
 
   for {
     kind <- Seq("offset", "page")
-    (name, more) <- Seq("no total" -> Nil, "a total" -> total, "a journal" -> Seq("journal" -> "true"))
+    (name, more) <- Seq(
+      "no total" -> Nil,
+      "a total" -> total,
+      "a journal" -> Seq("journal" -> "true", "verifyPosition" -> "always"))
     (what, change) <- Seq[(String, Seq[Int] => Seq[Int])](("deletions", without20), ("insertions", with5))
   } test(s"$kind, $name: $what before a position on a page boundary are noticed at the next start") {
     shifting(Seq("pagination" -> kind) ++ more: _*) { query =>
