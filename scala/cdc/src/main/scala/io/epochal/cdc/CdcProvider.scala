@@ -41,29 +41,13 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
     found = None
     val needs = new CdcNeeds(options, server)
     needs.refuse(tables, server.sql(needs.points(_, tables, ofFirstStart = false)))
-    val (columns, binary) = if (options.tables.isSeveral) schema -> false else typed(tables.only, schema)
+    val (columns, binary) = if (options.tables.isSeveral) schema -> false else CdcProvider.typed(tables.only, schema)
     new SourceTable(
       CdcOptions.Format,
       columns,
       () => new CdcScanBuilder(options, tables, columns, binary, changes = None),
       continuous = true)
   }
-
-  /** The columns of one table, and whether they can be read in binary form. */
-  private def typed(of: CdcTable, schema: StructType): (StructType, Boolean) = {
-    val CdcTable(table, columns) = of
-    val chosen = StructType(schema.filterNot(CdcProvider.isOwn))
-    val absent = chosen.fieldNames.filterNot(name => columns.exists(_.name == name))
-    if (absent.nonEmpty)
-      throw Conditions.ColumnMissing(
-        "table" -> table.name,
-        "column" -> s"column ${absent.mkString(", ")}",
-        "columns" -> columns.map(_.name).mkString(", "),
-        "suggestion" -> "Leave it out of the schema.")
-    CdcProvider.withOwn(table.name, chosen) ->
-      (new RowReader(table.name, columns, chosen).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))
-  }
-
 }
 
 /** Prunes columns.
@@ -161,5 +145,20 @@ private[cdc] object CdcProvider {
       )
     }
     StructType(columns ++ Own)
+  }
+
+  /** The columns of one table, and whether they can be read in binary form. */
+  def typed(of: CdcTable, schema: StructType): (StructType, Boolean) = {
+    val CdcTable(table, columns) = of
+    val chosen = StructType(schema.filterNot(isOwn))
+    val absent = chosen.fieldNames.filterNot(name => columns.exists(_.name == name))
+    if (absent.nonEmpty)
+      throw Conditions.ColumnMissing(
+        "table" -> table.name,
+        "column" -> s"column ${absent.mkString(", ")}",
+        "columns" -> columns.map(_.name).mkString(", "),
+        "suggestion" -> "Leave it out of the schema.")
+    withOwn(table.name, chosen) ->
+      (new RowReader(table.name, columns, chosen).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))
   }
 }

@@ -117,9 +117,6 @@ final private[cdc] class CdcSetup(
     }.sum
   }
 
-  /** Where the server's log ends now. */
-  def currentEnd(connection: Connection): Long = ServerFacts.server(connection).end
-
   def stream(origin: CdcOrigin, from: Long): SlotStream =
     server.stream(origin.slot, origin.publication, from, binary && version >= 14, messages = version >= 14)
 
@@ -215,7 +212,7 @@ final private[cdc] class CdcSetup(
 
   /** Where the server's log ends, if a table has another name there, or the name another table. Its new rows may not be published. */
   def changedTable(connection: Connection): Option[(Long, EpochalException)] = {
-    val end = currentEnd(connection)
+    val end = ServerFacts.end(connection)
     val names = Sql.list(known.values.toSeq)
     val found = sql"""SELECT c.oid::bigint AS oid, n.nspname || '.' || c.relname AS name
                      |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -280,7 +277,8 @@ final private[cdc] class CdcSetup(
       number(of),
       table,
       if (tables.isSeveral) relation.withTypes(TypeText.write(sent.map(column => Some(column.kind)))) else relation,
-      sent.map(column => if (binary) quoted(column.name) else TableKey.printed(quoted(column.name), column.kind)),
+      sent.map(column =>
+        if (binary) Sql.quoted(column.name) else TableKey.printed(Sql.quoted(column.name), column.kind)),
       binary,
       key
     )
@@ -316,8 +314,8 @@ final private[cdc] class CdcSetup(
     val single = tables.all.map(_.facts).filterNot(table => whole.contains(table.schema)).map(_.sql)
     val objects = Seq(
       Option.when(single.nonEmpty)(s"TABLE ${single.mkString(", ")}"),
-      Option.when(whole.nonEmpty)(s"TABLES IN SCHEMA ${whole.map(quoted).mkString(", ")}")).flatten.mkString(", ")
-    Sql.run(connection, s"CREATE PUBLICATION ${quoted(name)} FOR $objects$root")
+      Option.when(whole.nonEmpty)(s"TABLES IN SCHEMA ${whole.map(Sql.quoted).mkString(", ")}")).flatten.mkString(", ")
+    Sql.run(connection, s"CREATE PUBLICATION ${Sql.quoted(name)} FOR $objects$root")
   }
 
   private def createSlot(connection: Connection, name: String, server: Server): Unit = {
@@ -350,8 +348,6 @@ final private[cdc] class CdcSetup(
 
   private def lost(slot: String, what: String): EpochalException =
     Conditions.SlotLost("slot" -> slot, "url" -> server.place, "what" -> what)
-
-  private def quoted(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
 
   /** The same at every first start of a checkpoint. */
   private def defaultSlot: String = {

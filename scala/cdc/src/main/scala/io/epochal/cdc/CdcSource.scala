@@ -2,6 +2,7 @@ package io.epochal.cdc
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
+import io.epochal.cdc.slot.ServerFacts
 import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.source.journal.AcknowledgedSource
@@ -51,7 +52,7 @@ final private[cdc] class CdcSource(
     }
   }
 
-  override protected def end(taken: AcknowledgedJournal): Unit = target = Some(setup.server.sql(setup.currentEnd))
+  override protected def end(taken: AcknowledgedJournal): Unit = target = Some(setup.server.sql(ServerFacts.end(_)))
 
   /** A bounded run first waits for all changes up to its end, or as many as the journal takes. */
   override def available(start: CdcPosition, most: Long): Long = {

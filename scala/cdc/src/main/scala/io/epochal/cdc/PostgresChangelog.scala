@@ -13,18 +13,18 @@ import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.cdc.value.{RowReader, ValueReader}
+import io.epochal.cdc.value.ValueReader
 import io.epochal.kit.access.PlanRedaction
+import io.epochal.kit.database.Sql
 
 /** The changes of a table, for `CHANGES` of Spark 4.2: every update with both images. */
 final private class PostgresChangelog(options: CdcOptions, tables: CdcTables, range: CommitRange) extends Changelog {
   private val CdcTable(table, found) = tables.only
-  private val binary = new RowReader(table.name, found, ValueReader.schema(table.name, found)).hasBinary
+  private val (all, binary) = CdcProvider.typed(tables.only, ValueReader.schema(table.name, found))
 
   /** Of the key's columns Spark requires that they are not nullable. */
   private val schema = StructType(
-    CdcProvider
-      .withOwn(table.name, ValueReader.schema(table.name, found))
+    all
       // With REPLICA IDENTITY FULL the server sends every value.
       .filter(_.name != "_unchanged_columns")
       .map(field => field.copy(nullable = field.nullable && !table.primaryKey.contains(field.name))))
@@ -59,7 +59,7 @@ private object PostgresChangelog {
     PlanRedaction.hide(CdcOptions.group, read)
     val own = read.asCaseSensitiveMap.asScala.toMap.filterNot(option => isOther(option._1))
     val other = defaults.filterNot(option => isOther(option._1) || own.keys.exists(_.equalsIgnoreCase(option._1)))
-    val name = (table.namespace :+ table.name).map(part => "\"" + part.replace("\"", "\"\"") + "\"").mkString(".")
+    val name = (table.namespace :+ table.name).map(Sql.quoted).mkString(".")
     val raw = other ++ own + (CdcOptions.DbTable.name -> name) + (CdcOptions.Preimages.name -> "true")
     val options = CdcOptions.read(raw).fold(throw _, identity)
     if (options.onTruncate == OnTruncate.Emit)

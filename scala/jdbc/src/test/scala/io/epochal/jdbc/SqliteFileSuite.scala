@@ -3,6 +3,8 @@ package io.epochal.jdbc
 import java.io.File
 import java.nio.file.attribute.BasicFileAttributes
 import java.nio.file.{Files, Path, Paths, StandardCopyOption}
+import java.sql.{Connection, DriverManager}
+import java.util.Properties
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -15,8 +17,10 @@ import org.scalatest.tagobjects.Slow
 import org.scalatest.time.SpanSugar._
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.jdbc.database.ConnectionPool
+import io.epochal.jdbc.database.{ConnectionPool, OpenFiles, Transaction}
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.sqlite.SqliteDialect
+import io.epochal.kit.database.Sql
 
 /** Rows stay complete when a database's file is deleted or replaced. */
 final class SqliteFileSuite extends QuerySuite {
@@ -154,6 +158,35 @@ final class SqliteFileSuite extends QuerySuite {
       val error = ended(place, checkpoint, place.file.toString)(place.replace())
       assert(error.values("change") == "replaced by another file")
       assert(place.database().query("SELECT name FROM sqlite_schema") == Seq(Seq("mine")))
+    }
+  }
+
+  test("a reader that comes and goes while the first connection is opened replaces no file of it") {
+    withPlace { (place, _) =>
+      val settings = JdbcOptions.read(Map("url" -> place.database().url, "dbtable" -> "t")).fold(throw _, identity)
+      def connect(properties: (String, String)*): Connection = {
+        val login = new Properties
+        properties.foreach { case (name, value) => login.setProperty(name, value) }
+        DriverManager.getConnection(place.database().url, login)
+      }
+      Files.createFile(place.file) // As the checks before the start leave it.
+      lazy val reader = connect()
+      val connection = OpenFiles.connect(settings.connection, () => SqliteDialect.files(settings.connection)) {
+        val created = connect("journal_mode" -> "WAL")
+        Sql.query(reader, "SELECT count(*) FROM sqlite_schema")(_.getInt(1))
+        created
+      }
+      reader.close()
+      // Takes the numbers of the files that the reader deleted.
+      (1 to 4).foreach(n => Files.createFile(place.directory.resolve(s"other$n")))
+      (1 to 2).foreach { n =>
+        Transaction.run(connection, SqliteDialect, settings.lockTimeout) { transaction =>
+          Sql.run(connection, s"CREATE TABLE t$n (id BIGINT)")
+          transaction.commit()
+        }
+      }
+      connection.close()
+      assert(place.ids("t1").isEmpty && place.ids("t2").isEmpty)
     }
   }
 

@@ -33,6 +33,7 @@ final private[cdc] case class Wanted(
 
 /** Checks whether changes can be captured: facts in, points out. */
 private[cdc] object Preflight {
+  import ServerFacts.name
   import Severity._
 
   /** @param ofPublication
@@ -217,9 +218,6 @@ private[cdc] object Preflight {
     case "f" => "foreign table"
     case _   => s"relation of kind $kind"
   }
-
-  private def name(text: String): String =
-    if (text.matches("[a-z_][a-z0-9_]*")) text else "\"" + text.replace("\"", "\"\"") + "\""
 
   /** How long a start waits for a slot that another process reads. */
   val SlotWait: Duration = Duration.ofSeconds(60)

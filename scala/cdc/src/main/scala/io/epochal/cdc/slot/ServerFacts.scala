@@ -140,35 +140,42 @@ final private[cdc] case class TableFacts(
   def name: String = s"$schema.$table"
 
   /** The name in SQL. */
-  def sql: String = s"${quoted(schema)}.${quoted(table)}"
-
-  private def quoted(part: String): String =
-    if (part.matches("[a-z_][a-z0-9_]*")) part else "\"" + part.replace("\"", "\"\"") + "\""
+  def sql: String = s"${ServerFacts.name(schema)}.${ServerFacts.name(table)}"
 }
 
 private[cdc] object ServerFacts {
+
+  /** A name in SQL that people read: in quotes only where it needs them. */
+  def name(text: String): String = if (text.matches("[a-z_][a-z0-9_]*")) text else Sql.quoted(text)
+
+  /** Where the log ends, in SQL. */
+  private val End =
+    "(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0')::bigint"
+
+  /** Where the log ends now. */
+  def end(connection: Connection): Long = Sql.query(connection, s"SELECT $End")(_.getLong(1)).head
 
   /** Of the server and the role. */
   def server(connection: Connection): Server =
     Sql
       .query(
         connection,
-        """SELECT current_setting('server_version_num')::int AS version, s.system_identifier::text AS system,
-          |  CASE WHEN pg_is_in_recovery() THEN c.timeline_id
-          |    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END AS timeline,
-          |  (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0')::bigint AS log_end,
-          |  current_database() AS database, current_user AS role, current_setting('wal_level') AS level,
-          |  pg_is_in_recovery() AS standby,
-          |  (SELECT r.rolreplication OR r.rolsuper FROM pg_roles r WHERE r.rolname = current_user)
-          |    OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'rds_replication' AND pg_has_role(r.oid, 'USAGE')) AS replicates,
-          |  has_database_privilege(current_database(), 'CREATE') AS creates,
-          |  (SELECT count(*) FROM pg_replication_slots) AS slots, current_setting('max_replication_slots')::bigint AS all_slots,
-          |  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender') AS senders,
-          |  current_setting('max_wal_senders')::bigint AS all_senders,
-          |  NULLIF(current_setting('max_slot_wal_keep_size'), '-1') AS kept,
-          |  ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE slot_type = 'physical' AND active AND NOT
-          |    slot_name = ANY (regexp_split_to_array(current_setting('synchronized_standby_slots', true), '\s*,\s*')) ORDER BY 1) AS standbys
-          |FROM pg_control_system() s CROSS JOIN pg_control_checkpoint() c""".stripMargin
+        raw"""SELECT current_setting('server_version_num')::int AS version, s.system_identifier::text AS system,
+             |  CASE WHEN pg_is_in_recovery() THEN c.timeline_id
+             |    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END AS timeline,
+             |  $End AS log_end,
+             |  current_database() AS database, current_user AS role, current_setting('wal_level') AS level,
+             |  pg_is_in_recovery() AS standby,
+             |  (SELECT r.rolreplication OR r.rolsuper FROM pg_roles r WHERE r.rolname = current_user)
+             |    OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'rds_replication' AND pg_has_role(r.oid, 'USAGE')) AS replicates,
+             |  has_database_privilege(current_database(), 'CREATE') AS creates,
+             |  (SELECT count(*) FROM pg_replication_slots) AS slots, current_setting('max_replication_slots')::bigint AS all_slots,
+             |  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender') AS senders,
+             |  current_setting('max_wal_senders')::bigint AS all_senders,
+             |  NULLIF(current_setting('max_slot_wal_keep_size'), '-1') AS kept,
+             |  ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE slot_type = 'physical' AND active AND NOT
+             |    slot_name = ANY (regexp_split_to_array(current_setting('synchronized_standby_slots', true), '\s*,\s*')) ORDER BY 1) AS standbys
+             |FROM pg_control_system() s CROSS JOIN pg_control_checkpoint() c""".stripMargin
       ) { rows =>
         Server(
           rows.getInt("version"),

@@ -7,6 +7,7 @@ import org.postgresql.replication.{LogSequenceNumber, PGReplicationStream}
 
 import io.epochal.cdc.change.ChangeStream
 import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.kit.database.Sql
 
 /** A position in PostgreSQL's log. */
 private[cdc] object Lsn {
@@ -46,7 +47,7 @@ final private[cdc] class SlotStream(
       .withAutomaticFlush(false)
       .withStatusInterval(StatusSeconds, TimeUnit.SECONDS)
       .withSlotOption("proto_version", 1)
-      .withSlotOption("publication_names", s""""${publication.replace("\"", "\"\"")}"""")
+      .withSlotOption("publication_names", Sql.quoted(publication))
     val typed = if (binary) plain.withSlotOption("binary", true) else plain
     (if (messages) typed.withSlotOption("messages", true) else typed).start()
   }

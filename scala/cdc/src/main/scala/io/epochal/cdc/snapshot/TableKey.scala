@@ -21,7 +21,7 @@ import io.epochal.kit.database.Sql
 final private[cdc] class TableKey private (table: TableFacts, columns: Seq[PostgresColumn]) {
   import TableKey._
 
-  private val names = columns.map(column => "\"" + column.name.replace("\"", "\"\"") + "\"")
+  private val names = columns.map(column => Sql.quoted(column.name))
   private val operators = table.keyOperators.padTo(columns.size, Catalog)
 
   /** Of the table `t`. */

@@ -238,7 +238,9 @@ private[jdbc] object ConnectionPool {
   * Not detected: a file that is overwritten in place.
   */
 final private class OpenFiles(settings: ConnectionSettings, files: Seq[Path]) {
-  private val open = mutable.Map.empty[Path, AnyRef]
+  // Of a new connection only the database itself: SQLite opens the files beside it with the first transaction, and until
+  // then the last reader of another process deletes them.
+  private val open = mutable.Map.from(files.headOption.flatMap(path => OpenFiles.key(path).map(path -> _)))
 
   /** Fails if a file is not the one seen before. A file that does not exist yet is recorded by the first check that
     * finds it.
@@ -271,11 +273,7 @@ private[jdbc] object OpenFiles {
       connection.close()
       connect(settings, files, attempts - 1)(open)
     } else {
-      if (now.nonEmpty) {
-        val opened = new OpenFiles(settings, now)
-        opened.check()
-        known.put(connection, opened): Unit
-      }
+      if (now.nonEmpty) known.put(connection, new OpenFiles(settings, now)): Unit
       connection
     }
   }
@@ -283,7 +281,7 @@ private[jdbc] object OpenFiles {
   /** Checks the files of a connection.
     *
     * @param connection
-    *   lent by the pool
+    *   lent by the pool, in a transaction or after its commit
     * @throws EpochalException
     *   DATABASE_FILE_REPLACED
     */

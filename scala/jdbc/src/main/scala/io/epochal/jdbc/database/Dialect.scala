@@ -76,7 +76,7 @@ trait Dialect {
   /** Who holds locks on the database, for the message of a lock timeout; empty: not known. */
   def lockHolders(@unused settings: ConnectionSettings): Seq[String] = Nil
 
-  def quote(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
+  def quote(name: String): String = Sql.quoted(name)
 
   def quote(name: QualifiedName): String = s"${quote(name.schema)}.${quote(name.table)}"
 

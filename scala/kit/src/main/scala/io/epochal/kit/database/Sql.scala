@@ -34,6 +34,9 @@ object Sql {
   /** SQL text inserted as it is: quoted names, expressions. */
   def raw(text: String): Sql = new Sql(text, Nil)
 
+  /** A name in double quotes, as standard SQL has it. */
+  def quoted(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
+
   /** A list of parameters for IN. */
   def list(values: Seq[Any]): Sql = new Sql(values.map(_ => "?").mkString("(", ", ", ")"), values)
 
