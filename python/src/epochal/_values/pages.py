@@ -16,7 +16,7 @@ VerifyPosition = Literal["start", "always", "never"]
 EndOfList = Literal["proven", "assumed", "repeated"]
 EmptyPages = Literal["skip", "end"]
 ReadMethod = Literal["GET", "POST", "QUERY"]
-WindowFormat = Literal["iso", "iso-millis", "epoch-seconds", "epoch-millis"]
+WindowFormat = Literal["iso", "iso-millis", "iso-date", "epoch-seconds", "epoch-millis"]
 
 
 class Pages(Value):
@@ -327,7 +327,8 @@ class TimeWindow(Pages, pagination="time-window"):
         key_columns: Fields that identify a record: with overlap, keys already delivered are skipped.
         from_param: Parameter for a window's start, inclusive. Default: ``"from"``.
         to_param: Parameter for a window's end, exclusive. Default: ``"to"``.
-        format: Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, or Unix time. Default: ``"iso"``.
+        format: Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, the date alone, or Unix time. Default:
+            ``"iso"``.
         pages: How the pages of one window follow each other. Unset: one response has all.
         has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.

@@ -271,7 +271,7 @@ private[rest] object WindowOptions extends OptionList {
   val WindowToParam = option("windowToParam", OptionType.string, Some("to"))(
     "Parameter for a window's end, exclusive (pagination=time-window).")
   val WindowFormat = option("windowFormat", OptionType.choice(InstantFormat.all)(_.name), Some(InstantFormat.Iso))(
-    "Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, or Unix time (pagination=time-window).")
+    "Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, the date alone, or Unix time (pagination=time-window).")
   val WindowPagination = option(
     "windowPagination",
     OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url"),
@@ -296,7 +296,7 @@ private[rest] object WindowOptions extends OptionList {
         invalid(
           spec,
           spec.kind.render(value),
-          s"whole seconds, since {option:windowFormat=${format.name}} has no fractions"))
+          s"whole ${format.units}, since {option:windowFormat=${format.name}} has no fractions"))
     for {
       start <- values.required(WindowStart)
       length <- values.required(WindowLength)
@@ -345,6 +345,9 @@ sealed abstract class InstantFormat(val name: String, smallest: ChronoUnit, writ
   /** The resolution of the format. */
   def unit: Duration = smallest.getDuration
 
+  /** Its name in messages. */
+  def units: String = smallest.toString.toLowerCase(Locale.ROOT)
+
   def text(instant: Instant): String = write(floor(instant))
 
   /** Whether the format expresses a moment exactly. */
@@ -362,8 +365,12 @@ object InstantFormat {
 
   /** `2026-01-01T00:00:00.000Z` */
   case object IsoMillis extends InstantFormat("iso-millis", ChronoUnit.MILLIS, Millis.format(_))
+
+  /** `2026-01-01`, of UTC */
+  case object IsoDate
+      extends InstantFormat("iso-date", ChronoUnit.DAYS, _.atOffset(ZoneOffset.UTC).toLocalDate.toString)
   case object EpochSeconds extends InstantFormat("epoch-seconds", ChronoUnit.SECONDS, _.getEpochSecond.toString)
   case object EpochMillis extends InstantFormat("epoch-millis", ChronoUnit.MILLIS, _.toEpochMilli.toString)
 
-  val all: Seq[InstantFormat] = Seq(Iso, IsoMillis, EpochSeconds, EpochMillis)
+  val all: Seq[InstantFormat] = Seq(Iso, IsoMillis, IsoDate, EpochSeconds, EpochMillis)
 }

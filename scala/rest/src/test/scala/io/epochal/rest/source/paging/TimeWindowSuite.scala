@@ -212,6 +212,17 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
+  test("windows of whole days can be requested by dates") {
+    query("none", "windowFormat" -> "iso-date", "windowLength" -> "1d", "overlap" -> "1d", "keyColumns" -> "id") {
+      query =>
+        query.api.moment = date => Instant.parse(s"${date}T00:00:00Z")
+        (0 until 4).foreach(n => query.event(n, n * 12 * 60L + 5))
+        query.nowAt(2 * 24 * 60L + 1)
+        assert(query.batch() == (0 until 4))
+        assert(query.api.requests() == Seq("2026-01-01/2026-01-02#0", "2026-01-01/2026-01-03#0"))
+    }
+  }
+
   test("the window's parameters can be renamed, and a POST body has placeholders for the window and the page") {
     val place = "$"
     query("none", "windowFromParam" -> "since", "windowToParam" -> "until") { query =>

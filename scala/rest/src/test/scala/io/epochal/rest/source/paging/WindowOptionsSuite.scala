@@ -42,6 +42,13 @@ final class WindowOptionsSuite extends AnyFunSuite {
     val millis =
       Seq("windowFormat" -> "epoch-millis", "windowStart" -> "2026-01-01T00:00:00.500Z", "windowLength" -> "1500ms")
     assert(source(millis: _*).nonEmpty)
+    val dates = Seq("windowFormat" -> "iso-date", "windowLength" -> "1d")
+    assert(source(dates: _*).nonEmpty)
+    Seq("windowLength" -> "36h", "windowLength" -> "1h", "windowStart" -> "2026-01-01T01:00:00Z").foreach { wrong =>
+      assert(refusal(dates :+ wrong: _*).contains(s"'${wrong._1}'"))
+    }
+    val overlap = refusal(dates ++ Seq("overlap" -> "1h", "keyColumns" -> "id"): _*)
+    assert(overlap.contains("whole days, since windowFormat=iso-date has no fractions"))
   }
 
   test("an overlap requires keys, and keys an overlap") {
