@@ -1,8 +1,9 @@
 """Replicas of PostgreSQL tables by ``epochal-cdc``, to be killed.
 
-The first line of its input is JSON: ``url``, ``user``, ``schema``, ``tables``, each with an empty replica that has the
-key ``id``, ``checkpoints``, ``jvm``, ``rows`` of a batch, and as needed ``max_journal_bytes``. Streams until it is
-killed; prints ``started``, and ``ended`` with the reason if a query ends.
+The first line of its input is JSON: ``url``, ``user``, ``schema``, ``tables``, each with an empty replica,
+``checkpoints``, ``jvm``, ``rows`` of a batch, and as needed ``keys`` of tables whose key is not ``id``,
+``max_journal_bytes``, and ``memory`` of the driver. Streams until it is killed; prints ``started``, and ``ended`` with
+the reason if a query ends.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def replica(spark: SparkSession, settings: dict[str, Any], table: str) -> Stream
         changes,
         settings["url"],
         table=f"{table}_replica",
-        mode=jdbc.Changes(key_columns=["id"]),
+        mode=jdbc.Changes(key_columns=[settings.get("keys", {}).get(table, "id")]),
         user=settings["user"],
         checkpoint=f"{settings['checkpoints']}/{table}",
         sink_id=table,
@@ -52,6 +53,7 @@ def main() -> None:
         "spark.master": "local[2]",
         "spark.log.level": "ERROR",
         "spark.driver.extraJavaOptions": f"{QUICK_JVM} {settings['jvm']}",
+        "spark.driver.memory": settings.get("memory", "1g"),
     }
     spark = epochal.configure(SparkSession.builder.config(map=QUICK | conf)).getOrCreate()
     threading.Thread(target=end_with_the_test, daemon=True).start()

@@ -6,6 +6,7 @@ import json
 import random
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ class Writer:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.transactions = 0
+        self.is_paused = False
         self._thread.start()
 
     def _transfer(self, connection: psycopg.Connection[Any]) -> None:
@@ -81,6 +83,9 @@ class Writer:
             try:
                 with self._database.connect() as connection:
                     while not self._stopped.is_set():
+                        if self.is_paused:
+                            time.sleep(0.05)
+                            continue
                         with connection.transaction(force_rollback=self._draw.random() < 0.1):
                             self._transfer(connection)
                             if self._draw.random() < 0.5:
@@ -105,16 +110,19 @@ def mark(database: Postgres, account: int) -> None:
 
 def has_arrived(database: Postgres, account: int) -> bool:
     """Whether the replicas have the rows of ``mark``, and so all changes before."""
-    (found,) = database.query(
-        f"SELECT EXISTS (SELECT FROM accounts_replica WHERE id = {account})"
-        f" AND EXISTS (SELECT FROM history_replica WHERE account = {account})"
-    )
+    return have(database, {"accounts": f"id = {account}", "history": f"account = {account}"})
+
+
+def have(database: Postgres, rows: dict[str, str]) -> bool:
+    """Whether the replica of each table has a row that meets a condition."""
+    each = [f"EXISTS (SELECT FROM {table}_replica WHERE {condition})" for table, condition in rows.items()]
+    (found,) = database.query(f"SELECT {' AND '.join(each)}")
     return bool(found[0])
 
 
-def compared(database: Postgres) -> dict[str, tuple[int, int, int]]:
+def compared(database: Postgres, tables: Iterable[str] = TABLES) -> dict[str, tuple[int, int, int]]:
     """Of each table the number of its rows, of those of its replica, and of rows that only one of them has."""
-    return {table: _compared(database, table) for table in TABLES}
+    return {table: _compared(database, table) for table in tables}
 
 
 def _compared(database: Postgres, table: str) -> tuple[int, int, int]:

@@ -6,11 +6,12 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,17 @@ class Server:
             self._process.communicate(timeout=60)
             self._process = None
 
+    def kill(self) -> None:
+        """Sends SIGKILL to the server and all its processes."""
+        assert self._process
+        server = int((self._data / "postmaster.pid").read_text("ascii").split()[0])
+        ended = [server, *_children(server)]
+        for process in ended:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        until(lambda: not any(_is_alive(process) for process in ended), "the end of the server", 60)
+        self.stop()
+
     def save(self) -> Path:
         """Backs up the data of the stopped server."""
         assert self._process is None
@@ -133,6 +145,28 @@ def server(access: str = "", **settings: str | None) -> Iterator[Server]:
         if made is not None:
             made.stop()
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _stat(process: int) -> tuple[str, int]:
+    """State and parent of a process."""
+    state, parent = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[:2]
+    return state, int(parent)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for directory in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if _stat(int(directory.name))[1] == parent:
+                found.append(int(directory.name))
+    return found
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        return _stat(process)[0] != "Z"
+    except OSError:
+        return False
 
 
 def user_arguments(user: str | None) -> dict[str, Any]:
