@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from support import commands, consumers, documents, example_api, shapes, snippets, targets
+from support import commands, consumers, documents, example_api, shapes, snippets, targets, vendors
 from support.databases import Postgres
 from support.documents import Block, Page
 from support.places import ROOT
@@ -26,7 +26,10 @@ BLOCKS = [block for page in PAGES for block in page.blocks()]
 #: (test_tasks.py), a replication slot (test_cdc.py), or a stub of an API's shape (test_rest_recipes.py,
 #: test_rest_changes.py).
 NEEDS = {"airflow", "spark", "pipeline", "replication"} | {
-    name for module in (shapes, targets) for name, kind in inspect.getmembers(module) if inspect.isfunction(kind)
+    name
+    for module in (shapes, targets, vendors)
+    for name, kind in inspect.getmembers(module)
+    if inspect.isfunction(kind)
 }
 #: Pages whose programs need the SQL and the commands between them: test_tasks.py, test_cdc.py.
 RUN_BY_OTHERS = {"docs/tasks.md", "docs/cdc.md"}

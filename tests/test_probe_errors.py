@@ -16,7 +16,7 @@ import pytest
 import epochal
 from epochal import Http, OptionError, rest
 from epochal.tools.probe import client
-from support import lists
+from support import lists, shapes
 from support.api import Answer, Api, Request, serve
 from support.lists import Lists, json_of
 from support.probing import HIDDEN, probed, run_helper, serving_body
@@ -61,6 +61,21 @@ def test_an_unreadable_response_is_a_named_error(
     assert caught.value.condition == condition
     assert caught.value.hint
     assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize(
+    ("stub", "path", "pages"),
+    [
+        (shapes.notion, "v1/search", r"rest\.Cursor\(next=…, body=…\)"),
+        (shapes.github_graphql, "graphql", r"rest\.GraphQL"),
+    ],
+)
+def test_an_api_that_expects_a_post_is_named_as_one(stub: shapes.Shape, path: str, pages: str) -> None:
+    with (
+        shapes.serving(stub) as api,
+        pytest.raises(epochal.HttpError, match=f"status 400.*{pages}"),
+    ):
+        probed(api.url.replace("comments", path))
 
 
 @pytest.mark.parametrize("depth", [100, 900])

@@ -16,11 +16,11 @@ from support.probing import SHAPES, probed
 from support.streams import finish
 
 #: In `make test`.
-FEW = {"stripe", "Django", "cursor in a header", "CSV"}
+FEW = {"keyset", "Django", "cursor in a header", "CSV"}
 #: Shapes of each kind of pagination and of body.
 READ = (
-    "stripe",
-    "zendesk",
+    "keyset",
+    "Zendesk",
     "Django",
     "Django, fixed size",
     "Spring",

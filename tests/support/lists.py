@@ -111,7 +111,7 @@ def next_number(lists: Lists, request: Request) -> Answer:
 
 
 def nested_cursor(lists: Lists, request: Request) -> Answer:
-    """HubSpot: a cursor, and a URL for browsers; neither after the last page."""
+    """A cursor in an object that the last page lacks."""
     start = int(request.params.get("after", 0))
     body: dict[str, Any] = {"results": lists.part(start)}
     if start + PAGE < len(lists.records):

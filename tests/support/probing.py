@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from epochal import rest
-from support import lists, shapes
+from support import lists, shapes, vendors
 from support.api import Answer, Api, Request, serve
 from support.data import comments
 from support.lists import Lists, json_of
@@ -52,15 +52,12 @@ def of_comments() -> Any:
 
 
 OFFSET = {"pagination": "offset", "pageSize": "10", "keyField": "/id"}
+KEYSET = {"pagination": "keyset", "keyField": "/id", "cursorParam": "starting_after", "hasMore": "/has_more"}
 SHAPES = {
     "github": Shape(of_shapes(shapes.github), {"pagination": "link"}, "?per_page=10"),
-    "shopify": Shape(of_shapes(shapes.shopify), {"pagination": "link", "records": "/orders"}, "?limit=10"),
-    "stripe": Shape(
-        of_shapes(shapes.stripe),
-        {"pagination": "keyset", "keyField": "/id", "cursorParam": "starting_after", "hasMore": "/has_more"},
-        "?limit=10",
-        most=9,
-    ),
+    "Shopify": Shape(of_shapes(vendors.shopify), {"pagination": "link", "records": "/orders"}, "?limit=10"),
+    "Stripe": Shape(of_shapes(vendors.stripe), KEYSET, "?limit=10", most=9),
+    "keyset": Shape(of_shapes(shapes.keyset), KEYSET, "?limit=10", most=9),
     "json:api": Shape(
         of_shapes(shapes.json_api), {"pagination": "next-url", "nextUrl": "/links/next", "records": "/data"}
     ),
@@ -77,11 +74,49 @@ SHAPES = {
         {"pagination": "cursor", "nextCursor": "/offset", "cursorParam": "offset"},
         "?pageSize=10",
     ),
-    "zendesk": Shape(
-        of_shapes(shapes.zendesk),
-        {"pagination": "cursor", "nextCursor": "/after_cursor", "cursorParam": "cursor", "lastPage": "/end_of_stream"},
+    "Zendesk": Shape(
+        of_shapes(vendors.zendesk),
+        {"pagination": "next-url", "nextUrl": "/after_url", "records": "/tickets"},
         "?start_time=1735689600",
-        most=9,
+    ),
+    "HubSpot": Shape(
+        of_shapes(vendors.hubspot),
+        {"pagination": "next-url", "nextUrl": "/paging/next/link", "records": "/results"},
+    ),
+    "Jira Cloud": Shape(
+        of_shapes(vendors.jira),
+        {
+            "pagination": "cursor",
+            "nextCursor": "/nextPageToken",
+            "cursorParam": "nextPageToken",
+            "lastPage": "/isLast",
+            "records": "/issues",
+        },
+        "/search/jql?jql=project%20%3D%20EX&maxResults=10",
+        most=6,
+    ),
+    "Jira Data Center": Shape(
+        of_shapes(vendors.jira_data_center),
+        {**OFFSET, "offsetParam": "startAt", "limitParam": "maxResults", "totalCount": "/total", "records": "/issues"},
+        "?maxResults=10",
+    ),
+    "Cloud Storage": Shape(
+        of_shapes(vendors.gcs),
+        {"pagination": "cursor", "nextCursor": "/nextPageToken", "cursorParam": "pageToken", "records": "/items"},
+        "?maxResults=10",
+    ),
+    "Elasticsearch": Shape(
+        of_shapes(shapes.elasticsearch),
+        {
+            "pagination": "offset",
+            "offsetParam": "from",
+            "limitParam": "size",
+            "pageSize": "10",
+            "keyField": "/_id",
+            "records": "/hits/hits",
+            "totalCount": "/hits/total/value",
+        },
+        most=20,
     ),
     "jsonplaceholder": Shape(
         of_shapes(shapes.jsonplaceholder),
@@ -118,7 +153,7 @@ SHAPES = {
         of_lists(lists.total_in_header),
         {"pagination": "page", "pageSizeParam": "per_page", "pageSize": "10", "totalCountHeader": "X-Total-Count"},
     ),
-    "HubSpot": Shape(
+    "nested cursor": Shape(
         of_lists(lists.nested_cursor),
         {"pagination": "cursor", "nextCursor": "/paging/next/after", "cursorParam": "after"},
     ),

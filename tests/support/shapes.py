@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 import time
@@ -20,17 +21,33 @@ Shape = Callable[["Server", Request], Page]
 PAGE = 10
 
 
+class RefusedError(Exception):
+    """An error in place of a page: its status, its body and additional headers."""
+
+    def __init__(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status)
+        self.answer: Answer = (status, json.dumps(body).encode(), headers or {})
+
+
 @dataclass
 class Server(Api):
-    """Serves responses of ``shape``, with ``PAGE`` records per page."""
+    """Serves responses of ``shape``, with ``PAGE`` records per page.
 
+    Attributes:
+        limited: the number of the request that exceeds the rate limit, if the shape has one; 0: none.
+    """
+
+    limited: int = 0
     shape: Shape = field(default=lambda server, request: (server.records, {}))
     appeared: list[float] = field(default_factory=list)
     appearing: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, request: Request) -> Answer:
         self.requests.append(request)
-        body, headers = self.shape(self, request)
+        try:
+            body, headers = self.shape(self, request)
+        except RefusedError as refused:
+            return refused.answer
         return 200, json.dumps(body).encode(), headers
 
     def part(self, start: int, size: int = PAGE) -> tuple[list[Record], int | None]:
@@ -48,6 +65,25 @@ class Server(Api):
         return f"{self.url.rsplit('/', 1)[0]}{request.path}?{urlencode({**request.params, **params})}"
 
 
+def limited(body: Any, status: int = 429, **headers: str) -> Callable[[Shape], Shape]:
+    """Has the request with the number ``Server.limited`` exceed the rate limit."""
+
+    def strict(shape: Shape) -> Shape:
+        @functools.wraps(shape)
+        def answer(server: Server, request: Request) -> Page:
+            if len(server.requests) == server.limited:
+                raise RefusedError(status, body, {name.replace("_", "-"): text for name, text in headers.items()})
+            return shape(server, request)
+
+        return answer
+
+    return strict
+
+
+GITHUB = limited({"message": "You have exceeded a secondary rate limit."}, 403, Retry_After="1")
+
+
+@GITHUB
 def github(server: Server, request: Request) -> Page:
     """Numbered pages, with a ``Link`` header."""
     size, page = int(request.params["per_page"]), int(request.params.get("page", 1))
@@ -58,6 +94,7 @@ def github(server: Server, request: Request) -> Page:
     return records, {"Link": ", ".join(links)}
 
 
+@GITHUB
 def github_tree(server: Server, request: Request) -> Page:
     """Repositories of an organization, their issues, and the comments of these, in numbered pages."""
     parts = request.path.strip("/").split("/")
@@ -77,17 +114,8 @@ def github_tree(server: Server, request: Request) -> Page:
     return [{k: v for k, v in one.items() if k != "repo"} for one in found[(page - 1) * size : page * size]], headers
 
 
-def shopify(server: Server, request: Request) -> Page:
-    """An opaque ``page_info`` in a ``Link`` header, the list under its name."""
-    records, following = server.part(int(request.params.get("page_info", "p0")[1:]), int(request.params["limit"]))
-    headers = {}
-    if following is not None:
-        headers["Link"] = f'<{server.link(request, page_info=f"p{following}")}>; rel="next"'
-    return {"orders": records}, headers
-
-
-def stripe(server: Server, request: Request) -> Page:
-    """The objects after ``starting_after``, and a flag."""
+def keyset(server: Server, request: Request) -> Page:
+    """The objects after ``starting_after``, oldest first, and a flag."""
     last = request.params.get("starting_after")
     records = server.after(last, int(request.params["limit"]))
     more = bool(records) and records[-1] is not server.records[-1]
@@ -111,8 +139,11 @@ def odata(server: Server, request: Request) -> Page:
     return body, {}
 
 
+@limited({"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}, 200)
 def github_graphql(server: Server, request: Request) -> Page:
     """A connection, after the cursor in a variable."""
+    if not request.body:
+        raise RefusedError(400, {"errors": [{"message": "GET query missing."}]})
     asked = json.loads(request.body)
     assert "issues(first: 10" in asked["query"]
     assert asked["variables"].keys() == {"owner", "name", "after"}
@@ -123,8 +154,13 @@ def github_graphql(server: Server, request: Request) -> Page:
     return {"data": {"repository": {"issues": issues}}}, {}
 
 
+@limited({"object": "error", "status": 429, "code": "rate_limited", "message": "Wait."}, Retry_After="1")
 def notion(server: Server, request: Request) -> Page:
     """A search by POST, with a cursor that is null after the last page."""
+    if not request.body:
+        raise RefusedError(
+            400, {"object": "error", "status": 400, "code": "invalid_request_url", "message": "Invalid."}
+        )
     asked = json.loads(request.body)
     assert "start_cursor" not in asked or isinstance(asked["start_cursor"], str)
     records, following = server.part(int(asked.get("start_cursor", "c0")[1:]), asked["page_size"])
@@ -139,11 +175,19 @@ def prices(server: Server, request: Request) -> Page:
     return {"prices": {one["currency"]: {"rate": one["rate"], "updated": one["updated"]} for one in server.records}}, {}
 
 
+@limited({"error": {"type": "es_rejected_execution_exception", "reason": "queue is full"}, "status": 429})
 def elasticsearch(server: Server, request: Request) -> Page:
-    """Hits after the sort values in the request body."""
-    asked = json.loads(request.body)
+    """Hits after the sort values in the request body; by GET, a part of the first 10,000."""
+    asked = json.loads(request.body or "{}")
+    for name in request.params.keys() - {"from", "size"}:
+        raise RefusedError(400, {"error": {"type": "illegal_argument_exception", "reason": f"unrecognized: [{name}]"}})
+    start, size = int(request.params.get("from", 0)), asked.get("size", int(request.params.get("size", 10)))
+    if start + size > 10_000:
+        raise RefusedError(
+            400, {"error": {"type": "illegal_argument_exception", "reason": "Result window is too large"}}
+        )
     (_, last) = asked.get("search_after", [None, None])
-    records = server.after(last, asked["size"])
+    records = server.after(last, start + size)[start:]
     hits: list[Record] = [
         {"_id": str(record["id"]), "_source": record, "sort": [1_767_323_045_000, record["id"]]} for record in records
     ]
@@ -170,15 +214,6 @@ def airtable(server: Server, request: Request) -> Page:
     return body, {}
 
 
-def zendesk(server: Server, request: Request) -> Page:
-    """An incremental export from a start time: a cursor in every response, and a flag for the last page."""
-    start = int(request.params.get("cursor", "t0")[1:])
-    assert "cursor" in request.params or request.params["start_time"] == "1735689600"
-    records, following = server.part(start)
-    cursor = f"t{start + len(records)}"
-    return {"tickets": records, "after_cursor": cursor, "end_of_stream": following is None}, {}
-
-
 def moment(text: str) -> float:
     """Seconds since 1970."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
@@ -201,7 +236,7 @@ def jsonplaceholder(server: Server, request: Request) -> Page:
 
 
 @contextmanager
-def serving(shape: Shape) -> Iterator[Server]:
-    with serve(Server(shape=shape)) as server:
+def serving(shape: Shape, limited: int = 0) -> Iterator[Server]:
+    with serve(Server(shape=shape, limited=limited)) as server:
         assert isinstance(server, Server)
         yield server

@@ -10,6 +10,8 @@ from epochal.tools.probe.address import Address
 from epochal.tools.probe.client import Client, Response, StoppedError, one_line
 
 _MAX_REDIRECTS = 3
+_GRAPHQL = re.compile(r"graphql/?$", re.IGNORECASE)
+_SEARCH = re.compile(r"(search|query)/?$", re.IGNORECASE)
 _LOGIN = re.compile(r"log-?in|sign-?in|sso|oauth|authorize", re.IGNORECASE)
 
 
@@ -83,11 +85,15 @@ def _status_error(client: Client, address: Address, response: Response) -> HttpE
     status = response.status
     text = one_line(re.sub(r"<[^>]*>", " ", response.body[:4000].decode("utf-8", "replace")))
     problem = f"{address.shown()} responded with status {status}: {text or 'no text'}"
-    return HttpError("HTTP_STATUS", problem, _advice(client, status))
+    return HttpError("HTTP_STATUS", problem, _advice(client, status, address.path))
 
 
-def _advice(client: Client, status: int) -> str:
+def _advice(client: Client, status: int, path: str) -> str:
     has_credentials = bool(client.credentials.secrets)
+    if status not in (401, 403, 429) and status < 500 and _GRAPHQL.search(path):
+        return "A probe sends no GraphQL: read it with pages=rest.GraphQL(query, connection=…)."
+    if status == 405 or (status in (400, 404) and _SEARCH.search(path)):
+        return "A probe sends GET only: read a search by POST with request_body and pages=rest.Cursor(next=…, body=…)."
     if status in (401, 403) and has_credentials:
         return "The server does not accept these credentials for this request: check auth and headers."
     if status in (401, 403):

@@ -152,7 +152,7 @@ def candidates(listing: Listing) -> Iterator[NextPage]:
     ranked = sorted((rank, pointer) for pointer in listing.outline if (rank := names.cursor_rank(pointer)) is not None)
     given = [pointer for _, pointer in ranked if _text(listing.outline[pointer]) is not None]
     urls = [pointer for pointer in given if _is_url(listing.outline[pointer])]
-    yield from (NextPage("next-url", pointer) for pointer in urls if "next" in names.plain(pointer))
+    yield from (NextPage("next-url", one) for one in urls if names.cursor_rank(one) != 3 or "next" in names.plain(one))
     for pointer in given:
         is_echo = names.cursor_rank(pointer) == 3 and str(listing.outline[pointer]).isdigit()
         if pointer not in urls and not is_echo:

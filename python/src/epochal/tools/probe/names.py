@@ -162,4 +162,4 @@ def cursor_params(pointer: str, *, is_number: bool) -> list[str]:
     own = [stripped] if plain(stripped) not in ("", "url", "link", "href", "uri") else []
     usual = (*NUMBERED, *CURSORS) if is_number else CURSORS
     kept = [name] if plain(name) != "next" else []
-    return list(dict.fromkeys([*own, *usual[:2], *kept, *usual]))
+    return list(dict.fromkeys([*own, *kept, *usual]))

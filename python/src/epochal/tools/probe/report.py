@@ -18,7 +18,9 @@ from epochal.tools.probe.page_reader import PageReader, records_of
 
 Again = Literal["same", "changed", "other"]
 
-_OTHER_ORDER = "Request another order from the API, with a parameter such as sort or order."
+_OTHER_ORDER = (
+    "Request another order from the API, with a parameter such as sort or order, or periods of time (rest.TimeWindow)."
+)
 
 
 def repeatability(notes: Notes, first: Listing, again: Listing | None, key: records.Key, outcome: str) -> Again:
