@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import urllib3
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from steady import Contest, session, steady_state
+from steady import Contest, java_server, session, steady_state
 
 SCHEMA = "postId INT, id INT, name STRING, email STRING, body STRING"
 PAGE = 100
@@ -26,21 +24,8 @@ BATCHES = 62
 RECORDS = ROWS_PER_BATCH * BATCHES * 2
 
 
-@contextmanager
-def static_api(records: int, latency_millis: int = 0) -> Iterator[str]:
-    """Runs a server in a separate JVM, which ends with this process; yields its URL."""
-    source = Path(__file__).with_name("StaticApi.java")
-    with subprocess.Popen(
-        ["java", str(source), str(records), str(latency_millis)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        try:
-            assert server.stdout is not None
-            yield f"http://127.0.0.1:{server.stdout.readline().strip()}/comments"
-        finally:
-            server.terminate()
+def static_api(records: int, latency_millis: int = 0) -> AbstractContextManager[str]:
+    return java_server("StaticApi.java", records, latency_millis, path="/comments")
 
 
 class Pages(InputPartition):

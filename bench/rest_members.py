@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pyspark.sql import SparkSession
-from steady import session
+from steady import java_server, session
 
 import epochal
 from epochal import Budget, Http, rest
@@ -25,21 +22,8 @@ GOAL_REQUESTS = 1.1
 PAGE = 100
 
 
-@contextmanager
-def lists_api(lists: int, records: int, latency_millis: int = 0) -> Iterator[str]:
-    """Runs a server in a separate JVM, which ends with this process; yields its URL."""
-    source = Path(__file__).with_name("ListsApi.java")
-    with subprocess.Popen(
-        ["java", str(source), str(lists), str(records), str(latency_millis)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        try:
-            assert server.stdout is not None
-            yield f"http://127.0.0.1:{server.stdout.readline().strip()}"
-        finally:
-            server.terminate()
+def lists_api(lists: int, records: int, latency_millis: int = 0) -> AbstractContextManager[str]:
+    return java_server("ListsApi.java", lists, records, latency_millis)
 
 
 def counts(url: str) -> dict[str, int]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import httpx
 from pyspark.sql import DataFrame, SparkSession
-from steady import Contest, session
+from steady import Contest, java_server, session
 
 import epochal
 
@@ -22,16 +20,8 @@ BATCH = 100
 EPOCHS = 40
 
 
-@contextmanager
-def taking_api() -> Iterator[str]:
-    """Runs a server in a separate JVM, which ends with this process; yields its URL."""
-    source = Path(__file__).with_name("TakingApi.java")
-    with subprocess.Popen(["java", str(source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            yield f"http://127.0.0.1:{server.stdout.readline().strip()}/orders"
-        finally:
-            server.terminate()
+def taking_api() -> AbstractContextManager[str]:
+    return java_server("TakingApi.java", path="/orders")
 
 
 def rows(spark: SparkSession) -> DataFrame:

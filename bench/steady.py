@@ -1,11 +1,14 @@
-"""Shared code of the benchmarks: a Spark session, the steady state of a query, and alternating rounds."""
+"""Shared code of the benchmarks: a Spark session, servers, the steady state of a query, and alternating rounds."""
 
 from __future__ import annotations
 
 import statistics
+import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -27,6 +30,18 @@ def session(**conf: str) -> SparkSession:
     spark = epochal.configure(builder).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
+
+
+@contextmanager
+def java_server(program: str, *arguments: int, path: str = "") -> Iterator[str]:
+    """Runs a server, a Java file beside this one, in a JVM that ends with this process; yields its URL."""
+    command = ["java", str(Path(__file__).with_name(program)), *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            yield f"http://127.0.0.1:{server.stdout.readline().strip()}{path}"
+        finally:
+            server.terminate()
 
 
 def steady_state(df: DataFrame, batches: int) -> float:
