@@ -15,6 +15,7 @@ import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.hash.Sha256
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
+import io.epochal.kit.spark.RunningQuery
 
 /** Prepares the server for a query, and checks that it still is what it was.
   *
@@ -47,6 +48,7 @@ final private[cdc] class CdcSetup(
   /** Creates what is missing on the server, at the first start of a query. */
   def begin(): CdcOrigin = {
     val wanted = needs.wanted(options.slot.getOrElse(defaultSlot), None)
+    val report = RunningQuery.messageOfThisThread()
     server.sql { connection =>
       val facts = needs.facts(connection, tables, wanted)
       needs.refuse(tables, facts, wanted)
@@ -54,7 +56,7 @@ final private[cdc] class CdcSetup(
       if (facts.publication.isEmpty) createPublication(connection, wanted.publication, facts.server)
       Failpoints.reach(Failpoint.PublicationCreated)
       facts.slot match {
-        case None => createSlot(connection, wanted.slot, facts.server)
+        case None => SlotCreation.create(server, connection, wanted.slot, facts.server.failoverArgument)(report)
         // Standbys lack it.
         case Some(slot) => if (facts.server.hasFailover && !slot.failover) server.addFailover(slot.name)
       }
@@ -316,12 +318,6 @@ final private[cdc] class CdcSetup(
       Option.when(single.nonEmpty)(s"TABLE ${single.mkString(", ")}"),
       Option.when(whole.nonEmpty)(s"TABLES IN SCHEMA ${whole.map(Sql.quoted).mkString(", ")}")).flatten.mkString(", ")
     Sql.run(connection, s"CREATE PUBLICATION ${Sql.quoted(name)} FOR $objects$root")
-  }
-
-  private def createSlot(connection: Connection, name: String, server: Server): Unit = {
-    val failover = Sql.raw(server.failoverArgument)
-    sql"SELECT pg_catalog.pg_create_logical_replication_slot($name, 'pgoutput'$failover)".query(connection)(
-      _.getString(1)): Unit
   }
 
   private def start(connection: Connection, slot: Long, existed: Boolean): Long = options.starting match {

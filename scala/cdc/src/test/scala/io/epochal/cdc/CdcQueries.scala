@@ -52,7 +52,7 @@ trait CdcQueries extends CollectedQueries {
       execute(
         connection,
         s"SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = '$name' AND active",
-        s"DO $$$$ BEGIN FOR i IN 1..100 LOOP IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '$name' AND active) THEN PERFORM pg_sleep(0.05); END IF; END LOOP; END $$$$",
+        s"DO $$$$ BEGIN FOR i IN 1..1000 LOOP IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '$name' AND active) THEN PERFORM pg_sleep(0.05); END IF; END LOOP; END $$$$",
         s"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '$name'",
         s"DROP DATABASE $name WITH (FORCE)"
       )

@@ -30,8 +30,9 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
   def sql[A](body: Connection => A): A =
     explained(retrier.run(_ => once(body)))
 
-  /** The same once, with the errors of the driver. */
-  def once[A](body: Connection => A): A = Using.resource(open(Map.empty))(body)
+  /** The same once, with the errors of the driver. An interrupt ends the statement that runs. */
+  def once[A](body: Connection => A): A =
+    Using.resource(open(Map.empty))(connection => Interruption.watch(connection)(body(connection)))
 
   /** The changes of a slot from a position on; waits while another process reads it.
     *
@@ -42,11 +43,14 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
     val until = System.nanoTime() + Preflight.SlotWait.toNanos
     def attempt(): SlotStream = {
       val connection = open(ForReplication)
-      try new SlotStream(connection, slot, publication, from, binary, messages)
+      try Interruption.watch(connection)(new SlotStream(connection, slot, publication, from, binary, messages))
       catch {
-        case error: SQLException =>
+        case error @ (_: SQLException | _: InterruptedException) =>
           Try(connection.close()): Unit
-          if (error.getSQLState != ObjectInUse) throw error
+          error match {
+            case busy: SQLException if busy.getSQLState == ObjectInUse => ()
+            case other                                                 => throw other
+          }
           if (System.nanoTime() >= until) throw inUse(slot)
           Thread.sleep(SlotPause)
           attempt()
@@ -55,9 +59,12 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
     explained(retrier.run(_ => attempt()))
   }
 
-  /** Lets standbys have a slot, as far as the role and the slot's reader allow. */
+  /** Lets standbys have a slot, as far as the role and the slot's reader allow: while another process reads it, the server waits. */
   def addFailover(slot: String): Unit =
-    try Using.resource(open(ForReplication))(Sql.run(_, s"""ALTER_REPLICATION_SLOT "$slot" (FAILOVER true)"""))
+    try
+      Using.resource(open(ForReplication)) { connection =>
+        Interruption.limit(connection)(Sql.run(connection, s"""ALTER_REPLICATION_SLOT "$slot" (FAILOVER true)"""))
+      }
     catch { case error: SQLException => log.warn(s"$place: the slot $slot has no failover: ${message(error)}") }
 
   /** Whether an error passes. */
@@ -106,7 +113,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
   }
 
   private def login(properties: Map[String, String]): Connection =
-    new LoginDataSource(settings, Some(Driver), properties).getConnection
+    new LoginDataSource(settings, Some(Driver), properties + LoginTimeout).getConnection
 
   /** Before a session is changed: behind a pooler it may be used by others.
     *
@@ -137,6 +144,9 @@ private[cdc] object CaptureServer {
 
   private val ForReplication =
     Map("replication" -> "database", "preferQueryMode" -> "simple", "assumeMinServerVersion" -> "13")
+
+  /** In seconds. With it the driver ends a login when its thread is interrupted. */
+  private val LoginTimeout = "loginTimeout" -> "60"
 
   private val ObjectInUse = "55006"
 

@@ -71,7 +71,8 @@ final private[cdc] class SlotStream(
   /** Sends the confirmed position at once. */
   def report(): Unit = stream.forceUpdateStatus()
 
+  /** Within a large transaction the server may answer late. */
   override def close(): Unit =
-    try stream.close()
+    try Interruption.limit(connection)(stream.close())
     finally connection.close()
 }

@@ -1,12 +1,23 @@
 package io.epochal.cdc.snapshot
 
+import java.sql.DriverManager
+import java.util.concurrent.{CompletableFuture, TimeUnit}
+
+import scala.util.Using
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.time.{Millis, Minutes, Span}
+
 import io.epochal.cdc.change._
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.PostgresServer
 
 /** Snapshots of several tables, one after the other, that die in any of them. */
-final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) {
+final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventually {
   import SnapshotRuns._
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(1, Minutes), interval = Span(20, Millis))
 
   override protected def create(): Unit = execute(
     "CREATE TABLE orders (id int PRIMARY KEY, flag boolean, code char(4), at inet, note text)",
@@ -55,5 +66,24 @@ final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) {
     val error = intercept[EpochalException](
       found.snapshot(origin, found.left(origin, state).head, state, (_, _, _, _) => (), () => ()))
     assert(error.condition == Conditions.SnapshotInterrupted && error.values("table") == "public.keyless")
+  }
+
+  on("an interrupt ends the statements of a snapshot") {
+    val url = connection.getMetaData.getURL
+    Using.resource(DriverManager.getConnection(url)) { other =>
+      other.setAutoCommit(false)
+      other.createStatement().execute("LOCK TABLE keyless")
+      val ended = new CompletableFuture[Unit]
+      val runner = new Thread(() =>
+        try run("keyless", new Journal)
+        catch { case _: InterruptedException => ended.complete(()): Unit })
+      runner.start()
+      def waiting = query(
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'COPY%'")
+      eventually(assert(waiting.size == 1))
+      runner.interrupt()
+      ended.get(15, TimeUnit.SECONDS)
+      eventually(assert(waiting.isEmpty))
+    }
   }
 }

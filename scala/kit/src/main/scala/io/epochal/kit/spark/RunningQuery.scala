@@ -68,7 +68,7 @@ object RunningQuery {
     idOfThisThread.exists(id => Try(!isActive(execution(id))).getOrElse(false))
 
   /** Sets the query's message in its `status`, from any thread. Does nothing if this thread runs no query. */
-  private[kit] def messageOfThisThread(): String => Unit =
+  private[epochal] def messageOfThisThread(): String => Unit =
     idOfThisThread.flatMap(id => Try(execution(id)).toOption).fold((_: String) => ()) { found => text =>
       Try {
         val context = call(found, "getLatestExecutionContext")

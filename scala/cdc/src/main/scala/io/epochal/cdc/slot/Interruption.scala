@@ -1,0 +1,71 @@
+package io.epochal.cdc.slot
+
+import java.sql.{Connection, SQLException}
+import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.{ScheduledThreadPoolExecutor, TimeUnit}
+
+import scala.util.Try
+
+import org.postgresql.PGConnection
+
+import io.epochal.core.thread.DaemonThreads
+
+/** Ends waits for the server, which the driver continues when its thread is interrupted: the server is asked to cancel the statement; if
+  * that does not end it, the connection is closed.
+  */
+private[slot] object Interruption {
+
+  /** Runs statements of a connection, until this thread is interrupted.
+    *
+    * @throws InterruptedException
+    *   if that made a statement fail
+    */
+  def watch[A](connection: Connection)(body: => A): A = {
+    val thread = Thread.currentThread
+    try looking(connection, thread.isInterrupted)(body)
+    catch {
+      case error: SQLException if Thread.interrupted() =>
+        val stop = new InterruptedException(error.getMessage)
+        stop.initCause(error)
+        throw stop
+    }
+  }
+
+  /** Runs statements of a connection, for two seconds at most. */
+  def limit[A](connection: Connection)(body: => A): A = {
+    val begun = System.nanoTime()
+    looking(connection, System.nanoTime() - begun > LimitNanos)(body)
+  }
+
+  private def looking[A](connection: Connection, isDue: => Boolean)(body: => A): A = {
+    val seen = new AtomicInteger
+    val look: Runnable = () => if (isDue) end(connection, seen.getAndIncrement())
+    val looks = timer.scheduleWithFixedDelay(look, Pause, Pause, TimeUnit.MILLISECONDS)
+    try body
+    finally looks.cancel(false): Unit
+  }
+
+  private def end(connection: Connection, looks: Int): Unit =
+    if (looks >= Looks) abort(connection)
+    else if (looks == 0)
+      // It connects to the server, which may not answer.
+      new DaemonThreads("epochal-cdc-cancel")
+        .newThread(() => Try(connection.unwrap(classOf[PGConnection]).cancelQuery()): Unit)
+        .start()
+
+  private def abort(connection: Connection): Unit = Try(connection.abort(_.run())): Unit
+
+  /** Milliseconds between two looks. */
+  private val Pause = 250L
+
+  /** The number of looks from the cancellation to the end of the connection. */
+  private val Looks = 8
+
+  private val LimitNanos = 2000L * 1000000L
+
+  private lazy val timer = {
+    val one = new ScheduledThreadPoolExecutor(1, new DaemonThreads("epochal-cdc-interruption"))
+    one.setRemoveOnCancelPolicy(true)
+    one
+  }
+}
