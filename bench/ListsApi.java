@@ -72,6 +72,8 @@ final class ListsApi {
   }
 
   private static void send(HttpExchange exchange, String text) throws IOException {
+    // Otherwise the JDK's server closes the connection after the response.
+    exchange.getRequestBody().readAllBytes();
     String tag = "\"" + text.hashCode() + "\"";
     exchange.getResponseHeaders().set("ETag", tag);
     exchange.getResponseHeaders().set("Content-Type", "application/json");
@@ -83,6 +85,6 @@ final class ListsApi {
       exchange.sendResponseHeaders(200, body.length);
       exchange.getResponseBody().write(body);
     }
-    exchange.close();
+    exchange.getResponseBody().close();
   }
 }
