@@ -20,9 +20,6 @@ final private[rest] class Lineage(val levels: IndexedSeq[Level]) extends Seriali
   /** The level whose records are delivered. */
   def leaf: Level = levels.last
 
-  /** The level whose records name the members of the leaf. */
-  def parent: Level = levels(levels.size - 2)
-
   override def toString: String = s"Lineage(${levels.mkString(", ")})"
 }
 
@@ -57,7 +54,7 @@ final private[rest] class Level(
     case other                      => throw new IllegalArgumentException(s"pagination=${other.kind}")
   }
 
-  private val url = raw.collectFirst { case (name, text) if name.equalsIgnoreCase(RestOptions.Url.name) => text }.get
+  private val url = Lineage.urlOf(raw)
 
   /** Without what needs the parents. */
   private val requested = raw.filterNot { case (name, _) => name.equalsIgnoreCase(RecordOptions.MetadataColumns.name) }
@@ -174,7 +171,7 @@ private[rest] object Lineage extends OptionList {
 
   private def isOfParent(name: String): Boolean = name.regionMatches(true, 0, Prefix, 0, Prefix.length)
 
-  private def urlOf(raw: Map[String, String]): String =
+  private[source] def urlOf(raw: Map[String, String]): String =
     raw.collectFirst { case (name, text) if name.equalsIgnoreCase(RestOptions.Url.name) => text }.getOrElse("")
 
   private def tree(raw: Map[String, String]): Either[EpochalException, RestOptions] =

@@ -2,16 +2,12 @@ package io.epochal.rest.source
 
 import java.util.concurrent.{Callable, ExecutionException}
 
-import scala.util.Using
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.PartitionReader
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.record.Body
-import io.epochal.rest.http.HttpClient
 
 /** The lists of a batch read, as the parents name them when it is planned. */
 final private[rest] class MemberBatch(requests: MemberRequests) {
@@ -27,7 +23,7 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
     */
   def members(): Seq[RestOptions] = {
     val found = lists().map(lineage.leaf.of)
-    val missing = found.iterator.map(problem).takeWhile(_.nonEmpty).flatten.toVector
+    val missing = found.iterator.map(requests.gone(leaf, _)).takeWhile(_.nonEmpty).flatten.toVector
     if (missing.nonEmpty && missing.size == found.size) throw missing.head
     found.map(one =>
       one.copy(paging = one.paging match {
@@ -69,16 +65,6 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
       case error: EpochalException if level > 0 && requests.isGone(level, options, None, error) => Left(error)
     }
   }
-
-  /** The error for a list that is gone. */
-  private def problem(options: RestOptions): Option[EpochalException] =
-    Using.resource(new HttpClient(options.http, requests.counters)) { client =>
-      Using.resource(Body.ofPage()) { body =>
-        val first = options.pageCall.of(options.endpoint, lineage.leaf.pagination, None)
-        try client.call(first, body)(_ => None)
-        catch { case error: EpochalException if requests.isGone(leaf, options, None, error) => Some(error) }
-      }
-    }
 
   private def parallel[A, B](items: Seq[A])(body: A => B): Seq[B] =
     items

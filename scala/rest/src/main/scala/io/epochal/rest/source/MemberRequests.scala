@@ -56,14 +56,8 @@ final private[rest] class MemberRequests(
       }
       var more = chain.beginPoll()
       while (more) {
-        val records =
-          try chain.nextPage(block(_, chain))
-          catch {
-            case e: Throwable =>
-              chain.page.close()
-              throw e
-          }
         try {
+          val records = chain.nextPage(block(_, chain))
           contacted.set(true)
           // First: a failure of the check must find the position after the page's records.
           more = page(chain, records) && !chain.atEnd
@@ -92,16 +86,19 @@ final private[rest] class MemberRequests(
 
   /** Whether a list is gone: an address within it that does not exist may also have expired. */
   def isGone(level: Int, options: RestOptions, token: Option[String], error: EpochalException): Boolean =
-    Gone.is(error) && lineage.leaf.template.skipsGone && (
-      token.isEmpty ||
-        Using.resource(new HttpClient(options.http, counters)) { client =>
-          Using.resource(Body.ofPage()) { body =>
-            val first = options.pageCall.of(options.endpoint, lineage.levels(level).pagination, None)
-            try client.call(first, body)(_ => false)
-            catch { case again: EpochalException => Gone.is(again) }
-          }
-        }
-    )
+    isSkipped(error) && (token.isEmpty || gone(level, options).nonEmpty)
+
+  /** Requests the first page of a list; the error, if the list is gone. */
+  def gone(level: Int, options: RestOptions): Option[EpochalException] =
+    Using.resource(new HttpClient(options.http, counters)) { client =>
+      Using.resource(Body.ofPage()) { body =>
+        val first = options.pageCall.of(options.endpoint, lineage.levels(level).pagination, None)
+        try client.call(first, body)(_ => None)
+        catch { case error: EpochalException if isSkipped(error) => Some(error) }
+      }
+    }
+
+  private def isSkipped(error: EpochalException): Boolean = Gone.is(error) && lineage.leaf.template.skipsGone
 
   private def value(options: RestOptions, name: String, pointer: String, found: JsonNode): Option[String] = {
     def isUsable = !found.asText.exists(_ == MemberTable.Separator) && (!needed(name) || !Unusable(found.asText)) &&

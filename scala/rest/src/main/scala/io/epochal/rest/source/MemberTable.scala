@@ -18,9 +18,6 @@ final private[rest] class Listing(val level: Int, val key: String, val params: M
   /** How often it was read to its end. */
   var reads = 0
 
-  /** Whether it is read now, or was begun and not finished. */
-  var reading = false
-
   /** Whether the last read found lists that were not known. */
   var grown = false
 
@@ -116,7 +113,6 @@ final private[rest] class MemberTable(lineage: Lineage) {
 
   def all: Iterator[Member] = members.valuesIterator
   def lists: Iterator[Listing] = listings.valuesIterator
-  def size: Int = members.size
 
   /** A member, which is added if it is not known. */
   def member(key: String): Member = members.getOrElseUpdate(key, new Member(key))
@@ -151,9 +147,6 @@ final private[rest] class MemberTable(lineage: Lineage) {
   def params(member: Member): Map[String, String] =
     MemberTable.values(keys, member.key) ++ (if (extras.isEmpty) Map.empty
                                              else MemberTable.values(extras, member.extras))
-
-  /** The values that select a member. */
-  def keyOf(member: Member): Map[String, String] = MemberTable.values(keys, member.key)
 
   /** The lists that are due, in the order of their polls: first those above the members, then alternately the members
     * that changed most recently and those that have waited longest, so that none starves.
