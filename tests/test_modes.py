@@ -28,6 +28,10 @@ def test_each_mode_works_or_has_a_clear_error_and_the_page_shows_it(
     (tmp_path / "lines" / "numbers.txt").write_text("".join(f"{n}\n" for n in range(modes.ROWS)))
     api = api_support.Api([{"id": n, "word": f"word {n}"} for n in range(modes.ROWS)])
     database = new_postgres(postgres_server, f"modes_{uuid.uuid4().hex[:12]}")
+    database.execute(
+        "CREATE TABLE numbers (id BIGINT PRIMARY KEY, word TEXT)",
+        f"INSERT INTO numbers SELECT n, 'word ' || n FROM generate_series(1, {modes.ROWS}) n",
+    )
     spark.conf.set(SHORTEST, "200")
     try:
         with api_support.serve(api), orders.serve(orders.Orders()) as taking, modes.lines_server() as port:

@@ -235,11 +235,5 @@ def settle(database: Postgres, tables: Tables, directory: Path) -> int:
     assert {table: differing for table, (_, _, differing) in found.items()} == dict.fromkeys(tables.keys, 0)
     assert all(copied for _, copied, _ in found.values())
     for table in tables.keys:
-        drop_slot(database, f"{database.schema}_{table}")
+        database.drop_slot(f"{database.schema}_{table}")
     return sum(copied for _, copied, _ in found.values())
-
-
-def drop_slot(database: Postgres, name: str) -> None:
-    slot = f"FROM pg_replication_slots WHERE slot_name = '{name}'"
-    until(lambda: not database.query(f"SELECT 1 {slot} AND active"), "the end of the slot's reader", 60)
-    database.query(f"SELECT pg_drop_replication_slot(slot_name) {slot}")

@@ -113,9 +113,9 @@ class Postgres:
             for statement in statements:
                 connection.execute(statement.encode())
 
-    def drop_slot(self) -> None:
-        """Drops the replication slot with the name of the schema, once its reader has ended."""
-        slot = f"FROM pg_replication_slots WHERE slot_name = '{self.schema}'"
+    def drop_slot(self, name: str = "") -> None:
+        """Drops a replication slot, by default that with the name of the schema, once its reader has ended."""
+        slot = f"FROM pg_replication_slots WHERE slot_name = '{name or self.schema}'"
         until(lambda: not self.query(f"SELECT 1 {slot} AND active"), "the end of the slot's reader", 60)
         self.query(f"SELECT pg_drop_replication_slot(slot_name) {slot}")
 

@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
-from epochal import ingest, jdbc, rest
+from epochal import cdc, ingest, jdbc, rest
 from epochal._start import OutputMode
 from epochal._trigger import real_time, real_time_settings, set_real_time, triggered
 from epochal.errors import from_spark
 from support.api import Api
-from support.databases import Database
+from support.databases import Postgres
 from support.orders import Orders
 from support.streams import numbers
 from support.waiting import until
@@ -36,7 +36,7 @@ TRIGGERS = {
 }
 ENDING = ("once", "availableNow")
 ENDLESS = ("continuous", "realTime")
-OURS = ("epochal-random", "epochal-rest", "epochal-rest, journalled", "epochal-ingest")
+OURS = ("epochal-random", "epochal-rest", "epochal-rest, journalled", "epochal-ingest", "epochal-cdc")
 SPARKS = ("rate", "file", "socket")
 SINKS = ("epochal-jdbc", "epochal-rest sink", "noop", "memory")
 MODES: tuple[OutputMode, ...] = ("append", "update", "complete")
@@ -96,14 +96,14 @@ class Place:
 
     spark: SparkSession
     directory: Path
-    database: Database
+    database: Postgres
     api: Api
     orders: Orders
     port: int
     names: Iterator[int] = field(default_factory=lambda: iter(range(10_000)))
 
     def begin(self, cell: Cell, name: str) -> StreamingQuery:
-        frame = self.source(cell)
+        frame = self.source(cell, name)
         if cell.mode == "complete":
             frame = frame.groupBy("id").count()
         given: dict[str, Any] = {
@@ -137,7 +137,7 @@ class Place:
         with real_time_settings(self.spark):
             return writer.start()
 
-    def source(self, cell: Cell) -> DataFrame:
+    def source(self, cell: Cell, name: str) -> DataFrame:
         """Two columns, ``id`` and ``word``, in one partition."""
         match cell.source:
             case "epochal-random":
@@ -151,6 +151,12 @@ class Place:
                 return epochal.read.rest(self.spark, self.api.url, schema="id BIGINT, word STRING", pages=pages)
             case "epochal-ingest":
                 lines = epochal.read.ingest(self.spark, protocol=ingest.Tcp(self.port, mode="connect"))
+            case "epochal-cdc":
+                table, slot = f"{self.database.schema}.numbers", cdc.Slot(name)
+                found = epochal.read.cdc(
+                    self.spark, self.database.url, table=table, user=self.database.user, slot=slot, num_partitions=1
+                )
+                return found.select("id", "word")
             case "rate":
                 rows = self.spark.readStream.format("rate").option("rowsPerSecond", 50).option("numPartitions", 1)
                 return rows.load().selectExpr("value AS id", "'rate' AS word")
@@ -174,6 +180,7 @@ class Place:
                 until(lambda: self.passed(cell, query, name), f"rows of {cell}", timeout=300)
             finally:
                 query.stop()
+                self.database.drop_slot(name)
         except Exception as error:
             return failure(error)
         return WORKS

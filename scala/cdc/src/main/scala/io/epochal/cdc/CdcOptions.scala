@@ -160,7 +160,8 @@ object CdcOptions extends OptionList {
       values(MaxJournalBytes),
       RetryOptions.settings(values),
       values.get(NumPartitions),
-      ReadLimits.of(values, values.get(MaxBytes).map(ReadLimit.maxBytes(_))),
+      // There is always a limit: without one, Trigger.Once would look like other triggers, and end before the first change.
+      ReadLimits.of(values, Some(values.get(MaxBytes).fold(ReadLimit.maxRows(Long.MaxValue))(ReadLimit.maxBytes(_)))),
       values(SourceOptions.FailOnDataLoss),
       values.get(SourceOptions.SourceId).getOrElse(s"${connection.place}#${values(DbTable)}"),
       values.get(SourceOptions.EventTimeColumn)

@@ -3,6 +3,7 @@ package io.epochal.cdc
 import java.io.File
 import java.sql.DriverManager
 
+import scala.annotation.nowarn
 import scala.util.Using
 
 import org.apache.spark.sql.streaming.{StreamingQueryException, Trigger}
@@ -50,6 +51,21 @@ final class CdcQuerySuite extends CdcQueries {
           shop.run("INSERT INTO orders VALUES (6, 'after')")
           until(query)(assert(changes("cdc_second").size == 2))
         }
+      }
+    }
+  }
+
+  test("Trigger.Once delivers the table's rows, and at each later start all changes up to it, in one batch") {
+    @nowarn("cat=deprecation") def once(shop: Shop, name: String, checkpoint: String): Unit =
+      start(shop.read(), name, checkpoint, Trigger.Once()).awaitTermination()
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        shop.run("INSERT INTO orders VALUES (1, 'a')")
+        once(shop, "cdc_once", dir.toString)
+        assert(changes("cdc_once") == Seq(("insert", 1, "a")))
+        shop.run("INSERT INTO orders VALUES (2, 'b')", "INSERT INTO orders VALUES (3, 'c')")
+        once(shop, "cdc_once_more", dir.toString)
+        assert(changes("cdc_once_more") == Seq(("insert", 2, "b"), ("insert", 3, "c")) && commits(dir).size == 2)
       }
     }
   }

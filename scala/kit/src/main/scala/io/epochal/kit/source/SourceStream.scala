@@ -190,7 +190,8 @@ final private[source] case class Lag(rows: Option[Long], exact: Boolean, seconds
   *   1. `planInputPartitions(start, end)` and `createReaderFactory`, in either order, in any run that replays the batch
   *   1. the executors read; then Spark commits the sink and writes its commit log
   *
-  * Under Trigger.AvailableNow a run ends where a poll first sees the end; until then, and up to there, limits apply. A source
+  * Under Trigger.AvailableNow a run ends where a poll first sees the end; until then, and up to there, limits apply. Under
+  * Trigger.Once, whose only batch has no limits, it ends there too, if the source has a limit by default. A source
   * that can be read in real time has a stream that does so as well: see [[RealTime]].
   */
 class SourceStream[P](
@@ -224,6 +225,8 @@ class SourceStream[P](
   private lazy val planning: Unit = initial.realTimeRuns.end()
 
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = QueryStop.guard {
+    // Under Trigger.Once Spark ignores the source's limit, and asks once.
+    if (limit.isInstanceOf[ReadAllAvailable] && limit != source.limit) prepareForTriggerAvailableNow()
     begin(position(start), position(start))
     planning
     report.begin()
