@@ -15,7 +15,7 @@ from support.postgres import Server
 from support.proxy import proxy
 from support.waiting import until
 
-pytestmark = [pytest.mark.crash]
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 STEP = "ledger.before-lock"
 
@@ -33,7 +33,6 @@ def driver(gate: Gate) -> Iterator[Driver]:
     driver.kill()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["after", "before"])
 def test_a_commit_whose_response_is_lost_is_applied_once(
     lost: str, driver: Driver, postgres: Postgres, tmp_path: Path
@@ -71,7 +70,6 @@ def test_a_server_crash_ends_only_queries_that_lost_rows(driver: Driver, own_ser
     scene.check_all()
 
 
-@pytest.mark.slow
 def test_a_server_crash_between_the_commits_of_tasks_and_driver_costs_staged_rows_a_restart(
     driver: Driver, gate: Gate, own_server: Server, tmp_path: Path
 ) -> None:

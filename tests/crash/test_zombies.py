@@ -15,7 +15,7 @@ from support.databases import Postgres
 from support.drivers import Driver, Gate
 from support.waiting import until
 
-pytestmark = [pytest.mark.crash]
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 STEP = "task.after-commit"
 
@@ -55,7 +55,6 @@ def test_a_frozen_driver_that_was_replaced_is_fenced_and_writes_nothing(
     scene.check_all()
 
 
-@pytest.mark.slow
 def test_at_most_one_driver_on_copies_of_a_checkpoint_continues_and_no_row_is_repeated(
     here: Queries, other: Driver, postgres: Postgres, tmp_path: Path
 ) -> None:
