@@ -20,6 +20,10 @@ final private[rest] class Lineage(val levels: IndexedSeq[Level]) extends Seriali
   /** The level whose records are delivered. */
   def leaf: Level = levels.last
 
+  /** By level, the names that select a list or one below it: lists with equal values of these are the same list. */
+  val keys: IndexedSeq[IndexedSeq[String]] =
+    levels.indices.map(i => levels(i).names.filter(name => levels.drop(i).exists(_.keys.contains(name))))
+
   override def toString: String = s"Lineage(${levels.mkString(", ")})"
 }
 
@@ -41,7 +45,7 @@ final private[rest] class Level(
     val fields: Seq[(String, String)])
     extends Serializable {
 
-  /** Those of `names` that select a list: lists with equal values of these are the same list. */
+  /** Those of `names` that are in the requests of a list. */
   val keys: IndexedSeq[String] = names.filter(Placeholders.names(raw))
 
   /** The names that the next level has. */
@@ -184,6 +188,9 @@ private[rest] object Lineage extends OptionList {
       _ <- leaf.values.consistent(!leaf.restarts)(
         "{option:parent.url}, {option:onDrift=restart}",
         "Leave {option:onDrift=restart} out: one list of several cannot be read again alone.")
+      _ <- leaf.values.consistent(!leaf.values.isSet(CountingOptions.VerifyPosition))(
+        "{option:parent.url}, {option:verifyPosition}",
+        "Leave {option:verifyPosition} out: no request verifies the position in a list of a parent's record.")
       _ <- unkeyed(leaf)
       source = levels.map(_.template.source).reduceRight((of, child) => s"$child of $of")
       whole = leaf.copy(

@@ -48,7 +48,7 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
       val read = parallel(above)(children(level, _))
       val missing = read.flatMap(_.left.toOption)
       if (missing.nonEmpty && missing.size == read.size) throw missing.head
-      read.flatMap(_.getOrElse(Nil)).distinctBy(MemberTable.key(lineage.levels(level + 1).keys, _))
+      read.flatMap(_.getOrElse(Nil)).distinctBy(MemberTable.key(lineage.keys(level + 1), _))
     }
 
   /** The lists that one list names; Left: it is gone. */

@@ -215,7 +215,7 @@ final private[rest] class MemberPoll(
       } { (chain, records) =>
         asked = true
         rows += records
-        empty = if (records == 0) empty + 1 else 0
+        empty = if (records == 0 && !chain.bounded) empty + 1 else 0
         atEnd = chain.atEnd
         synchronized(moved(member, chain, records))
         if (!atEnd) looped(member, options, chain)

@@ -25,7 +25,7 @@ final private[rest] class MemberSupply(
 
   /** Whether the last poll has deferred the error of a list: it does not happen twice in a row. */
   private var deferred = false
-  @volatile private var counts = Map.empty[String, String]
+  @volatile private var counts = MemberSupply.counted(0, 0)
 
   override def known: Option[Extent] = seen
 
@@ -35,7 +35,7 @@ final private[rest] class MemberSupply(
   /** Each member ends where its own next poll finds the end. */
   override def freezeEnd(): Unit = once = true
 
-  override def paused: Boolean = skipped
+  override def paused: Boolean = skipped || super.paused
 
   override protected def reset(): Unit = table = None
 
@@ -53,7 +53,7 @@ final private[rest] class MemberSupply(
       poll.run(error => !before && isTransient(error))
       deferred = poll.isDeferred
       skipped = poll.hasSkipped
-      if (tail.available > 0 || skipped) tail.goOn(log.add(members, tail.cursor))
+      if (tail.available > 0 || skipped || poll.isCut) tail.goOn(log.add(members, tail.cursor))
       seen = Some(Extent(tail.until, if (poll.isCut) Long.MaxValue else tail.until))
       count(members)
       poll.isCut && tail.available < most
@@ -81,10 +81,13 @@ final private[rest] class MemberSupply(
     val (all, gone) = present.foldLeft((0, 0)) { case ((all, gone), one) =>
       (all + 1, if (one.gone) gone + 1 else gone)
     }
-    counts = Map("members" -> all.toString, "membersGone" -> gone.toString)
+    counts = MemberSupply.counted(all, gone)
   }
 }
 
 private[rest] object MemberSupply {
   type Tail = JournalTail[RestPosition, Seq[Segment]]
+
+  private def counted(all: Int, gone: Int): Map[String, String] =
+    Map("members" -> all.toString, "membersGone" -> gone.toString)
 }

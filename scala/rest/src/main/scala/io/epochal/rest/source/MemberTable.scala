@@ -11,9 +11,9 @@ import io.epochal.rest.http.Validator
   * @param key
   *   its key, as of a [[Member]]
   * @param params
-  *   the values of its ancestors' records
+  *   the values of its ancestors' records, as they were found last
   */
-final private[rest] class Listing(val level: Int, val key: String, val params: Map[String, String]) extends Found {
+final private[rest] class Listing(val level: Int, val key: String, var params: Map[String, String]) extends Found {
 
   /** How often it was read to its end. */
   var reads = 0
@@ -31,7 +31,7 @@ final private[rest] class Listing(val level: Int, val key: String, val params: M
   */
 final private[rest] class Member(val key: String) extends Found {
 
-  /** The values that do not select it, joined. */
+  /** The values that do not select it, each after a sign that there is one, joined. */
   var extras: String = _
   var records = 0L
   var token: String = _
@@ -94,6 +94,8 @@ sealed private[rest] trait Found {
 
 /** The lists of a stream, by their keys. Not thread-safe. */
 final private[rest] class MemberTable(lineage: Lineage) {
+  import MemberTable.{Given, Separator}
+
   private val members = mutable.HashMap.empty[String, Member]
   private val listings = mutable.HashMap.empty[(Int, String), Listing]
 
@@ -131,12 +133,15 @@ final private[rest] class MemberTable(lineage: Lineage) {
         val key = MemberTable.key(keys, values)
         val isNew = !members.contains(key)
         val one = member(key)
-        if (extras.nonEmpty) one.extras = MemberTable.key(extras, values)
+        if (extras.nonEmpty)
+          one.extras = extras.map(values.get(_).fold("")(s"$Given" + _)).mkString(s"$Separator")
         (one, isNew)
       } else {
-        val key = MemberTable.key(lineage.levels(level).keys, values)
+        val key = MemberTable.key(lineage.keys(level), values)
         val isNew = !listings.contains((level, key))
-        (listings.getOrElseUpdate((level, key), new Listing(level, key, values)), isNew)
+        val one = listings.getOrElseUpdate((level, key), new Listing(level, key, values))
+        one.params = values
+        (one, isNew)
       }
     one.parent = parent
     one.seen = parent.reads + 1
@@ -146,7 +151,10 @@ final private[rest] class MemberTable(lineage: Lineage) {
   /** The values of a member that was found in this run. */
   def params(member: Member): Map[String, String] =
     MemberTable.values(keys, member.key) ++ (if (extras.isEmpty) Map.empty
-                                             else MemberTable.values(extras, member.extras))
+                                             else
+                                               MemberTable.values(extras, member.extras).collect {
+                                                 case (name, text) if text.nonEmpty => name -> text.drop(1)
+                                               })
 
   /** The lists that are due, in the order of their polls: first those above the members, then alternately the members
     * that changed most recently and those that have waited longest, so that none starves.
@@ -182,6 +190,9 @@ private[rest] object MemberTable {
 
   /** Between the values of a key; no value has it. */
   val Separator = '\u0000'
+
+  /** Before a value that a record has. */
+  private val Given = '+'
 
   def key(names: Seq[String], values: Map[String, String]): String = names.map(values).mkString(Separator.toString)
 

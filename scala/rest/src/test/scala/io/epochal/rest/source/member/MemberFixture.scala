@@ -1,7 +1,7 @@
 package io.epochal.rest.source.member
 
 import java.nio.file.{Files, Path}
-import java.time.Clock
+import java.time.Instant
 
 import scala.jdk.CollectionConverters._
 
@@ -10,7 +10,7 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.Assertions
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.source.SourceStream
+import io.epochal.kit.source.{ManualClock, SourceStream}
 import io.epochal.rest.source.{RestOptions, RestPosition, RestStreams}
 import io.epochal.testkit.MicroBatch
 
@@ -20,12 +20,13 @@ trait MemberFixture extends Assertions {
   final protected class Query(val api: TreeApi, kind: String, more: (String, String)*) {
     val schema: StructType = StructType.fromDDL("id STRING")
     val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
+    val clock = new ManualClock(Instant.EPOCH.plusSeconds(1))
     private val options = TreeApi.options(api, kind) ++ more
     var stream: SourceStream[RestPosition] = start()
     var at: Offset = stream.initialOffset()
 
     def start(more: (String, String)*): SourceStream[RestPosition] =
-      RestStreams.of(parsed(options ++ more), schema, checkpoint, Clock.systemUTC())
+      RestStreams.of(parsed(options ++ more), schema, checkpoint, clock)
 
     def restart(more: (String, String)*): Unit = {
       stream.stop()

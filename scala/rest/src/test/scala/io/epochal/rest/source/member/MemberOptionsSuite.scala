@@ -94,6 +94,17 @@ final class MemberOptionsSuite extends AnyFunSuite {
     assert(leaf.keys == Seq("owner", "repo") && leaf.names == Seq("owner", "repo", "stars"))
   }
 
+  test("a list above the members is selected by the values that lists below it need, too") {
+    val lineage = read(
+      "url" -> "https://api.example.com/${region}/${repo}",
+      "parent.url" -> "https://api.example.com/repos?owner=${owner}",
+      "parent.fields" -> "repo=/name",
+      "parent.parent.url" -> "https://api.example.com/owners",
+      "parent.parent.fields" -> "owner=/login,region=/region,stars=/stars"
+    ).toOption.get.lineage.get
+    assert(lineage.keys == Seq(Nil, Seq("owner", "region"), Seq("region", "repo")))
+  }
+
   test("misplaced and missing options are refused") {
     refused("OPTION_CONFLICT", "${number} in url or params", "url" -> "https://api.example.com/${owner}/${number}")
     refused("OPTION_CONFLICT", "no place for any of its names", "url" -> "https://api.example.com/issues")
@@ -105,6 +116,7 @@ final class MemberOptionsSuite extends AnyFunSuite {
     refused("OPTION_CONFLICT", "parent.schema", "parent.schema" -> "id INT")
     refused("OPTION_CONFLICT", "partitionParams", "partitionParams" -> """[{"owner": "x"}]""")
     refused("OPTION_CONFLICT", "ignoreStatuses", "ignoreStatuses" -> "404")
+    refused("OPTION_CONFLICT", "verifyPosition", "pagination" -> "page", "verifyPosition" -> "always")
     refused("OPTION_INVALID", "one of owner, repo", "paramColumns" -> "ownr")
     refused(
       "OPTION_CONFLICT",

@@ -1,62 +1,92 @@
 package io.epochal.rest.source.member
 
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.util.Random
+
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.core.error.EpochalException
+import io.epochal.rest.source.Gone
 import io.epochal.support.Examples
 
-/** Any growing lists below parents that change, and any course of a query over them: each record is delivered once. */
+/** Any lists below parents that change, and any course of a query over them: each record is delivered once. One list loses
+  * records anywhere, which no position but a key survives: the others are whole.
+  */
 @Slow
 final class MemberPropertySuite extends AnyFunSuite with MemberFixture with ScalaCheckPropertyChecks {
   import MemberPropertySuite._
 
+  private val numbers = Gen.frequency(3 -> Gen.const(0), 2 -> Gen.choose(1, 12))
+  private val some = Gen.someOf(Repos).map(_.toSet)
+
   private val steps: Gen[List[Step]] = Gen.listOf(for {
-    grow <- Gen.listOfN(Repos.size, Gen.frequency(3 -> 0, 2 -> Gen.choose(1, 12)))
+    grow <- Gen.listOfN(Repos.size, numbers)
+    hidden <- Gen.frequency(3 -> Gen.const(Nil), 1 -> Gen.listOfN(Repos.size, numbers))
     limit <- Gen.frequency(3 -> Gen.choose(1L, 12L), 1 -> Long.MaxValue)
-    listed <- Gen.someOf(Repos).map(_.toSet)
-    gone <- Gen.frequency(3 -> Gen.const(Set.empty[String]), 1 -> Gen.someOf(Repos).map(_.toSet))
+    listed <- some
+    again <- some
+    order <- Gen.choose(0L, Long.MaxValue)
+    gone <- Gen.frequency(3 -> Gen.const(Set.empty[String]), 1 -> Gen.someOf(Repos ++ Orgs).map(_.toSet))
     failures <- Gen.frequency(5 -> 0, 1 -> Gen.choose(1, 3))
+    seconds <- Gen.frequency(5 -> Gen.choose(0L, 60L), 1 -> Gen.choose(1000L, 3000L))
+    during <- Gen.mapOf(Gen.zip(Gen.choose(1, 20), Gen.oneOf(Repos)))
+    deleted <- Gen.frequency(3 -> Gen.const(Nil), 1 -> Gen.listOf(Gen.choose(0, 40)))
     end <- Gen.frequency(4 -> Delivered, 1 -> KilledBeforeLog, 1 -> KilledAfterLog)
-  } yield Step(grow, limit, listed, gone, failures, end))
+  } yield Step(grow, hidden, limit, listed, again, order, gone, failures, seconds, during, deleted, end))
 
-  private def list(api: TreeApi, repos: Iterable[String]): Unit = {
-    api.orgs.clear()
-    repos.groupBy(_.takeWhile(_ != '/')).foreach { case (org, names) =>
-      api.orgs.update(org, names.map(_.drop(org.length + 1)).toVector)
-    }
-  }
-
-  private def check(query: Query, course: List[Step]): Unit = {
+  /** Runs a course, and takes the ids of each batch. */
+  private def run(query: Query, course: List[Step], kind: String)(take: Seq[String] => Unit): Unit = {
     val api = query.api
-    var delivered = Vector.empty[String]
-    def take(rows: Seq[String]): Unit = {
-      delivered ++= rows
-      Repos.foreach { repo =>
-        val ours = delivered.filter(_.startsWith(s"$repo#"))
-        assert(ours == api.ids(repo).take(ours.size))
+    def grow(repo: String, records: Int): Unit = (0 until records).foreach { _ =>
+      // The time first: a record is listed when it is counted.
+      api.synchronized {
+        val n = api.counts.getOrElse(repo, 0)
+        api.moments.update(s"$repo#$n", query.clock.millis)
+        api.counts.update(repo, n + 1)
       }
     }
     def begins(): Unit = {
       list(api, Repos)
+      api.order = identity
+      api.hidden.clear()
+      api.before = _ => ()
       api.status = _ => 200
+      query.clock.advance(20)
     }
     // A list must have answered before others may be gone.
+    grow(Repos.head, 1)
     begins()
-    api.counts.update(Repos.head, 1)
     take(query.batch())
     course.foreach { step =>
-      Repos.zip(step.grow).foreach { case (repo, n) =>
-        api.counts.updateWith(repo)(before => Some(before.getOrElse(0) + n))
-      }
+      query.clock.advance(step.seconds)
+      Repos.zip(step.grow).foreach { case (repo, n) => grow(repo, n) }
       list(api, step.listed)
+      api.order = all => new Random(step.order).shuffle(all ++ all.filter(step.again))
+      api.hidden.clear()
+      // What is not there when its window is read is never delivered.
+      if (kind != "time-window") api.hidden ++= Repos.zip(step.hidden)
+      api.deleted.update(Shifting, api.deleted.getOrElse(Shifting, Set.empty) ++ step.deleted)
+      val requests = new AtomicInteger
+      api.before = _ => step.during.get(requests.incrementAndGet()).foreach(grow(_, 1))
       val failures = Iterator.fill(step.failures)(503) ++ Iterator.continually(200)
-      api.status =
-        path => if (step.gone.exists(repo => path == s"/items/$repo")) 404 else failures.synchronized(failures.next())
+      api.status = path =>
+        if (step.gone.exists(one => path == s"/items/$one" || path == s"/repos?org=$one")) 404
+        else failures.synchronized(failures.next())
       val limit = if (step.limit == Long.MaxValue) ReadLimit.allAvailable() else ReadLimit.maxRows(step.limit)
-      query.next(limit).foreach { end =>
+      // Between two requests of a list that returns, or is gone, an error is right: the query is started again.
+      val next =
+        try query.next(limit)
+        catch {
+          case error: EpochalException if Gone.is(error) =>
+            query.restart()
+            None
+        }
+      next.foreach { end =>
         if (step.end == KilledBeforeLog) query.restart()
         else {
           val start: Offset = query.at
@@ -74,30 +104,90 @@ final class MemberPropertySuite extends AnyFunSuite with MemberFixture with Scal
     begins()
     query.restart()
     take(query.batch())
-    assert(delivered.size == api.counts.values.sum)
+    assert(query.batch().isEmpty)
   }
 
-  TreeApi.kinds.keys.toSeq.sorted.foreach { kind =>
-    test(s"$kind: each record is delivered once, through any course of parents, lists and the query") {
-      forAll(steps, minSuccessful(Examples.of(10)))(course => of(kind)()(check(_, course)))
+  private def list(api: TreeApi, repos: Iterable[String]): Unit = {
+    api.orgs.clear()
+    repos.groupBy(_.takeWhile(_ != '/')).foreach { case (org, names) =>
+      api.orgs.update(org, names.map(_.drop(org.length + 1)).toVector)
     }
   }
+
+  private def check(query: Query, course: List[Step], kind: String): Unit = {
+    val api = query.api
+    var delivered = Vector.empty[String]
+    def of(repo: String) = delivered.filter(_.startsWith(s"$repo#"))
+    run(query, course, kind) { rows =>
+      delivered ++= rows
+      Whole.foreach { repo =>
+        val ours = of(repo)
+        assert(ours == api.ids(repo).take(ours.size))
+      }
+    }
+    Whole.foreach(repo => assert(of(repo) == api.ids(repo)))
+    if (kind == "keyset") {
+      val ours = of(Shifting).map(_.dropWhile(_ != '#').drop(1).toInt)
+      assert(ours == ours.distinct.sorted)
+      val kept = (0 until api.counts.getOrElse(Shifting, 0)).filterNot(api.deleted.getOrElse(Shifting, Set.empty))
+      assert(kept.toSet.subsetOf(ours.toSet))
+    }
+  }
+
+  private def test(name: String, kind: String)(options: TreeApi => Map[String, String]): Unit =
+    test(s"$name: each record is delivered once, through any course of parents, lists and the query") {
+      forAll(steps, minSuccessful(Examples.of(20)), sizeRange(30)) { course =>
+        TreeApi.using { api =>
+          val query = new Query(api, kind, (options(api) + ("failOnDataLoss" -> "false")).toSeq: _*)
+          try check(query, course, kind)
+          finally query.stream.stop()
+        }
+      }
+    }
+
+  TreeApi.kinds.keys.toSeq.sorted.foreach(kind => test(kind, kind)(_ => Map.empty))
+  test("three levels", "cursor")(TreeApi.three)
 }
 
 private object MemberPropertySuite {
 
-  val Repos: Seq[String] = Seq("x/a", "x/b", "y/a", "z/c")
+  val Repos: Seq[String] = Seq("x/a", "x/b", "y/a", "y/d", "z/c", "z/e")
+  val Orgs: Seq[String] = Seq("x", "y", "z")
+
+  /** The list from which records are deleted. */
+  val Shifting = "x/b"
+  val Whole: Seq[String] = Repos.filter(_ != Shifting)
 
   /** The next step in the life of a query.
     *
     * @param grow
     *   records that each list gets first
+    * @param hidden
+    *   records at the end of each list that are not served
     * @param listed
-    *   what the parent lists
+    *   what the parents list, in an order by the seed `order`, and `again` what they list twice
     * @param gone
     *   lists that answer 404
+    * @param seconds
+    *   that pass before it
+    * @param during
+    *   lists that get a record at a request, by its number
+    * @param deleted
+    *   records that [[Shifting]] loses
     */
-  final case class Step(grow: List[Int], limit: Long, listed: Set[String], gone: Set[String], failures: Int, end: End)
+  final case class Step(
+      grow: List[Int],
+      hidden: List[Int],
+      limit: Long,
+      listed: Set[String],
+      again: Set[String],
+      order: Long,
+      gone: Set[String],
+      failures: Int,
+      seconds: Long,
+      during: Map[Int, String],
+      deleted: List[Int],
+      end: End)
 
   sealed trait End
   case object Delivered extends End

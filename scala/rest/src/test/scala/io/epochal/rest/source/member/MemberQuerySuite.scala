@@ -12,15 +12,8 @@ final class MemberQuerySuite extends QuerySuite {
   private def options(api: TreeApi, more: (String, String)*): Map[String, String] =
     TreeApi.options(api, "cursor") ++ Seq("numPartitions" -> "2", "paramColumns" -> "owner,repo") ++ more
 
-  private def three(api: TreeApi): Seq[(String, String)] = Seq(
-    "parent.url" -> s"${api.url}/repos?org=$${owner}",
-    "parent.fields" -> "repo=/name,stars=/stars",
-    "parent.parent.url" -> s"${api.url}/orgs",
-    "parent.parent.records" -> "/data",
-    "parent.parent.pagination" -> "cursor",
-    "parent.parent.nextCursor" -> "/next",
-    "parent.parent.fields" -> "owner=/login",
-    "paramColumns" -> "owner,repo,stars")
+  private def three(api: TreeApi): Seq[(String, String)] =
+    TreeApi.three(api).toSeq :+ ("paramColumns" -> "owner,repo,stars")
 
   private def filled(api: TreeApi): Unit =
     Seq("x/a" -> 6, "x/bcd" -> 0, "y/a" -> 1, "y/e" -> 5).foreach { case (repo, n) => api.add(repo, n) }
