@@ -113,6 +113,7 @@ def places(api: Api, place: Path) -> list[dict[str, str]]:
         url | {"tls.caFile": file},
         url | {"tls.certFile": file},
         url | {"proxy": api.url, "proxyUser": "u", "proxyPasswordFile": file},
+        url | {"partitionParams": file},
         url | {"signerClass": "java.lang.Runtime"},
         url | {"bearerTokenFile": "/no/such/file"},
         url | {"bearerTokenEnv": "NO_SUCH_VARIABLE"},

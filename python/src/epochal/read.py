@@ -328,8 +328,9 @@ def rest(
             position is named by ``pages``, or by the placeholders ``${offset}`` and ``${limit}``, ``${page}`` and
             ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}``; secret.
         partition_params: one mapping for each list to read, such as ``[{"repo": "a"}, {"repo": "b"}]``, or the same as
-            JSON. Its values replace ``${repo}`` in ``url``, ``params``, ``request_body`` and ``variables``. Each list
-            is paged on its own, and has its own position in the offsets. Not secret.
+            JSON, or the path of a file of the driver with one of them in each line. Its values replace ``${repo}`` in
+            ``url``, ``params``, ``request_body`` and ``variables``. Each list is paged on its own, and has its own
+            position in the offsets. Not secret.
         each: the list whose records name the lists to read: ``rest.Each``. The values of a record replace ``${name}``
             in ``url``, ``params``, ``headers`` and ``request_body``.
         param_columns: values of ``each`` or ``partition_params`` to add as columns: STRING, or the type that

@@ -1,5 +1,7 @@
 package io.epochal.rest.source
 
+import java.nio.file.Files
+
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -9,6 +11,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.OptionType
+import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.record.RecordRules
 import io.epochal.rest.http.{Endpoint, OptionList}
 
@@ -64,7 +67,7 @@ private[rest] object FanOut extends OptionList {
 
   val PartitionParams =
     option("partitionParams", OptionType.string, sample = Some("""[{"repo": "a"}, {"repo": "b"}]"""))(
-      "JSON array of objects with the same names: each is a sequence of requests, with its values for ${name} in url, params.* and requestBody. They appear in the offsets: no secrets. Unset: one sequence.")
+      "JSON array of objects with the same names, or the path of a file with one of them in each line: each is a sequence of requests, with its values for ${name} in url, params.* and requestBody. They appear in the offsets: no secrets. Unset: one sequence.")
 
   /** The options of the template, with the table in them; None without one. */
   def read(raw: Map[String, String]): Option[Either[EpochalException, RestOptions]] =
@@ -98,9 +101,9 @@ private[rest] object FanOut extends OptionList {
   /** The rows of the table: one or more distinct ones, all with the same names. */
   private def rows(text: String): Either[EpochalException, Seq[Map[String, String]]] =
     for {
-      nodes <- Try(mapper.readTree(text)).toOption
-        .collect { case array: ArrayNode if !array.isEmpty => array.elements().asScala.toVector }
-        .toRight(invalid(text, "a JSON array of one or more objects"))
+      nodes <- if (text.matches("(?s)\\s*[\\[{].*")) Right(array(text)) else lines(text)
+      _ <- ensure(nodes.nonEmpty)(
+        invalid(text, "a JSON array of one or more objects, or the path of a file with an object in each line"))
       (wrong, table) = nodes.partitionMap(node => row(node).toRight(node))
       _ <- wrong.headOption
         .map(node =>
@@ -113,6 +116,20 @@ private[rest] object FanOut extends OptionList {
         text,
         s"an array of objects whose names have letters, digits and _, and are none of ${Taken.toSeq.sorted.mkString(", ")}"))
     } yield table
+
+  private def array(text: String): Seq[JsonNode] = Try(mapper.readTree(text)).toOption
+    .collect { case array: ArrayNode => array.elements().asScala.toVector }
+    .getOrElse(Nil)
+
+  /** The lines of a file; none if it cannot be read, or one is not JSON. */
+  private def lines(path: String): Either[EpochalException, Seq[JsonNode]] = DriverAccess.checked { access =>
+    Try {
+      val file = access.file(PartitionParams.name, path.trim)
+      // A pipe has no end.
+      if (!Files.isRegularFile(file)) Nil
+      else Files.readString(file).linesIterator.filterNot(_.isBlank).map(mapper.readTree(_)).toVector
+    }.fold({ case refused: EpochalException => throw refused; case _ => Nil }, identity)
+  }
 
   /** Names and values of an object; None if they are unusable. */
   def row(node: JsonNode): Option[Map[String, String]] = node match {

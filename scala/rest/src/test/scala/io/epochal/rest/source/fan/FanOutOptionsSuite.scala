@@ -1,5 +1,7 @@
 package io.epochal.rest.source.fan
 
+import java.nio.file.Files
+
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.rest.source.{PageRequest, RestOptions}
@@ -49,6 +51,15 @@ final class FanOutOptionsSuite extends AnyFunSuite {
       source("params.state" -> "${n}") != source() && source("params.state" -> "open") != source(
         "params.state" -> "${n}"))
     assert(members().map(_.source.drop(source().length)) == Seq(" [n=1, repo=a/b ü]", " [n=2, repo=\"q\"]"))
+  }
+
+  test("the table may be a file with an object in each line") {
+    val file = Files.createTempFile("table", ".jsonl")
+    Files.writeString(file, "{\"repo\": \"a/b ü\", \"n\": 1}\n\n{\"repo\": \"\\\"q\\\"\", \"n\": 2}\n")
+    assert(read("partitionParams" -> file.toString).toOption.get.fanOut.get.table == read().toOption.get.fanOut.get.table)
+    Files.writeString(file, "{\"repo\": 1, \"n\": 1}\n{\"repo\"")
+    refused("OPTION_INVALID", "an object in each line", "partitionParams" -> file.toString)
+    refused("OPTION_INVALID", "an object in each line", "partitionParams" -> s"$file.none")
   }
 
   test("all members share one budget") {
