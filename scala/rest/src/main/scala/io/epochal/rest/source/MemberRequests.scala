@@ -55,7 +55,7 @@ final private[rest] class MemberRequests(
           new PageChain(options, pagination, client, start, lost, Int.MaxValue, unless, contacted.get)
       }
       var more = chain.beginPoll()
-      while (more) {
+      while (more)
         try {
           val records = chain.nextPage(block(_, chain))
           contacted.set(true)
@@ -63,7 +63,6 @@ final private[rest] class MemberRequests(
           more = page(chain, records) && !chain.atEnd
           if (chain.atEnd) sizes(level).check(options, pagination, client, chain.next)
         } finally chain.page.close()
-      }
     }
   }
 

@@ -56,7 +56,8 @@ final class FanOutOptionsSuite extends AnyFunSuite {
   test("the table may be a file with an object in each line") {
     val file = Files.createTempFile("table", ".jsonl")
     Files.writeString(file, "{\"repo\": \"a/b ü\", \"n\": 1}\n\n{\"repo\": \"\\\"q\\\"\", \"n\": 2}\n")
-    assert(read("partitionParams" -> file.toString).toOption.get.fanOut.get.table == read().toOption.get.fanOut.get.table)
+    assert(
+      read("partitionParams" -> file.toString).toOption.get.fanOut.get.table == read().toOption.get.fanOut.get.table)
     Files.writeString(file, "{\"repo\": 1, \"n\": 1}\n{\"repo\"")
     refused("OPTION_INVALID", "an object in each line", "partitionParams" -> file.toString)
     refused("OPTION_INVALID", "an object in each line", "partitionParams" -> s"$file.none")
