@@ -72,6 +72,8 @@ final private[cdc] class Snapshot(
         (rows.getString(1), ServerSnapshot(rows.getString(2), rows.getLong(3)), rows.getLong(4)))
       .head
     check(connection)
+    // Else a crash may take back what the snapshot shows, and other transactions get the same numbers.
+    server.once(Sql.run(_, Flush))
     val before = begun.snapshot(copied.number)
     val bounds = if (before.runs.isEmpty) divide(connection) else before.bounds
     val snapshot = before.copy(rows = begun.snapshotRows, bounds = bounds, runs = before.runs :+ taken)
@@ -230,6 +232,10 @@ private[cdc] object Snapshot {
     """SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text,
       |  (pg_catalog.pg_current_wal_insert_lsn() - '0/0')::bigint,
       |  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint""".stripMargin
+
+  /** A commit that waits until the log is on the server's disk. */
+  private val Flush =
+    "SET synchronous_commit TO local; SELECT pg_catalog.pg_logical_emit_message(true, 'epochal', '')"
 }
 
 /** Reads a row of binary COPY: the key as text, then the row as a tuple of pgoutput.

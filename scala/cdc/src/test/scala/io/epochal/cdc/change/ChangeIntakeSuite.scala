@@ -8,8 +8,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.cdc.change.ScriptedServer._
-import io.epochal.cdc.pgoutput.Bytes
-import io.epochal.cdc.pgoutput.Message.{Begin, Relation}
+import io.epochal.cdc.pgoutput.Message.{Begin, Change, Relation}
+import io.epochal.cdc.pgoutput.{Bytes, ChangeKind, OldTuple}
 import io.epochal.support.Examples
 
 final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
@@ -78,6 +78,23 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     intercept[Moved](run(server.take(2) :+ Committed(300, 4, 3, Nil), journal, 1 << 20, Int.MaxValue))
     run(server :+ Committed(400, 4, 4, Seq(Insert(2, ""))), journal, 1 << 20, Int.MaxValue)
     assert(journal.changes.map(_._1) == Seq(100L, 400L))
+  }
+
+  test("an update moves a row if it sends another value of the key, and not if it leaves the key's value out") {
+    def tuple(values: String*) = {
+      val out = java.nio.ByteBuffer.allocate(100).putShort(values.size.toShort)
+      values.foreach {
+        case "u"  => out.put('u'.toByte)
+        case text => out.put('t'.toByte).putInt(text.length).put(text.getBytes)
+      }
+      Bytes(out.array, 0, out.position())
+    }
+    def kind(preimages: Boolean, after: Bytes) = new ChangeRules(preimages)
+      .kind(Seq(0), Change(ChangeKind.Update, 1, Some(OldTuple(whole = true, tuple("key", "old"))), Some(after)))
+    assert(kind(preimages = false, tuple("other", "new")) == Kind.NewKey)
+    assert(kind(preimages = false, tuple("key", "new")) == Kind.Update)
+    assert(kind(preimages = false, tuple("u", "new")) == Kind.Update)
+    assert(kind(preimages = true, tuple("other", "new")) == Kind.BothImages)
   }
 
   /** The server's transactions from the confirmed one on, until the run dies after so many messages. */

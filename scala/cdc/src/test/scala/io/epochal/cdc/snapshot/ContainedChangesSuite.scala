@@ -6,7 +6,9 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.cdc.change.ScriptedServer._
 import io.epochal.cdc.change._
-import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.{Bytes, Message}
+import io.epochal.core.error.{Conditions, EpochalException}
 
 /** Changes while the rows of a table were read in two snapshots of the server: ids up to 50 in the first, the others in the second. */
 final class ContainedChangesSuite extends AnyFunSuite {
@@ -39,15 +41,7 @@ final class ContainedChangesSuite extends AnyFunSuite {
       }
       override def witness(transaction: Transaction): Unit = ()
     }
-    val intake = new ChangeIntake(
-      ChangeState.Empty.updated(SnapshotState.OnlyTable, snapshot),
-      sink,
-      new ChangeRules(preimages = false),
-      (relation, _) => Some(Captured(relation, Seq(0))),
-      _ => true,
-      new ContainedChanges(snapshot, locate),
-      (_, found) => new IllegalStateException(found.toString),
-      frameBytes)
+    val intake = this.intake(sink, locate, frameBytes)
     transactions.zipWithIndex.foreach { case (transaction, i) =>
       messages(transaction, defines = i == 0).foreach { message =>
         val copy = message.clone()
@@ -60,6 +54,25 @@ final class ContainedChangesSuite extends AnyFunSuite {
     assert(!intake.hasRows)
     (found.toSeq, asked)
   }
+
+  private lazy val orders: Captured = Message.read(relation, 0, relation.length) match {
+    case found: Relation => Captured(found, Seq(0))
+    case other           => fail(other.toString)
+  }
+
+  private def intake(
+      sink: ChangeSink,
+      locate: (Captured, Seq[Bytes], Seq[Seq[String]]) => Seq[Int],
+      frameBytes: Int): ChangeIntake = new ChangeIntake(
+    ChangeState.Empty.updated(SnapshotState.OnlyTable, snapshot),
+    sink,
+    new ChangeRules(preimages = false),
+    (relation, _) => Some(Captured(relation, Seq(0))),
+    _ => true,
+    new ContainedChanges(snapshot, locate),
+    (_, found) => new IllegalStateException(found.toString),
+    frameBytes
+  )
 
   private def text(tuple: Bytes, column: Int): String = {
     val Bytes(array, offset, length) = TupleValue.of(tuple, column).bytes
@@ -98,5 +111,58 @@ final class ContainedChangesSuite extends AnyFunSuite {
       1000
     )
     assert(found == Seq("D1", "I2", "K3", "U5", "D6") && asked == 1)
+  }
+
+  test("a TRUNCATE is none if all rows were read after it, is refused if some were, and is one if none was") {
+    val changes = new ContainedChanges(snapshot, (_, _, _) => throw new IllegalStateException("no row is located"))
+    assert(changes.showsTruncate(orders, 1500, 500))
+    assert(!changes.showsTruncate(orders, 9500, 500) && !changes.showsTruncate(orders, 1500, 5000))
+    val error = intercept[EpochalException](changes.showsTruncate(orders, 3000, 2000))
+    assert(error.condition == Conditions.TableTruncated)
+  }
+
+  test(
+    "a transaction without rows from before a snapshot is not the last one: the journal may lack the snapshot's end") {
+    var last = Option.empty[Long]
+    val sink = new ChangeSink {
+      override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = ()
+      override def witness(transaction: Transaction): Unit = last = Some(transaction.lsn)
+    }
+    val taken = intake(sink, (_, _, _) => Nil, 1 << 20)
+    def settled(lsn: Long): Option[Long] = {
+      messages(Committed(lsn, 9999, 1, Nil), defines = false).foreach(message => taken.take(bytes(message)))
+      taken.flush(): Unit
+      taken.settle()
+    }
+    assert(settled(8999).isEmpty && last.isEmpty)
+    assert(settled(9000).contains(9000L) && last.contains(9000L))
+  }
+
+  test("a range without rows was read by the last run") {
+    val state = snapshot.copy(bounds = Seq(Seq("50")), ranges = Map(0 -> RangeState(Seq(0 -> None))))
+    val shown = Seq(0, 1).map { part =>
+      val changes = new ContainedChanges(state, (_, rows, _) => rows.map(_ => part))
+      changes.of(3000, 2000).map(_(orders, Bytes(Array.emptyByteArray, 0, 0)))
+    }
+    assert(shown == Seq(Some(false), Some(true)))
+  }
+
+  test("the first changes have the state of the snapshot, whose last ranges may have had no rows") {
+    val notes = mutable.ArrayBuffer.empty[Option[SnapshotState]]
+    val sink = new ChangeSink {
+      override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit =
+        notes += ChangeState.Empty
+          .after(new FrameReader(frame.array, frame.length))
+          .snapshots
+          .get(SnapshotState.OnlyTable)
+      override def witness(transaction: Transaction): Unit = ()
+    }
+    val taken = intake(sink, (_, _, _) => Nil, 1 << 20)
+    Seq(9001L, 9002L).foreach { lsn =>
+      messages(Committed(lsn, 9999, 1, Seq(Insert(1, ""))), defines = lsn == 9001)
+        .foreach(message => taken.take(bytes(message)))
+      taken.flush()
+    }
+    assert(notes.map(_.map(state => state.runs -> state.ranges)) == Seq(Some(snapshot.runs -> snapshot.ranges), None))
   }
 }

@@ -9,6 +9,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.time.{Millis, Minutes, Span}
 
 import io.epochal.cdc.change._
+import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.PostgresServer
 
@@ -85,5 +86,20 @@ final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventual
       ended.get(15, TimeUnit.SECONDS)
       eventually(assert(waiting.isEmpty))
     }
+  }
+
+  on("rows are stored once the log up to their snapshot is on the server's disk") {
+    val (found, origin) = setup("keyless")
+    val state = ChangeState.Empty
+    val append = (_: Int, _: Bytes, _: ChangeState, after: ChangeState) => {
+      val flushed = query("SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint").head.head.asInstanceOf[Long]
+      assert(after.runs.nonEmpty && after.runs.forall(_.lsn <= flushed)): Unit
+    }
+    // The server's own writer has just been awake.
+    execute("ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()", "SELECT pg_sleep(0.3)")
+    try {
+      execute("SELECT pg_logical_emit_message(false, 'test', 'in memory')")
+      found.snapshot(origin, found.left(origin, state).head, state, append, () => ()).run(state): Unit
+    } finally execute("ALTER SYSTEM RESET wal_writer_delay", "SELECT pg_reload_conf()")
   }
 }
