@@ -53,6 +53,7 @@ BEFORE: dict[type, Any] = {
     jdbc.Changes: jdbc.Changes(key_columns=["id"], op_column="op"),
     rest.Cursor: rest.Cursor(next="/next", param="after"),
     rest.Keyset: rest.Keyset(key="/id", param="after"),
+    rest.Since: rest.Since("/updated_at", param="updated_since", key_columns=["id"]),
     rest.NextUrl: rest.NextUrl(next="/next"),
     rest.GraphQL: rest.GraphQL("query", connection="/data/items"),
     ingest.Tcp: ingest.Tcp(9999),

@@ -51,6 +51,14 @@ RECORDS: dict[str, Callable[[int], Record]] = {
         "created_at": TIME,
         "closed_at": None,
     },
+    "github_since": lambda n: {
+        "id": 3_000_000_000 + n,
+        "number": n,
+        "title": f"Title {n}",
+        "state": "open",
+        "created_at": TIME,
+        "updated_at": TIME,
+    },
     "stripe": lambda n: {
         "id": f"ch_{n:04}",
         "object": "charge",

@@ -43,7 +43,7 @@ def test_doctest_examples_are_correct(module: ModuleType) -> None:
 def test_values_are_frozen_with_keyword_only_fields_except_the_first(kind: type[Value]) -> None:
     assert is_dataclass(kind)
     positional = [one.name for one in fields(kind) if not one.kw_only]
-    assert positional in ([], ["token"], ["key"], ["pointer"], ["query"], ["url"])
+    assert positional in ([], ["token"], ["key"], ["pointer"], ["query"], ["url"], ["field"])
     with pytest.raises(FrozenInstanceError):
         Limits(rows=1).rows = 2  # type: ignore[misc]
 

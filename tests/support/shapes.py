@@ -95,6 +95,18 @@ def github(server: Server, request: Request) -> Page:
 
 
 @GITHUB
+def github_since(server: Server, request: Request) -> Page:
+    """The same, of the records that have changed since a moment."""
+    since = request.params.get("since", "")
+    found = [record for record in server.records if record["updated_at"] >= since]
+    size, page = int(request.params["per_page"]), int(request.params.get("page", 1))
+    headers = {}
+    if page * size < len(found):
+        headers["Link"] = f'<{server.link(request, page=page + 1)}>; rel="next"'
+    return found[(page - 1) * size : page * size], headers
+
+
+@GITHUB
 def github_tree(server: Server, request: Request) -> Page:
     """Repositories of an organization, their issues, and the comments of these, in numbered pages."""
     parts = request.path.strip("/").split("/")

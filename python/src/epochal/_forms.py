@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, get_args
 
 from epochal._form import Form
-from epochal._values import auth, cdc, each, ingest, pages, records, rows, table
+from epochal._values import auth, cdc, each, ingest, pages, records, rows, since, table
 from epochal._values.http import Http, Limits, Retry
 from epochal._values.kind import (
     BOOLEAN,
@@ -115,6 +115,7 @@ REST: Final = Form(
         "pages": get_args(pages.AnyPages),
         "each": (each.Each,),
         "records": get_args(records.AnyRecords),
+        "since": (since.Since,),
         "poll": (records.Poll,),
         "auth": _AUTH,
         "http": (Http,),

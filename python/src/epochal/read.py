@@ -22,6 +22,7 @@ from epochal._values.ingest import AnyProtocol, AnyReceived, Journal
 from epochal._values.pages import AnyPages
 from epochal._values.records import AnyRecords, Poll
 from epochal._values.secret import Secret
+from epochal._values.since import Since
 from epochal._values.table import Connection, Partitions
 
 if TYPE_CHECKING:
@@ -290,6 +291,7 @@ def rest(
     http: Http | None = None,
     limits: Limits | None = None,
     poll: Poll | None = None,
+    since: Since | None = None,
     num_partitions: int | None = None,
     fail_on_data_loss: bool | None = None,
     source_id: str | None = None,
@@ -299,7 +301,7 @@ def rest(
     """The records of a REST API, in the order of its list.
 
     Columns: those of ``schema``, then those that ``records`` and ``metadata_columns`` add. The list must keep its order
-    and may grow only at its end (``rest.TimeWindow``: within its ``lag`` and ``overlap``).
+    and may grow only at its end (``rest.TimeWindow``: within its ``lag`` and ``overlap``), unless ``since`` is set.
 
     >>> comments = epochal.read.rest(  # doctest: +SKIP
     ...     spark,
@@ -340,6 +342,7 @@ def rest(
         http: timeouts, retries, TLS, proxy and rate limits of requests.
         limits: maximum and minimum size of a micro-batch.
         poll: how a stream polls for new records.
+        since: delivers records again when they have changed: ``rest.Since``.
         num_partitions: number of tasks that fetch pages in parallel.
         fail_on_data_loss: whether the query fails when the list has become shorter than the offset.
         source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.

@@ -9,6 +9,7 @@ default applies.
 - ``records=``: ``Json``, ``Ndjson``, ``Csv``
 - ``auth=`` (of both): ``Bearer``, ``Basic``, ``ApiKey``, ``OAuth2``, ``Signer``
 - ``poll=``: ``Poll``
+- ``since=``: ``Since``
 - ``mode=``, ``body=``, ``batch=``, ``results=``, ``dead_letters=`` of ``epochal.write.rest``: ``Append``, ``Changes``,
   ``Body``, ``Batch``, ``Results``, ``DeadLetters``
 
@@ -27,6 +28,7 @@ from epochal._values.each import Each
 from epochal._values.pages import Cursor, GraphQL, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
 from epochal._values.records import Csv, Json, Ndjson, Poll
 from epochal._values.rows import Append, Batch, Body, Changes, DeadLetters, Results
+from epochal._values.since import Since
 
 if TYPE_CHECKING:
     from epochal.tools.probe import Finding, Probe, probe
@@ -58,6 +60,7 @@ __all__ = [
     "Probe",
     "Results",
     "Signer",
+    "Since",
     "TimeWindow",
     "probe",
 ]

@@ -157,6 +157,7 @@ INSTANT = Kind(
     '"2026-01-01T00:00:00Z"',
     lambda value: isinstance(value, datetime) or (isinstance(value, str) and value != ""),
 )
+START = Kind("string", "a datetime, or a text that is not empty", INSTANT.example, INSTANT.fits)
 BOUND = Kind(
     "bound",
     "a number, a date, a datetime, or one of these as a text",

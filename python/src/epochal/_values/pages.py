@@ -324,7 +324,8 @@ class TimeWindow(Pages, pagination="time-window"):
         lag: Wait after a window's end, by the driver's clock, for records that appear late. Default: ``"1m"``.
         overlap: Time before each window that is requested again, for records later than lag; requires ``key_columns``.
             Default: ``"0s"``.
-        key_columns: Fields that identify a record: with overlap, keys already delivered are skipped.
+        key_columns: Fields that identify a record: with overlap, keys already delivered are skipped; required with
+            ``rest.Since(field=…)``.
         from_param: Parameter for a window's start, inclusive. Default: ``"from"``.
         to_param: Parameter for a window's end, exclusive. Default: ``"to"``.
         format: Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, the date alone, or Unix time. Default:

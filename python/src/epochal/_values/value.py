@@ -28,6 +28,7 @@ _PUBLIC = {
     "pages": "rest",
     "each": "rest",
     "records": "rest",
+    "since": "rest",
     "rows": "rest",
     "table": "jdbc",
     "ingest": "ingest",

@@ -54,6 +54,7 @@ object Conditions {
   val PageRefused: Condition = Condition("PAGE_REFUSED")
   val LinkRefused: Condition = Condition("LINK_REFUSED")
   val ParentFieldInvalid: Condition = Condition("PARENT_FIELD_INVALID")
+  val SinceValueInvalid: Condition = Condition("SINCE_VALUE_INVALID")
   val JournalUnwritable: Condition = Condition("JOURNAL_UNWRITABLE")
   val JournalNotShared: Condition = Condition("JOURNAL_NOT_SHARED")
   val ResponseFileFailed: Condition = Condition("RESPONSE_FILE_FAILED")

@@ -24,6 +24,9 @@ final private[rest] class Lineage(val levels: IndexedSeq[Level]) extends Seriali
   val keys: IndexedSeq[IndexedSeq[String]] =
     levels.indices.map(i => levels(i).names.filter(name => levels.drop(i).exists(_.keys.contains(name))))
 
+  /** Whether the leaf is one list, without a parent. */
+  def isAlone: Boolean = levels.sizeIs == 1
+
   override def toString: String = s"Lineage(${levels.mkString(", ")})"
 }
 
@@ -142,6 +145,11 @@ private[rest] object Lineage extends OptionList {
 
   /** Levels above the query's own resource. */
   private val MaxAncestors = 2
+
+  /** One list without a parent. */
+  def alone(options: RestOptions): Lineage =
+    new Lineage(
+      Vector(new Level(options, Map(RestOptions.Url.name -> options.values(RestOptions.Url)), Vector.empty, Nil)))
 
   /** The options of a query with a parent; None without one. */
   def read(raw: Map[String, String]): Option[Either[EpochalException, RestOptions]] =
@@ -272,6 +280,7 @@ private[rest] object Lineage extends OptionList {
       RecordOptions.MetadataColumns,
       ColumnNames,
       OnMemberGone,
+      SinceOptions.Field,
       SourceOptions.MaxRowsPerBatch,
       SourceOptions.MinRowsPerBatch,
       SourceOptions.SourceId,

@@ -22,7 +22,7 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
     *   HTTP_STATUS, if none of them exists
     */
   def members(): Seq[RestOptions] = {
-    val found = lists().map(lineage.leaf.of)
+    val found = lists().map(lineage.leaf.of(_).first)
     val missing = found.iterator.map(requests.gone(leaf, _)).takeWhile(_.nonEmpty).flatten.toVector
     if (missing.nonEmpty && missing.size == found.size) throw missing.head
     found.map(one =>
@@ -33,7 +33,7 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
   }
 
   /** The options of the first list whose first page has records, of the first few. */
-  def first(): Option[RestOptions] = lists().iterator.take(MaxTried).map(lineage.leaf.of).find { options =>
+  def first(): Option[RestOptions] = lists().iterator.take(MaxTried).map(lineage.leaf.of(_).first).find { options =>
     var found = 0
     try
       requests.follow(leaf, options, NextPage.First, None, (_, _) => ())((block, _) => found += block.records)((_, _) =>

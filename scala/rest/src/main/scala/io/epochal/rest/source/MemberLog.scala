@@ -65,9 +65,12 @@ final private[rest] class MemberLog(store: FileStore, options: RestOptions, name
     else {
       val changes = before.drop(1).map(size).sum + moved.size
       val whole = before.isEmpty || before.size >= MaxSegments || changes > math.max(FewEntries, size(before.head))
-      val segment =
-        write(if (whole) table.all.filter(_.answered) else moved.iterator, before.lastOption.fold(0L)(_.until))
-      moved.foreach(_.moved = false)
+      val written = if (whole) table.all.filter(_.answered) else moved.iterator
+      val segment = write(written, before.lastOption.fold(0L)(_.until), whole)
+      moved.foreach { member =>
+        member.moved = false
+        member.versions.foreach(_.logged())
+      }
       if (whole) Seq(segment) else before :+ segment
     }
   }
@@ -78,16 +81,16 @@ final private[rest] class MemberLog(store: FileStore, options: RestOptions, name
   /** Removes what earlier runs wrote and did not log, once Spark has logged an offset of this run. */
   def sweep(logged: RestPosition): Unit = begun.foreach(journal.sweep(_, logged, true))
 
-  private def write(members: Iterator[Member], from: Long): Segment = {
+  private def write(members: Iterator[Member], from: Long, whole: Boolean): Segment = {
     val writer = journal.begin(from)
     members.grouped(FrameEntries).foreach { some =>
-      val bytes = some.map(entry).mkString("\n").getBytes(UTF_8)
+      val bytes = some.map(entry(_, whole)).mkString("\n").getBytes(UTF_8)
       journal.append(writer, some.size, bytes, 0, bytes.length)
     }
     journal.seal(writer)
   }
 
-  private def entry(member: Member): String = {
+  private def entry(member: Member, whole: Boolean): String = {
     val fields = mapper.createObjectNode()
     val params = fields.putObject("params")
     MemberTable.values(names, member.key).foreach { case (name, value) => params.put(name, value) }
@@ -96,6 +99,7 @@ final private[rest] class MemberLog(store: FileStore, options: RestOptions, name
     if (member.taken > 0) fields.put("taken", member.taken)
     if (member.changed > 0) fields.put("changed", member.changed)
     Option(member.unless).foreach(known => fields.putArray("unless").add(known.header).add(known.value))
+    member.versions.foreach(_.write(fields.putObject("since"), whole))
     mapper.writeValueAsString(fields)
   }
 
@@ -110,6 +114,8 @@ final private[rest] class MemberLog(store: FileStore, options: RestOptions, name
     member.unless = Option(fields.get("unless"))
       .map(known => Validator(known.path(0).asText, known.path(1).asText))
       .orNull
+    member.versions.foreach(_.take(fields.path("since")))
+    member.resumed = member.versions.nonEmpty && member.token != null
     member.answered = true
   }
 }

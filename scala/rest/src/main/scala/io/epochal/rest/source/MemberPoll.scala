@@ -193,7 +193,9 @@ final private[rest] class MemberPoll(
   /** Receives pages of a member: to its end, or its share of the batch. */
   private def visit(member: Member): Unit = {
     val params = synchronized(table.params(member))
-    val options = lineage.leaf.of(params)
+    val list = lineage.leaf.of(params)
+    if (member.token == null) member.versions.foreach(_.begin(clock.instant()))
+    val options = member.versions.fold(list)(_.asked(list))
     val share = synchronized {
       if (most == Long.MaxValue) most else math.max(1L, (most - tail.available) / (queue.size + busy))
     }
@@ -202,19 +204,28 @@ final private[rest] class MemberPoll(
     def lost(has: Int, had: Long): Unit =
       log.warn(options.lost(member.records - had + has, member.records, "the last page has fewer records than before"))
     var rows = 0L
+    var before = 0L
+    var seen = 0
     var empty = 0
     var atEnd = true
     var asked = false
     try {
       requests.follow(leaf, options, member.next, unless, lost) { (block, chain) =>
-        val frame = block.behind(PageFront(lines, chain.page.origin, params).bytes)
-        synchronized {
-          tail.add(frame.records, frame.bytes, frame.from, frame.length)
-          budget.spend(block.length.toLong)
+        val fresh = member.versions.fold(Option(block))(_.fresh(block, seen, options))
+        seen += block.records
+        fresh.foreach { left =>
+          val frame = left.behind(PageFront(lines, chain.page.origin, params).bytes)
+          rows += left.records
+          synchronized {
+            tail.add(frame.records, frame.bytes, frame.from, frame.length)
+            budget.spend(left.length.toLong)
+          }
         }
-      } { (chain, records) =>
+      } { (chain, _) =>
         asked = true
-        rows += records
+        val records = (rows - before).toInt
+        before = rows
+        seen = 0
         empty = if (records == 0 && !chain.bounded) empty + 1 else 0
         atEnd = chain.atEnd
         synchronized(moved(member, chain, records))
@@ -225,7 +236,9 @@ final private[rest] class MemberPoll(
         if (asked) table.answered += leaf
         member.gone = false
         if (empty >= EmptyPages) skipped = true
-        if (atEnd || empty >= EmptyPages) rest(member, lineage.leaf.template, rows > 0)
+        val again = atEnd && once && member.resumed
+        if (atEnd) member.resumed = false
+        if (!again && (atEnd || empty >= EmptyPages)) rest(member, lineage.leaf.template, rows > 0)
         else {
           member.due = clock.millis
           queue.append(member)
@@ -253,7 +266,19 @@ final private[rest] class MemberPoll(
     member.unless = known
     member.records += records
     if (records > 0) member.changed = clock.millis
-    if (chain.atEnd) member.pages = 0
+    if (chain.atEnd) {
+      member.pages = 0
+      member.versions.foreach(ended(member, _))
+    }
+  }
+
+  /** Ends a pass: the next one begins with the first page. */
+  private def ended(member: Member, versions: SinceVersions): Unit = {
+    val changes = versions.end()
+    if (changes) member.moved = true
+    if (changes || member.token != null) member.unless = null
+    member.token = null
+    member.taken = 0
   }
 
   private def looped(member: Member, options: RestOptions, chain: Chain): Unit = {

@@ -25,7 +25,8 @@ final private[rest] class MemberSupply(
 
   /** Whether the last poll has deferred the error of a list: it does not happen twice in a row. */
   private var deferred = false
-  @volatile private var counts = MemberSupply.counted(0, 0)
+  @volatile private var counts =
+    if (requests.lineage.isAlone) Map.empty[String, String] else MemberSupply.counted(0, 0)
 
   override def known: Option[Extent] = seen
 
@@ -81,7 +82,7 @@ final private[rest] class MemberSupply(
     val (all, gone) = present.foldLeft((0, 0)) { case ((all, gone), one) =>
       (all + 1, if (one.gone) gone + 1 else gone)
     }
-    counts = MemberSupply.counted(all, gone)
+    if (!requests.lineage.isAlone) counts = MemberSupply.counted(all, gone)
   }
 }
 

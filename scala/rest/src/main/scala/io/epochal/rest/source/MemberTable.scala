@@ -56,6 +56,12 @@ final private[rest] class Member(val key: String) extends Found {
   var pages = 0
   var mark = 0L
 
+  /** The versions of its records, if these may change. */
+  var versions: Option[SinceVersions] = None
+
+  /** Whether an earlier run began its pass. */
+  var resumed = false
+
   def next: NextPage = NextPage(Option(token), taken)
 
   /** Counts a page, and detects pages that lead back to an earlier one (as [[LoopGuard]] does), also over several polls. */
@@ -101,7 +107,6 @@ final private[rest] class MemberTable(lineage: Lineage) {
 
   /** The first ancestor. */
   val root = new Listing(0, "", Map.empty)
-  listings((0, "")) = root
 
   /** The levels with a list that has answered, by index. */
   val answered: mutable.Set[Int] = mutable.Set.empty
@@ -112,12 +117,18 @@ final private[rest] class MemberTable(lineage: Lineage) {
   private val leaf = lineage.levels.size - 1
   private val keys = lineage.leaf.keys
   private val extras = lineage.leaf.names.diff(keys)
+  if (lineage.isAlone) member("").parent = root else listings((0, "")) = root
 
   def all: Iterator[Member] = members.valuesIterator
   def lists: Iterator[Listing] = listings.valuesIterator
 
   /** A member, which is added if it is not known. */
-  def member(key: String): Member = members.getOrElseUpdate(key, new Member(key))
+  def member(key: String): Member = members.getOrElseUpdate(
+    key, {
+      val one = new Member(key)
+      one.versions = lineage.leaf.template.since.map(new SinceVersions(_))
+      one
+    })
 
   /** Lists that a record of a parent names.
     *

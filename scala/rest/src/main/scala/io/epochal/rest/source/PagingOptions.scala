@@ -82,6 +82,7 @@ private[rest] object PagingOptions extends OptionList {
   def read(values: OptionValues): Either[EpochalException, Paging] = {
     val kind = values(PaginationKind)
     for {
+      _ <- SinceOptions.fits(values, kind)
       _ <- ofKind(values, kind)
       _ <- values.exclusive("Keep the one that the API uses.")(HasMore, LastPage)
       paging <-
@@ -157,7 +158,8 @@ private[rest] object PagingOptions extends OptionList {
     case counted             => namesOf(counted).headOption.getOrElse("")
   }
 
-  private def namesOf(paging: Paging): Seq[String] = paging match {
+  /** The parameters that select a page. */
+  private[source] def namesOf(paging: Paging): Seq[String] = paging match {
     case Pagination.ByOffset(from, n, _)                           => Seq(from, n)
     case Pagination.ByPage(page, n, _, _)                          => Seq(page, n)
     case ChainedPagination.ByCursor(_, AsParameter(name), _, _, _) => Seq(name)
@@ -238,7 +240,8 @@ private[rest] object PagingOptions extends OptionList {
       .orElse(values.get(LastPage).map(MoreFlag(_, trueInLast = true)))
 
   private def ofKind(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
-    val ours = kinds(kind) ++ (if (kind == "time-window") ofWindows(values(WindowOptions.WindowPagination)) else Nil)
+    val ours = kinds(kind) ++ (if (kind == "time-window") ofWindows(values(WindowOptions.WindowPagination)) else Nil) ++
+      Option.when(values.isSet(SinceOptions.Field))(WindowOptions.KeyColumns)
     val misplaced = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
     ensure(misplaced.isEmpty) {
 

@@ -49,6 +49,9 @@ final case class RestPosition(
 
   /** Whether it or a member has marks. */
   def marked: Boolean = marks.nonEmpty || members.values.exists(_.marked)
+
+  /** Whether it or a member has a log. */
+  def isLogged: Boolean = log.nonEmpty || members.values.exists(_.isLogged)
 }
 
 /** The part of the journal that belongs to a position.
@@ -94,7 +97,7 @@ object NextPage {
 object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 5) {
 
   override protected def versionOf: RestPosition => Int = position =>
-    if (position.log.nonEmpty) 5
+    if (position.isLogged) 5
     else if (position.marked) 4
     else if (position.members.nonEmpty || position.crawl > 0) 3
     else if (position.journal.isDefined) 2

@@ -30,6 +30,8 @@ import io.epochal.rest.http._
   *   the row of the table, if these are the options of a member
   * @param lineage
   *   the resources whose records name the lists to read
+  * @param since
+  *   how records that have changed are requested
   */
 final case class RestOptions(
     @transient values: OptionValues,
@@ -41,11 +43,22 @@ final case class RestOptions(
     numPartitions: Option[Int],
     fanOut: Option[FanOut] = None,
     params: Map[String, String] = Map.empty,
-    @transient lineage: Option[Lineage] = None
+    @transient lineage: Option[Lineage] = None,
+    @transient since: Option[Since] = None
 ) {
 
   /** Whether received records are kept in the checkpoint, by option or by kind of pagination. */
-  val journal: Boolean = paging.isInstanceOf[ChainedPagination] || values(PollOptions.Journal) || lineage.nonEmpty
+  val journal: Boolean =
+    paging.isInstanceOf[ChainedPagination] || values(PollOptions.Journal) || lineage.nonEmpty || since.nonEmpty
+
+  /** The lists whose positions are in a [[MemberLog]]: those that records of a parent name, or one that is read again at
+    * each poll.
+    */
+  def polled: Option[Lineage] =
+    lineage.orElse(since.filter(_ => fanOut.isEmpty).map(_ => Lineage.alone(this)))
+
+  /** The options for the requests of a batch read, and of a stream's first poll. */
+  def first: RestOptions = since.fold(this)(one => one.asked(this, one.first))
 
   /** Whether a list that a parent's record names is skipped if the API no longer has it. */
   val skipsGone: Boolean = values(Lineage.OnMemberGone) == "skip"
@@ -73,7 +86,7 @@ final case class RestOptions(
   private val driftFails: Boolean = values.get(CountingOptions.Drift).fold(failOnDataLoss)(_ == "fail")
 
   /** Whether it can be read continuously: the pages of one list are received into the journal. */
-  def followed: Boolean = fanOut.isEmpty && lineage.isEmpty && journal
+  def followed: Boolean = fanOut.isEmpty && polled.isEmpty && journal
 
   /** A copy without the parts that only the driver needs. */
   def alone: RestOptions = copy(fanOut = None)
@@ -224,7 +237,7 @@ object RestOptions extends OptionList {
     Seq(Url, Schema, InferSchema) ++ RequestOptions.all ++ Seq(
       PageCall.RequestBody,
       PageCall.Method,
-      FanOut.PartitionParams) ++ Lineage.all ++ PagingOptions.all ++ PollOptions.all ++
+      FanOut.PartitionParams) ++ Lineage.all ++ PagingOptions.all ++ SinceOptions.all ++ PollOptions.all ++
       RecordOptions.all ++ BodyRules.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 
@@ -251,6 +264,7 @@ object RestOptions extends OptionList {
       errors <- BodyRules.read(values, Option.when(paging.kind == "graphql")(BodyRules.GraphQl))
       _ <- CountingOptions.check(values)
       _ <- RecordOptions.followed(values, paging)
+      since <- SinceOptions.read(values, paging, taken ++ PagingOptions.namesOf(paging))
       _ <- values.consistent(!values(InferSchema) || !values.isSet(Schema))(
         "{option:schema}, {option:inferSchema=true}",
         "Give the schema, or let it be inferred.")
@@ -265,7 +279,8 @@ object RestOptions extends OptionList {
       pageCall,
       rules,
       values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging, pageCall)),
-      values.get(NumPartitions))
+      values.get(NumPartitions),
+      since = since)
 
   private def headers(values: OptionValues): Map[String, String] = {
     val custom = values.family(RequestOptions.Headers)
@@ -280,6 +295,7 @@ object RestOptions extends OptionList {
       PagingOptions.identity(values, paging) ++
       values.get(RecordOptions.Records).map(_.mkString(",")).filter(_.nonEmpty).map(at => s"records=$at") ++
       RecordOptions.identity(values) ++
+      values.get(SinceOptions.Field).map(field => s"sinceField=$field") ++
       pageCall.body.map(body => s"body #${Sha256.hex(body.text, 6)}") ++
       Option.when(query.nonEmpty)(s"parameters #${Sha256.hex(query.mkString("&"), 6)}")
     s"$endpoint (${parts.mkString(", ")})"

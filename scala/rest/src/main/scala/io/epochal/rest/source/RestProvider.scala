@@ -39,7 +39,7 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
   override protected def schema(options: RestOptions): StructType = options.values.get(RestOptions.Schema) match {
     case Some(ddl) => columns.parse(ddl).fold(throw _, identity)
     case None if options.values(RestOptions.InferSchema) =>
-      inferred = Some(infer(options.lineage.fold(options.fanOut.fold(options)(_.first))(firstMember)))
+      inferred = Some(infer(options.lineage.fold(options.fanOut.fold(options)(_.first).first)(firstMember)))
       inferred.get
     case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
   }

@@ -62,22 +62,26 @@ private[rest] class RestSource(
 
   private def isOurs(position: RestPosition): Boolean =
     position == first ||
-      (if (options.lineage.nonEmpty) position.log.nonEmpty
+      (if (options.polled.nonEmpty) position.log.nonEmpty
        else if (options.fanOut.isEmpty) position.members.isEmpty && position.log.isEmpty && fits(position)
        else position.members.nonEmpty && position.members.values.forall(fits))
 
   private def fits(position: RestPosition): Boolean = {
     val next = position.journal.flatMap(_.next)
-    options.paging match {
-      case _: TimeWindow if next.nonEmpty => next.flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
-      case _: ChainedPagination           => next.nonEmpty || position.isFirst
-      case _                              => next.isEmpty
-    }
+    if (options.since.nonEmpty || position.log.nonEmpty)
+      position.isFirst || options.since.nonEmpty && position.log.nonEmpty
+    else
+      options.paging match {
+        case _: TimeWindow if next.nonEmpty => next.flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
+        case _: ChainedPagination           => next.nonEmpty || position.isFirst
+        case _                              => next.isEmpty
+      }
   }
 
   private def ofOtherPaging(json: String): EpochalException = {
     val members =
       if (options.lineage.nonEmpty) " and {option:parent.url}"
+      else if (options.since.nonEmpty) " and {option:sinceField}"
       else if (options.fanOut.isEmpty) ""
       else " and {option:partitionParams}"
     Conditions.OffsetInvalid(
@@ -147,7 +151,7 @@ final private class RestScanBuilder(options: RestOptions, schema: StructType)
 final private class RestScan(options: RestOptions, reading: RecordReading)
     extends SourceScan[RestPosition](s"${RestOptions.Format}[${options.source}]", reading.schema) {
 
-  override protected def batch: Batch = new RestBatch(options, reading, spark)
+  override protected def batch: Batch = new RestBatch(options.first, reading, spark)
 
   override protected def source(checkpoint: InitialOffset): Source[RestPosition] = {
     if (options.values(RestOptions.InferSchema)) SchemaInference.fix(RestOptions.Format, reading.schema, checkpoint)
@@ -160,6 +164,7 @@ final private class RestScan(options: RestOptions, reading: RecordReading)
     val (_, instead) = super.whyNoRealTime
     if (options.fanOut.nonEmpty) "with {option:partitionParams} it reads several lists" -> instead
     else if (options.lineage.nonEmpty) "with {option:parent.url} it reads several lists" -> instead
+    else if (options.since.nonEmpty) "with {option:sinceField} it reads its list again at each poll" -> instead
     else
       "it finds the end of a batch by counting records, before the batch runs" -> s"{option:journal=true}, or $instead"
   }
@@ -186,7 +191,7 @@ final private class RestBatch(options: RestOptions, reading: RecordReading, spar
         .members()
         .map(_.copy(rules = options.rules))
     }
-    .orElse(options.fanOut.map(fanOut => fanOut.table.map(fanOut.member(_).fold(throw _, identity))))
+    .orElse(options.fanOut.map(fanOut => fanOut.table.map(fanOut.member(_).fold(throw _, _.first))))
 
   override def planInputPartitions(): Array[InputPartition] = QueryStop.guard(partitions)
 

@@ -26,25 +26,25 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
     * @param store
     *   the journal's directory
     */
-  def of(options: RestOptions, store: HadoopFileStore): Supply[RestPosition] = (options.fanOut, options.lineage) match {
-    case (_, Some(lineage)) => members(options, lineage, store)
-    case (None, _)          => of(options, store, tasks)
-    case (Some(fanOut), _) =>
+  def of(options: RestOptions, store: HadoopFileStore): Supply[RestPosition] = options.fanOut match {
+    case None => of(options, store, tasks)
+    case Some(fanOut) =>
       def member(options: RestOptions, parts: () => Int) =
         of(options, store.below(FanOut.directory(options.params)), parts())
       new FanOutSupply(fanOut, options.http.budget, member, () => options.numPartitions.getOrElse(tasks))
   }
 
-  private def members(options: RestOptions, lineage: Lineage, store: HadoopFileStore): MemberSupply = {
+  private def members(options: RestOptions, lineage: Lineage, store: HadoopFileStore, tasks: => Int): MemberSupply = {
     def parts = options.numPartitions.getOrElse(tasks)
     val journal = new SourceJournal(store, options.source, MemberPositions, options.lost(_, _, _), parts)
     val log = new MemberLog(store.below("members"), options, lineage.leaf.keys)
-    val connections = options.http.budget.maxConcurrency.getOrElse(parts)
+    val connections = if (lineage.isAlone) 1 else options.http.budget.maxConcurrency.getOrElse(parts)
     new MemberSupply(new MemberRequests(lineage, counters, clock, connections), journal, log, ahead)
   }
 
   private def of(options: RestOptions, store: HadoopFileStore, parts: => Int): Supply[RestPosition] =
-    if (options.journal) received(options, store, None, parts)
+    if (options.polled.nonEmpty) members(options, options.polled.get, store, parts)
+    else if (options.journal) received(options, store, None, parts)
     else new LiveSupply(new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, None, parts))
 
   /** The records of one list that is received into the journal.

@@ -265,7 +265,7 @@ private[rest] object WindowOptions extends OptionList {
   val Overlap = option("overlap", OptionType.duration, Some(Duration.ZERO))(
     "Time before each window that is requested again, for records later than lag; requires keyColumns (pagination=time-window).")
   val KeyColumns = option("keyColumns", OptionType.names, sample = Some("id,updated_at"))(
-    "Fields that identify a record: with overlap, keys already delivered are skipped (pagination=time-window).")
+    "Fields that identify a record: with overlap, keys already delivered are skipped; required with sinceField (pagination=time-window, or sinceField).")
   val WindowFromParam = option("windowFromParam", OptionType.string, Some("from"))(
     "Parameter for a window's start, inclusive (pagination=time-window).")
   val WindowToParam = option("windowToParam", OptionType.string, Some("to"))(

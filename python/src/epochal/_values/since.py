@@ -1,0 +1,48 @@
+"""Records that change: a value of ``epochal.rest``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field as given
+from datetime import datetime
+from typing import Literal
+
+from epochal._options import Duration
+from epochal._values.kind import BOOLEAN, DURATION, NAMES, POINTER, START, TEXT, one_of
+from epochal._values.value import Value, of, option
+
+SinceFormat = Literal["iso", "iso-millis", "iso-date", "epoch-seconds", "epoch-millis", "raw"]
+
+
+class Since(Value):
+    """Records that change: each poll requests those that have changed since the last one.
+
+    >>> Since("/updated_at", param="updated_since", key_columns=["id"])
+    rest.Since(field='/updated_at', param='updated_since', key_columns=('id',))
+
+    Args:
+        field: JSON Pointer within a record to the moment or number of its last change.
+        param: Parameter for the least value that a poll requests: the greatest one delivered.
+        key_columns: Fields that identify a record: it is delivered again when it has changed.
+        start: Value of ``param`` in the first poll: a moment in UTC or a date, with ``format="raw"`` any text. Unset:
+            the first poll requests all records, without the parameter.
+        format: Format of ``param``: 2024-01-01T00:00:00Z, with milliseconds, the date alone, Unix time, or numbers and
+            texts that are compared and sent as they are (raw). Default: ``"iso"``.
+        inclusive: Whether the API returns records with the requested value itself. If not, one unit less is requested,
+            so that later records of the same moment are not lost. Default: ``True``.
+        lag: How much earlier than the greatest value delivered a poll requests records, for an API that shows changes
+            late. Default: ``"0s"``.
+    """
+
+    field: str = given(kw_only=False, metadata=of("sinceField", POINTER, own_doc=True))
+    param: str = given(metadata=of("sinceParam", TEXT, own_doc=True))
+    key_columns: Sequence[str] = given(metadata=of("keyColumns", NAMES, own_doc=True))
+    start: datetime | str | None = option("sinceStart", START, own_doc=True)
+    format: SinceFormat | None = option("sinceFormat", one_of(SinceFormat), own_doc=True)
+    inclusive: bool | None = option("sinceInclusive", BOOLEAN)
+    lag: Duration | None = option("sinceLag", DURATION)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.format == "raw" and self.lag is not None:
+            raise self._conflict('format="raw", lag', "Leave lag out: it needs moments.")

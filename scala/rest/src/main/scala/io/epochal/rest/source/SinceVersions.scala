@@ -1,0 +1,198 @@
+package io.epochal.rest.source
+
+import java.io.ByteArrayOutputStream
+import java.time.Instant
+import java.util.Arrays
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.core.JsonToken
+import com.fasterxml.jackson.databind.node.ObjectNode
+import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectMapper}
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.hash.Sha256
+import io.epochal.kit.json.Json
+import io.epochal.kit.record.RecordBlock
+
+/** The position of one list under [[Since]]: the least value of this pass and of the next one, and the versions of records
+  * that either may return again. A version is a key and a content; a record is delivered if its content is not the last
+  * one delivered for its key. Not thread-safe.
+  *
+  * Versions of this pass below the next one's least value are dropped, so that a pass through a sorted list holds few of
+  * them. If an API returns such a record on two pages of a pass, it is delivered twice.
+  *
+  * It holds about 250 bytes for each version.
+  */
+final private[rest] class SinceVersions(since: Since) {
+  import SinceVersions._
+
+  private var from = since.first
+  private var next = from
+
+  /** Those of earlier passes, which this pass may return, by key. */
+  private var before = Map.empty[String, Version]
+  private var now = Map.empty[String, Version]
+
+  /** The keys whose versions are not in the log yet. */
+  private var unlogged = Set.empty[String]
+
+  /** Number of this pass's versions at which those that are not needed are dropped. */
+  private var full = Least
+  private var warned = false
+
+  /** The start of this pass. */
+  private var begun = Instant.MAX
+
+  /** Begins a pass. */
+  def begin(now: Instant): Unit = begun = now
+
+  /** The options of a list for the requests of this pass. */
+  def asked(options: RestOptions): RestOptions = since.asked(options, from)
+
+  /** The records of a block that were not delivered; None if there are none.
+    *
+    * @param first
+    *   the number in its page of the first record
+    * @throws EpochalException
+    *   SINCE_VALUE_INVALID
+    */
+  def fresh(block: RecordBlock, first: Int, options: RestOptions): Option[RecordBlock] = {
+    val out = new ByteArrayOutputStream(block.length)
+    var (index, left) = (first, 0)
+    val parser = Json.factory.createParser(block.bytes, block.from, block.length)
+    parser.nextToken()
+    while (parser.nextToken() != JsonToken.END_ARRAY) {
+      val start = block.from + parser.currentTokenLocation().getByteOffset.toInt
+      parser.skipChildren()
+      parser.finishToken()
+      val bytes = Arrays.copyOfRange(block.bytes, start, block.from + parser.currentLocation().getByteOffset.toInt)
+      val record = mapper.readTree(bytes)
+      val value = since.read(record, next).getOrElse(throw invalid(options, index, record, since.field, since.expected))
+      val key = Sha256.hex(keyOf(options, index, record), 16)
+      if (isFresh(value, key, bytes, options)) {
+        out.write((if (left == 0) '[' else ',').toInt)
+        out.write(bytes, 0, bytes.length)
+        left += 1
+      }
+      index += 1
+    }
+    out.write(']'.toInt)
+    Option.when(left > 0)(if (left == block.records) block else RecordBlock(left, out.toByteArray, 0, out.size))
+  }
+
+  /** Ends the pass. @return whether the next one makes another request. */
+  def end(): Boolean = {
+    val moved = from != next
+    from = next
+    before = (before ++ now).filter(isHeld)
+    now = Map.empty
+    full = Least
+    unlogged = unlogged.filter(before.contains)
+    moved
+  }
+
+  /** Writes what is not logged yet, or all. */
+  def write(fields: ObjectNode, whole: Boolean): Unit = {
+    from.foreach(value => fields.put("from", value.logged))
+    next.foreach(value => fields.put("next", value.logged))
+    fields.put("begun", begun.toString)
+    val versions = fields.putArray("versions")
+    for (key <- if (whole) before.keySet ++ now.keySet else unlogged; version <- last(key))
+      versions.add(s"$key ${version.content} ${version.value.logged}")
+  }
+
+  /** Forgets which versions are not logged: they are now. */
+  def logged(): Unit = unlogged = Set.empty
+
+  /** Adds what an entry of the log has. */
+  def take(fields: JsonNode): Unit = {
+    def value(name: String) = Option(fields.get(name)).map(text => SinceValue.parse(text.asText))
+    from = value("from").orElse(from)
+    next = value("next").orElse(next)
+    Option(fields.get("begun")).foreach(moment => begun = Instant.parse(moment.asText))
+    val added = fields.path("versions").elements().asScala.map(_.asText.split(" ", 3)).map {
+      case Array(key, content, value) => key -> Version(content, SinceValue.parse(value))
+      case other                      => throw new IllegalArgumentException(s"not a version: ${other.mkString(" ")}")
+    }
+    before = (before ++ added).filter { case (_, version) => from.forall(least => !(version.value < least)) }
+  }
+
+  private def isFresh(value: SinceValue, key: String, bytes: Array[Byte], options: RestOptions): Boolean =
+    if (from.exists(value < _)) {
+      if (!warned && from.map(since.least).exists(value < _)) {
+        warned = true
+        log.warn(
+          s"${options.endpoint} returns records with a lower value at '${since.field}' than ${since.param} requests. " +
+            "They are skipped: the API may ignore the parameter.")
+      }
+      false
+    } else {
+      val bound = since.bound(value, begun)
+      if (next.forall(_ < bound)) next = Some(bound)
+      val version = Version(Sha256.hex(bytes, 8), value)
+      val isNew = !last(key).exists(_.content == version.content)
+      if (isNew) {
+        now += key -> version
+        unlogged += key
+        if (now.size >= full) {
+          now = now.filter(isHeld)
+          unlogged = unlogged.filter(key => now.contains(key) || before.contains(key))
+          full = math.max(Least, 2 * now.size)
+        }
+      }
+      isNew
+    }
+
+  /** The version delivered last, of those that are held. */
+  private def last(key: String): Option[Version] = now.get(key).orElse(before.get(key))
+
+  /** Whether the next pass may return a version. */
+  private def isHeld(one: (String, Version)): Boolean = next.forall(least => !(one._2.value < least))
+
+  private def keyOf(options: RestOptions, index: Int, record: JsonNode): String = since.keys
+    .map { name =>
+      val value = record.path(name)
+      if (value.isMissingNode || value.isNull)
+        throw invalid(
+          options,
+          index,
+          record,
+          s"/${name.replace("~", "~0").replace("/", "~1")}",
+          "a value of {option:keyColumns}")
+      value.toString
+    }
+    .mkString(",")
+
+  private def invalid(
+      options: RestOptions,
+      index: Int,
+      record: JsonNode,
+      pointer: String,
+      expected: String): EpochalException = {
+    val found = record.at(pointer)
+    Conditions.SinceValueInvalid(
+      "index" -> index,
+      "url" -> options.endpoint,
+      "found" -> (if (found.isMissingNode || found.isNull) "no value"
+                  else if (found.isContainerNode) s"an ${found.getNodeType}"
+                  else s"'${found.asText.take(100)}'"),
+      "pointer" -> pointer,
+      "expected" -> expected
+    )
+  }
+}
+
+private[rest] object SinceVersions {
+  private val log = LoggerFactory.getLogger(classOf[SinceVersions])
+  private val mapper = new ObjectMapper(Json.trees).enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+
+  /** Versions below which none are dropped within a pass. */
+  private val Least = 1000
+
+  /** @param content
+    *   a hash of the record as received
+    */
+  final private case class Version(content: String, value: SinceValue)
+}

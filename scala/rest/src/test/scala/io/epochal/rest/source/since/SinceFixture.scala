@@ -1,0 +1,90 @@
+package io.epochal.rest.source.since
+
+import java.nio.file.{Files, Path}
+import java.time.{Duration, Instant}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
+import org.apache.spark.sql.types.StructType
+import org.scalatest.Assertions
+
+import io.epochal.core.error.EpochalException
+import io.epochal.kit.source.{ManualClock, SourceStream}
+import io.epochal.rest.source.{RestOptions, RestPosition, RestStreams}
+import io.epochal.testkit.MicroBatch
+
+/** Queries over a [[SinceApi]], run batch by batch as by Spark, without a session. */
+trait SinceFixture extends Assertions {
+
+  protected val schema: StructType = StructType.fromDDL("id INT, version INT")
+
+  final protected class Query(val api: SinceApi, options: Map[String, String]) {
+    val clock = new ManualClock(SinceApi.start)
+    val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
+    var stream: SourceStream[RestPosition] = start()
+    var at: Offset = stream.initialOffset()
+
+    def start(more: (String, String)*): SourceStream[RestPosition] =
+      RestStreams.of(RestOptions.read(options ++ more).fold(throw _, identity), schema, checkpoint, clock)
+
+    def restart(more: (String, String)*): Unit = {
+      stream.stop()
+      stream = start(more: _*)
+      at = stream.deserializeOffset(at.json)
+    }
+
+    /** Changes items to a version, one second after the last change. */
+    def change(version: Int, ids: Int*): Unit = ids.foreach { id =>
+      clock.advance(1)
+      api.put("a", Item(id, clock.instant(), version))
+    }
+
+    def put(id: Int, version: Int, at: Instant): Unit = api.put("a", Item(id, at, version))
+
+    def read(end: Offset, from: Offset = at): Seq[(Int, Int)] =
+      MicroBatch.read(stream, schema, from, end).map(row => (row.head.asInstanceOf[Int], row(1).asInstanceOf[Int]))
+
+    def next(limit: ReadLimit = ReadLimit.allAvailable()): Option[Offset] = MicroBatch.next(stream, at, limit)
+
+    /** Ids and versions of the next batch. */
+    def batch(limit: ReadLimit = ReadLimit.allAvailable()): Seq[(Int, Int)] =
+      next(limit).fold(Seq.empty[(Int, Int)]) { end =>
+        stream.commit(at)
+        val rows = read(end)
+        at = stream.deserializeOffset(end.json)
+        rows
+      }
+
+    def batches(limit: Long): Seq[(Int, Int)] =
+      Iterator.continually(batch(ReadLimit.maxRows(limit))).takeWhile(_.nonEmpty).toVector.flatten
+
+    def logBytes: Long = {
+      val path = checkpoint.resolve("journal").resolve("members")
+      Files.list(path).iterator().asScala.map(Files.size(_)).sum
+    }
+  }
+
+  protected def moment(second: Long): Instant = SinceApi.start.plus(Duration.ofSeconds(second))
+
+  protected def optionsOf(api: SinceApi, kind: String): Map[String, String] = SinceApi.kinds(kind) ++ Map(
+    "url" -> s"${api.url}/items/a",
+    "records" -> "/data",
+    "sinceField" -> "/updated_at",
+    "sinceParam" -> "since",
+    "keyColumns" -> "id",
+    "refreshInterval" -> "0s",
+    "retry.initialDelay" -> "1ms",
+    "retry.maxDelay" -> "20ms")
+
+  protected def query[A](kind: String, more: (String, String)*)(body: Query => A): A = {
+    val api = new SinceApi
+    try {
+      val query = new Query(api, optionsOf(api, kind) ++ more)
+      try body(query)
+      finally query.stream.stop()
+    } finally api.close()
+  }
+
+  protected def failure(body: => Any): EpochalException = intercept[EpochalException] { val _ = body }
+}

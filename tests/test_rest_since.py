@@ -1,0 +1,97 @@
+"""``epochal-rest`` over records that change, into a table that follows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import epochal
+from epochal import Limits, jdbc, rest
+from support.api import Answer, Api, Request, serve
+from support.databases import Sqlite
+from support.streams import finish, forget_last_commit, rows_by_batch
+
+
+@dataclass
+class ChangesApi(Api):
+    """Serves the records that have changed since ``since``, in no order, in pages by ``_start`` and ``_limit``."""
+
+    def answer(self, request: Request) -> Answer:
+        self.requests.append(request)
+        since = request.params["since"]
+        found = sorted((r for r in self.records if r["updated_at"] >= since), key=lambda r: r["id"] * 7 % 11)
+        start, size = int(request.params["_start"]), int(request.params["_limit"])
+        return 200, json.dumps(found[start : start + size]).encode(), {}
+
+    def change(self, second: int, *ids: int) -> None:
+        moment = f"2026-01-02T00:00:{second:02}Z"
+        changed = [{"id": n, "name": f"name {n} of {second}", "updated_at": moment} for n in ids]
+        self.records = [record for record in self.records if record["id"] not in ids] + changed
+
+
+@pytest.fixture
+def api() -> Iterator[ChangesApi]:
+    api = ChangesApi()
+    with serve(api):
+        yield api
+
+
+@pytest.fixture
+def copy(spark: SparkSession, api: ChangesApi, sqlite: Sqlite, checkpoint: Path) -> Callable[..., list[int]]:
+    """Writes what has changed into the table; returns the rows of each batch."""
+
+    def copy(**more: int) -> list[int]:
+        issues = epochal.read.rest(
+            spark,
+            api.url,
+            schema="id INT, name STRING, updated_at TIMESTAMP",
+            pages=rest.Offset(size=4),
+            since=rest.Since("/updated_at", param="since", start="2026-01-01T00:00:00Z", key_columns=["id"]),
+            limits=Limits(rows=8),
+        )
+        query = epochal.write.jdbc(
+            issues,
+            sqlite.url,
+            table="issues",
+            create_table=True,
+            checkpoint=checkpoint,
+            sink_id="issues",
+            mode=jdbc.Upsert(key_columns=["id"], order_column="updated_at"),
+            trigger="availableNow",
+        )
+        finish(query)
+        return rows_by_batch(query)
+
+    return copy
+
+
+def test_a_table_follows_the_records_that_change(
+    copy: Callable[..., list[int]], api: ChangesApi, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    def rows() -> list[tuple[object, ...]]:
+        return sqlite.query("SELECT id, name FROM issues ORDER BY id")
+
+    def expected() -> list[tuple[object, ...]]:
+        return sorted((record["id"], record["name"]) for record in api.records)
+
+    api.change(1, *range(10))
+    assert copy() == [8, 2]
+    assert rows() == expected()
+    api.change(1, 10)  # as late as the greatest value
+    api.change(2, 3, 4)
+    assert copy() == [3]
+    assert rows() == expected()
+    assert copy() == []
+
+    # A batch whose commit Spark has lost is read from the journal, whatever the API has by then.
+    forget_last_commit(checkpoint)
+    api.change(3, 3)
+    assert copy() == [3, 1]
+    assert rows() == expected()
+    assert copy() == []
+    assert [request.params["since"] for request in api.requests][-1] == "2026-01-02T00:00:03Z"
