@@ -50,6 +50,10 @@ comments = epochal.write.rest(
     epochal.read.rest(spark, {api!r}, schema={schema!r}, pages=rest.Offset(size=10),
         poll=rest.Poll(interval="1h"), http=http), {orders!r},
     checkpoint={directory!r} + "/comments", query_name="comments", http=http)
+members = epochal.write.jdbc(
+    epochal.read.rest(spark, {lists!r}, params={{"post": "${{id}}"}}, each=rest.Each({lists!r}, id="/id"),
+        schema={schema!r}, poll=rest.Poll(interval="1h"), http=http).select("id"), {database!r}, table="members",
+    create_table=True, checkpoint={directory!r} + "/members", query_name="members", sink_id="members")
 server = socket.create_server(("127.0.0.1", 0))
 protocols = dict(
     tcp=ingest.Tcp(0, ack=True), http=ingest.HttpServer(0), client=ingest.Tcp(server.getsockname()[1], mode="connect"))
@@ -73,7 +77,7 @@ with socket.create_connection(ingest.address(ingested["tcp"])) as client:
 address = "http://%s:%d/" % ingest.address(ingested["http"])
 posted = urllib.request.Request(address, b"one", {{"Content-Type": "text/plain"}})
 urllib.request.urlopen(posted, timeout=60).close()
-queries = (strings, comments, changes, *ingested.values())
+queries = (strings, comments, members, changes, *ingested.values())
 deadline = time.monotonic() + 60
 received = "%s_totalRows_Value{{type=\\"gauges\\"}} 3.0"
 for source in "client_source_0_epochal_ingest", "changes_source_0_epochal_cdc":
@@ -106,7 +110,11 @@ def facts(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
     directory = tmp_path_factory.mktemp("metrics")
     postgres = new_postgres(postgres_server, f"metrics_{os.getpid()}")
     postgres.execute("CREATE TABLE orders (id INT PRIMARY KEY)", "INSERT INTO orders VALUES (1), (2), (3)")
-    with api.serve(api.Api(comments(1, 25))) as source, orders.serve(orders.Orders()) as target:
+    with (
+        api.serve(api.Api(comments(1, 25))) as source,
+        api.serve(api.Api(comments(1, 2))) as lists,
+        orders.serve(orders.Orders()) as target,
+    ):
         source.failures.extend([429, 503])
         found = run_script(
             PROGRAM.format(
@@ -114,6 +122,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
                 database=f"jdbc:sqlite:{directory}/strings.db",
                 directory=str(directory),
                 api=source.url,
+                lists=lists.url,
                 orders=target.url,
                 schema=SCHEMA,
                 postgres=postgres.url,
@@ -155,9 +164,13 @@ COMMENTS_SINK = "application=night_jobs, query=comments, sink=epochal_rest"
 TCP, HTTP, CLIENT = (
     f"application=night_jobs, query={name}, source=0_epochal_ingest" for name in ("tcp", "http", "client")
 )
+MEMBERS = "application=night_jobs, query=members, source=0_epochal_rest"
 CDC = "application=night_jobs, query=changes, source=0_epochal_cdc"
 INGEST = {TCP: "ingest TCP", HTTP: "ingest HTTP", CLIENT: "ingest connect"}
 EVENT_TIME = "epochal_source_eventTimeLag"
+OF_MEMBERS = ("epochal_source_members", "epochal_source_membersGone")
+#: Metrics of queries with an option.
+WITH_OPTION = {EVENT_TIME: "any with an event time"} | dict.fromkeys(OF_MEMBERS, "REST with a parent")
 
 
 @pytest.mark.slow
@@ -177,10 +190,10 @@ def test_prometheus_gets_the_counts_of_read_and_written_rows(facts: dict[str, An
     assert of("epochal_source_rowsBehind") == {STRINGS_SOURCE: 0, COMMENTS_SOURCE: 0}
     assert of("epochal_source_rowsBehindExact") == {STRINGS_SOURCE: 1, COMMENTS_SOURCE: 1}
     assert of("epochal_source_requests") == {COMMENTS_SOURCE: facts["requests"]["source"]}
-    assert found["epochal_source_retries"] == {COMMENTS_SOURCE: 2}
-    assert found["epochal_source_throttled"] == {COMMENTS_SOURCE: 1}
-    assert found["epochal_source_pages"] == {COMMENTS_SOURCE: 3}
-    assert found["epochal_source_malformed"] == {COMMENTS_SOURCE: 0}
+    assert of("epochal_source_retries") == {COMMENTS_SOURCE: 2}
+    assert of("epochal_source_throttled") == {COMMENTS_SOURCE: 1}
+    assert of("epochal_source_pages") == {COMMENTS_SOURCE: 3}
+    assert of("epochal_source_malformed") == {COMMENTS_SOURCE: 0}
     assert found["epochal_sink_requests"] == {COMMENTS_SINK: facts["requests"]["sink"]}
     assert facts["applied"] == 25
     assert all(value >= 0 for name in ("load", "commit") for value in found[f"epochal_sink_{name}Ms"].values())
@@ -213,6 +226,12 @@ def test_prometheus_gets_the_lag_of_a_slot_and_the_progress_of_a_snapshot(facts:
     assert isnan(found["epochal_source_safeWalBytes"])
 
 
+def test_prometheus_gets_the_number_of_lists_that_a_parent_names(facts: dict[str, Any]) -> None:
+    found = {name: values[MEMBERS] for name, values in relabelled(facts["shown"]).items() if MEMBERS in values}
+    assert [found[name] for name in OF_MEMBERS] == [2, 0]
+    assert found["epochal_source_totalRows"] == 4
+
+
 def test_ended_queries_leave_no_metrics(facts: dict[str, Any]) -> None:
     assert facts["left"] == []
 
@@ -222,6 +241,7 @@ HEADINGS = {
     "Every source": ("random", "REST", "ingest", "cdc"),
     "With `eventTimeColumn`": ("any with an event time",),
     "REST source": ("REST",),
+    "REST source with `parent.url`": ("REST with a parent",),
     "`epochal-ingest`": ("ingest",),
     "`epochal-cdc`": ("cdc",),
     "Ingest over TCP": ("ingest TCP",),
@@ -245,14 +265,14 @@ def documented() -> set[str]:
 
 
 def test_the_page_lists_exactly_the_shown_metrics(facts: dict[str, Any]) -> None:
-    kinds = INGEST | {CDC: "cdc", STRINGS_SOURCE: "random", COMMENTS_SOURCE: "REST", COMMENTS_SINK: "REST"}
+    kinds = INGEST | {CDC: "cdc", STRINGS_SOURCE: "random"}
+    kinds |= dict.fromkeys((COMMENTS_SOURCE, COMMENTS_SINK, MEMBERS), "REST")
     shown = set()
     for name, values in relabelled(facts["shown"]).items():
         found = {kinds.get(labels, "databases") for labels in values}
         if found >= set(INGEST.values()):
             found = found - set(INGEST.values()) | {"ingest"}
-        # Only the query over TCP has the option.
-        shown |= {f"{name} of {'any with an event time' if name == EVENT_TIME else kind}" for kind in found}
+        shown |= {f"{name} of {WITH_OPTION.get(name, kind)}" for kind in found}
     assert shown == documented()
 
 
