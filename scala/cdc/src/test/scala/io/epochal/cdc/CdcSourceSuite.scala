@@ -54,6 +54,23 @@ final class CdcSourceSuite extends AnyFunSuite {
     }
   }
 
+  test("the newest of the last transactions counts, and none that is older than the journal") {
+    val written = Files.createTempDirectory("epochal-cdc")
+    write(written)
+    val witnesses = written.resolve("cdc/witness")
+    def add(lsn: Long): Unit = {
+      val name = WitnessFiles.name(Transaction(lsn, 9, 9, 9))
+      Files.write(witnesses.resolve(name), name.getBytes): Unit
+    }
+    val own = files(witnesses).map(_.toPath)
+    add(200)
+    assert(taken(written) == Right(Lsn.show(400)))
+    own.foreach(Files.delete)
+    assert(taken(written) == Right(Lsn.show(300)))
+    add(500)
+    assert(taken(written) == Right(Lsn.show(500)))
+  }
+
   /** The position that a run confirms which takes the journal over and has all its rows; Left: the condition of its error. */
   private def taken(checkpoint: Path) = {
     val store = new InitialOffset(checkpoint.toString, new Configuration).beside("cdc")

@@ -41,7 +41,7 @@ final private[cdc] class WitnessFiles(store: FileStore) {
   }
 }
 
-private object WitnessFiles {
+private[cdc] object WitnessFiles {
   val End = ".last"
   private val Name = "([0-9a-f]{16})-([0-9a-f]{8})-(-?\\d+)-(-?\\d+)[.]last".r
 

@@ -14,7 +14,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 final class ContainedChangesSuite extends AnyFunSuite {
   private val snapshot = SnapshotState(
     rows = 100,
-    stamp = 0,
+    stamp = 77,
     bounds = Nil,
     runs = Seq(ServerSnapshot("1000:1000:", 2000), ServerSnapshot("3000:3000:", 9000)),
     ranges = Map(0 -> RangeState(Seq(0 -> Some(Seq("50")), 1 -> None)))
@@ -147,14 +147,14 @@ final class ContainedChangesSuite extends AnyFunSuite {
     assert(shown == Seq(Some(false), Some(true)))
   }
 
-  test("the first changes have the state of the snapshot, whose last ranges may have had no rows") {
-    val notes = mutable.ArrayBuffer.empty[Option[SnapshotState]]
+  test(
+    "the first changes have the state of the snapshot, whose last ranges may have had no rows, and later timestamps") {
+    val notes = mutable.ArrayBuffer.empty[(Option[SnapshotState], Long)]
     val sink = new ChangeSink {
-      override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit =
-        notes += ChangeState.Empty
-          .after(new FrameReader(frame.array, frame.length))
-          .snapshots
-          .get(SnapshotState.OnlyTable)
+      override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
+        val after = ChangeState.Empty.after(new FrameReader(frame.array, frame.length))
+        notes += after.snapshots.get(SnapshotState.OnlyTable) -> after.last.fold(0L)(_.transaction.stamp)
+      }
       override def witness(transaction: Transaction): Unit = ()
     }
     val taken = intake(sink, (_, _, _) => Nil, 1 << 20)
@@ -163,6 +163,8 @@ final class ContainedChangesSuite extends AnyFunSuite {
         .foreach(message => taken.take(bytes(message)))
       taken.flush()
     }
-    assert(notes.map(_.map(state => state.runs -> state.ranges)) == Seq(Some(snapshot.runs -> snapshot.ranges), None))
+    assert(
+      notes.map(_._1.map(state => state.runs -> state.ranges)) == Seq(Some(snapshot.runs -> snapshot.ranges), None))
+    assert(notes.map(_._2) == Seq(77, 78))
   }
 }
