@@ -167,4 +167,29 @@ final class ContainedChangesSuite extends AnyFunSuite {
       notes.map(_._1.map(state => state.runs -> state.ranges)) == Seq(Some(snapshot.runs -> snapshot.ranges), None))
     assert(notes.map(_._2) == Seq(77, 78))
   }
+
+  test("a table's definition from before the snapshots is not compared with theirs, a later one is") {
+    Seq(8999L -> None, 9000L -> Some(orders.relation)).foreach { case (lsn, expected) =>
+      var before = Option.empty[Option[Relation]]
+      val sink = new ChangeSink {
+        override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = ()
+        override def witness(transaction: Transaction): Unit = ()
+      }
+      val taken = new ChangeIntake(
+        ChangeState(None, Map(Orders -> orders.relation), Map(SnapshotState.OnlyTable -> snapshot)),
+        sink,
+        new ChangeRules(preimages = false),
+        (relation, known) => {
+          before = Some(known)
+          Some(Captured(relation, Seq(0)))
+        },
+        _ => true,
+        new ContainedChanges(snapshot, (_, rows, _) => rows.map(_ => 0)),
+        (_, found) => new IllegalStateException(found.toString)
+      )
+      messages(Committed(lsn, 9999, 1, Seq(Insert(1, ""))), defines = true).foreach(m => taken.take(bytes(m)))
+      taken.flush(): Unit
+      assert(before.contains(expected))
+    }
+  }
 }
