@@ -109,7 +109,7 @@ def mark(database: Postgres, account: int) -> None:
 
 
 def has_arrived(database: Postgres, account: int) -> bool:
-    """Whether the replicas have the rows of ``mark``, and so all changes before."""
+    """Whether the replicas have the rows of ``mark``; once the snapshot has ended, also all changes before."""
     return have(database, {"accounts": f"id = {account}", "history": f"account = {account}"})
 
 
