@@ -120,7 +120,8 @@ final class TreeApi extends StubServer("/tree") {
     val body = s"""{"data":[$page],"next":$next,"url":${if (more) s"\"$there\"" else "null"}$again,
       "items":{"nodes":[$page],"pageInfo":{"hasNextPage":$more,"endCursor":"$until"}}}"""
     val tag = s"\"${body.hashCode}\""
-    val code = if (refuses && from > 0 && from >= all.size) 404 else status(path + query.get("org").fold("")("?org=" + _))
+    val code =
+      if (refuses && from > 0 && from >= all.size) 404 else status(path + query.get("org").fold("")("?org=" + _))
     if (tagged) exchange.getResponseHeaders.set("ETag", tag)
     exchange.getResponseHeaders.set("Content-Type", "application/json")
     exchange.getResponseHeaders.set("X-Next", if (more) s"$until" else "")
