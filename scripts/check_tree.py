@@ -15,12 +15,12 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2254),
-    "kit": (94, 9494),
+    "core": (34, 2255),
+    "kit": (94, 9496),
     "random": (7, 382),
-    "rest": (53, 8433),
+    "rest": (55, 8807),
     "ingest": (23, 2669),
-    "cdc": (39, 4387),
+    "cdc": (41, 4482),
     "jdbc": (64, 7604),
     "inspect": (6, 480),
     "app": (3, 86),
