@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 import time
+from typing import Any
 
 from support.databases import Postgres
 from support.postgres import Server, ordinary_user, user_arguments
@@ -40,13 +41,13 @@ class Pgbench:
         where = ["-h", "127.0.0.1", "-p", str(self._server.port), "-U", "postgres"]
         return [str(self._server.programs / "pgbench"), *where, *arguments, "postgres"]
 
-    def _arguments(self) -> dict[str, object]:
+    def _arguments(self) -> dict[str, Any]:
         return {"env": self._environment, "cwd": "/tmp", **user_arguments(ordinary_user())}
 
     def _loop(self) -> None:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         while not self._stopped.is_set():
-            running = subprocess.Popen(self._run, **quiet, **self._arguments())  # type: ignore[call-overload]
+            running = subprocess.Popen(self._run, **quiet, **self._arguments())
             while running.poll() is None and not self._stopped.is_set() and not self.is_paused:
                 time.sleep(0.05)
             running.terminate()

@@ -78,6 +78,7 @@ class Tables(Protocol):
 
     def has_arrived(self, key: int) -> bool:
         """Whether the replicas have these rows."""
+        ...
 
 
 class Accounts(Writer):
@@ -117,7 +118,7 @@ def test_replicas_are_equal_after_any_number_of_kills(tmp_path: Path) -> None:
         for first in range(0, KILLS, ROUND):
             database = new_postgres(running.dsn, f"shop{first}")
             tables = Accounts(database, SEED + first) if first % (2 * ROUND) == 0 else Bench(running, database)
-            steps = list(STREAM)
+            steps: list[str] = list(STREAM)
             draw.shuffle(steps)
             for kill in range(first, min(first + ROUND, KILLS)):
                 step = next_step(draw, kill - first, steps)
