@@ -45,7 +45,7 @@ class Pgbench:
         return {"env": self._environment, "cwd": "/tmp", **user_arguments(ordinary_user())}
 
     def _loop(self) -> None:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         while not self._stopped.is_set():
             running = subprocess.Popen(self._run, **quiet, **self._arguments())
             while running.poll() is None and not self._stopped.is_set() and not self.is_paused:
