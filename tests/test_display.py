@@ -59,6 +59,7 @@ def test_a_display_is_a_table_for_sql_during_and_after_the_query(spark: SparkSes
     shown.stop()
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_the_number_of_shown_rows(spark: SparkSession) -> None:
     shown = ended(numbers(spark, 95), rows=7)
     assert [row["id"] for row in shown.rows()] == list(range(88, 95))
@@ -86,12 +87,14 @@ def test_a_temporary_checkpoint_is_removed(spark: SparkSession, tmp_path: Path) 
         spark.conf.unset("spark.sql.streaming.checkpointLocation")
 
 
+@pytest.mark.slow
 def test_a_display_resumes_from_the_users_checkpoint(spark: SparkSession, checkpoint: Path) -> None:
     assert len(ended(numbers(spark), name="kept", checkpoint=checkpoint).rows()) == 25
     assert ended(numbers(spark), name="kept", checkpoint=checkpoint).rows() == []
     assert len(ended(numbers(spark), name="kept").rows()) == 25
 
 
+@pytest.mark.slow
 def test_a_display_of_the_same_name_replaces_the_running_one(spark: SparkSession) -> None:
     first = epochal.display(numbers(spark, 1_000_000), name="again", wait=False)
     ended(numbers(spark, 5), name="again")
@@ -138,6 +141,7 @@ def test_ctrl_c_stops_the_query_and_raises_nothing(spark: SparkSession, capsys: 
     assert signal.getsignal(signal.SIGINT) is handler
 
 
+@pytest.mark.slow
 def test_the_error_of_a_query_is_shown_and_raised(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("x\n")
@@ -242,6 +246,7 @@ def test_a_wrong_argument_is_refused_with_a_valid_example(
     assert not spark.streams.active
 
 
+@pytest.mark.slow
 def test_a_plot_has_points_and_a_terminal_shows_a_table(spark: SparkSession) -> None:
     windows = (
         epochal.read.random(spark, rows_per_batch=30, max_rows=60, num_partitions=1)

@@ -34,6 +34,8 @@ from support.streams import numbers
 from support.waiting import until
 
 SETS = sorted(HOME.glob("*/*.tar.xz"))
+#: Sets of APIs in `make test`.
+APIS = ("rest-offset", "rest-cursor", "rest-offset-journal", "rest-windows")
 SHORTEST = "spark.sql.streaming.realTimeMode.minBatchDuration"
 
 
@@ -214,8 +216,9 @@ def assert_resumed(thawed: Thawed, spark: SparkSession) -> None:
 
 
 def set_of(archive: Path) -> ParameterSet:
-    """Marks archives with other databases than SQLite and PostgreSQL as slow: their servers take most of the time."""
-    is_slow = SCENARIOS[archive.name.removesuffix(".tar.xz")].target in ("mariadb", "mysql", "h2")
+    """Marks archives with other databases than SQLite and PostgreSQL, and most of APIs, as slow."""
+    name = archive.name.removesuffix(".tar.xz")
+    is_slow = SCENARIOS[name].target in ("mariadb", "mysql", "h2") or (name.startswith("rest-") and name not in APIS)
     return pytest.param(archive, id=named(archive), marks=pytest.mark.slow if is_slow else ())
 
 

@@ -108,8 +108,11 @@ class Started:
 
 
 def _remember(session: Any, query: StreamingQuery, options: Mapping[str, str]) -> None:
-    """Remembers a query until it ends successfully or is restarted."""
-    _known[:] = [one for one in _known if one.query.id != query.id and _is_of_interest(one.query)]
+    """Remembers a query until it ends successfully or is restarted.
+
+    Asks no other session about its queries: one whose server has ended would answer only after many attempts.
+    """
+    _known[:] = [one for one in _known if one.session() is not session or _is_of_interest(one.query, query)]
     _known.append(Started(weakref.ref(session), query, str(query.runId), options))
     del _known[:-_MAX_QUERIES]
 
@@ -127,8 +130,8 @@ def started(run_id: str) -> Started | None:
     return next((one for one in _known if one.run_id == run_id), None)
 
 
-def _is_of_interest(query: StreamingQuery) -> bool:
+def _is_of_interest(query: StreamingQuery, new: StreamingQuery) -> bool:
     try:
-        return query.isActive or query.exception() is not None
+        return query.id != new.id and (query.isActive or query.exception() is not None)
     except Exception:  # the session or its server has ended
         return False

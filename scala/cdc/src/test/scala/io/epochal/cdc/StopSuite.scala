@@ -9,6 +9,7 @@ import scala.util.{Try, Using}
 
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.postgresql.PGConnection
+import org.scalatest.tagobjects.Slow
 import org.scalatest.time.{Minutes, Span}
 
 /** Queries that are stopped while they wait for the server. */
@@ -54,7 +55,7 @@ final class StopSuite extends CdcQueries {
     }
   }
 
-  test("a stop while a snapshot waits for a lock ends its statement") {
+  test("a stop while a snapshot waits for a lock ends its statement", Slow) {
     Using.resource(new Shop) { shop =>
       withTempDir { dir =>
         createSlot(shop)
@@ -91,7 +92,7 @@ final class StopSuite extends CdcQueries {
     }
   }
 
-  test("a stop does not wait for a server process that does not answer") {
+  test("a stop does not wait for a server process that does not answer", Slow) {
     Using.resource(new Shop) { shop =>
       withTempDir { dir =>
         val query = start(shop.read(), "cdc_frozen", dir.toString)

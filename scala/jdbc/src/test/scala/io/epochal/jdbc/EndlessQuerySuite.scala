@@ -265,7 +265,9 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
   // Both triggers take the same way through the sink.
   private def slowIfContinuous = if (mode == OutputMode.Append) Seq(tagobjects.Slow) else Nil
 
-  test("rows are visible before their epoch ends, and stored once across stops in the middle of epochs") {
+  test(
+    "rows are visible before their epoch ends, and stored once across stops in the middle of epochs",
+    slowIfContinuous: _*) {
     withQueries { (database, checkpoint) =>
       (1 to 3).foreach { _ =>
         val before = stored(database).size

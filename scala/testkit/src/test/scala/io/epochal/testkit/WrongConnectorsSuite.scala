@@ -30,7 +30,7 @@ final class WrongConnectorsSuite extends AnyFunSuite {
     assertBroken(report, SourcePromises.EndFromOrigin, "nothing was added, and the end went from")
   }
 
-  test("a continuous source whose fixture declares no modes breaks their promises, unless they are exempt") {
+  test("a continuous source whose fixture declares no modes breaks their promises, unless they are exempt", Slow) {
     val promises = Seq("to-continuous", "steady-tasks", "from-real-time")
     def check(exempt: Map[String, String]) = Conformance
       .source(

@@ -15,6 +15,7 @@ import io.epochal.cdc.slot.{CaptureServer, TableFacts}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** The table to copy, and how its rows travel.
   *
@@ -64,7 +65,25 @@ final private[cdc] class Snapshot(
     * @throws SQLException
     *   if a connection is lost, and the server's snapshot with it; what was appended stays
     */
-  def run(begun: ChangeState): ChangeState = server.once { connection =>
+  def run(begun: ChangeState): ChangeState = {
+    if (begun.snapshots.isEmpty) server.once(awaitCommits(_))
+    server.once(run(_, begun))
+  }
+
+  /** Waits until the transactions that run now have ended, two seconds at most. Of one that has committed and not ended, changes may
+    * be older than the slot, and no snapshot shows its rows.
+    */
+  private def awaitCommits(connection: Connection): Unit = {
+    val begun = System.nanoTime()
+    // A snapshot lists those below the highest number that has ended.
+    Sql.query(connection, "SELECT pg_current_xact_id()::text")(_.getString(1)): Unit
+    val taken = Sql.query(connection, "SELECT pg_current_snapshot()::text")(_.getString(1)).head
+    val running = sql"SELECT x FROM pg_snapshot_xip($taken::pg_snapshot) AS x WHERE pg_xact_status(x) = 'in progress'"
+    while (running.query(connection)(_.getString(1)).nonEmpty && System.nanoTime() - begun < CommitNanos)
+      Thread.sleep(CommitPause)
+  }
+
+  private def run(connection: Connection, begun: ChangeState): ChangeState = {
     connection.setAutoCommit(false)
     Sql.run(connection, Begin)
     val (exported, taken, at) = Sql
@@ -219,6 +238,11 @@ private[cdc] object Snapshot {
   private val Ranges = 16
 
   private val SecondsToAnswer = 5
+
+  private val CommitNanos = 2000L * 1000000L
+
+  /** Milliseconds. */
+  private val CommitPause = 20L
 
   /** Pages from which the bounds of ranges are taken. */
   private val SampledPages = 1000

@@ -69,6 +69,24 @@ final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventual
     assert(error.condition == Conditions.SnapshotInterrupted && error.values("table") == "public.keyless")
   }
 
+  on("a transaction that ends while a snapshot begins has its rows in it, and one that runs on delays it little") {
+    created
+    Seq(true, false).foreach { ends =>
+      Using.resource(DriverManager.getConnection(connection.getMetaData.getURL)) { other =>
+        other.setAutoCommit(false)
+        other.createStatement().execute("INSERT INTO keyless VALUES ('late')")
+        val commit = new Thread(() => { Thread.sleep(300); other.commit() })
+        if (ends) commit.start()
+        val journal = new Journal
+        run("keyless,orders", journal)
+        assert(journal.rows.count(_._2.contains("late")) == (if (ends) 1 else 0))
+        commit.join()
+        other.rollback()
+      }
+      execute("DELETE FROM keyless WHERE note = 'late'")
+    }
+  }
+
   on("an interrupt ends the statements of a snapshot") {
     val url = connection.getMetaData.getURL
     Using.resource(DriverManager.getConnection(url)) { other =>

@@ -34,7 +34,7 @@ final class TableKeySuite extends SnapshotRuns(PostgresServer.icu.orElse(Postgre
   }
 
   private def sizes(key: Key): Seq[Tag] =
-    if (Set("integer", "text", "numeric", "mood").contains(key.types.mkString)) Nil else Seq(Slow)
+    if (Set("integer", "text").contains(key.types.mkString)) Nil else Seq(Slow)
 
   for (key <- Keys) on(s"a snapshot is continued by a key of ${key.types.mkString(" and ")}", sizes(key): _*) {
     assume(hasCitext || !key.types.exists(_.contains("citext")), "citext")
