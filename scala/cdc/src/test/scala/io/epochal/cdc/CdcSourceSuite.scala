@@ -13,8 +13,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.cdc.change.ScriptedServer._
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
-import io.epochal.cdc.slot.{CaptureServer, Lsn, TableFacts}
-import io.epochal.cdc.value.{PostgresColumn, PostgresType}
+import io.epochal.cdc.slot.{CaptureServer, Lsn}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.source.InitialOffset
@@ -90,21 +89,7 @@ final class CdcSourceSuite extends AnyFunSuite {
 private object CdcSourceSuite {
   private val Named = Set(Conditions.OffsetInvalid, Conditions.DataLoss)
 
-  private val Columns = Seq("id" -> "int4", "note" -> "text").map { case (name, kind) =>
-    PostgresColumn(name, if (name == "id") 23 else 25, -1, PostgresType(kind, -1, kind, isSent = true))
-  }
-  private val orders = TableFacts(
-    Orders.toLong,
-    "public",
-    "orders",
-    "r",
-    "d",
-    isLogged = true,
-    isReadable = true,
-    isOwned = true,
-    Seq("id"),
-    Nil,
-    Seq("id", "note"))
+  private val orders = facts(Orders.toLong, "orders", Columns.map(_.name))
   private val tables = CdcTables(Seq(CdcTable(orders, Columns)), Nil, isSeveral = false)
   private val options = CdcOptions
     .read(Map("url" -> "jdbc:postgresql://127.0.0.1:1/none", "dbtable" -> "orders", "retry.maxAttempts" -> "1"))

@@ -12,8 +12,8 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.CatalystTypeConverters
 import org.apache.spark.sql.types.{IntegerType, StringType, StructType}
 
-import io.epochal.cdc.slot.{CaptureServer, TableFacts}
-import io.epochal.cdc.value.{PostgresColumn, PostgresType}
+import io.epochal.cdc.change.ScriptedServer
+import io.epochal.cdc.slot.CaptureServer
 import io.epochal.kit.source.InitialOffset
 import io.epochal.support.Collected
 
@@ -36,7 +36,7 @@ final class FrozenChangesSuite extends CdcQueries {
       val isSeveral = end.origin.tables.nonEmpty
       val read = options(isSeveral)
       val schema = if (isSeveral) CdcProvider.GenericRow else CdcProvider.withOwn("orders", Orders)
-      val factory = new CdcReaderFactory(read, Columns, schema, store(copy))
+      val factory = new CdcReaderFactory(read, ScriptedServer.Columns, schema, store(copy))
       val setup = new CdcSetup(
         read,
         new CaptureServer(read.connection, read.retry),
@@ -98,7 +98,9 @@ final class FrozenChangesSuite extends CdcQueries {
               assert(kinds.takeRight(2) == Seq("truncate", "insert") && kinds.size > before + 6)
             }
             query.processAllAvailable()
-            FileUtils.copyDirectory(dir, place.toFile)
+            Seq("offsets", "sources/0/cdc").foreach { part =>
+              FileUtils.copyDirectory(new File(dir, part), place.resolve(part).toFile, !_.getName.endsWith(".crc"))
+            }
           }
           Files.write(place.resolve(Rows), Collected.of(s"frozen $name").map(shown).asJava): Unit
         }
@@ -124,10 +126,6 @@ private object FrozenChangesSuite {
   private def directories(path: Path): Seq[Path] =
     Option(path.toFile.listFiles).toSeq.flatten.filter(_.isDirectory).map(_.toPath).sorted
 
-  val Columns: Seq[PostgresColumn] = Seq("id" -> "int4", "note" -> "text").map { case (name, kind) =>
-    PostgresColumn(name, if (name == "id") 23 else 25, -1, PostgresType(kind, -1, kind, isSent = true))
-  }
-
   def options(isSeveral: Boolean): CdcOptions = CdcOptions
     .read(
       Map(
@@ -141,21 +139,7 @@ private object FrozenChangesSuite {
   def tables(origin: CdcOrigin): CdcTables = {
     val named = if (origin.tables.isEmpty) origin.table.toSeq else origin.tables.toSeq.sorted
     val all = named.map { case (name, oid) =>
-      val table = name.stripPrefix("public.")
-      CdcTable(
-        TableFacts(
-          oid,
-          "public",
-          table,
-          "r",
-          "d",
-          isLogged = true,
-          isReadable = true,
-          isOwned = true,
-          Seq("id"),
-          Nil,
-          Nil),
-        Columns)
+      CdcTable(ScriptedServer.facts(oid, name.stripPrefix("public."), Nil), ScriptedServer.Columns)
     }
     CdcTables(all, Nil, isSeveral = origin.tables.nonEmpty)
   }

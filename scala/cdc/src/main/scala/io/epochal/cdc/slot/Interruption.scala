@@ -10,7 +10,7 @@ import org.postgresql.PGConnection
 
 import io.epochal.core.thread.DaemonThreads
 
-/** Ends waits for the server, which the driver continues when its thread is interrupted: the server is asked to cancel the statement; if
+/** Ends waits for the server. The driver waits although its thread is interrupted, so the server is asked to cancel the statement; if
   * that does not end it, the connection is closed.
   */
 private[slot] object Interruption {

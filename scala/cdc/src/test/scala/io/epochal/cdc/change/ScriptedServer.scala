@@ -4,6 +4,8 @@ import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 
 import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.slot.TableFacts
+import io.epochal.cdc.value.{PostgresColumn, PostgresType}
 
 /** Messages as a server sends them, for a table `public.orders (id int4 PRIMARY KEY, note text)`. */
 private[cdc] object ScriptedServer {
@@ -24,6 +26,26 @@ private[cdc] object ScriptedServer {
   final case class Committed(lsn: Long, xid: Int, at: Long, statements: Seq[Statement])
 
   val Orders = 16384
+
+  /** The columns of the table. */
+  val Columns: Seq[PostgresColumn] = Seq("id" -> "int4", "note" -> "text").map { case (name, kind) =>
+    PostgresColumn(name, if (name == "id") 23 else 25, -1, PostgresType(kind, -1, kind, isSent = true))
+  }
+
+  /** A table with these columns, or some of them. */
+  def facts(oid: Long, table: String, columns: Seq[String]): TableFacts =
+    TableFacts(
+      oid,
+      "public",
+      table,
+      "r",
+      "d",
+      isLogged = true,
+      isReadable = true,
+      isOwned = true,
+      Seq("id"),
+      Nil,
+      columns)
 
   /** All messages of a transaction; its table is defined first if `defines`. */
   def messages(transaction: Committed, defines: Boolean): Seq[Array[Byte]] = {

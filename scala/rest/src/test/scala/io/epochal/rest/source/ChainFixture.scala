@@ -11,7 +11,7 @@ trait ChainFixture extends Assertions {
   protected val schema: StructType = ChainFixture.Schema
 
   final protected class Query(val api: ChainApi, options: (String, String)*)
-      extends SteppedQuery(api.url, ChainFixture.Schema, options)
+      extends IdQuery(api.url, ChainFixture.Schema, options)
 
   protected def query(records: Int, kind: String, more: (String, String)*)(body: Query => Any): Unit =
     ChainApi.using(records) { api =>

@@ -11,7 +11,7 @@ trait CountedFixture extends Assertions {
   protected val schema: StructType = CountedFixture.Schema
 
   protected class Query(val api: RecordsApi, options: Seq[(String, String)])
-      extends SteppedQuery(api.url, CountedFixture.Schema, options)
+      extends IdQuery(api.url, CountedFixture.Schema, options)
 
   /** A query over so many records, ten per page. */
   protected def query(records: Int, options: (String, String)*)(body: Query => Any): Unit =

@@ -4,7 +4,6 @@ import java.util.concurrent.atomic.AtomicInteger
 
 import scala.util.Random
 
-import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
@@ -12,6 +11,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.Gone
+import io.epochal.rest.source.SteppedQuery._
 import io.epochal.support.Examples
 
 /** Any lists below parents that change, and any course of a query over them: each record is delivered once. One list loses
@@ -77,27 +77,18 @@ final class MemberPropertySuite extends AnyFunSuite with MemberFixture with Scal
       api.status = path =>
         if (step.gone.exists(one => path == s"/items/$one" || path == s"/repos?org=$one")) 404
         else failures.synchronized(failures.next())
-      val limit = if (step.limit == Long.MaxValue) ReadLimit.allAvailable() else ReadLimit.maxRows(step.limit)
       // Between two requests of a list that returns, or is gone, an error is right: the query is started again.
       val next =
-        try query.next(limit)
+        try query.next(limit(step.limit))
         catch {
           case error: EpochalException if Gone.is(error) =>
             query.restart()
             None
         }
       next.foreach { end =>
-        if (step.end == KilledBeforeLog) query.restart()
-        else {
-          val start: Offset = query.at
-          if (step.end == KilledAfterLog) query.restart()
-          val logged = query.stream.deserializeOffset(end.json)
-          query.stream.commit(query.at)
-          val rows = query.read(logged)
+        query.deliver(end, step.end) { rows =>
           assert(rows.size <= step.limit)
           take(rows)
-          if (step.end == KilledAfterLog) assert(query.read(logged, query.stream.deserializeOffset(start.json)) == rows)
-          query.at = logged
         }
       }
     }
@@ -138,7 +129,7 @@ final class MemberPropertySuite extends AnyFunSuite with MemberFixture with Scal
     test(s"$name: each record is delivered once, through any course of parents, lists and the query") {
       forAll(steps, minSuccessful(Examples.of(20)), sizeRange(30)) { course =>
         TreeApi.using { api =>
-          val query = new Query(api, kind, (options(api) + ("failOnDataLoss" -> "false")).toSeq: _*)
+          val query = started(api, kind, (options(api) + ("failOnDataLoss" -> "false")).toSeq: _*)
           try check(query, course, kind)
           finally query.stream.stop()
         }
@@ -188,9 +179,4 @@ private object MemberPropertySuite {
       during: Map[Int, String],
       deleted: List[Int],
       end: End)
-
-  sealed trait End
-  case object Delivered extends End
-  case object KilledBeforeLog extends End
-  case object KilledAfterLog extends End
 }

@@ -131,16 +131,16 @@ final class PlacedBodySuite extends AnyFunSuite {
     }
   }
 
-  private def search(set: Seq[(String, String)])(start: JsonNode => Option[Int])(
-      body: (Search, SteppedQuery) => Any): Unit = {
+  private def search(
+      set: Seq[(String, String)])(start: JsonNode => Option[Int])(body: (Search, IdQuery) => Any): Unit = {
     val api = new Search
     api.start = start
     try {
-      val _ = body(api, new SteppedQuery(api.url, StructType.fromDDL("id INT"), set) {})
+      val _ = body(api, new IdQuery(api.url, StructType.fromDDL("id INT"), set) {})
     } finally api.close()
   }
 
-  private def growing(api: Search, query: SteppedQuery): Seq[Int] = Seq(0, 3, 4, 9, 9, 21).flatMap { count =>
+  private def growing(api: Search, query: IdQuery): Seq[Int] = Seq(0, 3, 4, 9, 9, 21).flatMap { count =>
     api.count = count
     val ids = Iterator.continually(query.batch(ReadLimit.maxRows(3))).takeWhile(_.nonEmpty).flatten.toVector
     query.restart()

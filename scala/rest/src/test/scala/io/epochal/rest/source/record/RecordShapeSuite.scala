@@ -168,7 +168,7 @@ final class RecordShapeSuite extends AnyFunSuite {
         api.body = wrapped
         val paging = Seq("pagination" -> kind) ++ Option.when(kind != "none")("pageSize" -> "10")
         val all = set ++ paging ++ Option.when(journal)("journal" -> "true")
-        val query = new SteppedQuery(api.url, StructType.fromDDL("id INT, name STRING"), all) {}
+        val query = new IdQuery(api.url, StructType.fromDDL("id INT, name STRING"), all) {}
         val delivered = Seq(0, 4, 10, 20, 25).flatMap { count =>
           api.count = count
           val batches = Iterator.continually(query.batch(ReadLimit.maxRows(7))).takeWhile(_.nonEmpty).flatten.toVector
@@ -188,7 +188,7 @@ final class RecordShapeSuite extends AnyFunSuite {
           s"""{"data":{"a":{"edges":${list(a)}},"b":{"edges":${list(b)}},"c":{}},"meta":$meta}"""
         }
         val all = set.filter(_._1 != "records") ++ Seq("records" -> "/data/*/edges", "recordPath" -> "/node")
-        val query = new SteppedQuery(api.url, StructType.fromDDL("id INT, name STRING"), all) {}
+        val query = new IdQuery(api.url, StructType.fromDDL("id INT, name STRING"), all) {}
         val delivered = Seq(0, 3, 8, 21).flatMap { count =>
           api.count = count
           val batches = Iterator.continually(query.batch(ReadLimit.maxRows(5))).takeWhile(_.nonEmpty).flatten.toVector
@@ -203,7 +203,7 @@ final class RecordShapeSuite extends AnyFunSuite {
   test("one object with fields that look like pagination is no part of a list") {
     RecordsApi.using(1) { api =>
       api.body = _ => """{"id":7,"total":12,"next":"/other","has_more":true}"""
-      val query = new SteppedQuery(api.url, StructType.fromDDL("id INT"), Seq("recordShape" -> "object")) {}
+      val query = new IdQuery(api.url, StructType.fromDDL("id INT"), Seq("recordShape" -> "object")) {}
       assert(query.batch() == Seq(7) && query.batch().isEmpty)
     }
   }

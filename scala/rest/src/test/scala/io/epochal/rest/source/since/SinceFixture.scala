@@ -1,38 +1,27 @@
 package io.epochal.rest.source.since
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Files
 import java.time.{Duration, Instant}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 import org.scalatest.Assertions
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.source.{ManualClock, SourceStream}
-import io.epochal.rest.source.{RestOptions, RestPosition, RestStreams}
-import io.epochal.testkit.MicroBatch
+import io.epochal.kit.source.ManualClock
+import io.epochal.rest.source.SteppedQuery
 
 /** Queries over a [[SinceApi]], run batch by batch as by Spark, without a session. */
 trait SinceFixture extends Assertions {
 
-  protected val schema: StructType = StructType.fromDDL("id INT, version INT")
-
-  final protected class Query(val api: SinceApi, options: Map[String, String]) {
-    val clock = new ManualClock(SinceApi.start)
-    val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
-    var stream: SourceStream[RestPosition] = start()
-    var at: Offset = stream.initialOffset()
-
-    def start(more: (String, String)*): SourceStream[RestPosition] =
-      RestStreams.of(RestOptions.read(options ++ more).fold(throw _, identity), schema, checkpoint, clock)
-
-    def restart(more: (String, String)*): Unit = {
-      stream.stop()
-      stream = start(more: _*)
-      at = stream.deserializeOffset(at.json)
-    }
+  final protected class Query(
+      val api: SinceApi,
+      options: Map[String, String],
+      val clock: ManualClock = new ManualClock(SinceApi.start))
+      extends SteppedQuery[(Int, Int)](StructType.fromDDL("id INT, version INT"), options, clock)(row =>
+        (row.head.asInstanceOf[Int], row(1).asInstanceOf[Int])) {
 
     /** Changes items to a version, one second after the last change. */
     def change(version: Int, ids: Int*): Unit = ids.foreach { id =>
@@ -41,20 +30,6 @@ trait SinceFixture extends Assertions {
     }
 
     def put(id: Int, version: Int, at: Instant): Unit = api.put("a", Item(id, at, version))
-
-    def read(end: Offset, from: Offset = at): Seq[(Int, Int)] =
-      MicroBatch.read(stream, schema, from, end).map(row => (row.head.asInstanceOf[Int], row(1).asInstanceOf[Int]))
-
-    def next(limit: ReadLimit = ReadLimit.allAvailable()): Option[Offset] = MicroBatch.next(stream, at, limit)
-
-    /** Ids and versions of the next batch. */
-    def batch(limit: ReadLimit = ReadLimit.allAvailable()): Seq[(Int, Int)] =
-      next(limit).fold(Seq.empty[(Int, Int)]) { end =>
-        stream.commit(at)
-        val rows = read(end)
-        at = stream.deserializeOffset(end.json)
-        rows
-      }
 
     def batches(limit: Long): Seq[(Int, Int)] =
       Iterator.continually(batch(ReadLimit.maxRows(limit))).takeWhile(_.nonEmpty).toVector.flatten

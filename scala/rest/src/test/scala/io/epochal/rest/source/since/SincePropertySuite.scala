@@ -1,11 +1,11 @@
 package io.epochal.rest.source.since
 
-import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.rest.source.SteppedQuery._
 import io.epochal.support.Examples
 
 /** Any changes of records, with ties, in any order, and any course of a query over them: each version is delivered once,
@@ -47,20 +47,10 @@ final class SincePropertySuite extends AnyFunSuite with SinceFixture with ScalaC
     }
     course.foreach { step =>
       step.changes.foreach { case (id, seconds) => change(id, seconds) }
-      val limit = if (step.limit == Long.MaxValue) ReadLimit.allAvailable() else ReadLimit.maxRows(step.limit)
-      query.next(limit).foreach { end =>
-        if (step.end == KilledBeforeLog) query.restart()
-        else {
-          val start: Offset = query.at
-          if (step.end == KilledAfterLog) query.restart()
-          val logged = query.stream.deserializeOffset(end.json)
-          query.stream.commit(query.at)
-          val rows = query.read(logged)
+      query.next(limit(step.limit)).foreach { end =>
+        query.deliver(end, step.end) { rows =>
           assert(rows.size <= step.limit)
           take(rows)
-          if (step.end != Delivered) query.restart()
-          assert(query.read(logged, query.stream.deserializeOffset(start.json)) == rows)
-          query.at = query.stream.deserializeOffset(end.json)
         }
       }
     }
@@ -93,10 +83,4 @@ private object SincePropertySuite {
     *   the ids of items that change, and the seconds before each change
     */
   final case class Step(changes: List[(Int, Long)], limit: Long, end: End)
-
-  sealed trait End
-  case object Delivered extends End
-  case object KilledBeforeLog extends End
-  case object KilledAfterLog extends End
-  case object Restarted extends End
 }
