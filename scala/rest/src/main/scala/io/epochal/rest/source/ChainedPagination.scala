@@ -221,8 +221,10 @@ object ChainedPagination {
   final case class InBody(parts: Seq[String]) extends CursorFrom
   final case class InHeader(name: String) extends CursorFrom
 
-  /** The key of the last record: the next page has the records with greater keys. */
-  final case class InLastRecord(pointer: String) extends CursorFrom
+  /** The key of the last record: the next page has the records after it. Or that of the first one, where newer records come
+    * first: the next page has the records before it.
+    */
+  final case class InRecord(pointer: String, isFirst: Boolean) extends CursorFrom
 
   /** The place of a cursor in a request. */
   sealed trait CursorTo
@@ -257,7 +259,7 @@ object ChainedPagination {
       kind: String = "cursor")
       extends ChainedPagination {
 
-    override def key: Option[String] = Some(from).collect { case InLastRecord(pointer) => pointer }
+    override def key: Option[String] = Some(from).collect { case InRecord(pointer, _) => pointer }
 
     override def byHeader: Boolean = from.isInstanceOf[InHeader]
 
@@ -289,7 +291,7 @@ object ChainedPagination {
         case InBody(pointers)     => parts(pointers, response.scanned)
         case InHeader(name) =>
           response.head.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
-        case InLastRecord(pointer) => lastKey(pointer, response.token, response.scanned)
+        case InRecord(pointer, isFirst) => key(pointer, isFirst, response.token, response.scanned)
       }
       token.map(_.filter(_.nonEmpty)).flatMap {
         case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
@@ -320,17 +322,21 @@ object ChainedPagination {
       else Left(NoPage.Mismatch(s"only ${found.size} of the ${all.size} parts of the next cursor"))
     }
 
-    /** The key of the last record; None if there are no records. Rejects an API whose page begins with the requested
-      * key instead of after it: its record would be delivered twice.
+    /** The key of a record; None if there are no records. Rejects an API whose page contains the requested key where the
+      * page before it ends: its record would be delivered twice.
       */
-    private def lastKey(pointer: String, token: Option[String], scanned: ScannedPage): Next =
-      scanned.keys match {
+    private def key(pointer: String, isFirst: Boolean, token: Option[String], scanned: ScannedPage): Next = {
+      val sent = token.orElse(first)
+      val (named, adjacent) = if (isFirst) ("first", "last") else ("last", "first")
+      scanned.keys.map(ends => if (isFirst) ends.swap else ends) match {
         case None => Right(None)
-        case Some((Some(key), _)) if token.orElse(first).contains(key) =>
-          Left(NoPage.Mismatch(s"the first of them with the key '${HttpFailure.shown(key)}' that the request excludes"))
+        case Some((Some(key), _)) if sent.contains(key) =>
+          Left(NoPage.Mismatch(
+            s"the $adjacent of them with the key '${HttpFailure.shown(key)}' that the request excludes"))
         case Some((_, Some(key))) => Right(Some(key))
-        case Some((_, None))      => Left(NoPage.Mismatch(s"the last of them with no value at '$pointer'"))
+        case Some((_, None))      => Left(NoPage.Mismatch(s"the $named of them with no value at '$pointer'"))
       }
+    }
   }
 
   /** A pagination whose responses contain the address of the next page. The token is this address, as [[PageUrl]]

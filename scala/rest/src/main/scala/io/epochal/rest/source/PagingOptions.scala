@@ -27,7 +27,7 @@ private[rest] object PagingOptions extends OptionList {
     option("pageSizeParam", OptionType.string, Some("per_page"))("Parameter for the page size (pagination=page).")
   val FirstPage = option("firstPage", OptionType.int(0), Some(1))("Number of the first page (pagination=page).")
   val NextCursor = option("nextCursor", OptionType.jsonPointers, sample = Some("/meta/next_cursor"))(
-    "JSON Pointer to the next cursor in a response; missing, null or empty on the last page. -1 is the last element of an array. With cursorBody also several, for a cursor of several parts (pagination=cursor).")
+    "JSON Pointer to the next cursor in a response; missing, null or empty on the last page. -1 is the last element of an array; 0 is the first record, if newer ones come first. With cursorBody also several, for a cursor of several parts (pagination=cursor).")
   val NextCursorHeader = option("nextCursorHeader", OptionType.string, sample = Some("X-Next-Cursor"))(
     "Response header with the next cursor, instead of nextCursor (pagination=cursor).")
   val CursorParam = option("cursorParam", OptionType.string, Some("cursor"))(
@@ -190,22 +190,38 @@ private[rest] object PagingOptions extends OptionList {
       paging <- sent(values, from, "cursor")
     } yield paging
 
-  /** A cursor in the last record is found like a key. */
+  /** A cursor in the last or the first record is found like a key. */
   private def inBody(values: OptionValues, pointers: Seq[String]): Either[EpochalException, CursorFrom] = {
-    val last = RecordOptions.array(values).map(records => s"$records/-1").flatMap { last =>
-      pointers.find(pointer => pointer == last || pointer.startsWith(s"$last/")).map(_.drop(last.length))
-    }
-    values
-      .consistent(pointers.sizeIs == 1 || values.isSet(BodyOptions.Cursor) && last.isEmpty)(
-        s"{option:nextCursor=${pointers.mkString(",")}}" + (if (last.isEmpty) " without {option:cursorBody}" else ""),
-        if (last.isEmpty) "Set {option:cursorBody}: a cursor of several parts is sent as a JSON array."
+    val ofRecords = for {
+      records <- RecordOptions.array(values).toSeq
+      index <- Seq("-1", "0")
+      pointer <- pointers.find(pointer => s"$pointer/".startsWith(s"$records/$index/"))
+    } yield ChainedPagination.InRecord(pointer.drop(records.length + index.length + 1), index == "0")
+    val ofRecord = ofRecords.headOption
+    for {
+      _ <- values.consistent(pointers.sizeIs == 1 || values.isSet(BodyOptions.Cursor) && ofRecord.isEmpty)(
+        s"{option:nextCursor=${pointers.mkString(",")}}" +
+          (if (ofRecord.isEmpty) " without {option:cursorBody}" else ""),
+        if (ofRecord.isEmpty) "Set {option:cursorBody}: a cursor of several parts is sent as a JSON array."
         else
-          s"Set {option:nextCursor=${pointers.find(_.contains("-1")).mkString}} to the array with all parts, or to one of them.")
-      .map(_ => last.fold[CursorFrom](ChainedPagination.InBody(pointers))(ChainedPagination.InLastRecord(_)))
+          s"Set {option:nextCursor=${pointers.find(_.matches(".*/(-1|0)(/.*)?")).mkString}} to the array with all parts, or to one of them."
+      )
+      newestFirst = ofRecord.exists(_.isFirst)
+      _ <- values.consistent(!newestFirst || values.isSet(FirstCursor))(
+        s"{option:nextCursor=${pointers.mkString}} without {option:firstCursor}",
+        "Set {option:firstCursor} to the cursor of a record: the records before it in the list, the newer ones, are read.")
+      flag = Seq(HasMore, LastPage).find(spec => newestFirst && values.isSet(spec))
+      _ <- flag
+        .map(spec =>
+          values.conflict(
+            s"{option:nextCursor=${pointers.mkString}}, ${spec.reference}",
+            s"Leave ${spec.reference} out: such a list ends with a page without records."))
+        .toLeft(())
+    } yield ofRecord.getOrElse(ChainedPagination.InBody(pointers))
   }
 
   private def keyset(values: OptionValues): Either[EpochalException, ChainedPagination] =
-    values.required(KeyField).flatMap(pointer => sent(values, ChainedPagination.InLastRecord(pointer), "keyset"))
+    values.required(KeyField).flatMap(pointer => sent(values, ChainedPagination.InRecord(pointer, isFirst = false), "keyset"))
 
   private def sent(
       values: OptionValues,

@@ -75,7 +75,12 @@ final class RestOptionsSuite extends AnyFunSuite {
     assert(refusal("cursor", "nextCursor" -> "/n", "nextCursorHeader" -> "X").contains("OPTION_CONFLICT"))
     assert(
       refusal("cursor", "nextCursor" -> "/n", "cursorParam" -> "c", "cursorHeader" -> "X").contains("cursorHeader"))
-    assert(refusal("cursor", "nextCursor" -> "/data/0/id").contains("the pointer '/data/0/id' into the records"))
+    assert(refusal("cursor", "nextCursor" -> "/data/5/id").contains("the pointer '/data/5/id' into the records"))
+    val newest = "nextCursor" -> "/data/0/id"
+    assert(refusal("cursor", newest).contains("nextCursor=/data/0/id without firstCursor"))
+    Seq("hasMore" -> "/more", "lastPage" -> "/end").foreach { flag =>
+      assert(refusal("cursor", newest, "firstCursor" -> "x", flag).contains(s"nextCursor=/data/0/id, ${flag._1}"))
+    }
     assert(refusal("link", "hasMore" -> "/data").contains("into the records"))
     assert(refusal("next-url", "nextUrl" -> "next").contains("OPTION_INVALID"))
     assert(refusal("cursor", "nextCursor" -> "/n", "pageSize" -> "5").contains("Set pagination=offset or page"))
