@@ -131,7 +131,7 @@ private[rest] object Lineage extends OptionList {
   )
 
   val ParentUrl = option("parent.url", OptionType.string, sample = Some("https://api.example.com/repos"))(
-    "URL of a list whose records name the lists to read: url then has ${name} for the values of parent.fields. Read whole at each poll.")
+    "URL of a list whose records name the lists to read: url then has ${name} for the values of parent.fields. Read whole at each poll, or, with parent.sinceField, at the first poll of a run.")
   val ParentFields = option("parent.fields", fieldList)(
     "The values that a record of the parent gives to url, params.*, headers.* and requestBody: a name for each JSON Pointer.")
   val Parent = option("parent.*", OptionType.string, secret = true)(
@@ -280,7 +280,6 @@ private[rest] object Lineage extends OptionList {
       RecordOptions.MetadataColumns,
       ColumnNames,
       OnMemberGone,
-      SinceOptions.Field,
       SourceOptions.MaxRowsPerBatch,
       SourceOptions.MinRowsPerBatch,
       SourceOptions.SourceId,

@@ -53,11 +53,11 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
 
   /** The lists that one list names; Left: it is gone. */
   private def children(level: Int, params: Map[String, String]): Either[EpochalException, Seq[Map[String, String]]] = {
-    val options = lineage.levels(level).of(params)
+    val options = lineage.levels(level).of(params).first
     val found = Vector.newBuilder[Map[String, String]]
     try {
       requests.follow(level, options, NextPage.First, None, (_, _) => ())((_, _) => ()) { (chain, _) =>
-        found ++= requests.children(level, options, chain.page, params)
+        found ++= requests.children(level, options, chain.page, params)((_, _) => ())
         true
       }
       Right(found.result())

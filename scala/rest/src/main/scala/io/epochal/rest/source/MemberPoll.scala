@@ -148,15 +148,19 @@ final private[rest] class MemberPoll(
     stopped
   }
 
-  /** Reads a parent: all its records, or none that count. */
+  /** Reads a parent: all its records, or none that count. After a first read, only those that have changed, if it can. */
   private def read(listing: Listing): Unit = {
     val level = lineage.levels(listing.level)
-    val options = level.of(listing.params)
+    val list = level.of(listing.params)
+    listing.versions.foreach(_.begin(clock.instant()))
+    val options = listing.versions.fold(list)(_.asked(list))
     listing.grown = false
     var whole = false
     try {
       requests.follow(listing.level, options, NextPage.First, None, (_, _) => ())((_, _) => ()) { (chain, _) =>
-        val children = requests.children(listing.level, options, chain.page, listing.params)
+        val children = requests.children(listing.level, options, chain.page, listing.params) { (record, index) =>
+          listing.versions.foreach(_.pass(record, index, options))
+        }
         synchronized {
           table.answered += listing.level
           children.foreach(found(listing, _))
@@ -173,7 +177,7 @@ final private[rest] class MemberPoll(
         whole = true
     }
     synchronized {
-      if (whole) listing.reads += 1
+      if (whole) listing.versions.fold(listing.reads += 1)(versions => versions.end(): Unit)
       rest(listing, level.template, listing.grown)
     }
   }

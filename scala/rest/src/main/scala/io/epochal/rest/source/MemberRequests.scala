@@ -66,16 +66,23 @@ final private[rest] class MemberRequests(
     }
   }
 
-  /** The lists that the records of a page name: the values of their names. */
-  def children(level: Int, options: RestOptions, page: Page, params: Map[String, String]): Seq[Map[String, String]] = {
+  /** The lists that the records of a page name: the values of their names.
+    *
+    * @param each
+    *   receives each record, and its number in the page
+    */
+  def children(level: Int, options: RestOptions, page: Page, params: Map[String, String])(
+      each: (JsonNode, Int) => Unit): Seq[Map[String, String]] = {
     val fields = lineage.levels(level).fields
     val records = options.rules.format.open(page.body, options.place)
     Iterator
       .continually(records)
       .takeWhile(_.next())
-      .map { record =>
+      .zipWithIndex
+      .map { case (record, index) =>
         record.pass()
         val whole = mapper.readTree(record.bytes)
+        each(whole, index)
         params ++ fields.flatMap { case (name, pointer) =>
           value(options, name, pointer, whole.at(pointer)).map(name -> _)
         }

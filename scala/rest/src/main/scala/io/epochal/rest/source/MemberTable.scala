@@ -21,6 +21,9 @@ final private[rest] class Listing(val level: Int, val key: String, var params: M
   /** Whether the last read found lists that were not known. */
   var grown = false
 
+  /** The value that its next read requests, if only changes are requested after the first one: what it named stays. */
+  var versions: Option[SinceVersions] = None
+
   override def isPresent: Boolean = level == 0 || super.isPresent
 }
 
@@ -106,7 +109,7 @@ final private[rest] class MemberTable(lineage: Lineage) {
   private val listings = mutable.HashMap.empty[(Int, String), Listing]
 
   /** The first ancestor. */
-  val root = new Listing(0, "", Map.empty)
+  val root: Listing = listing(0, "", Map.empty)
 
   /** The levels with a list that has answered, by index. */
   val answered: mutable.Set[Int] = mutable.Set.empty
@@ -130,6 +133,12 @@ final private[rest] class MemberTable(lineage: Lineage) {
       one
     })
 
+  private def listing(level: Int, key: String, params: Map[String, String]): Listing = {
+    val one = new Listing(level, key, params)
+    one.versions = lineage.levels(level).template.since.map(new SinceVersions(_))
+    one
+  }
+
   /** Lists that a record of a parent names.
     *
     * @param values
@@ -150,7 +159,7 @@ final private[rest] class MemberTable(lineage: Lineage) {
       } else {
         val key = MemberTable.key(lineage.keys(level), values)
         val isNew = !listings.contains((level, key))
-        val one = listings.getOrElseUpdate((level, key), new Listing(level, key, values))
+        val one = listings.getOrElseUpdate((level, key), listing(level, key, values))
         one.params = values
         (one, isNew)
       }

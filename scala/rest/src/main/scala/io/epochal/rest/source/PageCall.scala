@@ -28,16 +28,19 @@ import io.epochal.rest.http.{Endpoint, HttpBody, HttpCall, OptionList}
   *   None: GET, or POST with a body
   * @param first
   *   the body of a page without a cursor, if that is not `body` with an empty one; the cursor is then JSON
+  * @param since
+  *   the value in the body of [[Since]], as JSON; None: null
   */
 final case class PageCall(
     body: Option[BodyTemplate],
     contentType: String,
     method: Option[String] = None,
     first: Option[BodyTemplate] = None,
-    jsonCursor: Boolean = false) {
+    jsonCursor: Boolean = false,
+    since: Option[String] = None) {
 
   /** Whether the URL selects the page. */
-  def inUrl: Boolean = body.forall(_.names.isEmpty)
+  def inUrl: Boolean = body.forall(_.names.forall(_ == PageCall.SinceValue))
 
   /** Whether pages are requested by GET without a body. */
   def isPlain: Boolean = body.isEmpty && method.forall(_ == "GET")
@@ -63,7 +66,11 @@ final case class PageCall(
   private def sent(call: HttpCall, template: Option[BodyTemplate])(value: String => String): HttpCall =
     call.copy(
       method = method.getOrElse(if (template.isEmpty) call.method else "POST"),
-      body = template.map(one => new HttpBody(contentType, one.fill(value))))
+      body = template.map { one =>
+        val bytes = one.fill(place => if (place == PageCall.SinceValue) since.getOrElse("null") else value(place))
+        new HttpBody(contentType, bytes)
+      }
+    )
 }
 
 object PageCall extends OptionList {
@@ -73,6 +80,9 @@ object PageCall extends OptionList {
       "Body of every request, which must change nothing on the server. Placeholders replace the paging parameters: ${offset}, ${limit} (pagination=offset), ${page}, ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset), ${windowFrom}, ${windowTo} (pagination=time-window). Unset: none, or {} with a place for the cursor or position.")
   val Method = option("method", OptionType.oneOf("GET", "POST", "QUERY"), sample = Some("QUERY"))(
     "Method of requests, which must only read. Unset: GET, with a body POST.")
+
+  /** The placeholder of the value in the body of [[Since]]. */
+  private[source] val SinceValue = "sinceValue"
 
   /** The default content type of a body. */
   private[rest] val JsonType = "application/json"
@@ -104,7 +114,8 @@ object PageCall extends OptionList {
     val isPlaced =
       Seq(BodyOptions.Offset, BodyOptions.Page, BodyOptions.Limit, BodyOptions.Cursor).find(values.isSet(_))
     val isGraphQl = values(PagingOptions.PaginationKind) == "graphql"
-    val names = body.fold(Seq.empty[String])(_.names)
+    val ofSince = Seq(SinceOptions.Body, SinceOptions.Variable).find(values.isSet(_))
+    val names = body.fold(Seq.empty[String])(_.names).filterNot(ofSince.nonEmpty && _ == SinceValue)
     val (needed, possible) = places(pagination)
     val unknown = names.filterNot((needed ++ possible).contains(_))
     val fixed = names.isEmpty && !needed.contains("cursor")
@@ -126,8 +137,9 @@ object PageCall extends OptionList {
       _ <- values.consistent(body.nonEmpty || !values.get(Method).contains("QUERY"))(
         "{option:method=QUERY} without {option:requestBody}",
         "Set {option:requestBody} to the query.")
-      _ <- values.consistent(isPlaced.isEmpty && !isGraphQl || contentType.forall(_.contains("json")))(
-        s"${isPlaced.fold("{option:pagination=graphql}")(_.reference)}, {option:headers.Content-Type}",
+      json = isPlaced.orElse(ofSince)
+      _ <- values.consistent(json.isEmpty && !isGraphQl || contentType.forall(_.contains("json")))(
+        s"${json.fold("{option:pagination=graphql}")(_.reference)}, {option:headers.Content-Type}",
         "Leave {option:headers.Content-Type} out: the body is JSON.")
       _ <- isPlaced
         .flatMap(spec => missing.headOption.map(name => (spec.name, s"${name}Body")))
@@ -204,14 +216,21 @@ private[rest] object BodyOptions extends OptionList {
 
   /** A text that is JSON itself, and any other as a JSON string. */
   def json(text: String): String =
-    if (Try(mapper.readTree(text)).toOption.exists(!_.isMissingNode)) text.trim else mapper.writeValueAsString(text)
+    if (Try(mapper.readTree(text)).toOption.exists(!_.isMissingNode)) text.trim else quoted(text)
+
+  def quoted(text: String): String = mapper.writeValueAsString(text)
 
   /** The template of a page's body, and that of a body without a cursor; the second one only with `cursorBody`. */
   def templates(values: OptionValues): Either[EpochalException, (Option[String], Option[String])] = {
     val kind = values(PagingOptions.PaginationKind)
     val size = if (kind == "page") "pageSize" else "limit"
-    val places = Seq("offset" -> Offset, "page" -> Page, size -> Limit, "cursor" -> Cursor).flatMap {
-      case (name, spec) => values.get(spec).map(place => (name, spec, place))
+    val places = Seq(
+      "offset" -> Offset,
+      "page" -> Page,
+      size -> Limit,
+      "cursor" -> Cursor,
+      PageCall.SinceValue -> SinceOptions.Body).flatMap { case (name, spec) =>
+      values.get(spec).map(place => (name, spec, place))
     }
     if (kind == "graphql") graphQl(values).map(body => (Some(body), None))
     else if (places.isEmpty) Right((values.get(PageCall.RequestBody), None))
@@ -232,8 +251,16 @@ private[rest] object BodyOptions extends OptionList {
 
   private def graphQl(values: OptionValues): Either[EpochalException, String] = {
     val variable = values(CursorVariable)
+    val ofSince = values.get(SinceOptions.Variable)
     for {
       query <- values.required(Query)
+      _ <- ofSince
+        .filterNot(name => query.contains(s"$$$name") && name != variable)
+        .map(name =>
+          values.conflict(
+            s"{option:sinceVariable=$name}, {option:query} without $$$name",
+            s"Declare the variable and use it, as in query($$$variable: String, $$$name: DateTime) {…}."))
+        .toLeft(())
       _ <- Seq(s"$$$variable", "pageInfo", "hasNextPage", "endCursor")
         .find(!query.contains(_))
         .map(word =>
@@ -247,6 +274,7 @@ private[rest] object BodyOptions extends OptionList {
       body = mapper.createObjectNode().put("query", query)
     } yield {
       variables.set[JsonNode](variable, placeholder("cursor")): Unit
+      ofSince.foreach(name => variables.set[JsonNode](name, placeholder(PageCall.SinceValue)))
       body.set[JsonNode]("variables", variables): Unit
       mapper.writeValueAsString(body)
     }

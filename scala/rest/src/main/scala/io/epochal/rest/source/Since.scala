@@ -22,7 +22,7 @@ import io.epochal.rest.http.OptionList
   * @param field
   *   JSON Pointer within a record
   * @param param
-  *   the parameter that has the value in a request
+  *   the parameter that has the value in a request; None: it is in the body
   * @param start
   *   sent by the first pass; None: it requests all records
   * @param format
@@ -34,7 +34,7 @@ import io.epochal.rest.http.OptionList
   */
 final private[rest] case class Since(
     field: String,
-    param: String,
+    param: Option[String],
     start: Option[String],
     format: Option[InstantFormat],
     inclusive: Boolean,
@@ -54,15 +54,17 @@ final private[rest] case class Since(
 
   private def value(node: JsonNode): Option[SinceValue] = format match {
     case Some(moments) =>
-      val perUnit = moments match {
-        case InstantFormat.EpochSeconds => Some(1)
-        case InstantFormat.EpochMillis  => Some(1000)
-        case _                          => None
-      }
-      val number = perUnit.flatMap(per => decimal(node).flatMap(SinceMoments.ofNumber(_, per)))
+      val number = perSecond(moments).flatMap(per => decimal(node).flatMap(SinceMoments.ofNumber(_, per)))
       number.orElse(Option.when(node.isTextual)(node.textValue).flatMap(SinceMoments.parse)).map(Moment(_))
     case None if node.isTextual => Some(node.textValue).filter(text => inclusive && text.nonEmpty).map(Text(_))
     case None                   => decimal(node).filter(_ => node.isNumber).map(Number(_))
+  }
+
+  /** How many units a second has, if moments are numbers. */
+  private def perSecond(moments: InstantFormat): Option[Int] = moments match {
+    case InstantFormat.EpochSeconds => Some(1)
+    case InstantFormat.EpochMillis  => Some(1000)
+    case _                          => None
   }
 
   /** Without exponents that make it long when it is written. */
@@ -93,9 +95,20 @@ final private[rest] case class Since(
     *   the least value of the pass
     */
   def asked(options: RestOptions, from: Option[SinceValue]): RestOptions =
-    from.map(text).orElse(start).fold(options) { value =>
-      options.copy(http = options.http.copy(endpoint = options.endpoint.withQuery(Seq(param -> value))))
+    (param, from.map(text).orElse(start)) match {
+      case (_, None) => options
+      case (Some(name), Some(value)) =>
+        options.copy(http = options.http.copy(endpoint = options.endpoint.withQuery(Seq(name -> value))))
+      case (None, Some(value)) => options.copy(pageCall = options.pageCall.copy(since = Some(json(from, value))))
     }
+
+  /** A value in a body. */
+  private def json(from: Option[SinceValue], text: String): String = from match {
+    case None                                                         => BodyOptions.json(text)
+    case Some(_: Number)                                              => text
+    case Some(_: Moment) if format.exists(perSecond(_).nonEmpty)      => text
+    case _                                                            => BodyOptions.quoted(text)
+  }
 
   /** The least value that the API can return. */
   def least(from: SinceValue): SinceValue = if (inclusive) from
@@ -182,23 +195,37 @@ private[rest] object SinceOptions extends OptionList {
   val Field = option("sinceField", OptionType.jsonPointer, sample = Some("/updated_at"))(
     "JSON Pointer within a record to the moment or number of its last change: each poll requests the records from the greatest one delivered, so a record that changes is delivered again. Unset: a delivered record is not requested again.")
   val Param = option("sinceParam", OptionType.string, sample = Some("updated_since"))(
-    "Parameter for the least value of sinceField that a poll requests; required with sinceField.")
+    "Parameter for the least value of sinceField that a poll requests; required with sinceField, unless sinceBody or sinceVariable is set.")
+  val Body = option("sinceBody", OptionType.jsonPointer, sample = Some("/filter/updated/on_or_after"))(
+    "JSON Pointer to the place in requestBody for that value, as JSON, instead of sinceParam.")
+  val Variable = option("sinceVariable", OptionType.string, sample = Some("since"))(
+    "Variable of query for that value, instead of sinceParam; required with sinceField (pagination=graphql).")
   val Start = option("sinceStart", OptionType.string, sample = Some("2024-01-01T00:00:00Z"))(
-    "Value of sinceParam in the first poll: a moment in UTC or a date; any text if sinceFormat is raw. Unset: the first poll requests all records, without the parameter.")
+    "That value in the first poll: a moment in UTC or a date; any text if sinceFormat is raw. Required with sinceBody. Unset: the first poll requests all records, without the parameter; sinceVariable is null.")
   val Format = option("sinceFormat", OptionType.oneOf(InstantFormat.all.map(_.name) :+ Raw: _*), Some("iso"))(
-    "Format of sinceParam: 2024-01-01T00:00:00Z, with milliseconds, the date alone, Unix time, or numbers and texts that are compared and sent as they are (raw).")
+    "Format of that value: 2024-01-01T00:00:00Z, with milliseconds, the date alone, Unix time, or numbers and texts that are compared and sent as they are (raw).")
   val Inclusive = option("sinceInclusive", OptionType.boolean, Some(true))(
     "Whether the API returns records with the requested value itself. If not, one unit less is requested, so that later records of the same moment are not lost.")
   val Lag = option("sinceLag", OptionType.duration, Some(Duration.ZERO))(
     "How much earlier than the greatest value delivered a poll requests records, for an API that shows changes late.")
 
-  private val others: Seq[OptionSpec[_]] = Seq(Param, Start, Format, Inclusive, Lag)
+  private val others: Seq[OptionSpec[_]] = Seq(Param, Body, Variable, Start, Format, Inclusive, Lag)
+  private val places = Seq(Param, Body, Variable)
 
-  /** Rejects a pagination without a place for the parameter. */
-  def fits(values: OptionValues, kind: String): Either[EpochalException, Unit] =
-    values.consistent(!values.isSet(Field) || !Unfit(kind))(
-      s"{option:pagination=$kind}, {option:sinceField}",
-      "Leave {option:sinceField} out: such requests have no place for {option:sinceParam}.")
+  /** Rejects a pagination without a place for the value. */
+  def fits(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
+    def refused(spec: OptionSpec[_], suggestion: String) =
+      values.conflict(s"{option:pagination=$kind}, ${spec.reference}", suggestion)
+    val place = if (kind == "graphql") "sinceVariable" else "sinceParam"
+    val wrong = places.filter(spec => values.isSet(spec) && (spec == Variable) != (kind == "graphql"))
+    if (!values.isSet(Field)) Right(())
+    else if (kind == "time-window")
+      Left(refused(Field, "Leave {option:sinceField} out: a window is read once, from its start to its end."))
+    else if (wrong.nonEmpty) Left(refused(wrong.head, s"Set {option:$place} instead."))
+    else if (values.isSet(Body) && ByGet(kind))
+      Left(refused(Body, "Set {option:sinceParam} instead: pages that are named by their URL are requested with GET."))
+    else Right(())
+  }
 
   /** @param taken
     *   the parameters of requests
@@ -221,10 +248,16 @@ private[rest] object SinceOptions extends OptionList {
       _ <- values.consistent(!values.isSet(PollOptions.Journal) || values(PollOptions.Journal))(
         "{option:sinceField}, {option:journal=false}",
         "Leave {option:journal} out: such records are always journalled.")
-      param <- values.required(Param)
-      _ <- values.consistent(!taken(param))(
-        s"{option:sinceParam=$param}, the parameter '$param'",
-        s"Take '$param' out of {option:url} and params, and set {option:sinceStart} instead.")
+      _ <- values.exclusive("Keep the one that the API expects.")(places: _*)
+      param <- param(values, paging)
+      _ <- param
+        .filter(taken)
+        .map(name =>
+          values.conflict(
+            s"{option:sinceParam=$name}, the parameter '$name'",
+            s"Take '$name' out of {option:url} and params, and set {option:sinceStart} instead."))
+        .toLeft(())
+      _ <- values.together(values.isSet(Body) && start.isEmpty, Body.name, Start.name)
       keys <- values.required(WindowOptions.KeyColumns)
       _ <- ensure(format.isEmpty || start.forall(SinceMoments.parse(_).nonEmpty))(
         values.group.invalid(Start, start.getOrElse(""), "a date, or a moment in UTC (ISO 8601)"))
@@ -236,8 +269,15 @@ private[rest] object SinceOptions extends OptionList {
     } yield Since(field, param, start, format, values(Inclusive), lag, keys)
   }
 
+  /** The parameter; None: the value is in the body. */
+  private def param(values: OptionValues, paging: Paging): Either[EpochalException, Option[String]] =
+    if (paging.kind == "graphql") values.required(Variable).map(_ => None)
+    else if (values.isSet(Body)) Right(None)
+    else values.required(Param).map(Some(_))
+
   private def conflict(values: OptionValues, spec: OptionSpec[_], why: String): EpochalException =
     values.conflict(s"{option:sinceField}, ${spec.reference}", s"Leave ${spec.reference} out: $why.")
 
-  private val Unfit = Set("time-window", "graphql")
+  /** Paginations whose requests have no body. */
+  private val ByGet = Set("link", "next-url")
 }

@@ -69,7 +69,7 @@ final private[rest] class SinceVersions(since: Since) {
       parser.finishToken()
       val bytes = Arrays.copyOfRange(block.bytes, start, block.from + parser.currentLocation().getByteOffset.toInt)
       val record = mapper.readTree(bytes)
-      val value = since.read(record, next).getOrElse(throw invalid(options, index, record, since.field, since.expected))
+      val value = valueOf(record, index, options)
       val key = Sha256.hex(keyOf(options, index, record), 16)
       if (isFresh(value, key, bytes, options)) {
         out.write((if (left == 0) '[' else ',').toInt)
@@ -81,6 +81,15 @@ final private[rest] class SinceVersions(since: Since) {
     out.write(']'.toInt)
     Option.when(left > 0)(if (left == block.records) block else RecordBlock(left, out.toByteArray, 0, out.size))
   }
+
+  /** Takes the value of a record whose versions do not matter.
+    *
+    * @param index
+    *   its number in its page
+    * @throws EpochalException
+    *   SINCE_VALUE_INVALID
+    */
+  def pass(record: JsonNode, index: Int, options: RestOptions): Unit = reach(valueOf(record, index, options))
 
   /** Ends the pass. @return whether the next one makes another request. */
   def end(): Boolean = {
@@ -124,13 +133,12 @@ final private[rest] class SinceVersions(since: Since) {
       if (!warned && from.map(since.least).exists(value < _)) {
         warned = true
         log.warn(
-          s"${options.endpoint} returns records with a lower value at '${since.field}' than ${since.param} requests. " +
-            "They are skipped: the API may ignore the parameter.")
+          s"${options.endpoint} returns records with a lower value at '${since.field}' than the request has. " +
+            s"They are skipped: the API may ignore ${since.param.fold("the value in the body")(name => s"the parameter '$name'")}.")
       }
       false
     } else {
-      val bound = since.bound(value, begun)
-      if (next.forall(_ < bound)) next = Some(bound)
+      reach(value)
       val version = Version(Sha256.hex(bytes, 8), value)
       val isNew = !last(key).exists(_.content == version.content)
       if (isNew) {
@@ -144,6 +152,15 @@ final private[rest] class SinceVersions(since: Since) {
       }
       isNew
     }
+
+  /** The next pass requests at least this value. */
+  private def reach(value: SinceValue): Unit = {
+    val bound = since.bound(value, begun)
+    if (next.forall(_ < bound)) next = Some(bound)
+  }
+
+  private def valueOf(record: JsonNode, index: Int, options: RestOptions): SinceValue =
+    since.read(record, next).getOrElse(throw invalid(options, index, record, since.field, since.expected))
 
   /** The version delivered last, of those that are held. */
   private def last(key: String): Option[Version] = now.get(key).orElse(before.get(key))

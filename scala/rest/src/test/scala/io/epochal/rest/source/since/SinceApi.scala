@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger
 
 import scala.collection.concurrent.TrieMap
 
+import com.fasterxml.jackson.databind.ObjectMapper
 import com.sun.net.httpserver.HttpExchange
 
 import io.epochal.rest.http.StubServer
@@ -18,7 +19,7 @@ import io.epochal.rest.http.StubServer
 final case class Item(id: Int, at: Instant, version: Int)
 
 /** An API that returns the items of a list that have changed since a moment, `{"id":1,"version":0,"updated_at":"…"}`, in
-  * pages by offset, page number, cursor, key or `Link` header. Lists are at `/since/items/<name>`, their names at
+  * pages by offset, page number, cursor, key or `Link` header; also those that a JSON body or a GraphQL query requests. Lists are at `/since/items/<name>`, their names at
   * `/since/lists`. A cursor belongs to the items as they were at its first page.
   */
 final class SinceApi extends StubServer("/since") {
@@ -53,7 +54,11 @@ final class SinceApi extends StubServer("/since") {
     val query = Option(uri.getRawQuery).toSeq.flatMap(_.split('&')).map(_.split("=", 2)).collect {
       case Array(name, text) => name -> URLDecoder.decode(text, UTF_8)
     }
-    val params = query.toMap
+    val body = new ObjectMapper().readTree(exchange.getRequestBody.readAllBytes())
+    def inBody(name: String, places: String*) =
+      places.map(body.at).find(_.isValueNode).filter(!_.isNull).map(name -> _.asText)
+    val params = query.toMap ++ inBody("since", "/filter/since", "/variables/since") ++
+      inBody("cursor", "/cursor", "/variables/after")
     val list = uri.getPath.split('/').last
     val since = params.get("since")
     def found = order(lists.getOrElse(list, Vector.empty).filter { item =>
@@ -85,15 +90,18 @@ final class SinceApi extends StubServer("/since") {
       val kept = query.filter(_._1 != "cursor").map { case (name, text) => s"$name=$text" } :+ s"cursor=$cursor"
       exchange.getResponseHeaders.set("Link", s"""<${uri.getPath}?${kept.mkString("&")}>; rel="next"""")
     }
-    val body = s"""{"data":${page.mkString("[", " , ", "]")},"next":${next.fold("null")(cursor => s"\"$cursor\"")}}"""
-    val tag = s"\"${body.hashCode}\""
+    val (items, cursor) = (page.mkString("[", " , ", "]"), next.fold("null")(cursor => s"\"$cursor\""))
+    val text =
+      if (!body.has("query")) s"""{"data":$items,"next":$cursor}"""
+      else s"""{"data":{"items":{"nodes":$items,"pageInfo":{"hasNextPage":${next.nonEmpty},"endCursor":$cursor}}}}"""
+    val tag = s"\"${text.hashCode}\""
     exchange.getResponseHeaders.set("ETag", tag)
     val same = Option(exchange.getRequestHeaders.getFirst("If-None-Match")).contains(tag)
     val at = place.map(_.toString).orElse(params.get("after")).getOrElse("0")
     if (list != "lists") log.add(s"$list?${since.getOrElse("")}#$at${if (same) "!" else ""}")
     if (status != 200 || same) exchange.sendResponseHeaders(if (same) 304 else status, -1)
     else {
-      val bytes = body.getBytes(UTF_8)
+      val bytes = text.getBytes(UTF_8)
       exchange.sendResponseHeaders(200, bytes.length.toLong)
       exchange.getResponseBody.write(bytes)
     }
@@ -114,7 +122,21 @@ object SinceApi {
       "cursorParam" -> "after",
       "params.paged" -> "1",
       "params.keys" -> "1"),
-    "link" -> Map("pagination" -> "link", "endOfList" -> "assumed", "params.paged" -> "1")
+    "link" -> Map("pagination" -> "link", "endOfList" -> "assumed", "params.paged" -> "1"),
+    "body" -> Map(
+      "pagination" -> "cursor",
+      "nextCursor" -> "/next",
+      "cursorBody" -> "/cursor",
+      "sinceBody" -> "/filter/since",
+      "sinceStart" -> "2020-01-01T00:00:00Z",
+      "requestBody" -> """{"filter":{"kind":"a"}}""",
+      "params.paged" -> "1"),
+    "graphql" -> Map(
+      "pagination" -> "graphql",
+      "connection" -> "/data/items",
+      "sinceVariable" -> "since",
+      "query" -> "query($after: String, $since: T) { items { nodes { id } pageInfo { hasNextPage endCursor } } }",
+      "params.paged" -> "1")
   )
 
   val start: Instant = Instant.parse("2024-01-01T12:00:00Z")

@@ -42,11 +42,13 @@ trait SinceFixture extends Assertions {
 
   protected def moment(second: Long): Instant = SinceApi.start.plus(Duration.ofSeconds(second))
 
-  protected def optionsOf(api: SinceApi, kind: String): Map[String, String] = SinceApi.kinds(kind) ++ Map(
+  protected def optionsOf(api: SinceApi, kind: String): Map[String, String] = (kind match {
+    case "body"    => Map("records" -> "/data")
+    case "graphql" => Map.empty[String, String]
+    case _         => Map("records" -> "/data", "sinceParam" -> "since")
+  }) ++ SinceApi.kinds(kind) ++ Map(
     "url" -> s"${api.url}/items/a",
-    "records" -> "/data",
     "sinceField" -> "/updated_at",
-    "sinceParam" -> "since",
     "keyColumns" -> "id",
     "refreshInterval" -> "0s",
     "retry.initialDelay" -> "1ms",

@@ -52,12 +52,29 @@ final class SinceOptionsSuite extends AnyFunSuite {
     }
     val windows = Seq("pagination" -> "time-window", "windowStart" -> "2024-01-01T00:00:00Z", "windowLength" -> "1h")
     assert(refusal(windows: _*).contains("pagination=time-window, sinceField"))
-    val parent =
-      Seq("parent.url" -> "http://127.0.0.1/p", "parent.fields" -> "id=/id", "url" -> "http://127.0.0.1/${id}")
-    val ofParent =
-      Seq("parent.sinceField" -> "/updated_at", "parent.sinceParam" -> "since", "parent.keyColumns" -> "id")
-    assert(refusal(parent ++ ofParent: _*).contains("parent.sinceField. Hint: Leave it out"))
     Seq("overlap" -> "1h").foreach(one => assert(refusal(one).contains("overlap")))
+  }
+
+  test("the value has one place, which the pagination must have") {
+    val plain = needed - "sinceParam"
+    val graph = plain ++ Map("pagination" -> "graphql", "connection" -> "/data/i", "sinceVariable" -> "s") +
+      ("query" -> "query($after: T, $s: T) { i { nodes { id } pageInfo { hasNextPage endCursor } } }")
+    val body = plain ++ Map("sinceBody" -> "/filter/at", "sinceStart" -> "2024-01-01")
+    assert(refusal(body - "sinceStart").contains("sinceBody without sinceStart"))
+    assert(refusal(body + ("sinceParam" -> "s")).contains("sinceParam, sinceBody"))
+    assert(refusal(body + ("requestBody" -> """{"filter":"x"}""")).contains("sinceBody=/filter/at, a requestBody without"))
+    assert(refusal(body + ("headers.Content-Type" -> "text/plain")).contains("the body is JSON"))
+    Seq(Map("pagination" -> "link"), Map("pagination" -> "next-url", "nextUrl" -> "/n")).foreach { pages =>
+      assert(refusal(body ++ pages).contains(s"pagination=${pages("pagination")}, sinceBody"))
+    }
+    assert(refusal(plain + ("sinceVariable" -> "s")).contains("pagination=none, sinceVariable"))
+    assert(refusal(graph - "sinceVariable").contains("needs the option 'sinceVariable'"))
+    assert(refusal(graph + ("sinceParam" -> "s")).contains("pagination=graphql, sinceParam"))
+    assert(refusal(graph + ("sinceVariable" -> "t")).contains("sinceVariable=t, query without $t"))
+    assert(refusal(graph + ("sinceVariable" -> "after")).contains("sinceVariable=after"))
+    Seq("sinceBody" -> "/x", "sinceVariable" -> "s").foreach { one =>
+      assert(refusal(Map("url" -> "http://127.0.0.1/a") + one).contains(s"${one._1} without sinceField"))
+    }
   }
 
   test("a checkpoint belongs to the field, and neither to the start nor to the lag") {

@@ -5,6 +5,8 @@ import java.time.{Duration, Instant, LocalDate, ZoneOffset}
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.rest.source.{ChainedPagination, RestOptions}
+
 /** Records that change: each version is delivered once. */
 final class SinceSuite extends AnyFunSuite with SinceFixture {
 
@@ -272,6 +274,55 @@ final class SinceSuite extends AnyFunSuite with SinceFixture {
       }
       assert(query.at.json.length < 5000 && query.logBytes < 50000)
     }
+  }
+
+  test("a body has the value as JSON: a text, or a number where moments are numbers") {
+    query("graphql") { query =>
+      query.change(0, 1)
+      assert(query.batch() == zero(1) && query.batch().isEmpty)
+      assert(query.api.requests() == Seq("a?#0", s"a?${moment(1)}#0"))
+    }
+    val options = optionsOf(new SinceApi, "body") - "sinceStart"
+    def sent(more: (String, String)*): String = {
+      val read = RestOptions.read(options ++ more).fold(throw _, _.first)
+      new String(
+        read.pageCall.of(read.endpoint, read.paging.asInstanceOf[ChainedPagination], Some("7")).body.get.bytes)
+    }
+    Seq(
+      ("iso", "2024-01-01", "\"2024-01-01T00:00:00Z\""),
+      ("iso-date", "2024-01-01", "\"2024-01-01\""),
+      ("epoch-seconds", "2024-01-01", "1704067200"),
+      ("raw", "7", "7"),
+      ("raw", "v 7", "\"v 7\"")).foreach { case (format, start, json) =>
+      val body = s"""{"filter":{"kind":"a","since":$json},"cursor":7}"""
+      assert(sent("sinceFormat" -> format, "sinceStart" -> start) == body)
+    }
+  }
+
+  test("a parent is read whole once in a run, then from its greatest value, and its members stay") {
+    val api = new SinceApi
+    try {
+      val of = "sinceField" -> "/updated_at" :: "sinceParam" -> "since" :: "keyColumns" -> "id" :: "refreshInterval" -> "0s" ::
+        "records" -> "/data" :: "fields" -> "id=/id" :: "url" -> s"${api.url}/items/a" :: SinceApi.kinds("cursor").toList
+      val query = new Query(
+        api,
+        Map("url" -> s"${api.url}/items/x$${id}", "records" -> "/data", "refreshInterval" -> "0s") ++
+          of.map { case (name, text) => s"parent.$name" -> text })
+      def ofParent = api.requests().filter(_.startsWith("a"))
+      query.change(0, 1 to 5: _*)
+      (1 to 5).foreach(n => api.put(s"x$n", Item(10 * n, moment(1), 0)))
+      assert(query.batch().sorted == zero(10, 20, 30, 40, 50) && ofParent == Seq("a?#0", "a?#3"))
+      query.change(0, 6)
+      api.put("x6", Item(60, moment(1), 0))
+      api.put("x2", Item(21, moment(1), 0))
+      assert(query.batch().sorted == zero(21, 60) && ofParent == Seq(s"a?${moment(5)}#0"))
+      api.put("x1", Item(11, moment(1), 0))
+      assert(query.batch() == zero(11) && ofParent == Seq(s"a?${moment(6)}#0"))
+      query.restart()
+      api.put("x3", Item(31, moment(1), 0))
+      assert(query.batch() == zero(31) && ofParent == Seq("a?#0", "a?#3"))
+      query.stream.stop()
+    } finally api.close()
   }
 
   test("each member, and each row of partitionParams, has a value of its own") {
