@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -19,11 +19,18 @@ from support.streams import finish, forget_last_commit, rows_by_batch
 
 @dataclass
 class ChangesApi(Api):
-    """Serves the records that have changed since ``since``, in no order, in pages by ``_start`` and ``_limit``."""
+    """Serves the records that have changed since ``since``, in no order, in pages by ``_start`` and ``_limit``.
+
+    Attributes:
+        asked: the values of ``since`` so far; it may be at ``/filter/since`` of a body.
+    """
+
+    asked: list[str] = field(default_factory=list)
 
     def answer(self, request: Request) -> Answer:
         self.requests.append(request)
-        since = request.params["since"]
+        since = request.params["since"] if not request.body else json.loads(request.body)["filter"]["since"]
+        self.asked.append(since)
         found = sorted((r for r in self.records if r["updated_at"] >= since), key=lambda r: r["id"] * 7 % 11)
         start, size = int(request.params["_start"]), int(request.params["_limit"])
         return 200, json.dumps(found[start : start + size]).encode(), {}
@@ -45,13 +52,13 @@ def api() -> Iterator[ChangesApi]:
 def copy(spark: SparkSession, api: ChangesApi, sqlite: Sqlite, checkpoint: Path) -> Callable[..., list[int]]:
     """Writes what has changed into the table; returns the rows of each batch."""
 
-    def copy(**more: int) -> list[int]:
+    def copy(**place: str) -> list[int]:
         issues = epochal.read.rest(
             spark,
             api.url,
             schema="id INT, name STRING, updated_at TIMESTAMP",
             pages=rest.Offset(size=4),
-            since=rest.Since("/updated_at", param="since", start="2026-01-01T00:00:00Z", key_columns=["id"]),
+            since=rest.Since("/updated_at", start="2026-01-01T00:00:00Z", key_columns=["id"], **(place or {"param": "since"})),
             limits=Limits(rows=8),
         )
         query = epochal.write.jdbc(
@@ -94,4 +101,13 @@ def test_a_table_follows_the_records_that_change(
     assert copy() == [3, 1]
     assert rows() == expected()
     assert copy() == []
-    assert [request.params["since"] for request in api.requests][-1] == "2026-01-02T00:00:03Z"
+    assert api.asked[-1] == "2026-01-02T00:00:03Z"
+
+
+def test_the_value_can_be_in_a_body(copy: Callable[..., list[int]], api: ChangesApi, sqlite: Sqlite) -> None:
+    api.change(1, *range(10))
+    assert copy(body="/filter/since") == [8, 2]
+    api.change(2, 3)
+    assert copy(body="/filter/since") == [1]
+    assert sqlite.query("SELECT name FROM issues WHERE id = 3") == [("name 3 of 2",)]
+    assert (api.asked[0], api.asked[-1]) == ("2026-01-01T00:00:00Z", "2026-01-02T00:00:02Z")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import uuid
 from collections import Counter
@@ -65,6 +67,20 @@ def test_a_replay_sends_the_same_keys(
     else:
         assert set(orders.applied) == set(range(40))
         assert max(orders.applied.values()) > 1
+
+
+def test_every_request_is_signed_with_its_body(spark: SparkSession, orders: Orders, checkpoint: Path) -> None:
+    orders.refuse = [503]
+    key = rest.Hmac("hunter2", header="X-Hub-Signature-256", prefix="sha256=", text="${method} ${body}")
+    aws = rest.AwsSigV4(access_key_id="AKID", secret_access_key="hunter2", region="eu-central-1", service="lambda")
+    send(numbers(spark, 10), orders, checkpoint, auth=[key, aws])
+    assert orders.applied == Counter(range(10))
+    assert len(orders.requests) == 11
+    for sent in orders.requests:
+        signed = hmac.new(b"hunter2", f"POST {sent.body}".encode(), "sha256").hexdigest()
+        assert sent.headers["x-hub-signature-256"] == f"sha256={signed}"
+        assert sent.headers["x-amz-content-sha256"] == hashlib.sha256(sent.body.encode()).hexdigest()
+        assert sent.headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=AKID/")
 
 
 def test_an_idempotency_key_can_be_computed(spark: SparkSession, orders: Orders, checkpoint: Path) -> None:

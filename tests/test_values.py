@@ -150,6 +150,24 @@ def test_values_are_frozen_with_keyword_only_fields_except_the_first(kind: type[
         ),
         ({"auth": rest.Signer(class_name="c", settings={"key": "k"})}, {"signerClass": "c", "signer.key": "k"}),
         (
+            {"auth": [rest.Digest(user="me", password=HIDDEN), rest.Hmac(Secret.env("K"), algorithm="sha512")]},
+            {"digest.user": "me", "digest.password": HIDDEN, "hmac.secretEnv": "K", "hmac.algorithm": "sha512"},
+        ),
+        (
+            {"auth": rest.AwsSigV4(access_key_id="i", secret_access_key=HIDDEN, region="r", service="s3")},
+            {"aws.accessKeyId": "i", "aws.secretAccessKey": HIDDEN, "aws.region": "r", "aws.service": "s3"},
+        ),
+        (
+            {"each": rest.Each("p", id="/id", since=rest.Since("/at", param="s", key_columns=["id"]))},
+            {
+                "parent.url": "p",
+                "parent.fields": "id=/id",
+                "parent.sinceField": "/at",
+                "parent.sinceParam": "s",
+                "parent.keyColumns": "id",
+            },
+        ),
+        (
             {
                 "http": Http(
                     timeout="20s",
@@ -299,6 +317,9 @@ def wrong(value: Any) -> Any:
         ),
         (lambda: epochal.ingest.Tls(), r"'cert_file' of ingest.Tls is not given, nor is key_store_file"),
         (lambda: Proxy(url="http://p", password=HIDDEN), r"password without user"),
+        (lambda: rest.Since("/at", key_columns=["id"]), r"'param' of rest.Since is not given, nor is body"),
+        (lambda: rest.Since("/at", body="/x", key_columns=["id"]), r"body without start"),
+        (lambda: rest.Since("/at", param="s", variable="v", key_columns=["id"]), r"param, variable"),
         (lambda: Secret(""), r"Secret\.env\(\"TOKEN\"\)"),
     ],
 )
@@ -316,6 +337,9 @@ def test_invalid_values_are_refused_at_construction_with_a_suggestion(made: Call
         rest.ApiKey(HIDDEN),
         rest.OAuth2(token_url="u", client_id="i", client_secret=HIDDEN, refresh_token=HIDDEN, params={"a": HIDDEN}),
         rest.Signer(class_name="c", settings={"key": HIDDEN}),
+        rest.Digest(user=HIDDEN, password=HIDDEN),
+        rest.Hmac(HIDDEN),
+        rest.AwsSigV4(access_key_id=HIDDEN, secret_access_key=HIDDEN, session_token=HIDDEN, region="r", service="s3"),
         Proxy(url=f"http://me:{HIDDEN}@proxy:1"),
         Http(proxy=Proxy(url="http://p", user=HIDDEN, password=HIDDEN), tls=Tls(cert_file="c", key_password=HIDDEN)),
         jdbc.Connection(properties={"password": HIDDEN}),

@@ -7,7 +7,7 @@ default applies.
   ``TimeWindow``
 - ``each=``: ``Each``
 - ``records=``: ``Json``, ``Ndjson``, ``Csv``
-- ``auth=`` (of both): ``Bearer``, ``Basic``, ``ApiKey``, ``OAuth2``, ``Signer``
+- ``auth=`` (of both): ``Bearer``, ``Basic``, ``Digest``, ``ApiKey``, ``OAuth2``, ``AwsSigV4``, ``Hmac``, ``Signer``
 - ``poll=``: ``Poll``
 - ``since=``: ``Since``
 - ``mode=``, ``body=``, ``batch=``, ``results=``, ``dead_letters=`` of ``epochal.write.rest``: ``Append``, ``Changes``,
@@ -23,7 +23,7 @@ default applies.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from epochal._values.auth import ApiKey, Basic, Bearer, OAuth2, Signer
+from epochal._values.auth import ApiKey, AwsSigV4, Basic, Bearer, Digest, Hmac, OAuth2, Signer
 from epochal._values.each import Each
 from epochal._values.pages import Cursor, GraphQL, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
 from epochal._values.records import Csv, Json, Ndjson, Poll
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ApiKey",
     "Append",
+    "AwsSigV4",
     "Basic",
     "Batch",
     "Bearer",
@@ -44,9 +45,11 @@ __all__ = [
     "Csv",
     "Cursor",
     "DeadLetters",
+    "Digest",
     "Each",
     "Finding",
     "GraphQL",
+    "Hmac",
     "Json",
     "Keyset",
     "Link",

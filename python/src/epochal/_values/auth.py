@@ -11,6 +11,8 @@ from epochal._values.secret import Secret
 from epochal._values.value import Value, of, option
 
 ClientAuth = Literal["basic", "body"]
+HmacAlgorithm = Literal["sha256", "sha512"]
+HmacEncoding = Literal["hex", "base64"]
 
 
 class Bearer(Value):
@@ -39,6 +41,21 @@ class Basic(Value):
 
     user: str = field(metadata=of("user", TEXT, secret=True))
     password: Secret | str | None = option("password", SECRET)
+
+
+class Digest(Value):
+    """Digest authorization (RFC 7616), by SHA-256 or MD5.
+
+    >>> Digest(user="me", password=Secret.file("/run/secrets/api"))
+    rest.Digest(user='***', password=Secret.file('/run/secrets/api'))
+
+    Args:
+        user: User name for digest authentication. Secret.
+        password: Password for digest authentication. Secret.
+    """
+
+    user: str = field(metadata=of("digest.user", TEXT, secret=True))
+    password: Secret | str = field(metadata=of("digest.password", SECRET))
 
 
 class ApiKey(Value):
@@ -92,6 +109,53 @@ class OAuth2(Value):
             raise self._invalid("client_secret", "is not given, nor is refresh_token", 'Secret.env("CLIENT_SECRET")')
 
 
+class AwsSigV4(Value):
+    """Requests to AWS, signed by Signature Version 4.
+
+    >>> AwsSigV4(access_key_id="AKID", secret_access_key=Secret.env("KEY"), region="eu-central-1", service="es").region
+    'eu-central-1'
+
+    Args:
+        access_key_id: AWS access key id: every request is signed by Signature Version 4. Secret.
+        secret_access_key: AWS secret access key. Secret.
+        region: AWS region of the API.
+        service: AWS service of the API: execute-api, s3, es, lambda.
+        session_token: AWS session token, of temporary credentials. Secret.
+    """
+
+    access_key_id: str = field(metadata=of("aws.accessKeyId", TEXT, secret=True))
+    secret_access_key: Secret | str = field(metadata=of("aws.secretAccessKey", SECRET))
+    region: str = field(metadata=of("aws.region", TEXT))
+    service: str = field(metadata=of("aws.service", TEXT))
+    session_token: Secret | str | None = option("aws.sessionToken", SECRET)
+
+
+class Hmac(Value):
+    """An HMAC of each request in a header, also with another authorization.
+
+    >>> Hmac(Secret.env("KEY"), header="X-Hub-Signature-256", text="${body}", prefix="sha256=").header
+    'X-Hub-Signature-256'
+
+    Args:
+        secret: Key of an HMAC that signs every request, in addition to any other authentication. Secret.
+        header: Header for the HMAC. Default: ``"X-Signature"``.
+        text: What is signed, with ``${method}``, ``${path}`` (with the query), ``${body}``, and ``${timestamp}`` (Unix
+            time in seconds) or ``${timestampMillis}``. Default: ``"${timestamp}${method}${path}${body}"``.
+        algorithm: Hash of the HMAC. Default: ``"sha256"``.
+        encoding: How the HMAC is written. Default: ``"hex"``.
+        prefix: Text before the HMAC in its header.
+        timestamp_header: Header for the time that is signed, if it is. Default: ``"X-Timestamp"``.
+    """
+
+    secret: Secret | str = field(kw_only=False, metadata=of("hmac.secret", SECRET))
+    header: str | None = option("hmac.header", TEXT)
+    text: str | None = option("hmac.text", TEXT)
+    algorithm: HmacAlgorithm | None = option("hmac.algorithm", one_of(HmacAlgorithm))
+    encoding: HmacEncoding | None = option("hmac.encoding", one_of(HmacEncoding))
+    prefix: str | None = option("hmac.prefix", TEXT)
+    timestamp_header: str | None = option("hmac.timestampHeader", TEXT)
+
+
 class Signer(Value):
     """A class that signs each request, also with another authorization.
 
@@ -108,4 +172,4 @@ class Signer(Value):
 
 
 #: Values of ``auth``, alone or in a list.
-AnyAuth = Bearer | Basic | ApiKey | OAuth2 | Signer
+AnyAuth = Bearer | Basic | Digest | ApiKey | OAuth2 | AwsSigV4 | Hmac | Signer

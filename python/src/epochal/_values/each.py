@@ -13,6 +13,7 @@ from epochal._values.kind import FAMILY, FIELDS, TEXT, Kind, one_of
 from epochal._values.pages import AnyPages
 from epochal._values.records import AnyRecords, Poll
 from epochal._values.secret import MASK
+from epochal._values.since import Since
 from epochal._values.value import Option, Setting, Value, of, option, settings_of, shown
 
 OnGone = Literal["skip", "fail"]
@@ -31,7 +32,7 @@ class Each(Value):
 
     Args:
         url: URL of a list whose records name the lists to read: url then has ``${name}`` for the values of ``fields``.
-            Read whole at each poll.
+            Read whole at each poll, or, with ``since``, at the first poll of a run.
         fields: JSON Pointers by name: the values that a record gives to ``url``, ``params``, ``headers`` and
             ``request_body``. Each can also be an argument of its own, such as ``repo="/name"``.
         pages: the pagination of this list, as of ``epochal.read.rest``.
@@ -42,6 +43,7 @@ class Each(Value):
         request_body: body of its requests; secret.
         http: its timeouts, retries, TLS, proxy and rate limits; unset, on the same server, those of the query.
         poll: how it is polled.
+        since: requests only records that have changed since the last poll of a run; lists found before stay.
         each: the list whose records name the lists at ``url`` of this one.
         on_gone: whether a list that the API answers with 404 or 410 is skipped and counted (skip), or fails the query
             (fail); if no such list has ever answered, it fails. Default: ``"skip"``.
@@ -58,6 +60,7 @@ class Each(Value):
     request_body: str | None = _inner(str)
     http: Http | None = _inner(Http)
     poll: Poll | None = _inner(Poll)
+    since: Since | None = _inner(Since)
     each: Each | None = _inner(Value)
     on_gone: OnGone | None = option("onMemberGone", one_of(OnGone), own_doc=True)
     options: Mapping[str, str] | None = option("parent", FAMILY, own_doc=True)
@@ -101,7 +104,7 @@ class Each(Value):
 
     def _inner_options(self) -> Iterator[Setting]:
         auth = self.auth if isinstance(self.auth, Sequence) else [self.auth]
-        for value in (self.pages, self.records, *auth, self.http, self.poll, self.each):
+        for value in (self.pages, self.records, *auth, self.http, self.poll, self.since, self.each):
             if value is not None:
                 yield from value._options()
         plain: tuple[tuple[str, Kind, Any], ...] = (

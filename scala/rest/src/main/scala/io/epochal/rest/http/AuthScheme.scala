@@ -9,8 +9,8 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction, Reference}
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.kit.access.{DriverAccess, Secret}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.access.{DriverAccess, Secret, SecretOption}
 import io.epochal.kit.{RequestSigner, UnsignedRequest}
 
 /** An authentication scheme: its options, their checks and its settings. Registered in the companion object. */
@@ -24,12 +24,53 @@ abstract private[rest] class AuthScheme extends OptionList {
     *   None if the options do not select this scheme
     */
   def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]]
+
+  /** The settings, if the option that selects the scheme is set; without it the other ones are rejected. */
+  final protected def selected(values: OptionValues, first: OptionSpec[_], isSet: Boolean)(
+      settings: => Either[EpochalException, AuthSettings]): Either[EpochalException, Option[AuthSettings]] = {
+    def others = all.flatMap { spec =>
+      if (spec.name.endsWith("*")) values.family(spec).keys.map(key => Reference.option(spec.prefix + key))
+      else Option.when(values.isSet(spec))(spec.reference)
+    }
+    if (isSet) settings.map(Some(_))
+    else
+      values
+        .consistent(others.isEmpty)(
+          s"${others.mkString(", ")} without ${first.reference}",
+          s"Set ${first.reference} too, or leave ${others.mkString(", ")} out.")
+        .map(_ => None)
+  }
+
+  final protected def selected(values: OptionValues, first: OptionSpec[_])(
+      settings: => Either[EpochalException, AuthSettings]): Either[EpochalException, Option[AuthSettings]] =
+    selected(values, first, values.isSet(first))(settings)
+
+  /** An option that the scheme needs. */
+  final protected def needed[A](
+      values: OptionValues,
+      first: OptionSpec[_],
+      spec: OptionSpec[A]): Either[EpochalException, A] =
+    values.get(spec).toRight(missing(values, first, spec))
+
+  /** A readable secret that the scheme needs. */
+  final protected def needed(
+      values: OptionValues,
+      first: OptionSpec[_],
+      secret: SecretOption): Either[EpochalException, Secret] =
+    for {
+      found <- secret.of(values)
+      one <- found.toRight(missing(values, first, secret.text))
+      _ <- one.readable
+    } yield one
+
+  final protected def missing(values: OptionValues, first: OptionSpec[_], spec: OptionSpec[_]): EpochalException =
+    OptionGroup.missing(s"${values.group.format} with ${first.reference}", spec, spec.doc)
 }
 
 private[rest] object AuthScheme {
 
   /** Add new schemes here. */
-  private val schemes: Seq[AuthScheme] = Seq(BearerToken, BasicLogin, ApiKey, OAuth, Signature)
+  private val schemes: Seq[AuthScheme] = Seq(BearerToken, BasicLogin, Digest, ApiKey, OAuth, AwsSigV4, Hmac, Signature)
 
   val options: Seq[OptionSpec[_]] = schemes.flatMap(_.all)
 
@@ -107,10 +148,12 @@ private[epochal] trait Credential extends AutoCloseable {
 
   /** Called when the server rejects a request with these headers (401).
     *
+    * @param challenges
+    *   the response's headers `WWW-Authenticate`
     * @return
     *   whether the next request has other ones: it is then repeated once
     */
-  def rejected(headers: Seq[(String, String)]): Boolean = false
+  def rejected(headers: Seq[(String, String)], challenges: Seq[String]): Boolean = false
 
   override def close(): Unit = ()
 }

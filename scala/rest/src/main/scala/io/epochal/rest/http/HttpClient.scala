@@ -166,7 +166,8 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     }
     try follow(call, MostRedirects)
     catch {
-      case failure: HttpFailure if failure.unauthorized && credentials.map(_.rejected(sent)).contains(true) =>
+      case failure: HttpFailure
+          if failure.challenges.exists(said => credentials.map(_.rejected(sent, said)).contains(true)) =>
         follow(call, MostRedirects)
     }
   }
@@ -341,7 +342,9 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     val retried = settings.retried.contains(if (code == 403 && throttled) 429 else code)
     val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val found = detail(request, response, buffer, whole)
-    HttpFailure.status(endpoint, code, verdict, throttled, found, settings.credentials.copy(lacking = lacking))
+    val challenges = response.getHeaders(HttpHeaders.WWW_AUTHENTICATE).toSeq.map(_.getValue)
+    val advice = settings.credentials.copy(lacking = lacking)
+    HttpFailure.status(endpoint, code, verdict, throttled, found, advice, challenges)
   }
 
   /** The beginning of an unsuccessful response's body, or the target of a redirect, without secrets. */

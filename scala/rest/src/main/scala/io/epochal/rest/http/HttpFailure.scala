@@ -28,8 +28,8 @@ import io.epochal.kit.record.BodyProblem
   *   whether a server responded at all
   * @param throttled
   *   whether the server reported too many requests, which concerns all tasks
-  * @param unauthorized
-  *   whether the server rejected the token (401)
+  * @param challenges
+  *   the headers `WWW-Authenticate`, if the server rejected the credentials (401)
   * @param report
   *   makes the query's error from the number of attempts
   */
@@ -37,7 +37,7 @@ final private[epochal] class HttpFailure(
     val verdict: Verdict,
     val connected: Boolean = true,
     val throttled: Boolean = false,
-    val unauthorized: Boolean = false
+    val challenges: Option[Seq[String]] = None
 )(val report: Int => EpochalException)
     extends Exception(null, null, false, false)
 
@@ -87,8 +87,9 @@ private[epochal] object HttpFailure {
       verdict: Verdict,
       throttled: Boolean,
       detail: String,
-      credentials: CredentialAdvice): HttpFailure =
-    new HttpFailure(verdict, throttled = throttled, unauthorized = code == 401)(attempts =>
+      credentials: CredentialAdvice,
+      challenges: Seq[String] = Nil): HttpFailure =
+    new HttpFailure(verdict, throttled = throttled, challenges = Option.when(code == 401)(challenges))(attempts =>
       Conditions.HttpStatus(
         "url" -> endpoint,
         "status" -> code,

@@ -8,8 +8,8 @@ import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction, Reference}
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.option.{OptionType, OptionValues}
 import io.epochal.kit.access.Secret
 import io.epochal.kit.record.Body
 
@@ -27,24 +27,15 @@ object OAuth extends AuthScheme {
   val ClientAuth = option("oauth.clientAuth", OptionType.oneOf("basic", "body"), Some("basic"))(
     "Whether client id and secret are sent by basic authentication or in the body.")
 
-  override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] = {
-    val others = all.filter(spec => values.isSet(spec) && spec != TokenUrl).map(_.reference) ++
-      values.family(Params).keys.map(key => Reference.option(Params.prefix + key))
-    if (values.isSet(TokenUrl)) settings(values).map(Some(_))
-    else
-      values
-        .consistent(others.isEmpty)(
-          s"${others.mkString(", ")} without ${TokenUrl.reference}",
-          s"Set ${TokenUrl.reference} too, or leave ${others.mkString(", ")} out.")
-        .map(_ => None)
-  }
+  override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
+    selected(values, TokenUrl)(settings(values))
 
   private def settings(values: OptionValues): Either[EpochalException, OAuthSettings] =
     for {
       secret <- ClientSecret.of(values)
       refresh <- RefreshToken.of(values)
-      id <- values.get(ClientId).toRight(needs(values, ClientId))
-      _ <- Either.cond(secret.isDefined || refresh.isDefined, (), needs(values, ClientSecret.text))
+      id <- needed(values, TokenUrl, ClientId)
+      _ <- ensure(secret.isDefined || refresh.isDefined)(missing(values, TokenUrl, ClientSecret.text))
       _ <- secret.map(_.readable).getOrElse(Right(""))
       _ <- refresh.map(_.readable).getOrElse(Right(""))
       headers <- HttpHeaders.of(values.group.format, Map.empty)
@@ -60,9 +51,6 @@ object OAuth extends AuthScheme {
       values.get(Scope),
       values.family(Params).toSeq.sortBy(_._1),
       values(ClientAuth) == "body")
-
-  private def needs(values: OptionValues, spec: OptionSpec[_]): EpochalException =
-    OptionGroup.missing(s"${values.group.format} with {option:oauth.tokenUrl}", spec, spec.doc)
 }
 
 /** How access tokens are requested. Prints without secrets.
@@ -116,7 +104,7 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
     */
   override def headers: Seq[(String, String)] = Seq("Authorization" -> s"$Bearer${tokens.value.token(grant).text}")
 
-  override def rejected(headers: Seq[(String, String)]): Boolean = {
+  override def rejected(headers: Seq[(String, String)], challenges: Seq[String]): Boolean = {
     headers.foreach { case (_, value) => tokens.value.reject(value.stripPrefix(Bearer)) }
     true
   }
