@@ -139,8 +139,8 @@ class Hmac(Value):
     Args:
         secret: Key of an HMAC that signs every request, in addition to any other authentication. Secret.
         header: Header for the HMAC. Default: ``"X-Signature"``.
-        text: What is signed, with ``${method}``, ``${path}`` (with the query), ``${body}``, and ``${timestamp}`` (Unix
-            time in seconds) or ``${timestampMillis}``. Default: ``"${timestamp}${method}${path}${body}"``.
+        text: What is signed, with ${method}, ${path} (with the query), ${body}, and ${timestamp} (Unix time in seconds)
+            or ${timestampMillis}. Default: ``"${timestamp}${method}${path}${body}"``.
         algorithm: Hash of the HMAC. Default: ``"sha256"``.
         encoding: How the HMAC is written. Default: ``"hex"``.
         prefix: Text before the HMAC in its header.

@@ -156,7 +156,8 @@ class Cursor(Pages, pagination="cursor"):
 
     Args:
         next: JSON Pointer to the next cursor in a response; missing, null or empty on the last page. -1 is the last
-            element of an array. With ``body`` also several, for a cursor of several parts.
+            element of an array; 0 is the first record, if newer ones come first. With ``body`` also several, for a
+            cursor of several parts.
         next_header: Response header with the next cursor, instead of ``next``.
         param: Parameter that sends the cursor. Default: ``"cursor"``.
         header: Header that sends the cursor, in place of ``param``.

@@ -107,7 +107,8 @@ object AwsSigV4 extends AuthScheme {
     .getBytes(UTF_8)
     .map { byte =>
       val char = (byte & 0xff).toChar
-      val stays = char < 128 && (char.isLetterOrDigit || "-._~".indexOf(char.toInt) >= 0 || kept.indexOf(char.toInt) >= 0)
+      val stays =
+        char < 128 && (char.isLetterOrDigit || "-._~".indexOf(char.toInt) >= 0 || kept.indexOf(char.toInt) >= 0)
       if (stays) char.toString else f"%%${byte & 0xff}%02X"
     }
     .mkString

@@ -170,7 +170,8 @@ private[http] object DigestChallenge {
 
   private def read(challenge: AuthChallenge): Option[DigestChallenge] = {
     val params = Option(challenge.getParams)
-      .fold(Seq.empty[(String, String)])(_.asScala.map(one => one.getName.toLowerCase(Locale.ROOT) -> one.getValue).toSeq)
+      .fold(Seq.empty[(String, String)])(
+        _.asScala.map(one => one.getName.toLowerCase(Locale.ROOT) -> one.getValue).toSeq)
       .toMap
     val algorithm = params.get("algorithm")
     val name = algorithm.getOrElse("MD5").toUpperCase(Locale.ROOT)

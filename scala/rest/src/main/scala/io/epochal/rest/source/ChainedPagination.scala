@@ -331,8 +331,9 @@ object ChainedPagination {
       scanned.keys.map(ends => if (isFirst) ends.swap else ends) match {
         case None => Right(None)
         case Some((Some(key), _)) if sent.contains(key) =>
-          Left(NoPage.Mismatch(
-            s"the $adjacent of them with the key '${HttpFailure.shown(key)}' that the request excludes"))
+          Left(
+            NoPage.Mismatch(
+              s"the $adjacent of them with the key '${HttpFailure.shown(key)}' that the request excludes"))
         case Some((_, Some(key))) => Right(Some(key))
         case Some((_, None))      => Left(NoPage.Mismatch(s"the $named of them with no value at '$pointer'"))
       }

@@ -221,7 +221,9 @@ private[rest] object PagingOptions extends OptionList {
   }
 
   private def keyset(values: OptionValues): Either[EpochalException, ChainedPagination] =
-    values.required(KeyField).flatMap(pointer => sent(values, ChainedPagination.InRecord(pointer, isFirst = false), "keyset"))
+    values
+      .required(KeyField)
+      .flatMap(pointer => sent(values, ChainedPagination.InRecord(pointer, isFirst = false), "keyset"))
 
   private def sent(
       values: OptionValues,

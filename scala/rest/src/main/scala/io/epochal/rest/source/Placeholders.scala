@@ -17,7 +17,8 @@ private[rest] object Placeholders extends OptionList {
   val Name = "[A-Za-z_][A-Za-z0-9_]*"
 
   /** Names of the paging placeholders in a request's body. */
-  val Taken: Set[String] = Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo", PageCall.SinceValue)
+  val Taken: Set[String] =
+    Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo", PageCall.SinceValue)
 
   private val Place = s"\\$$\\{($Name)}".r
 

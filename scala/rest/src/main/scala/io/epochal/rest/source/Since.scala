@@ -104,10 +104,10 @@ final private[rest] case class Since(
 
   /** A value in a body. */
   private def json(from: Option[SinceValue], text: String): String = from match {
-    case None                                                         => BodyOptions.json(text)
-    case Some(_: Number)                                              => text
-    case Some(_: Moment) if format.exists(perSecond(_).nonEmpty)      => text
-    case _                                                            => BodyOptions.quoted(text)
+    case None                                                    => BodyOptions.json(text)
+    case Some(_: Number)                                         => text
+    case Some(_: Moment) if format.exists(perSecond(_).nonEmpty) => text
+    case _                                                       => BodyOptions.quoted(text)
   }
 
   /** The least value that the API can return. */

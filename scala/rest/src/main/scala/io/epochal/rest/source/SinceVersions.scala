@@ -134,7 +134,8 @@ final private[rest] class SinceVersions(since: Since) {
         warned = true
         log.warn(
           s"${options.endpoint} returns records with a lower value at '${since.field}' than the request has. " +
-            s"They are skipped: the API may ignore ${since.param.fold("the value in the body")(name => s"the parameter '$name'")}.")
+            s"They are skipped: the API may ignore ${since.param.fold("the value in the body")(name =>
+                s"the parameter '$name'")}.")
       }
       false
     } else {

@@ -3,8 +3,8 @@ package io.epochal.rest.http
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.HexFormat
-import java.util.concurrent.{ConcurrentLinkedQueue, Executors, TimeUnit}
 import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.{ConcurrentLinkedQueue, Executors, TimeUnit}
 
 import scala.collection.concurrent.TrieMap
 import scala.jdk.CollectionConverters._
@@ -28,13 +28,7 @@ final class DigestSuite extends AnyFunSuite {
       val said = DigestChallenge
         .of(headers)
         .get
-        .answer(
-          "Mufasa",
-          "Circle of Life",
-          "GET",
-          "/dir/index.html",
-          1,
-          "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
+        .answer("Mufasa", "Circle of Life", "GET", "/dir/index.html", 1, "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
       assert(said.contains("nc=00000001, cnonce=\"f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ\""))
       said.split("response=\"").last.takeWhile(_ != '"')
     }
@@ -65,7 +59,7 @@ final class DigestSuite extends AnyFunSuite {
       val used = fields.get("nonce").flatMap(nonces.get)
       val isNew = used.exists(known => known.size < uses && known.putIfAbsent(fields("nc"), ()).isEmpty)
       val right = fields.get("response").exists { response =>
-        val plain = hash(s"me:api:hunter2")
+        val plain = hash("me:api:hunter2")
         val key = if (algorithm.endsWith("-sess")) hash(s"$plain:${fields("nonce")}:${fields("cnonce")}") else plain
         val request = hash(s"${exchange.getRequestMethod}:${exchange.getRequestURI}")
         response == hash(s"$key:${fields("nonce")}:${fields("nc")}:${fields("cnonce")}:auth:$request")

@@ -163,8 +163,15 @@ final class PlacedBodySuite extends AnyFunSuite {
     val set = hits ++ Seq("nextCursor" -> "/hits/hits/0/id", "cursorBody" -> "/before", "firstCursor" -> "-1")
     search(set)(node => Some(node.get("before").asInt + 1)) { (api, query) =>
       api.page = (ids, more) => Search.hits(ids.reverse, more)
-      assert(growing(api, query) == Seq(2 to 0 by -1, Seq(3), 7 to 4 by -1, Seq(8), 12 to 9 by -1, 16 to 13 by -1,
-        20 to 17 by -1).flatten)
+      assert(
+        growing(api, query) == Seq(
+          2 to 0 by -1,
+          Seq(3),
+          7 to 4 by -1,
+          Seq(8),
+          12 to 9 by -1,
+          16 to 13 by -1,
+          20 to 17 by -1).flatten)
       api.start = _ => Some(17)
       val error = intercept[EpochalException](query.batch())
       assert(error.getMessage.contains("the last of them with the key") || error.condition.name == "PAGINATION_LOOP")

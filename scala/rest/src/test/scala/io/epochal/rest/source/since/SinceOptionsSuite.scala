@@ -62,7 +62,8 @@ final class SinceOptionsSuite extends AnyFunSuite {
     val body = plain ++ Map("sinceBody" -> "/filter/at", "sinceStart" -> "2024-01-01")
     assert(refusal(body - "sinceStart").contains("sinceBody without sinceStart"))
     assert(refusal(body + ("sinceParam" -> "s")).contains("sinceParam, sinceBody"))
-    assert(refusal(body + ("requestBody" -> """{"filter":"x"}""")).contains("sinceBody=/filter/at, a requestBody without"))
+    assert(
+      refusal(body + ("requestBody" -> """{"filter":"x"}""")).contains("sinceBody=/filter/at, a requestBody without"))
     assert(refusal(body + ("headers.Content-Type" -> "text/plain")).contains("the body is JSON"))
     Seq(Map("pagination" -> "link"), Map("pagination" -> "next-url", "nextUrl" -> "/n")).foreach { pages =>
       assert(refusal(body ++ pages).contains(s"pagination=${pages("pagination")}, sinceBody"))

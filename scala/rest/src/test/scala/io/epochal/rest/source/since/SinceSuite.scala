@@ -285,8 +285,7 @@ final class SinceSuite extends AnyFunSuite with SinceFixture {
     val options = optionsOf(new SinceApi, "body") - "sinceStart"
     def sent(more: (String, String)*): String = {
       val read = RestOptions.read(options ++ more).fold(throw _, _.first)
-      new String(
-        read.pageCall.of(read.endpoint, read.paging.asInstanceOf[ChainedPagination], Some("7")).body.get.bytes)
+      new String(read.pageCall.of(read.endpoint, read.paging.asInstanceOf[ChainedPagination], Some("7")).body.get.bytes)
     }
     Seq(
       ("iso", "2024-01-01", "\"2024-01-01T00:00:00Z\""),
@@ -302,8 +301,11 @@ final class SinceSuite extends AnyFunSuite with SinceFixture {
   test("a parent is read whole once in a run, then from its greatest value, and its members stay") {
     val api = new SinceApi
     try {
-      val of = "sinceField" -> "/updated_at" :: "sinceParam" -> "since" :: "keyColumns" -> "id" :: "refreshInterval" -> "0s" ::
-        "records" -> "/data" :: "fields" -> "id=/id" :: "url" -> s"${api.url}/items/a" :: SinceApi.kinds("cursor").toList
+      val of =
+        "sinceField" -> "/updated_at" :: "sinceParam" -> "since" :: "keyColumns" -> "id" :: "refreshInterval" -> "0s" ::
+          "records" -> "/data" :: "fields" -> "id=/id" :: "url" -> s"${api.url}/items/a" :: SinceApi
+            .kinds("cursor")
+            .toList
       val query = new Query(
         api,
         Map("url" -> s"${api.url}/items/x$${id}", "records" -> "/data", "refreshInterval" -> "0s") ++
