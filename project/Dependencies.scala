@@ -19,8 +19,7 @@ object Dependencies {
     if (!jarAlone) Nil
     else
       Seq("org.rocksdb", "org.apache.orc", "org.apache.parquet", "com.ibm.icu", "io.netty", "org.apache.curator")
-        .map(ExclusionRule(_)) :+ ExclusionRule("org.apache.hadoop", "hadoop-client-runtime") :+
-        ExclusionRule("com.github.luben", "zstd-jni")
+        .map(ExclusionRule(_)) :+ ExclusionRule("org.apache.hadoop", "hadoop-client-runtime")
 
   // Provided by every Spark 4 distribution; never in our jar.
   val sparkSql = ("org.apache.spark" %% "spark-sql" % Versions.spark).excludeAll(notCompiledAgainst: _*)

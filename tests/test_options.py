@@ -240,6 +240,7 @@ def made(kind: type[Value], lacks: frozenset[str] = frozenset()) -> Value:
     excluded |= {"has_more", "max_pages"} if kind is epochal.rest.TimeWindow else set()
     excluded |= {"map_key_column", "columns"} if kind is epochal.rest.Json else set()
     excluded |= {"body", "offset_body", "page_body"} if issubclass(kind, Pages) else set()
+    excluded |= {"body", "variable"} if kind is epochal.rest.Since else set()
     for one in fields(kind):
         option = option_of(one)
         if (one.name in excluded and kind is not epochal.rest.Csv) or (option is not None and option.name in lacks):

@@ -240,6 +240,27 @@ def test_a_recipe_reads_each_record_once_and_resumes(
     assert [column for column in columns if sqlite.query(f'SELECT 1 FROM records WHERE "{column}" IS NULL')] == []
 
 
+def test_newer_charges_before_the_first_are_read_once(spark: SparkSession, sqlite: Sqlite, checkpoint: Path) -> None:
+    def copy() -> int:
+        charges = epochal.read.rest(
+            spark,
+            f"{server.url}/v1/charges",
+            pages=rest.Cursor(next="/data/0/id", param="ending_before", first="ch_0001"),
+            params={"limit": "10"},
+            records=rest.Json("/data"),
+            schema="id STRING",
+            limits=Limits(rows=7),
+        )
+        return sum(copied(charges, sqlite, checkpoint))
+
+    with serving("stripe") as server:
+        for until, rows in ((24, 22), (24, 0), (25, 1), (60, 35)):
+            server.records = [RECORDS["stripe"](n) for n in range(1, until)]
+            assert copy() == rows
+        expected = [(record["id"],) for record in server.records[1:]]
+    assert sqlite.query("SELECT id FROM records ORDER BY id") == expected
+
+
 def test_each_change_of_a_ticket_is_exported_once_although_it_leaves_its_place(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:

@@ -53,12 +53,13 @@ def copy(spark: SparkSession, api: ChangesApi, sqlite: Sqlite, checkpoint: Path)
     """Writes what has changed into the table; returns the rows of each batch."""
 
     def copy(**place: str) -> list[int]:
+        place = place or {"param": "since"}
         issues = epochal.read.rest(
             spark,
             api.url,
             schema="id INT, name STRING, updated_at TIMESTAMP",
             pages=rest.Offset(size=4),
-            since=rest.Since("/updated_at", start="2026-01-01T00:00:00Z", key_columns=["id"], **(place or {"param": "since"})),
+            since=rest.Since("/updated_at", start="2026-01-01T00:00:00Z", key_columns=["id"], **place),
             limits=Limits(rows=8),
         )
         query = epochal.write.jdbc(
@@ -110,4 +111,22 @@ def test_the_value_can_be_in_a_body(copy: Callable[..., list[int]], api: Changes
     api.change(2, 3)
     assert copy(body="/filter/since") == [1]
     assert sqlite.query("SELECT name FROM issues WHERE id = 3") == [("name 3 of 2",)]
-    assert (api.asked[0], api.asked[-1]) == ("2026-01-01T00:00:00Z", "2026-01-02T00:00:02Z")
+    assert (api.asked[0], api.asked[-1]) == ("2026-01-01T00:00:00Z", "2026-01-02T00:00:01Z")
+
+
+def test_the_value_has_one_place() -> None:
+    for place, says in (
+        ({}, r"'param' of rest.Since is not given, nor is body"),
+        ({"body": "/at"}, "body without start"),
+        ({"param": "since", "variable": "since"}, "param, variable"),
+    ):
+        with pytest.raises(epochal.OptionError, match=says):
+            rest.Since("/at", key_columns=["id"], **place)
+
+
+def test_a_parent_may_be_read_by_what_has_changed() -> None:
+    since = rest.Since("/at", variable="since", key_columns=["id"])
+    options = {one.option: one.text for one in rest.Each("https://api/repos", repo="/name", since=since)._options()}
+    assert options["parent.sinceField"] == "/at"
+    assert options["parent.sinceVariable"] == "since"
+    assert options["parent.keyColumns"] == "id"

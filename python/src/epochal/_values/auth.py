@@ -89,7 +89,8 @@ class OAuth2(Value):
         token_url: OAuth 2 token endpoint. Tokens are renewed before they expire and after a 401.
         client_id: OAuth 2 client id.
         client_secret: OAuth 2 client secret. Secret.
-        refresh_token: OAuth 2 refresh token, instead of the client credentials grant. Secret.
+        refresh_token: OAuth 2 refresh token, instead of the client credentials grant. If the server replaces it, a
+            stream keeps the new one in its checkpoint, not encrypted. Secret.
         scope: OAuth 2 scopes.
         params: Further parameters of the token request, as oauth.params.audience. Secret.
         client_auth: Whether client id and secret are sent by basic authentication or in the body. Default: ``"basic"``.

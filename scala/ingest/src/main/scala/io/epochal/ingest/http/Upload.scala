@@ -202,8 +202,9 @@ final private[http] class Inbound(val stream: String, request: Request, settings
   }
 
   val isGzip: Boolean = ContentCoding
-    .isGzip(request.getHeaders.getValuesList("Content-Encoding").asScala.toSeq)
+    .of(request.getHeaders.getValuesList("Content-Encoding").asScala.toSeq, "gzip")
     .getOrElse(throw unreadable("Content-Encoding is gzip, or none"))
+    .nonEmpty
 
   if (request.getLength > settings.maxRequestBytes)
     throw Refusal.tooLarge(s"the body is larger than ${settings.maxRequestBytes} bytes")

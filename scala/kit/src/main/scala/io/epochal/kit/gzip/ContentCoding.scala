@@ -7,13 +7,16 @@ private[epochal] object ContentCoding {
 
   /** Reads the `Content-Encoding` headers of a message.
     *
+    * @param known
+    *   the codings that the reader can decode
     * @return
-    *   whether the message is compressed by gzip; Left: another coding
+    *   one of them; None: the message is not compressed; Left: another coding
     */
-  def isGzip(headers: Seq[String]): Either[String, Boolean] =
+  def of(headers: Seq[String], known: String*): Either[String, Option[String]] =
     headers.flatMap(_.split(',')).map(_.trim.toLowerCase(Locale.ROOT)).filterNot(Set("", "identity")) match {
-      case Seq()                  => Right(false)
-      case Seq("gzip" | "x-gzip") => Right(true)
-      case other                  => Left(other.mkString(", "))
+      case Seq()                                   => Right(None)
+      case Seq("x-gzip")                           => Right(Some("gzip"))
+      case Seq(coding) if known.contains(coding)   => Right(Some(coding))
+      case other                                   => Left(other.mkString(", "))
     }
 }

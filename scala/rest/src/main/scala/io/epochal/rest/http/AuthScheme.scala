@@ -9,6 +9,7 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction, Reference}
+import io.epochal.core.journal.FileStore
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{DriverAccess, Secret, SecretOption}
 import io.epochal.kit.{RequestSigner, UnsignedRequest}
@@ -118,6 +119,9 @@ private[epochal] trait AuthSettings extends Serializable {
 
   /** Name of the query parameter that it adds, which is excluded from the source's identity. */
   def parameter: Option[String] = None
+
+  /** Called when a stream starts: what the server replaces is kept in this directory of its checkpoint. */
+  def keep(store: => FileStore): Unit = ()
 
   /** For the requests of a client with these settings. */
   def open(http: HttpSettings, counters: HttpCounters): Credential

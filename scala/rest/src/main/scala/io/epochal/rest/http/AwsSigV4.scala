@@ -39,6 +39,7 @@ object AwsSigV4 extends AuthScheme {
   private[http] val Date: DateTimeFormatter =
     DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'", Locale.ROOT).withZone(ZoneOffset.UTC)
 
+  private val Hex = HexFormat.of.withUpperCase
   private val Algorithm = "AWS4-HMAC-SHA256"
 
   /** The value of the header `Authorization`.
@@ -109,12 +110,12 @@ object AwsSigV4 extends AuthScheme {
       val char = (byte & 0xff).toChar
       val stays =
         char < 128 && (char.isLetterOrDigit || "-._~".indexOf(char.toInt) >= 0 || kept.indexOf(char.toInt) >= 0)
-      if (stays) char.toString else f"%%${byte & 0xff}%02X"
+      if (stays) char.toString else s"%${Hex.toHexDigits(byte)}"
     }
     .mkString
 }
 
-/** What signs a query's requests to AWS. Prints without the keys. */
+/** The keys for signatures of requests to AWS. Prints without them. */
 final private[http] case class AwsSettings(
     accessKey: Secret,
     secretKey: Secret,

@@ -34,7 +34,7 @@ object Digest extends AuthScheme {
   private[http] val nonces = new SharedValues[DigestNonces](1024, _ => Kept)
 }
 
-/** What a query answers challenges with. Prints without it. */
+/** User and password for the answers to challenges. Prints without them. */
 final private[http] case class DigestSettings(user: Secret, password: Secret) extends AuthSettings {
   override def option: String = Digest.User.name
   override def secrets: Seq[Secret] = Seq(user, password)
@@ -131,7 +131,7 @@ final private[http] case class DigestChallenge(
       HexFormat.of.formatHex(MessageDigest.getInstance(hash).digest(parts.mkString(":").getBytes(UTF_8)))
     val plain = digest(user, realm, password)
     val key = if (session) digest(plain, nonce, client) else plain
-    val number = String.format(Locale.ROOT, "%08x", Int.box(count))
+    val number = HexFormat.of.toHexDigits(count)
     val request = digest(method, target)
     val response =
       if (protects) digest(key, nonce, number, client, "auth", request) else digest(key, nonce, request)

@@ -183,8 +183,13 @@ private[epochal] object HttpHeaders {
   private val ours =
     Set("host", "connection", "content-length", "transfer-encoding", "te", "upgrade", "accept-encoding", "range")
 
-  private val defaults =
-    Seq("Accept" -> "application/json", "Accept-Encoding" -> "gzip", "User-Agent" -> s"epochal/${Version.text}")
+  /** The codings of responses. */
+  val Codings: Seq[String] = "gzip" +: Option.when(ZstdBody.isAvailable)("zstd").toSeq
+
+  private val defaults = Seq(
+    "Accept" -> "application/json",
+    "Accept-Encoding" -> Codings.mkString(", "),
+    "User-Agent" -> s"epochal/${Version.text}")
 
   def of(format: String, custom: Map[String, String]): Either[EpochalException, Seq[(String, String)]] =
     custom.toSeq

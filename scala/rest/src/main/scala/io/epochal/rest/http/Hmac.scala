@@ -71,7 +71,7 @@ object Hmac extends AuthScheme {
   private[http] def sha256(key: Array[Byte], text: String): Array[Byte] = of("SHA256", key, text.getBytes(UTF_8))
 }
 
-/** What signs a query's requests. Prints without the key.
+/** The key for an HMAC of each request, and its form. Prints without the key.
   *
   * @param timestampHeader
   *   None: no time is signed
@@ -115,7 +115,7 @@ final private[http] class HmacSigner(settings: HmacSettings, clock: Clock) exten
       }
     }
     add(text.substring(at))
-    val hash = Hmac.of(algorithm.toUpperCase(java.util.Locale.ROOT), key.read().getBytes(UTF_8), signed.toByteArray)
+    val hash = Hmac.of(algorithm, key.read().getBytes(UTF_8), signed.toByteArray)
     val shown = if (encoding == "hex") HexFormat.of.formatHex(hash) else Base64.getEncoder.encodeToString(hash)
     timestampHeader.map(_ -> time).toSeq :+ (header -> s"$prefix$shown")
   }

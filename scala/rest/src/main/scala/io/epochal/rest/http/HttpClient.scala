@@ -12,7 +12,7 @@ import com.fasterxml.jackson.core.exc.StreamConstraintsException
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
 import org.apache.hc.client5.http.protocol.HttpClientContext
 import org.apache.hc.core5.http.io.entity.ByteArrayEntity
-import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHeaders, HttpHost}
+import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost, HttpHeaders => StandardHeaders}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Redaction
@@ -259,31 +259,35 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       .fold(buffer.readFrom(in, limit))(text => buffer.readText(in, limit, charset(response, text)))
     Option(response.getEntity).fold(buffer.clear()) { entity =>
       def wire = watched(entity.getContent, ResponseLimits.wireBytes(limit))
-      ContentCoding.isGzip(codings(response)) match {
-        case Right(false) =>
+      coding(response) match {
+        case Right(None) =>
           val whole = read(wire)
           if (whole) entity.getContent.close()
           whole
-        case Right(true) =>
-          Using.resource(new GzipMembers(wire, ResponseLimits.compressedBytes(limit))) { members =>
+        case Right(Some(name)) =>
+          val most = ResponseLimits.compressedBytes(limit)
+          Using.resource(if (name == "zstd") new ZstdBody(wire, most) else new GzipMembers(wire, most)) { decoded =>
             val whole =
-              try read(members)
+              try read(decoded)
               catch { case _: GzipMembers.TooLong => false }
             if (whole) entity.getContent.close()
             whole
           }
         case Left(_) if failed => !buffer.clear()
         case Left(other) =>
-          throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only gzip was requested", cut = false)
+          val requested = HttpHeaders.Codings.mkString(" or ")
+          throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only $requested was requested", cut = false)
       }
     }
   }
 
-  private def codings(response: ClassicHttpResponse): Seq[String] =
-    response.getHeaders(HttpHeaders.CONTENT_ENCODING).toSeq.map(_.getValue)
+  private def coding(response: ClassicHttpResponse): Either[String, Option[String]] =
+    ContentCoding.of(
+      response.getHeaders(StandardHeaders.CONTENT_ENCODING).toSeq.map(_.getValue),
+      HttpHeaders.Codings: _*)
 
   private def charset(response: ClassicHttpResponse, text: TextSettings): Option[Charset] = {
-    val kind = Option(response.getFirstHeader(HttpHeaders.CONTENT_TYPE)).map(_.getValue)
+    val kind = Option(response.getFirstHeader(StandardHeaders.CONTENT_TYPE)).map(_.getValue)
     text.encoding.orElse(kind.flatMap(TextEncoding.declared)).map { name =>
       TextEncoding.named(name).getOrElse {
         val reason =
@@ -295,7 +299,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 
   private def delimited(response: ClassicHttpResponse): Boolean =
     Option(response.getEntity).forall { entity =>
-      entity.getContentLength >= 0 || entity.isChunked || ContentCoding.isGzip(codings(response)).contains(true)
+      entity.getContentLength >= 0 || entity.isChunked || coding(response).exists(_.nonEmpty)
     }
 
   /** Returns the connection to the pool if the body was read to its end; otherwise cancels instead of draining the rest.
@@ -342,7 +346,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     val retried = settings.retried.contains(if (code == 403 && throttled) 429 else code)
     val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val found = detail(request, response, buffer, whole)
-    val challenges = response.getHeaders(HttpHeaders.WWW_AUTHENTICATE).toSeq.map(_.getValue)
+    val challenges = response.getHeaders(StandardHeaders.WWW_AUTHENTICATE).toSeq.map(_.getValue)
     val advice = settings.credentials.copy(lacking = lacking)
     HttpFailure.status(endpoint, code, verdict, throttled, found, advice, challenges)
   }

@@ -9,6 +9,8 @@ import scala.util.{Try, Using}
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.hash.Sha256
+import io.epochal.core.journal.FileStore
 import io.epochal.core.option.{OptionType, OptionValues}
 import io.epochal.kit.access.Secret
 import io.epochal.kit.record.Body
@@ -20,7 +22,7 @@ object OAuth extends AuthScheme {
     "OAuth 2 token endpoint. Tokens are renewed before they expire and after a 401.")
   val ClientId = option("oauth.clientId", OptionType.string, sample = Some("my-client"))("OAuth 2 client id.")
   val ClientSecret = secret("oauth.clientSecret", "OAuth 2 client secret")
-  val RefreshToken = secret("oauth.refreshToken", "OAuth 2 refresh token, instead of the client credentials grant")
+  val RefreshToken = secret("oauth.refreshToken", "OAuth 2 refresh token, instead of the client credentials grant. If the server replaces it, a stream keeps the new one in its checkpoint, not encrypted")
   val Scope = option("oauth.scope", OptionType.string, sample = Some("read:comments"))("OAuth 2 scopes.")
   val Params = option("oauth.params.*", OptionType.string, secret = true)(
     "Further parameters of the token request, as oauth.params.audience.")
@@ -78,6 +80,11 @@ final case class OAuthSettings(
   override def secrets: Seq[Secret] =
     clientSecret.toSeq ++ refreshToken ++ params.map { case (_, value) => Secret.Given(value) }
 
+  override def keep(store: => FileStore): Unit = refreshToken.foreach { token =>
+    val identity = Seq(endpoint.base.toString, endpoint.target(""), clientId, token.read()).mkString("\n")
+    Using.resource(OAuthTokens.open(this))(_.value.keep(s"$store", new RefreshTokenFile(store, Sha256.hex(identity, 16))))
+  }
+
   override def open(http: HttpSettings, counters: HttpCounters): Credential =
     new OAuthCredential(this, http, counters)
 
@@ -125,15 +132,15 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
       rules = None,
       maxResponseBytes = math.min(http.maxResponseBytes, MaxResponseBytes),
       hidden = oauth.secrets ++ latest.map(Secret.Given(_)))
-    try Using.resource(new HttpClient(settings, counters))(_.call(request(latest), buffer, first)(_ => read(buffer)))
+    val sent = latest.orElse(oauth.refreshToken.map(_.read()))
+    try Using.resource(new HttpClient(settings, counters))(_.call(request(sent), buffer, first)(_ => read(buffer, sent)))
     catch {
       case error: EpochalException if error.condition == Conditions.HttpStatus =>
         throw refused(s"status ${error.values("status")}${reason(buffer, settings)}")
     }
   }
 
-  private def request(latest: Option[String]): HttpCall = {
-    val refresh = latest.orElse(oauth.refreshToken.map(_.read()))
+  private def request(refresh: Option[String]): HttpCall = {
     val secret = oauth.clientSecret.map(_.read())
     val grant = refresh.fold(Seq("grant_type" -> "client_credentials"))(token =>
       Seq("grant_type" -> "refresh_token", "refresh_token" -> token))
@@ -151,14 +158,14 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
       Some(new HttpBody("application/x-www-form-urlencoded", form.mkString("&").getBytes(UTF_8))))
   }
 
-  private def read(buffer: Body): Grant = {
+  private def read(buffer: Body, sent: Option[String]): Grant = {
     val response = json.readTree(buffer.bytes, 0, buffer.length)
     val token = text(response, "access_token").getOrElse(throw refused("its response has no access_token"))
     val now = Instant.now()
     val seconds = text(response, "expires_in").flatMap(_.toDoubleOption).filter(_ > 0)
     Grant(
       AccessToken(token, now, seconds.map(s => now.plusSeconds(math.min(s, MaxSeconds).toLong))),
-      text(response, "refresh_token"))
+      text(response, "refresh_token").filterNot(sent.contains))
   }
 
   /** The error in the response (RFC 6749, section 5.2), with secrets masked. */
@@ -207,7 +214,8 @@ final private[http] case class Grant(token: AccessToken, refreshToken: Option[St
 /** The access token of one client at one token server, for all tasks of a JVM: one task renews it, and the others wait
   * for the outcome, be it a failure.
   *
-  * Not guaranteed: a refresh token that the server replaces is known only to this JVM, until it exits.
+  * A refresh token that the server replaces is known to this JVM, until it exits, and to the checkpoints of the streams that
+  * it has started ([[RefreshTokenFile]]). Not guaranteed: that other JVMs know it.
   */
 final private[http] class OAuthTokens(clock: Clock) {
   private val renewing = new ReentrantLock
@@ -216,6 +224,7 @@ final private[http] class OAuthTokens(clock: Clock) {
   private var granted = false
   @volatile private var renewals = 0L
   private var failure = Option.empty[(Long, EpochalException)]
+  @volatile private var files = Map.empty[String, RefreshTokenFile]
 
   /** @param request
     *   requests a token from the server, with the refresh token that it sent last, in place of the option's, and whether
@@ -242,14 +251,31 @@ final private[http] class OAuthTokens(clock: Clock) {
     finally renewing.unlock()
   }
 
-  /** Whether the server has replaced the refresh token of the options. */
-  def isReplaced: Boolean = refreshToken.isDefined
+  /** Takes the token of a stream's checkpoint, unless this JVM knows a later one; later ones are kept there.
+    *
+    * @param place
+    *   identifies the checkpoint
+    */
+  def keep(place: String, file: RefreshTokenFile): Unit = {
+    renewing.lockInterruptibly()
+    try {
+      if (refreshToken.isEmpty) refreshToken = file.read()
+      else refreshToken.filterNot(file.read().contains).foreach(file.write)
+      files += place -> file
+    } finally renewing.unlock()
+  }
+
+  /** Whether the refresh token of the options is not the last one, or will not be. */
+  def isReplaced: Boolean = refreshToken.isDefined || files.nonEmpty
 
   private def renew(request: (Option[String], Boolean) => Grant): AccessToken =
     try {
       val grant = request(refreshToken, !granted)
       granted = true
-      refreshToken = grant.refreshToken.orElse(refreshToken)
+      grant.refreshToken.foreach { next =>
+        refreshToken = Some(next)
+        files.values.foreach(_.write(next))
+      }
       current = Some(grant.token)
       grant.token
     } catch {

@@ -52,6 +52,9 @@ final private[http] class SharedValues[V](
   /** Number of values, including unused ones. */
   def size: Int = synchronized(slots.size)
 
+  /** Forgets all values, as a new JVM does. */
+  private[http] def clear(): Unit = synchronized(slots.clear())
+
   /** Number of values in use. */
   def inUse: Int = synchronized(slots.valuesIterator.count(_.users > 0))
 

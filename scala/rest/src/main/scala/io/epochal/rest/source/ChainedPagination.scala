@@ -221,9 +221,7 @@ object ChainedPagination {
   final case class InBody(parts: Seq[String]) extends CursorFrom
   final case class InHeader(name: String) extends CursorFrom
 
-  /** The key of the last record: the next page has the records after it. Or that of the first one, where newer records come
-    * first: the next page has the records before it.
-    */
+  /** The key of the last record, or of the first one where newer records come first: the next page is beyond it. */
   final case class InRecord(pointer: String, isFirst: Boolean) extends CursorFrom
 
   /** The place of a cursor in a request. */
@@ -322,20 +320,16 @@ object ChainedPagination {
       else Left(NoPage.Mismatch(s"only ${found.size} of the ${all.size} parts of the next cursor"))
     }
 
-    /** The key of a record; None if there are no records. Rejects an API whose page contains the requested key where the
-      * page before it ends: its record would be delivered twice.
-      */
+    /** The key of a record. Rejects an API whose page ends with the requested key: its record would be delivered twice. */
     private def key(pointer: String, isFirst: Boolean, token: Option[String], scanned: ScannedPage): Next = {
-      val sent = token.orElse(first)
-      val (named, adjacent) = if (isFirst) ("first", "last") else ("last", "first")
+      val names = if (isFirst) Seq("last", "first") else Seq("first", "last")
       scanned.keys.map(ends => if (isFirst) ends.swap else ends) match {
         case None => Right(None)
-        case Some((Some(key), _)) if sent.contains(key) =>
-          Left(
-            NoPage.Mismatch(
-              s"the $adjacent of them with the key '${HttpFailure.shown(key)}' that the request excludes"))
+        case Some((Some(key), _)) if token.orElse(first).contains(key) =>
+          val shown = HttpFailure.shown(key)
+          Left(NoPage.Mismatch(s"the ${names.head} of them with the key '$shown' that the request excludes"))
         case Some((_, Some(key))) => Right(Some(key))
-        case Some((_, None))      => Left(NoPage.Mismatch(s"the $named of them with no value at '$pointer'"))
+        case Some((_, None)) => Left(NoPage.Mismatch(s"the ${names.last} of them with no value at '$pointer'"))
       }
     }
   }

@@ -124,7 +124,9 @@ private[rest] object RestSource {
       checkpoint: InitialOffset,
       tasks: => Int,
       clock: Clock,
-      counters: HttpCounters): Source[RestPosition] =
+      counters: HttpCounters): Source[RestPosition] = {
+    for (http <- options.http +: options.lineage.toSeq.flatMap(_.levels).map(_.template.http); one <- http.auth)
+      one.keep(checkpoint.beside("oauth"))
     if (options.followed)
       new RestSource(options, reading, checkpoint, tasks, clock, counters) with JournalledSource[RestPosition] {
         override lazy val supply: RestReceiver = supplies.received(options, journal, Some(this))
@@ -134,6 +136,7 @@ private[rest] object RestSource {
           new RestFeedRows(options.alone, reading, counters, journal)
       }
     else new RestSource(options, reading, checkpoint, tasks, clock, counters)
+  }
 }
 
 /** Skips columns that a query does not use, unless they decide which records become rows. */

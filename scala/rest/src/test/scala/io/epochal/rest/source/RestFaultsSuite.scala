@@ -123,7 +123,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     Using.resource(new GZIPOutputStream(bytes))(_.write(page.getBytes))
     server.stubFor(
       get(urlPathEqualTo("/c"))
-        .withHeader("Accept-Encoding", equalTo("gzip"))
+        .withHeader("Accept-Encoding", equalTo("gzip, zstd"))
         .willReturn(aResponse().withHeader("Content-Encoding", "gzip").withBody(bytes.toByteArray)))
     assert(readAll(stream()).map(_.head) == Seq(0, 1, 2))
   }

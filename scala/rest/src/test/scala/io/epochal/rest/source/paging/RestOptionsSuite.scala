@@ -117,7 +117,7 @@ final class RestOptionsSuite extends AnyFunSuite {
   test("headers are sent as given and replace defaults; those of the connection are refused") {
     val headers = read(url, "headers.X-Key" -> " k ", "headers.accept" -> "text/json").endpoint.headers.toMap
     assert(headers("X-Key") == "k" && headers("accept") == "text/json" && !headers.contains("Accept"))
-    assert(headers("Accept-Encoding") == "gzip" && headers("User-Agent").startsWith("epochal/"))
+    assert(headers("Accept-Encoding") == "gzip, zstd" && headers("User-Agent").startsWith("epochal/"))
     Seq("headers.Host" -> "h", "headers.Content-Length" -> "1", "headers.X Y" -> "v", "headers.X" -> "a\r\nY: b")
       .foreach { option =>
         val error = refused(url, option)

@@ -9,6 +9,7 @@ import java.util.zip.GZIPOutputStream
 
 import scala.util.Using
 
+import com.github.luben.zstd.ZstdOutputStream
 import com.sun.net.httpserver.HttpExchange
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
@@ -133,6 +134,49 @@ final class EncodedBodiesSuite extends AnyFunSuite with BeforeAndAfterAll {
     Seq("br", "gzip, gzip", "deflate").foreach { coding =>
       respond(responding(text, "Content-Encoding" -> coding))
       assert(failure(rows()).getMessage.contains(s"it is encoded as '$coding'"), coding)
+    }
+  }
+
+  private def zstd(bytes: Array[Byte], window: Int = 0): Array[Byte] = {
+    val out = new ByteArrayOutputStream
+    Using.resource(new ZstdOutputStream(out).setChecksum(true)) { compressed =>
+      if (window > 0) compressed.setLong(window): Unit
+      compressed.write(bytes)
+    }
+    out.toByteArray
+  }
+
+  test("zstd is read in every format, and so are several frames") {
+    formats.foreach { case (format, text) =>
+      val bytes = text.getBytes(UTF_8)
+      val (front, back) = bytes.splitAt(10)
+      Seq(zstd(bytes), zstd(front) ++ zstd(back)).foreach { body =>
+        respond(responding(body, "Content-Encoding" -> "Zstd"))
+        assert(rows("bodyFormat" -> format) == expected, format)
+      }
+    }
+  }
+
+  test("zstd that is cut is requested again, and zstd that is damaged or needs much memory is refused") {
+    val good = zstd(formats("json").getBytes(UTF_8))
+    respond(responding(good.dropRight(3), "Content-Encoding" -> "zstd"), responding(good, "Content-Encoding" -> "zstd"))
+    assert(rows() == expected)
+    val damaged = good.updated(good.length - 6, (good(good.length - 6) ^ 1).toByte)
+    Seq(damaged, zstd(formats("json").getBytes(UTF_8), window = 25), formats("json").getBytes(UTF_8)).foreach { body =>
+      respond(responding(body, "Content-Encoding" -> "zstd"))
+      val error = failure(rows("retry.maxAttempts" -> "2"))
+      assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains("its zstd cannot be decoded"))
+    }
+  }
+
+  test("zstd has the limits of gzip: of bytes after decompression, and of bytes that become none") {
+    val bomb = zstd(new Array[Byte](50 << 20))
+    assert(bomb.length < 100000)
+    val empty = zstd(Array.emptyByteArray)
+    val frames = Array.fill(200000 / empty.length)(empty).flatten
+    Seq(bomb, frames).foreach { body =>
+      respond(responding(body, "Content-Encoding" -> "zstd"))
+      assert(failure(rows("maxResponseBytes" -> "50k")).condition.name == "HTTP_RESPONSE_TOO_LARGE")
     }
   }
 
