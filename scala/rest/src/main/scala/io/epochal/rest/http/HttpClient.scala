@@ -12,7 +12,13 @@ import com.fasterxml.jackson.core.exc.StreamConstraintsException
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
 import org.apache.hc.client5.http.protocol.HttpClientContext
 import org.apache.hc.core5.http.io.entity.ByteArrayEntity
-import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost, HttpHeaders => StandardHeaders}
+import org.apache.hc.core5.http.{
+  ClassicHttpResponse,
+  ContentType,
+  HttpException,
+  HttpHeaders => StandardHeaders,
+  HttpHost
+}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Redaction

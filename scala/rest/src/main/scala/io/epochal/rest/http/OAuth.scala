@@ -22,7 +22,9 @@ object OAuth extends AuthScheme {
     "OAuth 2 token endpoint. Tokens are renewed before they expire and after a 401.")
   val ClientId = option("oauth.clientId", OptionType.string, sample = Some("my-client"))("OAuth 2 client id.")
   val ClientSecret = secret("oauth.clientSecret", "OAuth 2 client secret")
-  val RefreshToken = secret("oauth.refreshToken", "OAuth 2 refresh token, instead of the client credentials grant. If the server replaces it, a stream keeps the new one in its checkpoint, not encrypted")
+  val RefreshToken = secret(
+    "oauth.refreshToken",
+    "OAuth 2 refresh token, instead of the client credentials grant. If the server replaces it, a stream keeps the new one in its checkpoint, not encrypted")
   val Scope = option("oauth.scope", OptionType.string, sample = Some("read:comments"))("OAuth 2 scopes.")
   val Params = option("oauth.params.*", OptionType.string, secret = true)(
     "Further parameters of the token request, as oauth.params.audience.")
@@ -82,7 +84,8 @@ final case class OAuthSettings(
 
   override def keep(store: => FileStore): Unit = refreshToken.foreach { token =>
     val identity = Seq(endpoint.base.toString, endpoint.target(""), clientId, token.read()).mkString("\n")
-    Using.resource(OAuthTokens.open(this))(_.value.keep(s"$store", new RefreshTokenFile(store, Sha256.hex(identity, 16))))
+    Using.resource(OAuthTokens.open(this))(
+      _.value.keep(s"$store", new RefreshTokenFile(store, Sha256.hex(identity, 16))))
   }
 
   override def open(http: HttpSettings, counters: HttpCounters): Credential =
@@ -133,7 +136,8 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
       maxResponseBytes = math.min(http.maxResponseBytes, MaxResponseBytes),
       hidden = oauth.secrets ++ latest.map(Secret.Given(_)))
     val sent = latest.orElse(oauth.refreshToken.map(_.read()))
-    try Using.resource(new HttpClient(settings, counters))(_.call(request(sent), buffer, first)(_ => read(buffer, sent)))
+    try
+      Using.resource(new HttpClient(settings, counters))(_.call(request(sent), buffer, first)(_ => read(buffer, sent)))
     catch {
       case error: EpochalException if error.condition == Conditions.HttpStatus =>
         throw refused(s"status ${error.values("status")}${reason(buffer, settings)}")

@@ -329,7 +329,7 @@ object ChainedPagination {
           val shown = HttpFailure.shown(key)
           Left(NoPage.Mismatch(s"the ${names.head} of them with the key '$shown' that the request excludes"))
         case Some((_, Some(key))) => Right(Some(key))
-        case Some((_, None)) => Left(NoPage.Mismatch(s"the ${names.last} of them with no value at '$pointer'"))
+        case Some((_, None))      => Left(NoPage.Mismatch(s"the ${names.last} of them with no value at '$pointer'"))
       }
     }
   }
