@@ -131,6 +131,31 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with SlowTests with E
     holds(f, 0 until many)
   }
 
+  private val feed = StructType.fromDDL("id BIGINT, word STRING, _change_type STRING, _commit_version STRING")
+
+  onSchema(
+    "keys of a feed that follow those of the table do not make the server read them again for each row",
+    feed,
+    keyed) { f =>
+    f.database.execute(s"INSERT INTO t SELECT i, 'old' FROM generate_series(1 - $many, 0) AS i", "ANALYZE t")
+    val run = f.newRun(query, Map("sinkId" -> "sink", "mode" -> "changes", "keyColumns" -> "id"))
+    write(
+      f,
+      run,
+      0,
+      (0 until many).map { id =>
+        val texts = Seq("new", "insert", "%027d".format(id)).map(UTF8String.fromString)
+        InternalRow.fromSeq(id.toLong +: texts)
+      })
+    // Sessions report what they have read when they end.
+    ConnectionPool.sweep(Duration.ZERO)
+    eventually(timeout(30.seconds)) {
+      val read = f.database.one("SELECT idx_tup_read FROM pg_stat_user_indexes WHERE relname = 't'")
+      assert(read.asInstanceOf[Long] > 0 && read.asInstanceOf[Long] < 10L * many)
+    }
+    assert(f.database.one("SELECT count(*) FROM t WHERE word = 'new'") == many.toLong)
+  }
+
   on("a table with a rule accepts many rows, too", keyed) { f =>
     f.database.execute("CREATE TABLE log (id BIGINT)")
     f.database.execute("CREATE RULE seen AS ON DELETE TO t DO ALSO INSERT INTO log VALUES (OLD.id)")

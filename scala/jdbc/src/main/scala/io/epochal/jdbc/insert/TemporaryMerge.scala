@@ -51,9 +51,12 @@ abstract class KeyedMerge(
     }
 
     /** The last row of each key. */
-    val winners: String = s"(SELECT ${list(table.incoming)} FROM ${latest(rows, "true")} AS p)"
+    val winners: String = latest(rows, "true")
 
-    def isPartial: Boolean = count(s"SELECT count(*) FROM $rows AS r WHERE $unchanged IS NOT NULL") > 0
+    /** A condition for rows without all columns. */
+    val lacks: String = s"$unchanged IS NOT NULL"
+
+    def isPartial: Boolean = count(s"SELECT count(*) FROM $rows AS r WHERE $lacks") > 0
 
     /** Gives the rows of a table, which has the winners, the values that earlier rows of their keys have. Then updates the target
       * by those that still do not have all columns.
@@ -100,17 +103,26 @@ abstract class KeyedMerge(
     private def isLeft(into: String, mark: String): Boolean =
       count(s"SELECT count(*) FROM $into WHERE replace($unchanged, $mark, '') <> $unchanged") > 0
 
-    private def latest(from: String, condition: String): String = {
-      val place = quote(table.table.unused("epochal_place"))
-      s"(SELECT * FROM (SELECT r.*, row_number() OVER (PARTITION BY $keys ORDER BY ${bytes(version)} DESC) AS $place " +
-        s"FROM $from AS r WHERE $condition) AS o WHERE $place = 1)"
-    }
+    private def latest(from: String, condition: String): String =
+      first(s"$from AS r WHERE $condition", s"${bytes(version)} DESC")
 
     private def text(value: String): String = s"'${value.replace("'", "''")}'"
   }
 
   /** SQL that sorts a text by its bytes. */
   protected def bytes(column: String): String = column
+
+  /** SQL of the first row of each key.
+    *
+    * @param from
+    *   what follows FROM; the relation is `r`
+    */
+  protected def first(from: String, order: String): String = {
+    val place = quote(table.table.unused("epochal_place"))
+    text"""(SELECT ${list(table.incoming)} FROM
+       |  (SELECT r.*, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS $place FROM $from) AS o
+       |WHERE $place = 1)"""
+  }
 
   protected def distinct: Long = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source AS s) AS k")
 
@@ -179,9 +191,6 @@ abstract class TemporaryMerge(
   protected def winners: String = {
     val order = table.columns.find(c => upsert.order.contains(c.column.name)).fold(keys)(c => s"${sorted(c)} DESC") +
       upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
-    val place = quote(table.table.unused("epochal_place"))
-    text"""(SELECT ${list(table.incoming)} FROM
-       |  (SELECT i.*, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS $place FROM $incoming i) p
-       |WHERE $place = 1)"""
+    first(s"$incoming AS r", order)
   }
 }

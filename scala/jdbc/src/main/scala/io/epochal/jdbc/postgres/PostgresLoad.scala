@@ -51,22 +51,28 @@ private[postgres] object PostgresLoad {
     }
 }
 
-/** The temporary table through which keyed rows reach the target.
+/** The temporary tables through which keyed rows reach the target.
   *
-  * There is one per session and row shape, kept across epochs and emptied by each COMMIT, which writes nothing to the catalogs:
-  * they do not grow with the epochs. Behind a pooler every transaction may get another session, so each one creates the table
+  * There is one of each kind per session and row shape, kept across epochs and emptied by each COMMIT, which writes nothing to
+  * the catalogs: they do not grow with the epochs. Behind a pooler every transaction may get another session, so each one creates the table
   * if its session lacks it. The name contains the shape: after the target was altered or recreated, rows use
   * another one.
   */
 private[postgres] object PostgresIncoming {
 
-  /** Fills the table, which is created in this transaction if missing. Returns SQL of the relation. */
+  /** Fills a table with encoded rows. Returns SQL of the relation. */
   def copy(connection: Connection, table: BoundTable, rows: EncodedRows): String = {
-    val name = s"epochal_incoming_${hash(table)}"
-    Sql.run(
-      connection,
-      s"CREATE TEMPORARY TABLE IF NOT EXISTS $name ON COMMIT DELETE ROWS AS ${like(table)} WITH NO DATA")
-    PostgresLoad.copy(connection, s"pg_temp.$name", table.incoming, rows): Unit
+    val into = create(connection, table, "incoming", like(table))
+    PostgresLoad.copy(connection, into, table.incoming, rows): Unit
+    into
+  }
+
+  /** Creates a table with the columns of a query, if missing. It is empty at the first call in a transaction. Returns SQL of the
+    * relation.
+    */
+  def create(connection: Connection, table: BoundTable, kind: String, query: String): String = {
+    val name = s"epochal_${kind}_${hash(table)}"
+    Sql.run(connection, s"CREATE TEMPORARY TABLE IF NOT EXISTS $name ON COMMIT DELETE ROWS AS $query WITH NO DATA")
     s"pg_temp.$name"
   }
 

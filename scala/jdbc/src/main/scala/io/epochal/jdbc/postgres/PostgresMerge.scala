@@ -74,19 +74,23 @@ final private class PostgresMerge(
 
   private def change(operation: OperationColumn, rows: Long): Loaded = feed.fold(changeByKey(operation, rows))(follow)
 
-  /** Follows a change feed. */
+  /** Follows a change feed. The winners are sorted once, into a table, and stay there for all statements. */
   private def follow(changes: Feed): Loaded = {
     if (changes.emptied.nonEmpty) write(s"DELETE FROM $target"): Unit
-    val isPartial = changes.isPartial
-    if (isPartial)
-      run(s"CREATE TEMPORARY TABLE epochal_winners ON COMMIT DROP AS SELECT * FROM ${changes.winners} AS w")
-    val from = if (isPartial) "pg_temp.epochal_winners" else changes.winners
     val deletes = changes.deletes
-    val different = count(s"SELECT count(*) FROM $from AS w")
-    val removing = count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes")
-    val (found, deleted) = if (removing == 0 && !isPartial) (0L, 0L) else delete(from, deletes)
-    val updated = if (isPartial) changes.update(from, keysEqual)(write) else 0L
-    val stored = insert(s"(SELECT * FROM ${changes.whole(from)} AS w WHERE NOT w.$deletes)")
+    val from = PostgresIncoming.create(connection, table, "winners", s"SELECT * FROM $source AS s")
+    val different = Sql.update(connection, s"INSERT INTO $from SELECT * FROM ${changes.winners} AS w")
+    val (removing, partial) = Sql
+      .query(
+        connection,
+        s"SELECT count(*) FILTER (WHERE $deletes), count(*) FILTER (WHERE ${changes.lacks}) FROM $from")(row =>
+        row.getLong(1) -> row.getLong(2))
+      .head
+    val (found, deleted) = if (removing + partial == 0) (0L, 0L) else delete(from, deletes)
+    val updated = if (partial == 0) 0L else changes.update(from, keysEqual)(write)
+    // Of a condition the server would not know how many rows it leaves.
+    if (removing + partial > 0) run(s"DELETE FROM $from WHERE $deletes OR ${changes.lacks}")
+    val stored = insert(from)
     Loaded.Rows(stored + deleted + updated, different - removing + math.max(found, deleted))
   }
 
@@ -136,18 +140,22 @@ final private class PostgresMerge(
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("EXCLUDED")}""")
 
   /** Allows only join orders that lock in key order: a nested loop visits the target's rows in the source's order, a merge join in
-    * that of the key, but with several columns in an order of its own.
+    * that of the key, but with several columns in an order of its own. A nested loop looks each key up: over the materialized range
+    * of keys, which outdated statistics may make look short, it would take quadratic time.
     */
   private def merge(from: String): Long = {
-    run(s"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
+    run(
+      "SET LOCAL enable_hashjoin = off; SET LOCAL enable_material = off; " +
+        s"SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
-    val condition = s"$keysEqual$keyRange"
+    val condition = s"$keysEqual${keyRange(from)}"
     val merged = write(
       text"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $condition
          |WHEN MATCHED THEN UPDATE SET ${updates("w")}
          |WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)"""
     )
-    run("SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT")
+    run(
+      "SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_material TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT")
     merged
   }
 
@@ -157,11 +165,11 @@ final private class PostgresMerge(
   private def write(sql: String): Long = SearchPath.ofSession(connection)(Sql.update(connection, sql))
 
   /** A condition that limits the join to the source's key range, so that the server need not read the other rows. */
-  private def keyRange: String = upsert.keys match {
+  private def keyRange(from: String): String = upsert.keys match {
     case Seq(key) if table.columns.exists(c => c.column.name == key && Numbers(c.column.columnType.declared)) =>
       val name = quote(key)
       Sql
-        .query(connection, s"SELECT min($name), max($name) FROM $source AS s")(row => row.getLong(1) -> row.getLong(2))
+        .query(connection, s"SELECT min($name), max($name) FROM $from AS s")(row => row.getLong(1) -> row.getLong(2))
         .map { case (least, greatest) =>
           s" AND t.$name OPERATOR(pg_catalog.>=) $least AND t.$name OPERATOR(pg_catalog.<=) $greatest"
         }
@@ -173,10 +181,13 @@ final private class PostgresMerge(
     * rows.
     */
   private def winners: String = {
-    val order = upsert.order.fold("")(column => s", ${sorted(column)} DESC NULLS LAST") +
-      upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
-    s"(SELECT DISTINCT ON ($keys) * FROM $source AS s ORDER BY $keys$order)"
+    val order = upsert.order.map(column => s"${sorted(column)} DESC NULLS LAST") ++
+      upsert.operation.map(operation => quote(operation.name))
+    first(s"$source AS r", order.mkString(", "))
   }
+
+  override protected def first(from: String, order: String): String =
+    s"(SELECT DISTINCT ON ($keys) * FROM $from ORDER BY $keys, $order)"
 
   override protected def bytes(column: String): String = s"""$column COLLATE pg_catalog."C""""
 

@@ -86,8 +86,9 @@ private[postgres] object PostgresPrivileges {
     Seq(
       unless(all(rights.map(has)), s"GRANT ${rights.mkString(", ")} ON %I.%I TO %I", name.schema, name.table),
       sequences(bound)) ++
-      // Rows that replace others, or that the server parses, pass through a temporary table unless they are staged.
-      Option.when((needs.options.upsert || parses) && !stages)(
+      // Rows that replace others, or that the server parses, pass through a temporary table unless they are staged. Those of a
+      // change feed always do.
+      Option.when((needs.options.upsert || parses) && !stages || bound.operation.exists(_.feed.nonEmpty))(
         sql"""CASE WHEN has_database_privilege(current_database(), 'TEMPORARY') THEN NULL
              |ELSE format('GRANT TEMPORARY ON DATABASE %I TO %I', current_database(), current_user) END""") ++
       Option.when(bound.added.nonEmpty)(unless(isOwner, "ALTER TABLE %I.%I OWNER TO %I", name.schema, name.table))
