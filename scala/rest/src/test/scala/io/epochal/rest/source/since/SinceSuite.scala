@@ -276,6 +276,26 @@ final class SinceSuite extends AnyFunSuite with SinceFixture {
     }
   }
 
+  test("a record on two pages of a pass is delivered once") {
+    query("cursor") { query =>
+      query.api.order = items => items ++ items.take(2)
+      query.change(0, 0 until 5: _*)
+      assert(query.batch().sorted == zero(0 until 5: _*))
+    }
+  }
+
+  test("versions outlast the log's compaction, and restarts") {
+    query("none", "sinceLag" -> "1h") { query =>
+      query.change(0, 0 until 10: _*)
+      assert(query.batch().size == 10)
+      (1 to 40).foreach { version =>
+        query.change(version, version % 10)
+        if (version % 7 == 0) query.restart()
+        assert(query.batch() == Seq(version % 10 -> version), version)
+      }
+    }
+  }
+
   test("a body has the value as JSON: a text, or a number where moments are numbers") {
     query("graphql") { query =>
       query.change(0, 1)
