@@ -62,7 +62,7 @@ final class CdcOffsetSuite extends AnyFunSuite {
 
     val builder = new FrameBuilder
     builder.begin(Transaction(7, 0, 1, 2), 0, new CRC32C)
-    builder.add(Kind.Insert, relation, 'N' -> Bytes(Array[Byte](0, 0), 0, 2))
+    builder.add(Kind.Insert, relation, None, Some(Bytes(Array[Byte](0, 0), 0, 2)))
     builder.end(complete = true): Unit
     builder.shift(rows)
     val frame = builder.result(SnapshotState.note(state.snapshots))

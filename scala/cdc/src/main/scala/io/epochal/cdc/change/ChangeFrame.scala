@@ -7,7 +7,7 @@ import java.util.zip.CRC32C
 import scala.collection.mutable
 
 import io.epochal.cdc.pgoutput.Message.Relation
-import io.epochal.cdc.pgoutput.{Bytes, Message}
+import io.epochal.cdc.pgoutput.{Bytes, Message, OldTuple}
 
 /** A transaction of the server.
   *
@@ -46,9 +46,14 @@ private[cdc] object Kind {
   case object Delete extends Kind('D', rows = 1, ordinals = 1)
   case object Truncate extends Kind('T', rows = 1, ordinals = 1)
 
-  private val all = Seq(Insert, Update, BothImages, NewKey, Delete, Truncate).map(kind => kind.code -> kind).toMap
-
-  def of(code: Byte): Kind = all(code)
+  def of(code: Byte): Kind = (code: @scala.annotation.switch) match {
+    case 'I' => Insert
+    case 'U' => Update
+    case 'V' => BothImages
+    case 'K' => NewKey
+    case 'D' => Delete
+    case 'T' => Truncate
+  }
 }
 
 /** The payload of a journal frame: changes of whole transactions, or a part of one. It contains the definitions of their tables,
@@ -119,18 +124,22 @@ final private[cdc] class FrameBuilder {
     out.position(out.position() + TransactionHead): Unit
   }
 
-  /** Adds a change of the transaction, with its tuples as the server sent them, and their kinds. */
-  def add(kind: Kind, relation: Relation, tuples: (Char, Bytes)*): Unit = open.foreach { current =>
-    val length = tuples.foldLeft(0)(_ + 1 + _._2.length)
+  /** Adds a change of the transaction, with its tuples as the server sent them. */
+  def add(kind: Kind, relation: Relation, old: Option[OldTuple], row: Option[Bytes]): Unit = open.foreach { current =>
+    val length = old.fold(0)(1 + _.bytes.length) + row.fold(0)(1 + _.length)
     room(7 + length)
     val from = out.position()
     out.put(kind.code).putShort(define(relation).toShort).putInt(length)
-    tuples.foreach { case (kind, bytes) => out.put(kind.toByte).put(bytes.array, bytes.offset, bytes.length) }
+    old.foreach(tuple => put(tuple.kind, tuple.bytes))
+    row.foreach(put('N', _))
     current.crc.update(out.array, from + 7, length)
     current.ordinal += kind.ordinals
     current.rows += kind.rows
     rowCount += kind.rows
   }
+
+  private def put(kind: Char, bytes: Bytes): Unit =
+    out.put(kind.toByte).put(bytes.array, bytes.offset, bytes.length): Unit
 
   /** Ends the transaction in this frame.
     *
@@ -178,11 +187,14 @@ final private[cdc] class FrameBuilder {
     Bytes(out.array, 0, out.position())
   }
 
-  private def define(relation: Relation): Int = definitions.lastIndexWhere(_ eq relation) match {
-    case -1 =>
+  private def define(relation: Relation): Int = {
+    var index = definitions.size - 1
+    while (index >= 0 && !(definitions(index) eq relation)) index -= 1
+    if (index >= 0) index
+    else {
       definitions += relation
       definitions.size - 1
-    case index => index
+    }
   }
 
   private def room(bytes: Int): Unit = if (out.remaining < bytes) {

@@ -8,7 +8,7 @@ import scala.collection.mutable
 import scala.util.control.NonFatal
 
 import io.epochal.cdc.pgoutput.Message._
-import io.epochal.cdc.pgoutput.{Bytes, Message}
+import io.epochal.cdc.pgoutput.{Bytes, Message, OldTuple}
 
 /** The server's changes from one position on, in the order of their commits. */
 private[cdc] trait ChangeStream extends AutoCloseable {
@@ -255,15 +255,13 @@ final private[cdc] class ChangeIntake(
   }
 
   private def add(table: Captured, change: Change): Unit = {
-    val old = change.old.map(tuple => (if (tuple.whole) 'O' else 'K') -> tuple.bytes)
-    val row = change.after.map('N' -> _)
-    def putAll(): Unit = put(table, rules.kind(table.key, change), (old ++ row).toSeq: _*)
+    def putAll(): Unit = put(table, rules.kind(table.key, change), change.old, change.after)
     current.flatMap(_.shown).fold(putAll()) { shows =>
       val (before, after) = keys(table, change)
       (before.exists(shows(table, _)), after.exists(shows(table, _))) match {
         case (false, false) => putAll()
-        case (true, false)  => put(table, Kind.Insert, row.toSeq: _*)
-        case (false, true)  => put(table, Kind.Delete, old.toSeq: _*)
+        case (true, false)  => put(table, Kind.Insert, None, change.after)
+        case (false, true)  => put(table, Kind.Delete, change.old, None)
         case (true, true)   => ()
       }
     }
@@ -286,23 +284,24 @@ final private[cdc] class ChangeIntake(
     contained.showsTruncate(table, running.transaction.lsn, running.transaction.xid)
   }
 
-  private def clear(table: Captured): Unit = put(table, Kind.Truncate)
+  private def clear(table: Captured): Unit = put(table, Kind.Truncate, None, None)
 
-  private def put(table: Captured, kind: Kind, tuples: (Char, Bytes)*): Unit = current.foreach { running =>
-    if (running.skips) skip(running, kind, tuples)
-    else {
-      if (!running.isOpen) {
-        builder.begin(running.transaction, running.ordinal, running.crc)
-        running.isOpen = true
+  private def put(table: Captured, kind: Kind, old: Option[OldTuple], row: Option[Bytes]): Unit =
+    current.foreach { running =>
+      if (running.skips) skip(running, kind, old, row)
+      else {
+        if (!running.isOpen) {
+          builder.begin(running.transaction, running.ordinal, running.crc)
+          running.isOpen = true
+        }
+        builder.add(kind, table.relation, old, row)
+        running.ordinal += kind.ordinals
       }
-      builder.add(kind, table.relation, tuples: _*)
-      running.ordinal += kind.ordinals
     }
-  }
 
   /** Compares a change with what the journal has: the server sends the same again. */
-  private def skip(running: Running, kind: Kind, tuples: Seq[(Char, Bytes)]): Unit = {
-    tuples.foreach { case (kind, bytes) =>
+  private def skip(running: Running, kind: Kind, old: Option[OldTuple], row: Option[Bytes]): Unit = {
+    (old.map(tuple => tuple.kind -> tuple.bytes) ++ row.map('N' -> _)).foreach { case (kind, bytes) =>
       running.crc.update(kind.toInt)
       running.crc.update(bytes.array, bytes.offset, bytes.length)
     }

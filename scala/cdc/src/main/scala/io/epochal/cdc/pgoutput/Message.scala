@@ -199,7 +199,11 @@ final private[cdc] case class Bytes(array: Array[Byte], offset: Int, length: Int
   * @param whole
   *   all columns (REPLICA IDENTITY FULL); else those of the identity, and NULL in the others
   */
-final private[cdc] case class OldTuple(whole: Boolean, bytes: Bytes)
+final private[cdc] case class OldTuple(whole: Boolean, bytes: Bytes) {
+
+  /** As the server marks it. */
+  def kind: Char = if (whole) 'O' else 'K'
+}
 
 /** @param isKey
   *   whether the column belongs to the replica identity

@@ -1,12 +1,14 @@
 package io.epochal.cdc.snapshot
 
 import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.{Connection, SQLException}
 import java.util.concurrent.{Callable, CancellationException, ExecutionException, Executors}
 
 import scala.util.Try
 
 import org.postgresql.PGConnection
+import org.postgresql.util.ByteConverter
 
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
@@ -59,6 +61,10 @@ final private[cdc] class Snapshot(
   import Snapshot._
 
   private val printed = copied.key.toSeq.flatMap(_.printed)
+  private val shown = copied.key.flatMap(_.reader(copied.relation))
+
+  /** The texts of the key that the server adds to each row: none for most keys, because printing them takes it long. */
+  private val beside = if (shown.isEmpty) printed else Nil
 
   /** Reads what is left, and returns the state afterwards.
     *
@@ -175,22 +181,21 @@ final private[cdc] class Snapshot(
     Sql.run(connection, s"SET TRANSACTION SNAPSHOT '$exported'")
     val copy = connection.unwrap(classOf[PGConnection]).getCopyAPI.copyOut(select(range, progress.snapshot))
     val builder = new FrameBuilder
-    val row = new CopiedRow(printed.size, copied.binary)
+    val row = new CopiedRow(beside.size, copied.binary)
     progress.begin(builder)
     var from = CopyHeader
-    var last = Option.empty[Seq[String]]
     try {
       var message = copy.readFromCopy()
       while (message != null) {
-        if (row.read(message, from)) {
+        if (row.isIn(message, from)) {
           // The last frame of a range has a row: it says that the range is done.
           if (builder.size >= ChangeIntake.FrameBytes) {
-            progress.write(builder, range, last)
+            progress.write(builder, range, Some(shown.fold(row.key)(_(row.tuple))))
             wait()
             progress.begin(builder)
           }
-          builder.add(Kind.Insert, copied.relation, 'N' -> row.tuple)
-          last = Some(row.key)
+          row.read(message, from)
+          builder.add(Kind.Insert, copied.relation, None, Some(row.tuple))
         }
         from = 0
         message = copy.readFromCopy()
@@ -211,7 +216,7 @@ final private[cdc] class Snapshot(
     val conditions = copied.key.toSeq.flatMap(key => from.map(key.after) ++ until.map(key.upTo))
     val where = if (conditions.isEmpty) "" else conditions.mkString(" WHERE ", " AND ", "")
     val order = copied.key.fold("")(key => s" ORDER BY ${key.order}")
-    val list = printed ++ copied.columns
+    val list = beside ++ copied.columns
     s"COPY (SELECT ${list.mkString(", ")} FROM ${copied.table.sql} AS t$where$order) TO STDOUT (FORMAT binary)"
   }
 
@@ -262,44 +267,56 @@ private[cdc] object Snapshot {
     "SET synchronous_commit TO local; SELECT pg_catalog.pg_logical_emit_message(true, 'epochal', '')"
 }
 
-/** Reads a row of binary COPY: the key as text, then the row as a tuple of pgoutput.
+/** Reads rows of binary COPY: the key as text, if the server prints it, then the row as a tuple of pgoutput.
   *
   * @param keys
-  *   columns of the key, before those of the row
+  *   columns of the printed key, before those of the row
   */
 final private class CopiedRow(keys: Int, binary: Boolean) {
   private val kind = (if (binary) 'b' else 't').toByte
   private var out = ByteBuffer.allocate(1 << 12)
-  private var texts: Seq[String] = Nil
 
-  /** Reads a message; false if it is the end mark. */
-  def read(message: Array[Byte], from: Int): Boolean = {
-    val in = ByteBuffer.wrap(message, from, message.length - from)
-    val fields = if (in.remaining >= 2) in.getShort().toInt else -1
-    if (fields >= 0) {
-      texts = Seq.fill(keys) {
-        val length = in.getInt()
-        val text = new String(message, in.position(), length, java.nio.charset.StandardCharsets.UTF_8)
-        in.position(in.position() + length): Unit
-        text
-      }
-      if (out.capacity < message.length + fields) out = ByteBuffer.allocate(2 * message.length + fields)
-      out.clear().putShort((fields - keys).toShort)
-      var left = fields - keys
-      while (left > 0) {
-        val length = in.getInt()
-        if (length < 0) out.put('n'.toByte)
-        else {
-          out.put(kind).putInt(length).put(message, in.position(), length)
-          in.position(in.position() + length): Unit
-        }
-        left -= 1
-      }
+  /** The message of the row, from its key on. */
+  private var in = ByteBuffer.allocate(0)
+
+  /** Whether a message has a row: it is not the end mark. */
+  def isIn(message: Array[Byte], from: Int): Boolean =
+    message.length - from >= 2 && ByteConverter.int2(message, from) >= 0
+
+  /** Reads the row of a message, which must not change until the next call. */
+  def read(message: Array[Byte], from: Int): Unit = {
+    in = ByteBuffer.wrap(message, from, message.length - from)
+    val fields = in.getShort().toInt
+    in.mark()
+    var left = keys
+    while (left > 0) {
+      val length = in.getInt()
+      in.position(in.position() + length)
+      left -= 1
     }
-    fields >= 0
+    if (out.capacity < message.length + fields) out = ByteBuffer.allocate(2 * message.length + fields)
+    out.clear().putShort((fields - keys).toShort)
+    left = fields - keys
+    while (left > 0) {
+      val length = in.getInt()
+      if (length < 0) out.put('n'.toByte)
+      else {
+        out.put(kind).putInt(length).put(message, in.position(), length)
+        in.position(in.position() + length): Unit
+      }
+      left -= 1
+    }
   }
 
-  def key: Seq[String] = texts
+  /** The printed key of the row. */
+  def key: Seq[String] = {
+    in.reset()
+    Seq.fill(keys) {
+      val text = new Array[Byte](in.getInt())
+      in.get(text)
+      new String(text, UTF_8)
+    }
+  }
 
   def tuple: Bytes = Bytes(out.array, 0, out.position())
 }

@@ -10,6 +10,7 @@ import org.postgresql.util.ByteConverter
 
 import io.epochal.cdc.change.{Captured, TupleValue}
 import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.TableFacts
 import io.epochal.cdc.value.{PostgresColumn, PostgresType, ValueReader}
 import io.epochal.core.error.Conditions
@@ -43,6 +44,17 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
 
   /** The keys of `t` up to another one, and itself. */
   def upTo(values: Seq[String]): String = compared("<", "<=", texts(values))
+
+  /** Reads the texts from a row of the table; None: a row does not show them as the server prints them. */
+  def reader(relation: Relation): Option[Bytes => Seq[String]] = {
+    val places = columns.map(column => relation.columns.indexWhere(_.name == column.name))
+    Option.when(places.forall(_ >= 0) && columns.forall(column => isShown(column.kind))) { row =>
+      places.zip(columns).map { case (place, column) =>
+        val TupleValue(kind, Bytes(array, at, length)) = TupleValue.of(row, place)
+        if (kind == 't') new String(array, at, length, UTF_8) else shown(array, at, length, column.kind)
+      }
+    }
+  }
 
   /** For each row the number of the first bound that its key does not exceed, or of all bounds. One query. */
   def places(connection: Connection, captured: Captured, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
@@ -121,14 +133,24 @@ private[cdc] object TableKey {
     case _                  => false
   }
 
+  /** Whether the text of a value follows from its binary form. */
+  private def isShown(kind: PostgresType): Boolean =
+    kind.shape == PostgresType.Plain && Shown(kind.name)
+
+  private val Shown = Set("int2", "int4", "int8", "text", "varchar", "uuid")
+
+  private def shown(bytes: Array[Byte], at: Int, length: Int, kind: PostgresType): String = kind.name match {
+    case "int2" => ByteConverter.int2(bytes, at).toString
+    case "int4" => ByteConverter.int4(bytes, at).toString
+    case "int8" => ByteConverter.int8(bytes, at).toString
+    case _      => reader(kind).binary(bytes, at, length).toString
+  }
+
   private def reader(kind: PostgresType): ValueReader = ValueReader.of("", PostgresColumn("", 0, -1, kind), StringType)
 
   /** A binary value, in SQL. */
   private def binary(bytes: Array[Byte], at: Int, length: Int, kind: PostgresType): String = kind.name match {
     case "bool"   => (bytes(at) != 0).toString
-    case "int2"   => text(ByteConverter.int2(bytes, at).toString, kind)
-    case "int4"   => text(ByteConverter.int4(bytes, at).toString, kind)
-    case "int8"   => text(ByteConverter.int8(bytes, at).toString, kind)
     case "float4" => text(ByteConverter.float4(bytes, at).toString, kind)
     case "float8" => text(ByteConverter.float8(bytes, at).toString, kind)
     case "bytea"  => text("\\x" + HexFormat.of.formatHex(bytes, at, at + length), kind)
@@ -143,7 +165,7 @@ private[cdc] object TableKey {
         val plain = s"(${date(Math.floorDiv(micros, DayMicros))} + time '$time')"
         if (kind.name == "timestamp") plain else s"($plain AT TIME ZONE 'UTC')"
       }
-    case _ => text(reader(kind).binary(bytes, at, length).toString, kind)
+    case _ => text(shown(bytes, at, length, kind), kind)
   }
 
   private val DayMicros = 86400000000L

@@ -66,6 +66,9 @@ final class TableKeySuite extends SnapshotRuns(PostgresServer.icu.orElse(Postgre
       assert(tuples.map(value(_, 0)).distinct.size == rows)
       if (!binary) assert(tuples.map(tuple => key.names.indices.map(i => value(tuple, i + 1))).toSet == stored.toSet)
 
+      val keys = journal.state.snapshots.values.flatMap(_.ranges.values).flatMap(_.parts.flatMap(_._2))
+      assert(keys.nonEmpty == partitions.nonEmpty && keys.forall(stored.contains(_)))
+
       // The rows of the second run alone show a transaction from between the runs.
       val state = journal.state
       val contained = setup(table, binary)._1.contained(state)
