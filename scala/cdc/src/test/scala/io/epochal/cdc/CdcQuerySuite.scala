@@ -322,6 +322,25 @@ final class CdcQuerySuite extends CdcQueries {
     }
   }
 
+  test("a bounded run does not end as if nothing was missing if the slot was moved past changes") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        def run(): Unit = {
+          val rows = shop.read("startingOffset" -> "latest")
+          start(rows, "cdc_moved_bounded", dir.toString, Trigger.AvailableNow()).awaitTermination()
+        }
+        run()
+        shop.run("INSERT INTO orders VALUES (1, 'a')")
+        (1 to 2).foreach(_ => run())
+        assert(changes("cdc_moved_bounded") == Seq(("insert", 1, "a")))
+        shop.run(
+          "INSERT INTO orders VALUES (2, 'b')",
+          s"SELECT pg_replication_slot_advance('${shop.name}', pg_current_wal_lsn())")
+        refused(Conditions.SlotLost)(run())
+      }
+    }
+  }
+
   test("what is missing on the server is listed before the start, with the SQL that mends it") {
     Using.resource(new Shop) { shop =>
       shop.run("CREATE TABLE keyless (note text)")

@@ -1,0 +1,111 @@
+package io.epochal.cdc
+
+import java.io.{ByteArrayOutputStream, DataOutputStream}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.zip.CRC32C
+
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.cdc.change.{FrameBuilder, Kind, Transaction}
+import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.{Bytes, OldTuple, RelationColumn}
+import io.epochal.cdc.value.{PostgresColumn, PostgresType, TypeText}
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.journal.{Frame, Slice}
+import io.epochal.kit.source.journal.{Frames, JournalRows}
+
+/** Values that an update leaves alone and the server does not send, in the rows of a task. No server. */
+final class UnsentValuesSuite extends AnyFunSuite {
+
+  private val columns = Seq("id", "note", "document").zipWithIndex.map { case (name, i) =>
+    PostgresColumn(name, i.toLong, -1, PostgresType("text", -1, "text", isSent = true))
+  }
+  private val relation = Relation
+    .of(9, "public", "orders", 'd', columns.map(c => RelationColumn(c.name, c.name == "id", c.oid.toInt, -1)))
+    .withTypes(TypeText.write(columns.map(column => Some(column.kind))))
+  private val feed = "_unchanged_columns ARRAY<STRING>, _change_type STRING"
+  private val typed = StructType.fromDDL(s"id STRING, note STRING, document STRING, $feed")
+  private val generic = StructType.fromDDL(s"after STRING, $feed")
+
+  /** Texts; null for NULL, "unsent" for what the server leaves out. */
+  private def tuple(values: String*): Bytes = {
+    val bytes = new ByteArrayOutputStream
+    val out = new DataOutputStream(bytes)
+    out.writeShort(values.size)
+    values.foreach {
+      case null     => out.writeByte('n'.toInt)
+      case "unsent" => out.writeByte('u'.toInt)
+      case text =>
+        out.writeByte('t'.toInt)
+        out.writeInt(text.length)
+        out.write(text.getBytes(UTF_8))
+    }
+    Bytes(bytes.toByteArray, 0, bytes.size)
+  }
+
+  private val row = Some(tuple("2", "new", "unsent"))
+  private val whole = OldTuple(whole = true, tuple("1", "old", "long"))
+  private val identity = OldTuple(whole = false, tuple("1", null, null))
+
+  /** The only frame of a task: one change. */
+  final private class OneChange(kind: Kind, old: OldTuple) extends Frames {
+    private var isRead = false
+
+    override def next(into: Int => Array[Byte]): Option[Slice] = Option.when(!isRead) {
+      isRead = true
+      val builder = new FrameBuilder
+      builder.begin(Transaction(7, 1, 1, 2), 0, new CRC32C)
+      builder.add(kind, relation, Some(old), row)
+      builder.end(complete = true): Unit
+      val Bytes(array, offset, length) = builder.result()
+      System.arraycopy(array, offset, into(length), 0, length)
+      Slice("", Frame(0, length, 0, kind.rows, 0), skip = 0, take = kind.rows)
+    }
+
+    override def close(): Unit = ()
+  }
+
+  private def last(rows: JournalRows, schema: StructType): Seq[String] = {
+    var found = Seq.empty[String]
+    while (rows.next())
+      found = schema.indices.map(i => String.valueOf(rows.get().get(i, schema(i).dataType)))
+    found
+  }
+
+  /** The last row of a change: of a typed query, and of one over several tables. */
+  private def rows(kind: Kind, old: OldTuple): (Seq[String], Seq[String]) = {
+    def frames = new OneChange(kind, old)
+    last(new TypedReader(frames, columns, typed), typed) -> last(new GenericReader(frames, columns, generic), generic)
+  }
+
+  private val complete = """{"id":"2","note":"new","document":"long"}"""
+
+  for ((kind, change) <- Seq(
+      Kind.Update -> "update_postimage",
+      Kind.BothImages -> "update_postimage",
+      Kind.NewKey -> "insert"))
+    test(s"the new row of $kind has the values of the whole row before it that the server left out") {
+      assert(
+        rows(kind, whole) ==
+          (Seq("2", "new", "long", "null", change), Seq(complete, "null", change)))
+    }
+
+  for (kind <- Seq(Kind.Update, Kind.BothImages))
+    test(s"the new row of $kind names what the server left out if only the identity of the row before it is known") {
+      val (one, several) = rows(kind, identity)
+      assert(one.take(3) == Seq("2", "new", "null") && several.head == """{"id":"2","note":"new"}""")
+      assert(one(3).contains("document") && several(1) == one(3))
+    }
+
+  test("an update of the key that the server sends without a value is refused: the inserted row would lack it") {
+    val readers = Seq[() => Any](
+      () => last(new TypedReader(new OneChange(Kind.NewKey, identity), columns, typed), typed),
+      () => last(new GenericReader(new OneChange(Kind.NewKey, identity), columns, generic), generic))
+    readers.foreach { read =>
+      val error = intercept[EpochalException](read())
+      assert(error.condition == Conditions.ValueNotSent)
+      assert(error.values("table") == "public.orders" && error.values("column") == "document")
+    }
+  }
+}
