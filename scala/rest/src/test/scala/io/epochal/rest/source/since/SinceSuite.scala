@@ -262,17 +262,19 @@ final class SinceSuite extends AnyFunSuite with SinceFixture {
     }
   }
 
-  test("a long sorted list leaves a position of few records") {
-    query("cursor") { query =>
-      query.api.size = 500
-      (0 until 6000).foreach(n => query.put(n, 0, moment(n.toLong)))
-      query.clock.set(moment(7000))
-      assert(query.batches(500).size == 6000)
-      (1 to 40).foreach { version =>
-        query.change(version, 1)
-        assert(query.batch() == Seq(1 -> version))
+  test("a sorted list, short or long, leaves a position of few records") {
+    Seq(900, 6000).foreach { count =>
+      query("cursor") { query =>
+        query.api.size = 500
+        (0 until count).foreach(n => query.put(n, 0, moment(n.toLong)))
+        query.clock.set(moment(7000))
+        assert(query.batches(500).size == count)
+        (1 to 40).foreach { version =>
+          query.change(version, 1)
+          assert(query.batch() == Seq(1 -> version))
+        }
+        assert(query.at.json.length < 5000 && query.logBytes < 50000)
       }
-      assert(query.at.json.length < 5000 && query.logBytes < 50000)
     }
   }
 
