@@ -22,6 +22,8 @@ import io.epochal.core.retry.{RetryEvent, RetrySettings}
   *   requested page may be past the end of the list; 0: they are failures
   * @param done
   *   statuses that count as an empty response to this request
+  * @param repeatable
+  *   whether the server may process it twice: over a kept connection that the server had closed it is repeated at once
   */
 final case class HttpCall(
     method: String,
@@ -30,7 +32,8 @@ final case class HttpCall(
     body: Option[HttpBody] = None,
     unless: Option[Validator] = None,
     endAfter: Int = 0,
-    done: Set[Int] = Set.empty
+    done: Set[Int] = Set.empty,
+    repeatable: Boolean = true
 )
 
 /** @param contentType

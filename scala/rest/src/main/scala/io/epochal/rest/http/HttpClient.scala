@@ -154,13 +154,23 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   /** Sends a request; if the server rejects the token, renews it once. */
   private def attempt(call: HttpCall, buffer: Body): ResponseHead = {
     var sent = Seq.empty[(String, String)]
-    def once(call: HttpCall): ResponseHead = {
+    def over(call: HttpCall): ResponseHead = {
       counters.add(HttpCounts(waitedMillis = gate.enter()))
       try {
         sent = credentials.flatMap(_.headers)
         exchange(prepared(call, sent), buffer, call)
       } finally gate.leave()
     }
+    def once(call: HttpCall): ResponseHead =
+      try over(call)
+      catch {
+        case failure: HttpFailure if failure.stale && call.repeatable =>
+          // Others of that server are probably closed as well.
+          connections.value.closeIdle()
+          counters.add(HttpCounts(retries = 1))
+          log.info(s"$endpoint had closed an idle connection: the request is repeated over a new one.")
+          over(call)
+      }
     @scala.annotation.tailrec
     def follow(call: HttpCall, left: Int): ResponseHead = {
       val response = once(call)

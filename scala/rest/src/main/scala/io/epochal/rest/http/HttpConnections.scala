@@ -1,5 +1,6 @@
 package io.epochal.rest.http
 
+import java.io.{IOException, InterruptedIOException}
 import java.time.Duration
 
 import org.apache.hc.client5.http.auth.AuthScope
@@ -8,8 +9,10 @@ import org.apache.hc.client5.http.impl.auth.CredentialsProviderBuilder
 import org.apache.hc.client5.http.impl.classic.{CloseableHttpClient, HttpClients}
 import org.apache.hc.client5.http.impl.io._
 import org.apache.hc.client5.http.ssl.ClientTlsStrategyBuilder
-import org.apache.hc.core5.http.HttpHost
-import org.apache.hc.core5.http.io.SocketConfig
+import org.apache.hc.core5.http.impl.io.HttpRequestExecutor
+import org.apache.hc.core5.http.io.{HttpClientConnection, HttpResponseInformationCallback, SocketConfig}
+import org.apache.hc.core5.http.protocol.HttpContext
+import org.apache.hc.core5.http.{ClassicHttpRequest, ClassicHttpResponse, HttpHost}
 import org.apache.hc.core5.io.CloseMode
 import org.apache.hc.core5.util.{TimeValue, Timeout}
 import org.apache.logging.log4j.Level
@@ -32,6 +35,9 @@ final private[http] class HttpConnections(transport: HttpTransport) {
 
   /** Whether requests fail because the library has closed the pool. */
   def isClosed: Boolean = running.isClosed
+
+  /** Closes the connections that no request uses. */
+  def closeIdle(): Unit = running.closeIdle()
 
   private def replace(): Unit = synchronized {
     if (!closed && running.isClosed) {
@@ -64,6 +70,7 @@ private[http] object HttpConnections {
     private val pool = connections(transport)
     val client: CloseableHttpClient = build(transport, pool)
     def isClosed: Boolean = pool.isClosed
+    def closeIdle(): Unit = pool.closeIdle(TimeValue.ZERO_MILLISECONDS)
     def close(): Unit = client.close(CloseMode.IMMEDIATE)
   }
 
@@ -110,6 +117,7 @@ private[http] object HttpConnections {
     }
     clients
       .setConnectionManager(pool)
+      .setRequestExecutor(new KeptConnections)
       .setDefaultRequestConfig(
         RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
       .disableCookieManagement()
@@ -141,4 +149,27 @@ private[http] object HttpConnections {
 
   /** More than a JVM's number of tasks. */
   private val MaxConnections = 4096
+}
+
+/** A request over a kept connection failed before a byte of the response arrived: probably the server had closed the
+  * connection while it was idle.
+  */
+final private[http] class StaleConnection(val failure: IOException) extends IOException(failure)
+
+/** Throws [[StaleConnection]] for such failures, other than timeouts. */
+final private class KeptConnections extends HttpRequestExecutor {
+
+  override def execute(
+      request: ClassicHttpRequest,
+      connection: HttpClientConnection,
+      interim: HttpResponseInformationCallback,
+      context: HttpContext): ClassicHttpResponse = {
+    val counts = connection.getEndpointDetails
+    val received = if (counts == null || counts.getResponseCount == 0) -1L else counts.getReceivedBytesCount
+    try super.execute(request, connection, interim, context)
+    catch {
+      case e: IOException if received >= 0 && received == counts.getReceivedBytesCount && !e.isInstanceOf[InterruptedIOException] =>
+        throw new StaleConnection(e)
+    }
+  }
 }

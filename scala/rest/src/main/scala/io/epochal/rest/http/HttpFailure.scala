@@ -30,6 +30,8 @@ import io.epochal.kit.record.BodyProblem
   *   whether the server reported too many requests, which concerns all tasks
   * @param challenges
   *   the headers `WWW-Authenticate`, if the server rejected the credentials (401)
+  * @param stale
+  *   whether the server had closed a kept connection before the request
   * @param report
   *   makes the query's error from the number of attempts
   */
@@ -37,7 +39,8 @@ final private[epochal] class HttpFailure(
     val verdict: Verdict,
     val connected: Boolean = true,
     val throttled: Boolean = false,
-    val challenges: Option[Seq[String]] = None
+    val challenges: Option[Seq[String]] = None,
+    val stale: Boolean = false
 )(val report: Int => EpochalException)
     extends Exception(null, null, false, false)
 
@@ -130,6 +133,9 @@ private[epochal] object HttpFailure {
       new HttpFailure(verdict, connected)(attempts =>
         Conditions.HttpUnreachable.because(error)("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
     error match {
+      case kept: StaleConnection =>
+        val plain = of(endpoint, timeout, kept.failure)
+        new HttpFailure(plain.verdict, stale = true)(plain.report)
       case e: ResponseLimitException     => beyondLimit(endpoint, e.reason)
       case e: GzipMembers.TooManyMembers => beyondLimit(endpoint, e.getMessage)
       case e: MessageConstraintException => beyondLimit(endpoint, ResponseLimits.reason(e))

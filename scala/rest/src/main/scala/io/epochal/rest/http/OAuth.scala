@@ -159,7 +159,8 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
       "POST",
       oauth.endpoint.target(""),
       authorization.toSeq,
-      Some(new HttpBody("application/x-www-form-urlencoded", form.mkString("&").getBytes(UTF_8))))
+      Some(new HttpBody("application/x-www-form-urlencoded", form.mkString("&").getBytes(UTF_8))),
+      repeatable = refresh.isEmpty)
   }
 
   private def read(buffer: Body, sent: Option[String]): Grant = {

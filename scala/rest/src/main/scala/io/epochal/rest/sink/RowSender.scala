@@ -97,7 +97,7 @@ final private[rest] class RowSender(
     val deletes = rows.map(batch.deletes).toSeq
     def request(client: HttpClient, method: String, path: String, key: String, done: Set[Int]) = {
       val body = Option.when(!target.deletes)(new HttpBody(settings.contentType, batch.body(settings.body, key, rows)))
-      val call = HttpCall(method, path, settings.keyHeader.map(_ -> key).toSeq, body, done = done)
+      val call = HttpCall(method, path, settings.keyHeader.map(_ -> key).toSeq, body, done = done, repeatable = keyed || RowSender.Idempotent(method))
       sentBytes += body.fold(0)(_.bytes.length)
       val first = !contacted
       contacted = true
@@ -151,6 +151,9 @@ private[rest] object RowSender {
 
   /** Statuses of responses to a deletion that say that the row does not exist. */
   val Gone: Set[Int] = Set(404, 410)
+
+  /** Methods that a server may process twice (RFC 9110, section 9.2.2). */
+  private val Idempotent = Set("PUT", "DELETE")
 }
 
 /** Rows that the server has not accepted yet.

@@ -1,6 +1,7 @@
 package io.epochal.rest.http
 
 import java.io.{InputStream, OutputStream}
+import java.util.concurrent.CountDownLatch
 
 import scala.util.Using
 
@@ -10,6 +11,7 @@ import org.apache.hc.core5.http.{ContentType, HttpHost}
 import org.apache.hc.core5.io.CloseMode
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.core.error.EpochalException
 import io.epochal.kit.record.Body
 import io.epochal.rest.source.RestOptions
 
@@ -55,6 +57,56 @@ final class HttpConnectionsSuite extends AnyFunSuite {
         assert(lease.value.client ne died)
         assert(!lease.value.isClosed)
         Using.resource(new HttpClient(settings, new HttpCounters))(client => assert(ask(client) == 200))
+      }
+    }
+  }
+
+  /** A server that closes each connection after one response, without a word, and requests without retries.
+    *
+    * @param kept
+    *   connections that are open together before it responds to the first request
+    */
+  private def closing(kept: Int)(body: (HttpClient, HttpCounters, RawServer) => Any): Unit = {
+    val all = new CountDownLatch(kept)
+    Using.resource(new RawServer()((_, out) => {
+      all.countDown()
+      all.await()
+      out.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]".getBytes)
+    })) { server =>
+      val settings = RestOptions.read(Map("url" -> server.url, "retry.maxAttempts" -> "1")).fold(throw _, _.http)
+      val counters = new HttpCounters
+      Using.resource(new HttpClient(settings, counters)) { client =>
+        val first = Seq.fill(kept)(new Thread(() => { val _ = ask(client) }))
+        first.foreach(_.start())
+        first.foreach(_.join())
+        val _ = body(client, counters, server)
+      }
+    }
+  }
+
+  test("a request over a connection that the server had closed is repeated at once, over a new connection") {
+    closing(kept = 3) { (client, counters, server) =>
+      assert(ask(client) == 200)
+      assert(counters.value.retries == 1)
+      assert(server.connections == 4)
+    }
+  }
+
+  test("a request that must not be sent twice is not repeated at once") {
+    closing(kept = 1) { (client, _, server) =>
+      val call = HttpCall("POST", "/c", repeatable = false)
+      val error = intercept[EpochalException](client.call(call, new Body)(_.status))
+      assert(error.condition.name == "HTTP_UNREACHABLE" && error.values("attempts") == "1")
+      assert(server.connections == 1)
+    }
+  }
+
+  test("a new connection that the server closes without a response is a failure") {
+    Using.resource(new RawServer()((_, _) => ())) { server =>
+      val settings = RestOptions.read(Map("url" -> server.url, "retry.maxAttempts" -> "1")).fold(throw _, _.http)
+      Using.resource(new HttpClient(settings, new HttpCounters)) { client =>
+        assert(intercept[EpochalException](ask(client)).condition.name == "HTTP_UNREACHABLE")
+        assert(server.connections == 1)
       }
     }
   }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
+import io.epochal.rest.http.RawServer
 
 /** The sink against servers that fail, reject, or accept only some of the rows. */
 final class RestSinkFaultsSuite extends AnyFunSuite {
@@ -267,5 +268,18 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
         refused("DEAD_LETTERS_UNWRITABLE")(on.run("deadLetterPath" -> file.toString))
       }
     }
+  }
+
+  test("a request over a connection that the server had closed is repeated at once only under a key, or by PUT") {
+    def requests(options: (String, String)*): Unit = RestSinkFixture.using() { on =>
+      Using.resource(new RawServer()((in, out) => {
+        while (in.read() != '}') {}
+        out.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".getBytes)
+      }))(server =>
+        on.run(Seq("url" -> server.url, "retry.maxAttempts" -> "1") ++ options: _*).epoch(0, rows(on, 0 to 1)))
+    }
+    requests()
+    requests("idempotencyHeader" -> "none", "method" -> "PUT")
+    val _ = refused("HTTP_UNREACHABLE")(requests("idempotencyHeader" -> "none"))
   }
 }
