@@ -3,7 +3,7 @@ package io.epochal.core.retry
 import java.time.Duration
 import java.util.concurrent.ThreadLocalRandom
 
-import dev.failsafe.function.{CheckedPredicate, ContextualSupplier}
+import dev.failsafe.function.ContextualSupplier
 import dev.failsafe.{Failsafe, FailsafeException, RetryPolicy}
 
 /** Retries with capped exponential backoff, full jitter and an overall deadline.
@@ -33,20 +33,38 @@ final class Retrier(
     *   from the last attempt
     */
   def run[A](body: Int => A): A = {
+    val begin = System.nanoTime()
+    try body(0)
+    catch {
+      case error: Throwable if retried(error) => again(body, error, Duration.ofNanos(System.nanoTime() - begin))
+    }
+  }
+
+  /** Continues after the first failure. Most calls have none, and need no policy.
+    *
+    * @param spent
+    *   on the first attempt
+    */
+  private def again[A](body: Int => A, first: Throwable, spent: Duration): A = {
+    val left = settings.deadline.minus(spent)
+    if (left.isNegative || left.isZero) throw first
     val policy = RetryPolicy
       .builder[A]()
-      .handleIf(retried)
+      .handleIf(error => retried(error))
       .withMaxAttempts(settings.maxAttempts)
-      .withMaxDuration(settings.deadline)
+      .withMaxDuration(left)
       .withDelayFn(context => delay(context.getAttemptCount, context.getLastException[Throwable]))
       .onRetryScheduled(e => onRetry(RetryEvent(e.getAttemptCount, e.getDelay, e.getLastException)))
       .build()
-    val supplier: ContextualSupplier[A, A] = context => body(context.getAttemptCount)
+    val supplier: ContextualSupplier[A, A] = context => {
+      val failures = context.getAttemptCount
+      if (failures == 0) throw first else body(failures)
+    }
     try Failsafe.`with`[A, RetryPolicy[A]](policy).get(supplier)
     catch { case e: FailsafeException if e.getCause != null => throw e.getCause }
   }
 
-  private val retried: CheckedPredicate[Throwable] = error => classify(error) != Verdict.GiveUp
+  private def retried(error: Throwable): Boolean = classify(error) != Verdict.GiveUp
 
   private def delay(failures: Int, error: Throwable): Duration = {
     val drawn = Duration.ofNanos((settings.bound(failures).toNanos * jitter()).toLong)

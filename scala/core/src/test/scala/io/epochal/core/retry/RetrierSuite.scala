@@ -72,4 +72,13 @@ final class RetrierSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     intercept[IOException](new Retrier(settings, retryAll).run[Int](_ => throw new IOException))
     assert(Duration.ofNanos(System.nanoTime() - begin).compareTo(Duration.ofSeconds(20)) < 0)
   }
+
+  test("the first attempt counts against the deadline") {
+    val settings = quick.copy(deadline = Duration.ofMillis(20))
+    var tries = 0
+    intercept[IOException](new Retrier(settings, retryAll).run[Int] { _ =>
+      tries += 1; Thread.sleep(30); throw new IOException
+    })
+    assert(tries == 1)
+  }
 }

@@ -105,7 +105,7 @@ object Endpoint {
     */
   def of(url: String, params: Seq[(String, String)], headers: Seq[(String, String)]): Either[String, Endpoint] =
     for {
-      uri <- Try(new URI(new URI(withLiteralPercents(url.trim)).toASCIIString)).toEither.left.map {
+      uri <- Try(ascii(new URI(withLiteralPercents(url.trim)))).toEither.left.map {
         case e: URISyntaxException => s"a URL (${e.getReason})"
         case _                     => "a URL"
       }
@@ -124,6 +124,11 @@ object Endpoint {
         query.flatMap(_.split('&')).map(_.dropWhile(_ != '=').drop(1))
       new Endpoint(base, full, headers ++ credentials(uri), uri.getUserInfo != null, hidden)
     }
+
+  private def ascii(uri: URI): URI = {
+    val text = uri.toASCIIString
+    if (text == uri.toString) uri else new URI(text)
+  }
 
   /** The names of the parameters in the URL itself. */
   def parameters(url: String): Set[String] =

@@ -29,17 +29,24 @@ import io.epochal.kit.record.{Body, BodyProblem, TextEncoding}
 
 /** Sends requests with retries, within the query's budget. Connections and the [[HttpGate]] that enforces the budget are
   * shared by the JVM; this object belongs to one stream or task, which closes it. Thread-safe.
-  *
-  * @param share
-  *   the part of the budget granted by the driver; the driver itself has all of it
   */
-final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCounters, share: HttpBudget)
+final private[epochal] class HttpClient private (
+    settings: HttpSettings,
+    counters: HttpCounters,
+    held: HttpClient.Resources)
     extends AutoCloseable {
+
+  /** @param share
+    *   the part of the budget granted by the driver; the driver itself has all of it
+    */
+  def this(settings: HttpSettings, counters: HttpCounters, share: HttpBudget) =
+    this(settings, counters, new HttpClient.Resources(settings, counters, share))
+
   def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.budget)
 
+  import HttpClient.log
+  import held.{connections, credentials, gate}
   import settings.endpoint
-
-  private val log = LoggerFactory.getLogger(classOf[HttpClient])
 
   /** Attempts for an unreachable server on a stream's first request, unless the user has set a limit. */
   final private val FirstContactAttempts = 3
@@ -59,13 +66,12 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 
   final private val ErrorBytes = 4096L
 
-  private val open = new AtomicBoolean(true)
-  private val credentials = settings.auth.map(_.open(settings, counters))
-  private val connections = HttpConnections.open(settings.transport)
-  private val gates = HttpGate.open(settings.query, endpoint.base.toString, settings.budget)
-  private val gate = gates.value
-  gate.open(share)
   private val host = HttpHost.create(endpoint.base)
+
+  /** A client of another list on the same server, with the connections, credentials and budget of this one: it ends with
+    * this one, and need not be closed.
+    */
+  def at(endpoint: Endpoint): HttpClient = new HttpClient(settings.copy(endpoint = endpoint), counters, held)
 
   /** Sends a request in the calling thread; an interrupt aborts it soon.
     *
@@ -139,10 +145,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     if (inDoubt) s"$problem; {option:encoding=ISO-8859-1} is for text in that charset" else problem
   }
 
-  override def close(): Unit = if (open.compareAndSet(true, false)) {
-    gate.close(share)
-    (Seq(gates, connections) ++ credentials).foreach(_.close())
-  }
+  override def close(): Unit = held.close()
 
   private def retried(event: RetryEvent): Unit = event.cause match {
     case failure: HttpFailure =>
@@ -303,8 +306,8 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       HttpHeaders.Codings: _*)
 
   private def charset(response: ClassicHttpResponse, text: TextSettings): Option[Charset] = {
-    val kind = Option(response.getFirstHeader(StandardHeaders.CONTENT_TYPE)).map(_.getValue)
-    text.encoding.orElse(kind.flatMap(TextEncoding.declared)).map { name =>
+    val kind = header(response, StandardHeaders.CONTENT_TYPE)
+    text.encoding.orElse(kind.filter(_.indexOf(';') >= 0).flatMap(TextEncoding.declared)).map { name =>
       TextEncoding.named(name).getOrElse {
         val reason =
           s"its Content-Type names the charset '$name', unknown to Java; {option:encoding=UTF-8} is for UTF-8"
@@ -328,7 +331,10 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
 
   /** The pause that the server demands after this response. If its length cannot be read, the longest delay of a retry. */
   private def demanded(response: ClassicHttpResponse): Option[Duration] = {
-    val pause = Throttle.of(response.getCode, header(response, _), Instant.now())
+    val pause =
+      if (response.getHeaders.exists(header => Throttle.mayDemand(header.getName)))
+        Throttle.of(response.getCode, header(response, _), Instant.now())
+      else Pause(None)
     pause.unread.foreach { case (name, text) =>
       if (gate.firstUnread(name))
         log.warn(
@@ -390,4 +396,24 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   private def target(plain: String, parameters: Seq[(String, String)]): String =
     parameters.foldLeft(plain)((before, one) =>
       s"$before${if (before.contains('?')) "&" else "?"}${Endpoint.parameter(one)}")
+}
+
+private object HttpClient {
+  private val log = LoggerFactory.getLogger(classOf[HttpClient])
+
+  /** Values that the JVM shares, in use until this is closed. */
+  final private class Resources(settings: HttpSettings, counters: HttpCounters, share: HttpBudget)
+      extends AutoCloseable {
+    private val open = new AtomicBoolean(true)
+    val credentials: Seq[Credential] = settings.auth.map(_.open(settings, counters))
+    val connections: Lease[HttpConnections] = HttpConnections.open(settings.transport)
+    private val gates = HttpGate.open(settings.query, settings.endpoint.base.toString, settings.budget)
+    val gate: HttpGate = gates.value
+    gate.open(share)
+
+    override def close(): Unit = if (open.compareAndSet(true, false)) {
+      gate.close(share)
+      (Seq(gates, connections) ++ credentials).foreach(_.close())
+    }
+  }
 }

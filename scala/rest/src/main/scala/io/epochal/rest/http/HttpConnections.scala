@@ -1,16 +1,19 @@
 package io.epochal.rest.http
 
-import java.io.{IOException, InterruptedIOException}
+import java.io.{IOException, InputStream, InterruptedIOException}
 import java.time.Duration
 
 import org.apache.hc.client5.http.auth.AuthScope
+import org.apache.hc.client5.http.classic.{ExecChain, ExecChainHandler}
 import org.apache.hc.client5.http.config.{ConnectionConfig, RequestConfig}
+import org.apache.hc.client5.http.impl.ChainElement
 import org.apache.hc.client5.http.impl.auth.CredentialsProviderBuilder
 import org.apache.hc.client5.http.impl.classic.{CloseableHttpClient, HttpClients}
 import org.apache.hc.client5.http.impl.io._
 import org.apache.hc.client5.http.ssl.ClientTlsStrategyBuilder
 import org.apache.hc.core5.http.impl.io.HttpRequestExecutor
-import org.apache.hc.core5.http.io.{HttpClientConnection, HttpResponseInformationCallback, SocketConfig}
+import org.apache.hc.core5.http.io._
+import org.apache.hc.core5.http.io.entity.HttpEntityWrapper
 import org.apache.hc.core5.http.protocol.HttpContext
 import org.apache.hc.core5.http.{ClassicHttpRequest, ClassicHttpResponse, HttpHost}
 import org.apache.hc.core5.io.CloseMode
@@ -101,12 +104,13 @@ private[http] object HttpConnections {
     pool.build()
   }
 
-  // Cookies, redirects, authentication, retries and decompression by the client are off: they cost time on each
+  // Cookies, redirects, authentication by servers, retries and decompression by the client are off: they cost time on each
   // request.
   private def build(transport: HttpTransport, pool: PoolingHttpClientConnectionManager): CloseableHttpClient = {
     keepTrafficOutOfLogs()
     val wait = Timeout.of(transport.timeout)
     val clients = HttpClients.custom()
+    if (transport.proxy.isEmpty) clients.replaceExecInterceptor(ChainElement.PROTOCOL.name, new DirectExchange)
     transport.proxy.foreach { proxy =>
       clients.setProxy(new HttpHost("http", proxy.host, proxy.port))
       proxy.login.foreach { case (user, password) =>
@@ -151,6 +155,41 @@ private[http] object HttpConnections {
   private val MaxConnections = 4096
 }
 
+/** Exchanges a request and a response without what only proxies need: the response to a challenge. Returns the connection
+  * to the pool at the end of the body.
+  */
+final private class DirectExchange extends ExecChainHandler {
+
+  override def execute(request: ClassicHttpRequest, scope: ExecChain.Scope, chain: ExecChain): ClassicHttpResponse = {
+    val connection = scope.execRuntime
+    try {
+      val response = chain.proceed(request, scope)
+      val body = response.getEntity
+      if (body != null) response.setEntity(new HttpEntityWrapper(body) with EofSensorWatcher {
+        override def getContent: InputStream = new EofSensorInputStream(super.getContent, this)
+
+        override def eofDetected(content: InputStream): Boolean = {
+          content.close()
+          connection.releaseEndpoint()
+          false
+        }
+
+        override def streamClosed(content: InputStream): Boolean = eofDetected(content)
+
+        override def streamAbort(content: InputStream): Boolean = {
+          connection.discardEndpoint()
+          false
+        }
+      })
+      response
+    } catch {
+      case e: Throwable =>
+        connection.discardEndpoint()
+        throw e
+    }
+  }
+}
+
 /** A request over a kept connection failed before a byte of the response arrived: probably the server had closed the
   * connection while it was idle.
   */
@@ -168,7 +207,8 @@ final private class KeptConnections extends HttpRequestExecutor {
     val received = if (counts == null || counts.getResponseCount == 0) -1L else counts.getReceivedBytesCount
     try super.execute(request, connection, interim, context)
     catch {
-      case e: IOException if received >= 0 && received == counts.getReceivedBytesCount && !e.isInstanceOf[InterruptedIOException] =>
+      case e: IOException
+          if received >= 0 && received == counts.getReceivedBytesCount && !e.isInstanceOf[InterruptedIOException] =>
         throw new StaleConnection(e)
     }
   }

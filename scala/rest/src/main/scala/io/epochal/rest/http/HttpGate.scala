@@ -223,6 +223,10 @@ private[http] object Throttle {
     if (status == 429) retry.orElse(reset) else retry.and(reset)
   }
 
+  /** Whether a header of this name may be one of those that `of` reads: quick, as it is called for all headers. */
+  def mayDemand(header: String): Boolean =
+    Beginnings.exists(begin => header.regionMatches(true, 0, begin, 0, begin.length))
+
   /** Whether a response demands by `Retry-After`, or a header like it, that the request is repeated later. */
   def repeats(header: Headers): Boolean = RetryAfter.exists { case (name, _) => header(name).isDefined }
 
@@ -233,6 +237,9 @@ private[http] object Throttle {
   private val RetryAfter = Seq("Retry-After" -> 1.0, "Retry-After-Ms" -> 1e-3, "X-Ms-Retry-After-Ms" -> 1e-3)
 
   private val Prefixes = Seq("RateLimit", "X-RateLimit", "X-Rate-Limit")
+
+  /** Of all these names. */
+  private val Beginnings = Seq("Retry-After", "X-Ms-Retry-After", "RateLimit", "X-Rate")
 
   private val Remaining = "(?:\\br|\\bremaining)\\s*=\\s*(\\d+)".r
   private val Reset = "(?:\\bt|\\breset)\\s*=\\s*(\\d+)".r

@@ -97,7 +97,13 @@ final private[rest] class RowSender(
     val deletes = rows.map(batch.deletes).toSeq
     def request(client: HttpClient, method: String, path: String, key: String, done: Set[Int]) = {
       val body = Option.when(!target.deletes)(new HttpBody(settings.contentType, batch.body(settings.body, key, rows)))
-      val call = HttpCall(method, path, settings.keyHeader.map(_ -> key).toSeq, body, done = done, repeatable = keyed || RowSender.Idempotent(method))
+      val call = HttpCall(
+        method,
+        path,
+        settings.keyHeader.map(_ -> key).toSeq,
+        body,
+        done = done,
+        repeatable = keyed || RowSender.Idempotent(method))
       sentBytes += body.fold(0)(_.bytes.length)
       val first = !contacted
       contacted = true

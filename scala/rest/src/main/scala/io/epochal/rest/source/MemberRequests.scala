@@ -22,11 +22,14 @@ final private[rest] class MemberRequests(
     val lineage: Lineage,
     val counters: HttpCounters,
     val clock: Clock,
-    val connections: Int) {
+    val connections: Int)
+    extends AutoCloseable {
   private val sizes = lineage.levels.map(_ => new PageSizes)
   private val contacted = new AtomicBoolean
   private val needed = lineage.levels.flatMap(_.keys).toSet
   private val mapper = new ObjectMapper(Json.trees)
+
+  private var clients = IndexedSeq.empty[HttpClient]
 
   val threads: ExecutorService = PageFetch.threads
 
@@ -40,30 +43,40 @@ final private[rest] class MemberRequests(
   def follow(level: Int, options: RestOptions, start: NextPage, unless: Option[Validator], lost: (Int, Long) => Unit)(
       block: (RecordBlock, Chain) => Unit)(page: (Chain, Int) => Boolean): Unit = {
     val pagination = lineage.levels(level).pagination
-    Using.resource(new HttpClient(options.http, counters)) { client =>
-      val chain = pagination match {
-        case windows: TimeWindow =>
-          new WindowChain(
-            options,
-            windows,
-            client,
-            start.token,
-            0,
-            new WindowKeys(Nil, options.mismatch(_, _)),
-            () => clock.instant())
-        case _ =>
-          new PageChain(options, pagination, client, start, lost, Int.MaxValue, unless, contacted.get)
-      }
-      var more = chain.beginPoll()
-      while (more)
-        try {
-          val records = chain.nextPage(block(_, chain))
-          contacted.set(true)
-          // First: a failure of the check must find the position after the page's records.
-          more = page(chain, records) && !chain.atEnd
-          if (chain.atEnd) sizes(level).check(options, pagination, client, chain.next)
-        } finally chain.page.close()
+    val client = this.client(level, options)
+    val chain = pagination match {
+      case windows: TimeWindow =>
+        new WindowChain(
+          options,
+          windows,
+          client,
+          start.token,
+          0,
+          new WindowKeys(Nil, options.mismatch(_, _)),
+          () => clock.instant())
+      case _ =>
+        new PageChain(options, pagination, client, start, lost, Int.MaxValue, unless, contacted.get)
     }
+    var more = chain.beginPoll()
+    while (more)
+      try {
+        val records = chain.nextPage(block(_, chain))
+        contacted.set(true)
+        // First: a failure of the check must find the position after the page's records.
+        more = page(chain, records) && !chain.atEnd
+        if (chain.atEnd) sizes(level).check(options, pagination, client, chain.next)
+      } finally chain.page.close()
+  }
+
+  override def close(): Unit = synchronized {
+    clients.foreach(_.close())
+    clients = IndexedSeq.empty
+  }
+
+  /** The lists of a level have one server, and one client. */
+  private def client(level: Int, options: RestOptions): HttpClient = synchronized {
+    if (clients.isEmpty) clients = lineage.levels.map(one => new HttpClient(one.template.http, counters))
+    clients(level).at(options.endpoint)
   }
 
   /** The lists that the records of a page name: the values of their names.
@@ -96,12 +109,10 @@ final private[rest] class MemberRequests(
 
   /** Requests the first page of a list; the error, if the list is gone. */
   def gone(level: Int, options: RestOptions): Option[EpochalException] =
-    Using.resource(new HttpClient(options.http, counters)) { client =>
-      Using.resource(Body.ofPage()) { body =>
-        val first = options.pageCall.of(options.endpoint, lineage.levels(level).pagination, None)
-        try client.call(first, body)(_ => None)
-        catch { case error: EpochalException if isSkipped(error) => Some(error) }
-      }
+    Using.resource(Body.ofPage()) { body =>
+      val first = options.pageCall.of(options.endpoint, lineage.levels(level).pagination, None)
+      try client(level, options).call(first, body)(_ => None)
+      catch { case error: EpochalException if isSkipped(error) => Some(error) }
     }
 
   private def isSkipped(error: EpochalException): Boolean =

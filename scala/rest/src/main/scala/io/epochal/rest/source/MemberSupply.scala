@@ -70,6 +70,11 @@ final private[rest] class MemberSupply(
     log.release(end)
   }
 
+  override def close(): Unit = {
+    super.close()
+    requests.close()
+  }
+
   private def read(segments: Seq[Segment]): MemberTable = {
     val read = new MemberTable(requests.lineage)
     log.read(segments, read)

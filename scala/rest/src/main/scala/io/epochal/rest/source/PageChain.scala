@@ -73,14 +73,16 @@ final private[rest] class PageChain(
     unless: Option[Validator] = None,
     contacted: Boolean = false
 ) extends Chain {
-  private val log = LoggerFactory.getLogger(classOf[PageChain])
-
   final private val PollsBelieved = 15
 
   import options.endpoint
 
   private val scan = options.scan(pagination.pointers, pagination.key, pagination.json)
-  private val guard = new LoopGuard
+  private lazy val guard = {
+    val visited = new LoopGuard
+    visited.visit(pagination.page(endpoint, start.token)): Unit
+    visited
+  }
   private var at = start
   private var ended = unless.nonEmpty
   private var reached = contacted
@@ -94,7 +96,6 @@ final private[rest] class PageChain(
 
   /** Digest of the latest records, where a page that names itself is the last one. */
   private var content = Option.empty[Long]
-  locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
   unless.foreach(validators.keep(start.token, _, (ScannedPage(records = start.taken.toInt), None)))
 
   override val page = new Page
@@ -221,7 +222,7 @@ final private[rest] class PageChain(
           s"${describe(at.token)} has ${Plural.of(fresh.toLong, "new record")} and names itself as the page after it")
       case _ =>
         if (start == NextPage.First && at == start && follows.isEmpty && !contacted)
-          log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
+          PageChain.log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
         at = at.copy(taken = math.max(at.taken, records.toLong))
         ended = true
     }
@@ -254,6 +255,10 @@ final private[rest] class PageChain(
 
   private def loop(reason: String) =
     Conditions.PaginationLoop("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)
+}
+
+private object PageChain {
+  private val log = LoggerFactory.getLogger(classOf[PageChain])
 }
 
 /** Detects pages that lead back to an earlier one, in bounded memory: it remembers the last [[LoopGuard.Remembered]]

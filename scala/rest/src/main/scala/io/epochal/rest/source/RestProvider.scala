@@ -58,12 +58,10 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
   }
 
   /** The first list with records, of those that the parents name. */
-  private def firstMember(lineage: Lineage): RestOptions = {
-    val requests = new MemberRequests(lineage, new HttpCounters, Clock.systemUTC(), 1)
-    new MemberBatch(requests)
-      .first()
+  private def firstMember(lineage: Lineage): RestOptions =
+    Using
+      .resource(new MemberRequests(lineage, new HttpCounters, Clock.systemUTC(), 1))(new MemberBatch(_).first())
       .getOrElse(throw failed(lineage.leaf.template, "its parent names no list with records"))
-  }
 
   /** Requests the first page in the calling thread and lets Spark infer the schema of its records.
     *

@@ -190,8 +190,8 @@ final private class RestBatch(options: RestOptions, reading: RecordReading, spar
   private def members: Option[Seq[RestOptions]] = options.lineage
     .map { lineage =>
       val connections = options.http.budget.maxConcurrency.getOrElse(tasks)
-      new MemberBatch(new MemberRequests(lineage, counters, Clock.systemUTC(), connections))
-        .members()
+      Using
+        .resource(new MemberRequests(lineage, counters, Clock.systemUTC(), connections))(new MemberBatch(_).members())
         .map(_.copy(rules = options.rules))
     }
     .orElse(options.fanOut.map(fanOut => fanOut.table.map(fanOut.member(_).fold(throw _, _.first))))

@@ -12,8 +12,9 @@ import org.scalatest.tagobjects.Slow
 import io.epochal.kit.access.Secret
 import io.epochal.kit.tls.PemCertificate
 import io.epochal.rest.source.RestOptions
+import io.epochal.rest.source.member.MemberFixture
 
-final class SharedValuesSuite extends AnyFunSuite {
+final class SharedValuesSuite extends AnyFunSuite with MemberFixture {
 
   final private class Counted(capacity: Int, keep: Duration = Duration.ofMinutes(10)) {
     var now = 1L
@@ -131,5 +132,14 @@ final class SharedValuesSuite extends AnyFunSuite {
     val before = (HttpConnections.all.inUse, HttpGate.all.inUse, OAuthTokens.all.inUse)
     Using.resource(new HttpClient(settings, new HttpCounters))(_ => assert(HttpGate.all.inUse == before._2 + 1))
     assert((HttpConnections.all.inUse, HttpGate.all.inUse, OAuthTokens.all.inUse) == before)
+  }
+
+  test("the lists of a parent have one client for each level, and a stream that stops leaves nothing in use") {
+    val before = HttpGate.all.inUse
+    query("x/a" -> 3, "x/b" -> 3) { query =>
+      assert(query.batch().size == 6)
+      assert(HttpGate.all.inUse <= before + 3)
+    }
+    assert(HttpGate.all.inUse == before)
   }
 }
