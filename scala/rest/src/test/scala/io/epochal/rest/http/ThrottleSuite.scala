@@ -111,7 +111,8 @@ final class ThrottleSuite extends AnyFunSuite {
 
   test("a header that is read may demand a pause, in any case; others may not") {
     def read(status: Int): Unit = {
-      val _ = Throttle.of(status, name => { assert(Throttle.mayDemand(name.toLowerCase(Locale.ROOT)), name); None }, now)
+      val _ =
+        Throttle.of(status, name => { assert(Throttle.mayDemand(name.toLowerCase(Locale.ROOT)), name); None }, now)
     }
     Seq(200, 429, 503).foreach(read)
     Seq("Content-Type", "Date", "Referer", "X-Request-Id", "").foreach(name => assert(!Throttle.mayDemand(name)))
