@@ -61,7 +61,7 @@ final class HttpConnectionsSuite extends AnyFunSuite {
     }
   }
 
-  /** A server that closes each connection after one response, without a word, and requests without retries.
+  /** A server that closes each connection after one response without announcing it, and requests without retries.
     *
     * @param kept
     *   connections that are open together before it responds to the first request
