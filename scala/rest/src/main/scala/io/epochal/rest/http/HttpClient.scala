@@ -3,7 +3,6 @@ package io.epochal.rest.http
 import java.io.{IOException, InputStream}
 import java.nio.charset.Charset
 import java.time.{Duration, Instant}
-import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.util.Using
 
@@ -30,17 +29,14 @@ import io.epochal.kit.record.{Body, BodyProblem, TextEncoding}
 /** Sends requests with retries, within the query's budget. Connections and the [[HttpGate]] that enforces the budget are
   * shared by the JVM; this object belongs to one stream or task, which closes it. Thread-safe.
   */
-final private[epochal] class HttpClient private (
-    settings: HttpSettings,
-    counters: HttpCounters,
-    held: HttpClient.Resources)
+final private[epochal] class HttpClient private (settings: HttpSettings, counters: HttpCounters, held: HttpResources)
     extends AutoCloseable {
 
   /** @param share
     *   the part of the budget granted by the driver; the driver itself has all of it
     */
   def this(settings: HttpSettings, counters: HttpCounters, share: HttpBudget) =
-    this(settings, counters, new HttpClient.Resources(settings, counters, share))
+    this(settings, counters, new HttpResources(settings, counters, share))
 
   def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.budget)
 
@@ -249,7 +245,11 @@ final private[epochal] class HttpClient private (
 
   private def prepared(call: HttpCall, credential: Seq[(String, String)]): HttpUriRequestBase = {
     val request = new HttpUriRequestBase(call.method, endpoint.base)
-    request.setPath(target(call.target, credentials.flatMap(_.parameters)))
+    request.setPath(
+      credentials
+        .flatMap(_.parameters)
+        .foldLeft(call.target)((before, one) =>
+          s"$before${if (before.contains('?')) "&" else "?"}${Endpoint.parameter(one)}"))
     endpoint.headers.foreach { case (name, value) => request.addHeader(name, value) }
     call.headers.foreach { case (name, value) => request.setHeader(name, value) }
     call.unless.foreach(known => request.setHeader(known.header, known.value))
@@ -392,28 +392,8 @@ final private[epochal] class HttpClient private (
       Option(request.getFirstHeader("Authorization")).toSeq.flatMap(h => Endpoint.credential(h.getValue))
     settings.masked(text, authorization)
   }
-
-  private def target(plain: String, parameters: Seq[(String, String)]): String =
-    parameters.foldLeft(plain)((before, one) =>
-      s"$before${if (before.contains('?')) "&" else "?"}${Endpoint.parameter(one)}")
 }
 
 private object HttpClient {
   private val log = LoggerFactory.getLogger(classOf[HttpClient])
-
-  /** Values that the JVM shares, in use until this is closed. */
-  final private class Resources(settings: HttpSettings, counters: HttpCounters, share: HttpBudget)
-      extends AutoCloseable {
-    private val open = new AtomicBoolean(true)
-    val credentials: Seq[Credential] = settings.auth.map(_.open(settings, counters))
-    val connections: Lease[HttpConnections] = HttpConnections.open(settings.transport)
-    private val gates = HttpGate.open(settings.query, settings.endpoint.base.toString, settings.budget)
-    val gate: HttpGate = gates.value
-    gate.open(share)
-
-    override def close(): Unit = if (open.compareAndSet(true, false)) {
-      gate.close(share)
-      (Seq(gates, connections) ++ credentials).foreach(_.close())
-    }
-  }
 }

@@ -2,6 +2,7 @@ package io.epochal.rest.http
 
 import java.io.{IOException, InputStream, InterruptedIOException}
 import java.time.Duration
+import java.util.concurrent.atomic.AtomicBoolean
 
 import org.apache.hc.client5.http.auth.AuthScope
 import org.apache.hc.client5.http.classic.{ExecChain, ExecChainHandler}
@@ -153,6 +154,22 @@ private[http] object HttpConnections {
 
   /** More than a JVM's number of tasks. */
   private val MaxConnections = 4096
+}
+
+/** The shared values of the JVM that a client uses until it is closed. */
+final private[http] class HttpResources(settings: HttpSettings, counters: HttpCounters, share: HttpBudget)
+    extends AutoCloseable {
+  private val open = new AtomicBoolean(true)
+  val credentials: Seq[Credential] = settings.auth.map(_.open(settings, counters))
+  val connections: Lease[HttpConnections] = HttpConnections.open(settings.transport)
+  private val gates = HttpGate.open(settings.query, settings.endpoint.base.toString, settings.budget)
+  val gate: HttpGate = gates.value
+  gate.open(share)
+
+  override def close(): Unit = if (open.compareAndSet(true, false)) {
+    gate.close(share)
+    (Seq(gates, connections) ++ credentials).foreach(_.close())
+  }
 }
 
 /** Exchanges a request and a response without what only proxies need: the response to a challenge. Returns the connection
