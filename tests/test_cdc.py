@@ -164,6 +164,7 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
             server.execute("DROP ROLE IF EXISTS capture")
 
 
+@pytest.mark.slow
 def test_the_recipe_of_the_page_makes_replicas_of_two_tables_by_one_slot(
     spark: SparkSession, postgres: Postgres, tmp_path: Path
 ) -> None:

@@ -99,6 +99,7 @@ def random(spark: SparkSession, count: int) -> DataFrame:
     return reader.name("numbers").load()
 
 
+@pytest.mark.slow
 def test_a_query_with_named_sources_and_sinks_is_shown_and_repaired(
     evolving: SparkSession, sqlite: Sqlite, checkpoint: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

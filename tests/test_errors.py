@@ -34,6 +34,7 @@ def write(frame: DataFrame, database: Database, checkpoint: Path, **options: Any
         finish(epochal.write.jdbc(frame, database.url, user=database.user, checkpoint=checkpoint, **options))
 
 
+@pytest.mark.slow
 def test_an_action_on_a_helpers_read_names_arguments_and_on_another_one_options(
     spark: SparkSession, api: Api, checkpoint: Path
 ) -> None:

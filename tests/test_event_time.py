@@ -78,6 +78,7 @@ def test_late_rows_are_dropped_across_a_restart_and_the_checkpoint_has_the_event
     assert found.to_dict()["epochs"][-1]["sources"][0]["event_time"] == noon(40).isoformat()
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_checkpoint_have_the_event_time_and_the_watermark(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_the_rows_of_a_checkpoint_have_the_event_time_and_the_watermark(
     assert rows[-1].next_watermark == local.epochs[-1].next_watermark
 
 
+@pytest.mark.slow
 def test_epochal_status_shows_the_event_time(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

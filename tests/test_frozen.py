@@ -35,7 +35,7 @@ from support.waiting import until
 
 SETS = sorted(HOME.glob("*/*.tar.xz"))
 #: Sets of APIs in `make test`.
-APIS = ("rest-offset", "rest-cursor", "rest-offset-journal", "rest-windows")
+QUICK = ("random", "rest-cursor", "ingest-http", "sqlite-inline-append", "postgres-inline-append", "api-by-columns")
 SHORTEST = "spark.sql.streaming.realTimeMode.minBatchDuration"
 
 
@@ -216,10 +216,9 @@ def assert_resumed(thawed: Thawed, spark: SparkSession) -> None:
 
 
 def set_of(archive: Path) -> ParameterSet:
-    """Marks archives with other databases than SQLite and PostgreSQL, and most of APIs, as slow."""
+    """Marks all archives but one of each kind as slow."""
     name = archive.name.removesuffix(".tar.xz")
-    is_slow = SCENARIOS[name].target in ("mariadb", "mysql", "h2") or (name.startswith("rest-") and name not in APIS)
-    return pytest.param(archive, id=named(archive), marks=pytest.mark.slow if is_slow else ())
+    return pytest.param(archive, id=named(archive), marks=() if name in QUICK else pytest.mark.slow)
 
 
 @pytest.mark.parametrize("archive", [set_of(archive) for archive in SETS])

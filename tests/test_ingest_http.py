@@ -58,6 +58,7 @@ def rows(sqlite: Sqlite, count: int, what: str = "value") -> list[Any]:
     return sorted(row[0] if len(row) == 1 else row for row in found)
 
 
+@pytest.mark.slow
 def test_records_of_every_format_become_rows(spark: SparkSession, sqlite: Sqlite, checkpoint: Path) -> None:
     columns = ("value", "stream", "headers['X-Event'] AS event", "remote LIKE '127.0.0.1:%' AS here")
     with listening(spark, sqlite, checkpoint, columns=columns, headers="X-Event") as (client, _):
@@ -85,6 +86,7 @@ def test_records_of_every_format_become_rows(spark: SparkSession, sqlite: Sqlite
     )
 
 
+@pytest.mark.slow
 def test_records_have_typed_columns_and_malformed_ones_their_own_column(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
@@ -158,7 +160,7 @@ def slack(body: bytes) -> dict[str, str]:
     return {"X-Slack-Request-Timestamp": now, "X-Slack-Signature": f"v0={signed(SECRET, text)}"}
 
 
-@pytest.mark.parametrize("sender", [github, stripe, slack])
+@pytest.mark.parametrize("sender", [github, *(pytest.param(one, marks=pytest.mark.slow) for one in (stripe, slack))])
 def test_signed_webhooks_are_accepted_and_redeliveries_stored_once(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, sender: Any
 ) -> None:
@@ -184,6 +186,7 @@ def test_a_token_is_in_no_plan_and_no_error(spark: SparkSession, sqlite: Sqlite,
     assert "hunter2" not in plan
 
 
+@pytest.mark.slow
 def test_records_are_received_over_tls_with_basic_authorization(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_rows_and_ledger_are_stored_by_each_run(
         assert row["generation"] == run
 
 
+@pytest.mark.slow
 def test_history_has_one_line_for_each_epoch(source: DataFrame, api: Api, database: Database, checkpoint: Path) -> None:
     create_comments(database)
     api.records = comments(1, 45)
@@ -124,6 +125,7 @@ def counts(source: DataFrame) -> DataFrame:
     return source.groupBy("postId").agg(count("*").alias("n"))
 
 
+@pytest.mark.slow
 def test_update_mode_keeps_one_row_for_each_group(
     source: DataFrame, api: Api, database: Database, checkpoint: Path
 ) -> None:
@@ -141,6 +143,7 @@ def test_update_mode_keeps_one_row_for_each_group(
     assert database.query('SELECT * FROM counts ORDER BY "postId"') == [(n, 5) for n in range(1, 8)] + [(8, 1)]
 
 
+@pytest.mark.slow
 def test_complete_mode_replaces_the_whole_table(
     source: DataFrame, api: Api, database: Database, checkpoint: Path
 ) -> None:
@@ -158,6 +161,7 @@ def test_a_batch_is_written_whole(spark: SparkSession, database: Database) -> No
     assert stored(database) == as_rows(comments(1, 25))
 
 
+@pytest.mark.slow
 def test_a_running_query_with_an_interval_writes_new_rows(
     source: DataFrame, api: Api, database: Database, checkpoint: Path
 ) -> None:
@@ -178,6 +182,7 @@ def test_a_running_query_with_an_interval_writes_new_rows(
     assert stored(database) == as_rows(api.records)
 
 
+@pytest.mark.slow
 def test_nulls_and_numbers_arrive_as_they_are(spark: SparkSession, postgres: Postgres, checkpoint: Path) -> None:
     rows = epochal.read.random(spark, rows_per_batch=10, max_rows=10, seed=3).selectExpr(
         "id",
@@ -225,6 +230,7 @@ def test_a_stream_of_changes_keeps_a_replica_and_sets_bad_rows_aside(
     assert json.loads(row) == {"op": "x", "id": 4, "position": 10, "word": "word 10"}
 
 
+@pytest.mark.slow
 def test_a_file_deleted_between_two_queries_of_a_session_is_recreated(spark: SparkSession, tmp_path: Path) -> None:
     for checkpoint in ("first", "second"):
         rows = epochal.read.random(spark, rows_per_batch=100, max_rows=500)
@@ -242,6 +248,7 @@ def test_a_file_deleted_between_two_queries_of_a_session_is_recreated(spark: Spa
             file.unlink()
 
 
+@pytest.mark.slow
 def test_a_file_deleted_while_the_query_runs_is_a_named_error(spark: SparkSession, tmp_path: Path) -> None:
     query = epochal.write.jdbc(
         epochal.read.random(spark, rows_per_batch=10),

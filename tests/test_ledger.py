@@ -65,6 +65,7 @@ def test_a_deleted_checkpoint_is_a_new_query_and_refused(written: Job, database:
     assert nothing_was_added(database)
 
 
+@pytest.mark.slow
 def test_a_new_query_with_on_new_query_adds_its_rows(written: Job, database: Database, tmp_path: Path) -> None:
     known = database.query("SELECT query_id FROM epochal_ledger")[0][0]
     written(checkpoint=tmp_path / "other", ledger=Ledger(on_new_query=f"append:{known}"))
@@ -74,12 +75,14 @@ def test_a_new_query_with_on_new_query_adds_its_rows(written: Job, database: Dat
     assert len(stored(database)) == 30 + 40
 
 
+@pytest.mark.slow
 def test_a_second_sink_on_one_table_is_refused(written: Job, database: Database, tmp_path: Path) -> None:
     with pytest.raises(epochal.SinkIdentityError, match=r"TARGET_SHARED.*'comments'"):
         written(sink_id="other", checkpoint=tmp_path / "other")
     assert nothing_was_added(database)
 
 
+@pytest.mark.slow
 def test_a_sink_that_moves_to_another_table_is_refused(written: Job, database: Database) -> None:
     create_comments(database, "other")
     with pytest.raises(epochal.SinkIdentityError, match=r"TARGET_CHANGED.*other"):
@@ -87,6 +90,7 @@ def test_a_sink_that_moves_to_another_table_is_refused(written: Job, database: D
     assert stored(database, "other") == []
 
 
+@pytest.mark.slow
 def test_a_later_epoch_with_an_empty_ledger_is_refused(written: Job, database: Database) -> None:
     database.execute("DELETE FROM epochal_ledger")
     with pytest.raises(epochal.SinkIdentityError, match="LEDGER_EMPTY"):
@@ -94,6 +98,7 @@ def test_a_later_epoch_with_an_empty_ledger_is_refused(written: Job, database: D
     assert nothing_was_added(database)
 
 
+@pytest.mark.slow
 def test_a_stored_epoch_is_skipped_by_the_hint_of_ledger_empty(
     written: Job, api: Api, database: Database, checkpoint: Path
 ) -> None:
@@ -117,6 +122,7 @@ def test_a_database_restored_to_an_earlier_state_is_an_epoch_gap(written: Job, d
     assert nothing_was_added(database)
 
 
+@pytest.mark.slow
 def test_a_rewound_checkpoint_is_refused(written: Job, database: Database) -> None:
     database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch + 5")
     with pytest.raises(epochal.EpochRegressedError, match="EPOCH_REGRESSED"):
@@ -131,6 +137,7 @@ def test_a_replayed_epoch_with_other_offsets_is_refused(written: Job, database: 
     assert nothing_was_added(database)
 
 
+@pytest.mark.slow
 def test_a_replaced_run_is_fenced(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> None:
     create_comments(database)
     api.records = comments(1, 10)
@@ -147,6 +154,7 @@ def test_a_replaced_run_is_fenced(spark: SparkSession, api: Api, database: Datab
     assert stored(database) == as_rows(comments(1, 10))
 
 
+@pytest.mark.slow
 def test_a_dropped_and_recreated_table_is_another_target(
     spark: SparkSession, api: Api, postgres: Postgres, checkpoint: Path
 ) -> None:
@@ -162,6 +170,7 @@ def test_a_dropped_and_recreated_table_is_another_target(
     assert stored(postgres) == []
 
 
+@pytest.mark.slow
 def test_rows_that_a_trigger_swallows_fail_the_epoch(
     spark: SparkSession, api: Api, postgres: Postgres, checkpoint: Path
 ) -> None:
@@ -176,6 +185,7 @@ def test_rows_that_a_trigger_swallows_fail_the_epoch(
     assert stored(postgres) == []
 
 
+@pytest.mark.slow
 def test_a_query_continues_after_a_server_restart(
     spark: SparkSession, api: Api, postgres: Postgres, checkpoint: Path
 ) -> None:

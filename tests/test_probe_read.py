@@ -16,7 +16,7 @@ from support.probing import SHAPES, probed
 from support.streams import finish
 
 #: In `make test`.
-FEW = {"keyset", "Django", "cursor in a header", "CSV"}
+FEW = {"Django", "cursor in a header"}
 #: Shapes of each kind of pagination and of body.
 READ = (
     "keyset",

@@ -165,6 +165,7 @@ def accepted(hint: str) -> Ledger:
     return Ledger(on_new_query=match[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", [one for one in ENDLESS if "realTime" in one], indirect=True)
 def test_the_rows_beyond_the_last_epoch_are_counted(
     scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -214,7 +215,8 @@ def test_the_database_is_moved_by_a_physical_copy(scene: Scene) -> None:
     assert is_complete(scene.ids())
 
 
-@pytest.mark.parametrize("dump", [pytest.param(False, marks=pytest.mark.slow), True], ids=["in place", "dump"])
+@pytest.mark.slow
+@pytest.mark.parametrize("dump", [False, True], ids=["in place", "dump"])
 def test_database_and_checkpoint_are_backed_up_and_restored_together(scene: Scene, dump: bool, tmp_path: Path) -> None:
     scene.run()
     saved = scene.back_up(), shutil.copytree(scene.checkpoint, tmp_path / "saved"), scene.ids()

@@ -110,7 +110,7 @@ def test_an_import_does_not_change_global_state(tmp_path: Path) -> None:
     "call",
     [
         'epochal.configure(SparkSession.builder.remote("sc://127.0.0.1:1"))',
-        "epochal.read.random(MagicMock())",
+        pytest.param("epochal.read.random(MagicMock())", marks=pytest.mark.slow),
         pytest.param(
             "epochal.write.jdbc(MagicMock(isStreaming=False), 'jdbc:sqlite:x.db', table='t')", marks=pytest.mark.slow
         ),

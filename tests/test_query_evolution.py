@@ -67,7 +67,7 @@ def test_the_commits_of_a_named_sink_are_read(spark: SparkSession, sqlite: Sqlit
 
 
 @pytest.mark.skipif(VERSION < (4, 2), reason="Spark 4.2 names sources")
-@pytest.mark.parametrize("source", ["epochal-random", "epochal-rest"])
+@pytest.mark.parametrize("source", ["epochal-random", pytest.param("epochal-rest", marks=pytest.mark.slow)])
 def test_a_named_source_keeps_its_files_under_its_name(
     source: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path, conf: Any, api: Api
 ) -> None:

@@ -24,6 +24,7 @@ def test_a_batch_has_the_requested_columns_and_rows(spark: SparkSession) -> None
     assert all(row.length == len(row.value) for row in found)
 
 
+@pytest.mark.slow
 def test_a_row_depends_on_the_seed_and_its_id_alone(spark: SparkSession) -> None:
     def values(seed: int, partitions: int) -> list[tuple[Any, ...]]:
         rows = epochal.read.random(
@@ -47,6 +48,7 @@ def test_a_start_time_may_be_a_datetime(spark: SparkSession) -> None:
     assert row.timestamp.astimezone(timezone.utc) == start or row.timestamp == start.replace(tzinfo=None)
 
 
+@pytest.mark.slow
 def test_a_stream_has_consecutive_ids_in_batches_of_the_requested_size(spark: SparkSession) -> None:
     query = (
         epochal.read.random(spark, rows_per_batch=10, seed=1)
@@ -80,6 +82,7 @@ def test_both_rates_at_once_are_refused(spark: SparkSession) -> None:
         epochal.read.random(spark, rows_per_second=1, rows_per_batch=1)
 
 
+@pytest.mark.slow
 def test_max_rows_ends_a_stream(spark: SparkSession) -> None:
     query = (
         epochal.read.random(spark, rows_per_second=100_000, max_rows=25)

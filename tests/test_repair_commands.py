@@ -113,6 +113,7 @@ def test_status_reports_a_query_that_is_in_step(strings: Strings, epochal_comman
     assert values["checkpoint"]["next_start"]["epoch"] == values["checkpoint"]["last_committed"] + 1
 
 
+@pytest.mark.slow
 def test_after_a_restored_database_a_rewind_lets_spark_read_the_gap_again(
     strings: Strings, epochal_command: Epochal
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_rewind_before_the_ledgers_epoch_is_refused(strings: Strings, epochal_
     assert strings.ids() == list(range(40))
 
 
+@pytest.mark.slow
 def test_epochs_are_written_again_after_their_rows_were_removed(strings: Strings, epochal_command: Epochal) -> None:
     strings.write(40)
     strings.database.execute("DELETE FROM strings WHERE id >= 20")
@@ -181,6 +183,7 @@ def test_a_gap_that_was_loaded_by_hand_is_closed_by_set(strings: Strings, epocha
     assert strings.ids() == list(range(50))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_still_active_is_fenced_by_a_repair(strings: Strings, epochal_command: Epochal) -> None:
     strings.write(30)
     query = strings.begin(10_000, trigger="0 seconds")
@@ -205,6 +208,7 @@ def test_a_run_that_is_still_active_is_fenced_by_a_repair(strings: Strings, epoc
         query.stop()
 
 
+@pytest.mark.slow
 def test_a_sink_that_was_forgotten_is_loaded_again_from_the_beginning(
     strings: Strings, epochal_command: Epochal
 ) -> None:
@@ -222,6 +226,7 @@ def test_a_sink_that_was_forgotten_is_loaded_again_from_the_beginning(
     assert strings.database.query("SELECT generation, total_rows FROM epochal_ledger") == [(1, 40)]
 
 
+@pytest.mark.slow
 def test_a_ledger_row_that_changed_since_it_was_shown_is_not_repaired(strings: Strings) -> None:
     from epochal.tools.ledger import Change, change
 

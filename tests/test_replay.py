@@ -67,6 +67,7 @@ def test_a_replayed_epoch_writes_nothing(
     assert numbers(checkpoint, "commits")[-1] >= last
 
 
+@pytest.mark.slow
 def test_after_a_replay_new_rows_follow(
     run: Callable[..., None], api: Api, database: Database, checkpoint: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_replay_keeps_its_rows_although_the_source_has_grown(
     assert stored(database) == as_rows(api.records)
 
 
+@pytest.mark.slow
 def test_a_replay_with_other_limits_is_the_same_epoch(
     run: Callable[..., None], api: Api, database: Database, checkpoint: Path
 ) -> None:
@@ -115,6 +117,7 @@ def test_a_replayed_upsert_does_not_undo_later_writes_of_others(
 
 
 @pytest.mark.parametrize("output_mode", ["update", pytest.param("complete", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_replayed_aggregate_is_the_same(
     output_mode: OutputMode, run: Callable[..., None], api: Api, database: Database, checkpoint: Path
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_refused_request_is_not_retried(spark: SparkSession, api: Api, sqlite:
         copy(read(spark, api), sqlite, checkpoint)
 
 
+@pytest.mark.slow
 def test_an_api_that_shrank_below_the_offset_is_data_loss(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
@@ -174,6 +175,7 @@ def test_the_schema_is_inferred_on_request(spark: SparkSession, api: Api) -> Non
         read(spark, api, schema=None)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_url_is_refused(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
@@ -188,8 +190,8 @@ def test_a_checkpoint_of_another_url_is_refused(
     "secrets",
     [
         {"headers": {"Authorization": "Bearer s3cret"}, "params": {"api_key": "s3cret"}},
-        {"auth": [rest.Bearer("s3cret"), rest.ApiKey("s3cret", param="key")]},
-        {"auth": rest.Basic(user="s3cret", password="s3cret")},
+        pytest.param({"auth": [rest.Bearer("s3cret"), rest.ApiKey("s3cret", param="key")]}, marks=pytest.mark.slow),
+        pytest.param({"auth": rest.Basic(user="s3cret", password="s3cret")}, marks=pytest.mark.slow),
         {
             "auth": rest.OAuth2(
                 token_url="http://127.0.0.1:9/token",

@@ -92,9 +92,8 @@ def test_the_recipes_have_stubs() -> None:
     assert RECIPES.keys() == {"resources", "bulk", "kinto", "pocketbase"}
 
 
-@pytest.mark.parametrize(
-    "recipe", [pytest.param(name, marks=[] if name == "bulk" else pytest.mark.slow) for name in RECIPES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_the_api_has_the_rows_of_the_table_after_replays_of_every_epoch(
     recipe: str, spark: SparkSession, store: Store, tmp_path: Path
 ) -> None:

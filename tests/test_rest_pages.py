@@ -91,18 +91,21 @@ def test_a_replay_is_read_from_the_journal_and_writes_nothing_twice(
     assert stored(sqlite) == as_rows(comments(1, 25))
 
 
+@pytest.mark.slow
 def test_a_loop_is_a_named_error(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
     with pytest.raises(epochal.RecordError, match="PAGINATION_LOOP"):
         copy("cursor", pages=rest.Cursor(next="/meta/next", has_more="/meta/more"))
 
 
+@pytest.mark.slow
 def test_more_pages_than_max_pages_are_a_named_error(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
     with pytest.raises(epochal.RecordError, match=r"TOO_MANY_PAGES.*more than 2 pages"):
         copy("next-url", pages=rest.NextUrl(next="/meta/url", max_pages=2))
 
 
+@pytest.mark.slow
 def test_a_link_to_another_host_is_refused(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
     with pytest.raises(epochal.RecordError, match=r"LINK_REFUSED.*names https://other.invalid/x as its"):

@@ -181,7 +181,7 @@ def frame(spark: SparkSession, recipe: str, server: shapes.Server, rows: int = 7
 #: Recipes of several levels, which have a test of their own.
 TREES = {"github_tree", "stripe_charges"}
 #: In `make test`.
-FEW = {"github", "github_graphql"}
+FEW = {"github"}
 #: Recipes that read windows of time by the time in a record.
 WINDOWS = {"hubspot_search", "stripe"}
 
@@ -261,6 +261,7 @@ def test_newer_charges_before_the_first_are_read_once(spark: SparkSession, sqlit
     assert sqlite.query("SELECT id FROM records ORDER BY id") == expected
 
 
+@pytest.mark.slow
 def test_each_change_of_a_ticket_is_exported_once_although_it_leaves_its_place(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:

@@ -54,6 +54,7 @@ def send(frame: DataFrame, orders: Orders, checkpoint: Path, **options: Any) -> 
 
 @pytest.mark.parametrize("way", [pytest.param(way, marks=[] if "batches" in way else pytest.mark.slow) for way in ONCE])
 @pytest.mark.parametrize("honours", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.slow
 def test_a_replay_sends_the_same_keys(
     way: str, honours: bool, spark: SparkSession, orders: Orders, checkpoint: Path
 ) -> None:
@@ -83,6 +84,7 @@ def test_every_request_is_signed_with_its_body(spark: SparkSession, orders: Orde
         assert sent.headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=AKID/")
 
 
+@pytest.mark.slow
 def test_an_idempotency_key_can_be_computed(spark: SparkSession, orders: Orders, checkpoint: Path) -> None:
     send(numbers(spark, 10), orders, checkpoint / "a", key_columns=["id"])
     for sent in orders.requests:

@@ -217,6 +217,7 @@ def test_rows_that_are_not_kept_are_replayed_twice_from_a_copy_of_the_checkpoint
     assert names(report.kept) == {"checkpoint-alone"}
 
 
+@pytest.mark.slow
 def test_a_wall_clock_as_end_is_found_without_added_rows(spark: SparkSession, origin: Origin) -> None:
     report = check(spark, lambda: WallClockReader(str(origin.path)), origin, only=["end-from-origin"])
     assert "the end went from" in report.finding("end-from-origin").explanation

@@ -167,6 +167,7 @@ def test_a_real_time_query_switches_to_micro_batches_and_back(short: SparkSessio
             commit_what_is_begun(short, checkpoint)
 
 
+@pytest.mark.slow
 def test_a_micro_batch_checkpoint_is_refused_in_real_time_with_a_hint(short: SparkSession, checkpoint: Path) -> None:
     query = started(strings(short), checkpoint, "100 milliseconds")
     until(lambda: numbers(checkpoint, "commits"), "a batch")
@@ -178,6 +179,7 @@ def test_a_micro_batch_checkpoint_is_refused_in_real_time_with_a_hint(short: Spa
     assert "spark.sql.streaming.stateStore.checkpointFormatVersion" in error.hint
 
 
+@pytest.mark.slow
 def test_an_unfinished_epoch_is_refused_in_real_time_until_it_is_committed(
     short: SparkSession, checkpoint: Path
 ) -> None:
@@ -197,9 +199,24 @@ def test_an_unfinished_epoch_is_refused_in_real_time_until_it_is_committed(
     ("plan", "operator", "reason"),
     [
         (lambda rows: rows.repartition("id"), "Exchange", "in the order in which they arrive"),
-        (lambda rows: rows.dropDuplicates(["id"]), "StreamingDeduplicate", "the order in which a shuffle delivers"),
-        (lambda rows: rows.groupBy("length").count(), "Aggregat", "the order in which a shuffle delivers"),
-        (lambda rows: rows.join(rows.sparkSession.range(9), "id"), "BroadcastHashJoin", "other rows after a restart"),
+        pytest.param(
+            lambda rows: rows.dropDuplicates(["id"]),
+            "StreamingDeduplicate",
+            "the order in which a shuffle delivers",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            lambda rows: rows.groupBy("length").count(),
+            "Aggregat",
+            "the order in which a shuffle delivers",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            lambda rows: rows.join(rows.sparkSession.range(9), "id"),
+            "BroadcastHashJoin",
+            "other rows after a restart",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["repartition", "dropDuplicates", "count", "join"],
 )
@@ -224,6 +241,7 @@ def test_a_plan_whose_rows_cannot_be_counted_is_refused_in_real_time_with_the_re
 
 
 @pytest.mark.skipif(SPARK < (4, 2), reason="Python has the trigger since Spark 4.2")
+@pytest.mark.slow
 def test_exploded_rows_are_stored_once_in_real_time_across_stops(
     short: SparkSession, postgres: Postgres, checkpoint: Path
 ) -> None:

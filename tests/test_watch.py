@@ -61,6 +61,7 @@ def test_a_watched_query_ends_with_one_line(spark: SparkSession, sqlite: Sqlite,
     )
 
 
+@pytest.mark.slow
 def test_the_reported_metrics_match_the_read_rows(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:

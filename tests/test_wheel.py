@@ -56,6 +56,7 @@ def test_the_wheel_contains_the_jar_of_its_version(wheel: Path) -> None:
             assert opened.read("epochal/conditions.json") == jar.read("io/epochal/core/error/conditions.json")
 
 
+@pytest.mark.slow
 def test_the_source_distribution_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     hatch = (sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path))
     run(*hatch, "-t", "sdist", directory=ROOT / "python")

@@ -99,7 +99,11 @@ def test_a_restored_database_is_a_gap_and_resumes_with_the_checkpoint_of_that_ti
     run(here, Scene(scene.cases, scene.postgres, tmp_path / "saved"))
 
 
-@pytest.mark.parametrize("case", APPENDS, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [APPENDS[0], *(pytest.param(case, marks=pytest.mark.slow) for case in APPENDS[1:])],
+    ids=lambda case: case.name,
+)
 @pytest.mark.parametrize("expression", ["rand()", pytest.param("uuid()", marks=pytest.mark.slow)])
 def test_a_replay_with_other_rows_keeps_the_first_rows_and_warns(
     case: Case, expression: str, spark: SparkSession, postgres: Postgres, checkpoint: Path

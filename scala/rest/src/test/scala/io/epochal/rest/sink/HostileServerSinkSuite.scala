@@ -5,6 +5,7 @@ import scala.util.Using
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.{HostileResponses, RawServer}
@@ -24,7 +25,7 @@ final class HostileServerSinkSuite extends AnyFunSuite with SlowTests {
     }
   }
 
-  test("results that would become millions of tree nodes are refused by name") {
+  test("results that would become millions of tree nodes are refused by name", Slow) {
     RestSinkFixture.using() { on =>
       on.api.answer = _ => Answer(200, s"[${"{}," * 1500000}{}]")
       val error = intercept[EpochalException](on.run("results" -> "", "resultStatus" -> "/s").epoch(0, Seq(on.row(1))))

@@ -8,6 +8,7 @@ import scala.util.Using
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.RawServer
@@ -202,7 +203,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
-  test("a rejected request puts all of its rows aside, whole, independently of the row template; bad rows too") {
+  test("a rejected request puts all of its rows aside, whole, independently of the row template; bad rows too", Slow) {
     withDirectory { directory =>
       RestSinkFixture.using() { on =>
         first(on, 422)

@@ -148,7 +148,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("an aggregate in update mode is sent by its key columns, once for each epoch in which it changed") {
+  test("an aggregate in update mode is sent by its key columns, once for each epoch in which it changed", Slow) {
     using() { (api, checkpoint) =>
       val frame = source(30).groupBy(($"id" % 3).as("id")).count()
       refused("ORDER_NOT_REPEATABLE")(run(frame, api, checkpoint, mode = OutputMode.Update))
@@ -175,7 +175,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("a replayed epoch with other partitions is refused, and resumes once they are restored") {
+  test("a replayed epoch with other partitions is refused, and resumes once they are restored", Slow) {
     using() { (api, checkpoint) =>
       run(source(20), api, checkpoint)
       forgetLastCommit(checkpoint)
@@ -201,7 +201,7 @@ final class RestSinkQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch is sent once; a second one under the same sinkId and key columns has the same keys") {
+  test("a batch is sent once; a second one under the same sinkId and key columns has the same keys", Slow) {
     using() { (api, _) =>
       def batch(rows: Long, more: (String, String)*): Unit =
         spark

@@ -78,7 +78,7 @@ final class RestChainQuerySuite extends QuerySuite {
       }
     }
 
-    test(s"$kind: a batch read has all records, and the selected columns", tags: _*) {
+    test(s"$kind: a batch read has all records, and the selected columns", Slow) {
       ChainApi.using(records = 57) { api =>
         val frame =
           spark.read
@@ -92,7 +92,9 @@ final class RestChainQuerySuite extends QuerySuite {
     }
   }
 
-  test("AvailableNow ends where it first sees the list's end, in batches of maxRowsPerBatch, though the list grows") {
+  test(
+    "AvailableNow ends where it first sees the list's end, in batches of maxRowsPerBatch, though the list grows",
+    Slow) {
     ChainApi.using(records = 25) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -127,7 +129,7 @@ final class RestChainQuerySuite extends QuerySuite {
     }
   }
 
-  test("a run that fails in a batch ending inside a page resumes from the journal, and requests no page twice") {
+  test("a run that fails in a batch ending inside a page resumes from the journal, and requests no page twice", Slow) {
     ChainApi.using(records = 40) { api =>
       withTempDir { checkpoint =>
         api.pageSize = 20
@@ -153,7 +155,7 @@ final class RestChainQuerySuite extends QuerySuite {
     }
   }
 
-  test("a run that ends between the journal and the offset log requests again, and its segments are ignored") {
+  test("a run that ends between the journal and the offset log requests again, and its segments are ignored", Slow) {
     ChainApi.using(records = 40) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -168,7 +170,7 @@ final class RestChainQuerySuite extends QuerySuite {
     }
   }
 
-  test("a missing segment fails the replay by name, and is skipped with failOnDataLoss=false") {
+  test("a missing segment fails the replay by name, and is skipped with failOnDataLoss=false", Slow) {
     ChainApi.using(records = 20) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -184,7 +186,7 @@ final class RestChainQuerySuite extends QuerySuite {
     }
   }
 
-  test("a journalled batch is replayed from the journal, even if the query no longer journals") {
+  test("a journalled batch is replayed from the journal, even if the query no longer journals", Slow) {
     RecordsApi.using(records = 20) { api =>
       withTempDir { checkpoint =>
         def frame(journal: Boolean) = spark.readStream

@@ -180,7 +180,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("an API that responds with no records and a new cursor forever ends a poll, and is resumed there") {
+  test("an API that responds with no records and a new cursor forever ends a poll, and is resumed there", Slow) {
     query(4, "cursor") { query =>
       query.api.after = from => Some(s"c${from + 4}")
       assert(query.batch() == (0 until 4))

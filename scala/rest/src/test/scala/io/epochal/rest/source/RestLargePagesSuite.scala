@@ -10,7 +10,6 @@ import scala.util.Using
 import com.sun.net.httpserver.HttpExchange
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
-import org.scalatest.Tag
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tagobjects.Slow
@@ -19,6 +18,7 @@ import org.scalatest.time.{Seconds, Span}
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.SourceStream
 import io.epochal.rest.http.{Bodies, StubServer}
+import io.epochal.support.SlowTests.slowIf
 import io.epochal.testkit.MicroBatch
 
 /** Pages of 12 MiB: larger than the buffer in memory. */
@@ -53,10 +53,8 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
     assert(Bodies.openFiles().isEmpty)
   }
 
-  private def slowIf(variant: Boolean): Seq[Tag] = if (variant) Seq(Slow) else Nil
-
   Seq(false, true).foreach { journal =>
-    test(s"by offset, journal=$journal: batches end within a page, and have each record once", slowIf(journal): _*) {
+    test(s"by offset, journal=$journal: batches end within a page, and have each record once", Slow) {
       RecordsApi.using(records = 10000) { api =>
         api.record = i => record(i.toLong)
         val options = Seq("pagination" -> "offset", "pageSize" -> s"$pageSize", "journal" -> s"$journal")
@@ -125,7 +123,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("a response that breaks off past the part in memory is retried; invalid JSON there fails at once") {
+  test("a response that breaks off past the part in memory is retried; invalid JSON there fails at once", Slow) {
     val whole = (0 until pageSize).map(i => record(i.toLong)).mkString("[", ",", "]").getBytes(UTF_8)
     val broken = new String(whole, UTF_8).patch(whole.length - 1000, "\"", 0).getBytes(UTF_8)
     val requests = new AtomicInteger

@@ -81,7 +81,7 @@ final class RestOriginSuite extends QuerySuite {
     }
   }
 
-  test("journal=true: the same for counted pages") {
+  test("journal=true: the same for counted pages", Slow) {
     RecordsApi.using(records = 10) { api =>
       withTempDir { checkpoint =>
         val begin = System.currentTimeMillis()

@@ -3,6 +3,7 @@ package io.epochal.rest.source
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.support.SlowTests.slowIf
 import io.epochal.testkit.MicroBatch
 
 /** Servers with an error in place of a page past the end, and servers with only whole pages. */
@@ -14,7 +15,9 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
     status <- Seq(400, 404, 416)
     kind <- Seq("page", "offset")
     (name, options) <- Seq("a total" -> total, "no total" -> Nil, "a journal" -> Seq("journal" -> "true"))
-  } test(s"$kind with $name: a list that ends with a full page is read on, where the page behind it is $status") {
+  } test(
+    s"$kind with $name: a list that ends with a full page is read on, where the page behind it is $status",
+    slowIf(status != 404): _*) {
     query(0, options :+ ("pagination" -> kind): _*) { query =>
       if (options == total) query.api.body = array => s"""{"count":${query.api.count},"next":null,"results":$array}"""
       query.api.behind = Some(status)

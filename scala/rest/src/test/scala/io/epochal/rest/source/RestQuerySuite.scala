@@ -9,6 +9,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 
@@ -149,14 +150,14 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch read requests the count once, and the records once, however often it is planned") {
+  test("a batch read requests the count once, and the records once, however often it is planned", Slow) {
     RecordsApi.using(records = 30) { api =>
       assert(batch(api).distinct().orderBy("id").collect().length == 30)
       assert(api.requests().size == 2)
     }
   }
 
-  test("columns that a batch query does not use are not read") {
+  test("columns that a batch query does not use are not read", Slow) {
     RecordsApi.using(records = 3) { api =>
       api.record = i => s"""{"id":$i,"name":{"not":["a string to be parsed"]}}"""
       val frame = spark.read.format("epochal-rest").schema("id INT, name DATE").option("url", api.url).load()

@@ -11,6 +11,7 @@ import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.{ManualClock, SourceStream}
+import io.epochal.support.SlowTests.slowIf
 import io.epochal.testkit.MicroBatch
 
 /** Polls at the end of an API: their frequency and cost. */
@@ -64,7 +65,7 @@ final class RestRefreshSuite extends AnyFunSuite {
   private def tag(request: Request): Option[String] = Option(request.getHeader("If-None-Match"))
 
   TaggedApi.kinds.keys.toSeq.sorted.foreach { kind =>
-    test(s"$kind: once the end was seen, no request is sent for refreshInterval") {
+    test(s"$kind: once the end was seen, no request is sent for refreshInterval", slowIf(kind != "cursor"): _*) {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind, "refreshInterval" -> "30s")
         assert(reading.batch() == (0 until 6))
@@ -81,7 +82,9 @@ final class RestRefreshSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: an idle API gets a request a second at first, then two a minute, until a record comes") {
+    test(
+      s"$kind: an idle API gets a request a second at first, then two a minute, until a record comes",
+      slowIf(kind != "cursor"): _*) {
       TaggedApi.using(records = 6) { api =>
         api.tags = _ => Nil
         val reading = new Reading(api, kind)
@@ -95,7 +98,9 @@ final class RestRefreshSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: polls that are answered by 304 stay a second apart, since they cost the API's limit nothing") {
+    test(
+      s"$kind: polls that are answered by 304 stay a second apart, since they cost the API's limit nothing",
+      slowIf(kind != "cursor"): _*) {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind)
         assert(reading.batch() == (0 until 6))
@@ -105,7 +110,7 @@ final class RestRefreshSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: an unchanged response is not sent again, and a changed one is read") {
+    test(s"$kind: an unchanged response is not sent again, and a changed one is read", slowIf(kind != "cursor"): _*) {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind, eager)
         assert(reading.batch() == (0 until 6))
@@ -123,7 +128,7 @@ final class RestRefreshSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: conditionalRequests=false requests whole responses only") {
+    test(s"$kind: conditionalRequests=false requests whole responses only", slowIf(kind != "cursor"): _*) {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind, eager, "conditionalRequests" -> "false")
         assert(reading.batch() == (0 until 6))

@@ -8,6 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.HttpCounters
 import io.epochal.rest.source.window.{Event, WindowApi, WindowFixture}
+import io.epochal.support.SlowTests.slowIf
 
 /** Servers that refuse pages which exist, and are not taken for servers whose list ends there. */
 final class RestRefusedPagesSuite extends AnyFunSuite with CountedFixture {
@@ -29,7 +30,9 @@ final class RestRefusedPagesSuite extends AnyFunSuite with CountedFixture {
   } {
     val options = Seq("pagination" -> kind, "journal" -> journal, "pageSize" -> s"$size", "params.key" -> "hunter2-key")
 
-    test(s"$kind, pageSize=$size, journal=$journal: records that the server refuses to page to are an error") {
+    test(
+      s"$kind, pageSize=$size, journal=$journal: records that the server refuses to page to are an error",
+      slowIf(size != 2): _*) {
       query(95, options: _*) { query =>
         query.api.reach = 50
         refused(failure(query.batch()))
@@ -195,7 +198,9 @@ final class RestRefusedWindowsSuite extends AnyFunSuite with WindowFixture {
   for {
     kind <- Seq("offset", "page")
     limit <- Seq(1L, 2L, 3L, 100L)
-  } test(s"windowPagination=$kind: a refused page after the last one of a window ends it, $limit rows at a time") {
+  } test(
+    s"windowPagination=$kind: a refused page after the last one of a window ends it, $limit rows at a time",
+    slowIf(limit != 2): _*) {
     query(kind) { query =>
       refuses(query)
       (0 until 21).foreach(id =>

@@ -8,6 +8,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.support.Examples
+import io.epochal.support.SlowTests.slowIf
 import io.epochal.testkit.MicroBatch
 
 /** Lists in which records before the position are deleted or inserted. */
@@ -44,8 +45,9 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
   } yield (s"$name$more", ("pagination" -> name) +: (kind ++ options))
 
   kinds.foreach { case (name, options) =>
-    val tags = if (name.contains("journal")) Seq(Slow) else Nil
-    test(s"$name: a list whose records shift is detected, though it is no shorter, also after a restart", tags: _*) {
+    test(
+      s"$name: a list whose records shift is detected, though it is no shorter, also after a restart",
+      slowIf(!name.startsWith("page") || name.contains("journal")): _*) {
       Seq[Seq[Int] => Seq[Int]](
         _.filterNot(_ == 3) ++ Seq(100, 101), // one deleted, two added
         list => -1 +: list, // one inserted
@@ -92,7 +94,9 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
       "a total" -> total,
       "a journal" -> Seq("journal" -> "true", "verifyPosition" -> "always"))
     (what, change) <- Seq[(String, Seq[Int] => Seq[Int])](("deletions", without20), ("insertions", with5))
-  } test(s"$kind, $name: $what before a position on a page boundary are noticed at the next start") {
+  } test(
+    s"$kind, $name: $what before a position on a page boundary are noticed at the next start",
+    slowIf(kind == "page"): _*) {
     shifting(Seq("pagination" -> kind) ++ more: _*) { query =>
       query.become(large)
       assert(Seq(600, 600).flatMap(n => query.batch(ReadLimit.maxRows(n.toLong))) == (0 until 1200))

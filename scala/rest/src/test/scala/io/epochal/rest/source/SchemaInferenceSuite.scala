@@ -5,6 +5,7 @@ import java.io.File
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 
@@ -49,7 +50,7 @@ final class SchemaInferenceSuite extends QuerySuite {
     }
   }
 
-  test("NDJSON and CSV are inferred too, CSV by its header's names") {
+  test("NDJSON and CSV are inferred too, CSV by its header's names", Slow) {
     RecordsApi.using(records = 3) { api =>
       api.body = array => array.drop(1).dropRight(1).replace("},{", "}\n{")
       assert(batch(api, "bodyFormat" -> "ndjson").schema.toDDL == "id BIGINT,name STRING")
@@ -69,7 +70,7 @@ final class SchemaInferenceSuite extends QuerySuite {
     }
   }
 
-  test("a query keeps its first schema, and refuses to start with another one") {
+  test("a query keeps its first schema, and refuses to start with another one", Slow) {
     RecordsApi.using(records = 5) { api =>
       withTempDir { checkpoint =>
         withTable("inferred") {

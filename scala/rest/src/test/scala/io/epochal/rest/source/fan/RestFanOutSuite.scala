@@ -52,7 +52,7 @@ final class RestFanOutSuite extends QuerySuite {
 
     test(
       s"$kind: AvailableNow delivers each list up to its end at the start; lists are added and removed from run to run",
-      tags: _*) {
+      Slow) {
       using("a" -> 6, "b" -> 3, "c" -> 5) { api =>
         withTempDir { checkpoint =>
           @volatile var out = Seq.empty[Row]
@@ -139,7 +139,7 @@ final class RestFanOutSuite extends QuerySuite {
     }
   }
 
-  test("the schema is inferred from the first list") {
+  test("the schema is inferred from the first list", Slow) {
     using("a" -> 3) { api =>
       val frame =
         spark.read.format("epochal-rest").options(options(api, "offset", Seq("a"), "inferSchema" -> "true")).load()
@@ -147,7 +147,7 @@ final class RestFanOutSuite extends QuerySuite {
     }
   }
 
-  test("a checkpoint with a table is refused without one, and the other way round") {
+  test("a checkpoint with a table is refused without one, and the other way round", Slow) {
     using("a" -> 3) { api =>
       withTempDir { checkpoint =>
         def run(directory: String, more: Map[String, String]): Option[EpochalException] =

@@ -3,6 +3,7 @@ package io.epochal.rest.source.member
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 
@@ -36,7 +37,7 @@ final class MemberQuerySuite extends QuerySuite {
 
   private def sorted(rows: Seq[Row]): Seq[String] = rows.map(_.toString).sorted
 
-  test("a batch read has the records of each list, with the values that selected it as columns") {
+  test("a batch read has the records of each list, with the values that selected it as columns", Slow) {
     TreeApi.using { api =>
       filled(api)
       def frame = spark.read.format("epochal-rest").schema("id STRING").options(options(api)).load()
@@ -119,7 +120,7 @@ final class MemberQuerySuite extends QuerySuite {
     }
   }
 
-  test("a checkpoint with parents is refused without them, and the other way round") {
+  test("a checkpoint with parents is refused without them, and the other way round", Slow) {
     TreeApi.using { api =>
       filled(api)
       withTempDir { checkpoint =>

@@ -186,7 +186,7 @@ final class MemberSuite extends AnyFunSuite with MemberFixture {
     }
   }
 
-  test("AvailableNow reads time windows up to now, however many have no records") {
+  test("AvailableNow reads time windows up to now, however many have no records", Slow) {
     of("time-window")("x/a" -> 1) { query =>
       query.api.moments.update("x/a#0", 4000000L)
       query.clock.advance(5000)

@@ -69,7 +69,7 @@ final class MemberTableSuite extends AnyFunSuite {
     assert(table.ready(1) == Seq(other))
   }
 
-  test("the log gives back every position, whatever was written in between") {
+  test("the log gives back every position, whatever was written in between", Slow) {
     val (log, table) = (newLog(), newTable)
     log.read(Nil, table)
     var segments = Seq.empty[Segment]

@@ -12,6 +12,7 @@ import com.fasterxml.jackson.core.JsonProcessingException
 import org.apache.spark.sql.types.StructType
 import org.scalacheck.{Gen, Shrink}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
@@ -129,7 +130,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(ndjson, Gen.oneOf(true, false))((text, tolerant) => alike(RecordFormat.Ndjson(tolerant), text))
   }
 
-  test("CSV: the same rows and bytes, wherever the pieces are cut, with and without a header") {
+  test("CSV: the same rows and bytes, wherever the pieces are cut, with and without a header", Slow) {
     forAll(csv) { case (mark, header, break, lines) =>
       alike(RecordFormat.Csv(header = true, ',', Some("x")), s"$mark$header$break$lines")
       alike(RecordFormat.Csv(header = false, ',', None), s"$mark$lines")
@@ -142,7 +143,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       .map(block => block.records -> new String(block.bytes, block.from, block.length, UTF_8))
       .toVector
 
-  test("lines are cut off the front, and the others are complete after a journal's page header") {
+  test("lines are cut off the front, and the others are complete after a journal's page header", Slow) {
     def alike(format: RecordFormat.OfLines, text: String, skip: Int): Unit = {
       val bytes = text.getBytes(UTF_8)
       val scan = PageScan.of(format, place)
@@ -221,7 +222,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a large response is in memory one part at a time, and its buffer grows no further") {
+  test("a large response is in memory one part at a time, and its buffer grows no further", Slow) {
     val records = (0 until 200000).map(i => s"""{"id":$i,"name":"${"x" * 100}"}""")
     val bytes = records.mkString("[", ",", "]").getBytes(UTF_8)
     val page = Body.ofPage()
@@ -238,7 +239,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     page.close()
   }
 
-  test("a line that does not end is refused before the rest of the response is in memory") {
+  test("a line that does not end is refused before the rest of the response is in memory", Slow) {
     val body = new Body(10, 1 << 20)
     val line = new java.io.SequenceInputStream(
       new ByteArrayInputStream("id,name\n1,\"".getBytes(UTF_8)),

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import com.fasterxml.jackson.core.JsonProcessingException
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
@@ -213,7 +214,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a repeated page is detected: at once in a short loop, within three rounds in a long one") {
+  test("a repeated page is detected: at once in a short loop, within three rounds in a long one", Slow) {
     forAll(Gen.choose(0, 50), Gen.choose(1, 50)) { (tail, loop) =>
       val guard = new LoopGuard
       val pages =

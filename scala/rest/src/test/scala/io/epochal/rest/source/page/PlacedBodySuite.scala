@@ -10,6 +10,7 @@ import com.sun.net.httpserver.HttpExchange
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.StubServer
@@ -150,7 +151,9 @@ final class PlacedBodySuite extends AnyFunSuite {
   private val hits =
     Seq("pagination" -> "cursor", "records" -> "/hits/hits", "requestBody" -> """{"size":4}""", "method" -> "QUERY")
 
-  test("search_after: the sort values of the last hit go into the body as they are, and a growing list is followed") {
+  test(
+    "search_after: the sort values of the last hit go into the body as they are, and a growing list is followed",
+    Slow) {
     val set = hits ++ Seq("nextCursor" -> "/hits/hits/-1/sort", "cursorBody" -> "/search_after")
     search(set)(node => Option(node.get("search_after")).map(_.get(1).asText.drop(1).toInt + 1)) { (api, query) =>
       assert(growing(api, query) == (0 until 21))

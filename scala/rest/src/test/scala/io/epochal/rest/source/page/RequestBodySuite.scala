@@ -5,6 +5,7 @@ import com.github.tomakehurst.wiremock.client.WireMock._
 import com.github.tomakehurst.wiremock.core.WireMockConfiguration.options
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.test.QuerySuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source._
@@ -68,7 +69,7 @@ final class RequestBodySuite extends QuerySuite {
     assert(!refused("requestBody" -> "s3cret ${offset}").getMessage.contains("s3cret"))
   }
 
-  test("a query reads pages by POST, retries, and sends one Content-Type") {
+  test("a query reads pages by POST, retries, and sends one Content-Type", Slow) {
     val server = new WireMockServer(options().dynamicPort().bindAddress("127.0.0.1"))
     server.start()
     try {

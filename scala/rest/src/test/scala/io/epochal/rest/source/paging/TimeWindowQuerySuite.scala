@@ -11,6 +11,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.test.QuerySuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.rest.source.window.{Event, WindowApi}
 
@@ -74,7 +75,7 @@ final class TimeWindowQuerySuite extends QuerySuite {
     }
   }
 
-  test("a batch read and SELECT of some columns work as for any pagination") {
+  test("a batch read and SELECT of some columns work as for any pagination", Slow) {
     WindowApi.using { api =>
       api.events = (0 until 30).map(id => Event(id, origin.plus(id.toLong, MINUTES))).toVector
       val options = Map(

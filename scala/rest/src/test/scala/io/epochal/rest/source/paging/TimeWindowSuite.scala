@@ -6,6 +6,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.rest.source.window.{Event, WindowApi, WindowFixture}
+import io.epochal.support.SlowTests.slowIf
 import io.epochal.testkit.MicroBatch
 
 /** Time windows: which are requested, when, and which records of overlapping ones are delivered. */
@@ -14,7 +15,9 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
   private val overlapping = Seq("overlap" -> "10m", "keyColumns" -> "id")
 
   WindowApi.kinds.keys.foreach { kind =>
-    test(s"windowPagination=$kind: each window is requested once, regardless of batch limits and restarts") {
+    test(
+      s"windowPagination=$kind: each window is requested once, regardless of batch limits and restarts",
+      slowIf(kind != "cursor"): _*) {
       query(kind) { query =>
         (0 until 40).foreach(id => query.event(id, id.toLong))
         query.nowAt(41)
@@ -39,7 +42,9 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
       }
     }
 
-    test(s"windowPagination=$kind: with an overlap, late events are delivered and no event twice, also by another run") {
+    test(
+      s"windowPagination=$kind: with an overlap, late events are delivered and no event twice, also by another run",
+      slowIf(kind != "cursor"): _*) {
       query(kind, overlapping: _*) { query =>
         val ids = Iterator.from(0)
         val delivered = (1 to 12).flatMap { n =>
@@ -56,7 +61,9 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
       }
     }
 
-    test(s"windowPagination=$kind: a batch read requests each moment once, up to lag ago") {
+    test(
+      s"windowPagination=$kind: a batch read requests each moment once, up to lag ago",
+      slowIf(kind != "cursor"): _*) {
       WindowApi.using { api =>
         api.events = (0 until 40).map(id => Event(id, minutes(id.toLong))).toVector
         val ids = batchRead(api, kind, minutes(35).plusNanos(5), overlapping: _*)
@@ -67,7 +74,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
   }
 
   Seq("none", "offset", "page", "link").foreach { kind =>
-    test(s"windowPagination=$kind: windows of CSV") {
+    test(s"windowPagination=$kind: windows of CSV", slowIf(kind != "page"): _*) {
       query(kind, "bodyFormat" -> "csv") { query =>
         query.api.body =
           (page, _) => page.map(event => s"event ${event.id},${event.id}\n").mkString("name,id\n", "", "")

@@ -41,7 +41,7 @@ final class BodyFormatQuerySuite extends QuerySuite {
     Seq(false, true).foreach { journal =>
       test(
         s"a stream over $format delivers every record once, through a restart and a growing API, journal=$journal",
-        (if (journal) Seq(Slow) else tags): _*) {
+        Slow) {
         RecordsApi.using(records = 25) { api =>
           api.body = body
           api.record = record
@@ -129,7 +129,7 @@ final class BodyFormatQuerySuite extends QuerySuite {
     }
   }
 
-  test("journalled pages are read with the options that split them, or not at all") {
+  test("journalled pages are read with the options that split them, or not at all", Slow) {
     RecordsApi.using(records = 3) { api =>
       api.body = _ => "id;text\n1;\"a\nb\"\n2;c\n"
       withTempDir { checkpoint =>
@@ -157,7 +157,7 @@ final class BodyFormatQuerySuite extends QuerySuite {
     }
   }
 
-  test("an invalid line of NDJSON fails the query after retries, or is kept or dropped by the mode") {
+  test("an invalid line of NDJSON fails the query after retries, or is kept or dropped by the mode", Slow) {
     RecordsApi.using(records = 10) { api =>
       api.body = lines(_).replace("""{"id":3}""", """{"id":3,""")
       api.record = i => s"""{"id":$i}"""

@@ -19,6 +19,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.StubServer
 import io.epochal.rest.source.{RestOptions, RestStreams}
+import io.epochal.support.SlowTests.slowIf
 import io.epochal.testkit.MicroBatch
 
 /** Responses in other charsets, and compressed ones. */
@@ -62,7 +63,7 @@ final class EncodedBodiesSuite extends AnyFunSuite with BeforeAndAfterAll {
   for ((format, text) <- formats; journal <- Seq("false", "true")) {
     val base = Seq("bodyFormat" -> format, "journal" -> journal, "retry.maxAttempts" -> "2")
 
-    test(s"$format is decoded as its Content-Type or the option says, journal=$journal") {
+    test(s"$format is decoded as its Content-Type or the option says, journal=$journal", slowIf(journal == "true"): _*) {
       Seq("ISO-8859-1", "UTF-16", "windows-1252", "utf-8").foreach { charset =>
         val bytes = text.getBytes(Charset.forName(charset))
         respond(responding(bytes, "Content-Type" -> s"""text/x; CHARSET = "${charset.toLowerCase(Locale.ROOT)}""""))
@@ -72,7 +73,9 @@ final class EncodedBodiesSuite extends AnyFunSuite with BeforeAndAfterAll {
       }
     }
 
-    test(s"$format that is not in UTF-8 or in its charset is refused, and so is an unknown charset, journal=$journal") {
+    test(
+      s"$format that is not in UTF-8 or in its charset is refused, and so is an unknown charset, journal=$journal",
+      slowIf(journal == "true"): _*) {
       def refused(response: Response, more: (String, String)*): String = {
         respond(response)
         val error = failure(rows(base ++ more: _*))
@@ -88,7 +91,9 @@ final class EncodedBodiesSuite extends AnyFunSuite with BeforeAndAfterAll {
       assert(other.contains("it is not in EUC-JP"), other)
     }
 
-    test(s"$format that is compressed without saying so is named as that in any mode, journal=$journal") {
+    test(
+      s"$format that is compressed without saying so is named as that in any mode, journal=$journal",
+      slowIf(journal == "true"): _*) {
       Seq("FAILFAST", "PERMISSIVE", "DROPMALFORMED").foreach { mode =>
         respond(responding(gzip(text.getBytes(UTF_8))))
         val schema = if (mode == "PERMISSIVE") corrupt else StructType.fromDDL("id INT, name STRING")

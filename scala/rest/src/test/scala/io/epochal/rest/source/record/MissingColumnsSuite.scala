@@ -4,6 +4,7 @@ import org.apache.logging.log4j.Level
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.test.QuerySuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.RecordsApi
@@ -31,7 +32,7 @@ final class MissingColumnsSuite extends QuerySuite {
   private def logged(body: => Unit): Seq[String] =
     LoggedLines.of(Level.WARN)(body).filter(_.contains("COLUMNS_MISSING"))
 
-  test("a batch and a stream log a column that no record has, once per query") {
+  test("a batch and a stream log a column that no record has, once per query", Slow) {
     RecordsApi.using(records = 20) { api =>
       Seq[() => Unit](
         () => assert(batch(api, "id INT, nmae STRING").collect().length == 20),
@@ -45,7 +46,7 @@ final class MissingColumnsSuite extends QuerySuite {
     }
   }
 
-  test("nothing is logged of columns that are there, or that the query does not use") {
+  test("nothing is logged of columns that are there, or that the query does not use", Slow) {
     RecordsApi.using(records = 20) { api =>
       assert(logged {
         batch(api, "id INT, name STRING").collect(): Unit
@@ -56,7 +57,7 @@ final class MissingColumnsSuite extends QuerySuite {
     }
   }
 
-  test("requireColumns=true fails the batch and the stream") {
+  test("requireColumns=true fails the batch and the stream", Slow) {
     RecordsApi.using(records = 20) { api =>
       Seq[() => Unit](
         () => batch(api, "id INT, nmae STRING", "requireColumns" -> "true").collect(): Unit,

@@ -3,6 +3,7 @@ package io.epochal.rest.source.record
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.RecordsApi
@@ -57,7 +58,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("DROPMALFORMED drops the record, for any selected columns, with the same offsets") {
+  test("DROPMALFORMED drops the record, for any selected columns, with the same offsets", Slow) {
     using(20) { api =>
       val rows = frame(api, streaming = false, ddl, "mode" -> "DROPMALFORMED")
       val kept = (0 until 20).filter(_ % 3 != 2)
@@ -107,7 +108,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("a number beyond the range of its type does not fit: it does not become Infinity") {
+  test("a number beyond the range of its type does not fit: it does not become Infinity", Slow) {
     areBad("DOUBLE", "1e400", "-1e400", s"1${"0" * 320}", s"1${"0" * 320}.5")
     areBad("FLOAT", "1e39", "-1e400")
     areBad("ARRAY<DOUBLE>", "[1, 1e400]")
@@ -116,7 +117,7 @@ final class RecordModesSuite extends QuerySuite {
     areBad("VARIANT", "1e400")
   }
 
-  test("an unpaired surrogate does not fit: it does not become a question mark") {
+  test("an unpaired surrogate does not fit: it does not become a question mark", Slow) {
     val text = "\"a\\udc00\""
     areBad("ARRAY<STRING>", s"[$text]")
     areBad("MAP<STRING, STRING>", s"""{"key":$text}""")
@@ -145,7 +146,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("fields without a column go into rescuedDataColumn as JSON, as they were written") {
+  test("fields without a column go into rescuedDataColumn as JSON, as they were written", Slow) {
     using(3) { api =>
       val rows = frame(api, streaming = false, "name STRING", "rescuedDataColumn" -> "_rescued_data")
       checkAnswer(
@@ -185,7 +186,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("_headers has the headers of each row's response, without those that may be secret") {
+  test("_headers has the headers of each row's response, without those that may be secret", Slow) {
     using(6) { api =>
       api.record = i => s"""{"id":$i}"""
       api.headers = Seq(
@@ -208,7 +209,7 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("the progress counts the records of a run that do not fit, each once") {
+  test("the progress counts the records of a run that do not fit, each once", Slow) {
     using(20) { api =>
       withTempDir { checkpoint =>
         val query = frame(
@@ -231,7 +232,9 @@ final class RecordModesSuite extends QuerySuite {
     }
   }
 
-  test("a record larger than maxRecordBytes does not fit, regardless of its content, and is truncated to that size") {
+  test(
+    "a record larger than maxRecordBytes does not fit, regardless of its content, and is truncated to that size",
+    Slow) {
     using(4) { api =>
       val large = "x" * 2000
       api.record = i => if (i < 2) odd(i) else s"""{"id":${if (i == 2) "2" else "{}"},"name":"$large"}"""

@@ -4,6 +4,7 @@ import java.nio.file.Files
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 /** Overlapping windows: late events are delivered, and none twice. */
 final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
@@ -26,7 +27,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("duplicates are removed from pages that are too large for memory, too") {
+  test("duplicates are removed from pages that are too large for memory, too", Slow) {
     val wide = "lorem ipsum " * 800
     query("offset", (overlapping ++ Seq("pageSize" -> "1000")): _*) { query =>
       query.api.pageSize = 1000
@@ -119,7 +120,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("pages of a window may have another size after a restart, and deliver nothing twice") {
+  test("pages of a window may have another size after a restart, and deliver nothing twice", Slow) {
     Seq("offset", "page").foreach { kind =>
       query(kind, "windowLength" -> "1h") { query =>
         (0 until 50).foreach(id => query.event(id, id.toLong))
