@@ -4,11 +4,13 @@ import java.sql.SQLException
 
 import example.dialect.H2Dialect
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
+import org.scalatest.tags.Slow
 
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.dialect.{AuthoredDialect, Dialects}
 
 /** With another team's dialect the sink keeps every promise. */
+@Slow
 final class AuthoredDialectConformanceSuite extends JdbcConformance(AuthoredDialectSuite.databases)
 
 final class AuthoredDialectSuite extends SinkSuite(AuthoredDialectSuite.databases) {

@@ -27,6 +27,7 @@ final class H2CommitFaultsSuite extends InlineFaults(InProcess.H2)
 @Slow
 final class HsqldbCommitFaultsSuite extends InlineFaults(InProcess.Hsqldb)
 
+@Slow
 final class StagedCommitFaultsSuite extends CommitFaults(PostgresBy.staged) with SlowTests {
   override protected def isSlow(test: String): Boolean = test.contains("a failure at any step")
   override protected def steps: Seq[Failpoint] = super.steps :+ Failpoint.TaskStaged :+ Failpoint.BeforeCleanup

@@ -14,6 +14,7 @@ import io.epochal.core.ledger.ContentDigest
 final class SqliteDeadLettersSuite extends DeadLetters(Sqlite)
 @Slow
 final class StagedDeadLettersSuite extends DeadLetters(PostgresBy.staged)
+@Slow
 final class PreparedDeadLettersSuite extends DeadLetters(PostgresBy.prepared)
 
 final class PostgresDeadLettersSuite extends DeadLetters(Postgres) {

@@ -110,7 +110,7 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
     refusedPlan(rows().repartition(col("id")), "in the order in which they arrive")
   }
 
-  test("rows that one row explodes into are stored once across stops") {
+  test("rows that one row explodes into are stored once across stops", tagobjects.Slow) {
     withQueries { (database, checkpoint) =>
       val all = rows().select(col("id"), explode(array(lit("a"), lit("b"), lit("c"))).as("value"))
       (1 to 3).foreach { run =>

@@ -5,6 +5,7 @@ import java.time.{LocalDate, LocalDateTime, OffsetDateTime}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 import io.epochal.jdbc.dialect.Dialects
@@ -45,6 +46,7 @@ final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
   }
 }
 
+@Slow
 final class HsqldbGenericDialectSuite extends GenericDialects(InProcess.Hsqldb)
 
 /** Databases without a dialect of their own. */

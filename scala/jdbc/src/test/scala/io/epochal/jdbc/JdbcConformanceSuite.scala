@@ -26,6 +26,7 @@ final class Mysql8ByMariadbConformanceSuite extends JdbcConformance(Mysql8ByMari
 final class GenericConformanceSuite extends JdbcConformance(InProcess.H2)
 final class PostgresConformanceSuite extends JdbcConformance(Postgres)
 final class StagedConformanceSuite extends JdbcConformance(PostgresBy.staged)
+@Slow
 final class PreparedConformanceSuite extends JdbcConformance(PostgresBy.prepared)
 
 // The oldest supported version.

@@ -48,6 +48,7 @@ final class Mysql8KeyComparisonSuite extends KeyComparisons(Mysql8) {
 }
 
 final class PostgresKeyComparisonSuite extends PostgresKeyComparisons(Postgres)
+@Slow
 final class StagedKeyComparisonSuite extends PostgresKeyComparisons(PostgresBy.staged)
 @Slow
 final class IcuKeyComparisonSuite extends IcuKeyComparisons(PostgresIcu)

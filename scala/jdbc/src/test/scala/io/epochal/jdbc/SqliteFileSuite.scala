@@ -190,7 +190,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("a file that was moved away and put back has all rows once") {
+  test("a file that was moved away and put back has all rows once", Slow) {
     withPlace { (place, checkpoint) =>
       val rows = MemoryStream[Int]
       val away = place.directory.resolve("away.db")
@@ -233,7 +233,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("a query whose file was deleted fails, though another query has created a new file at its path") {
+  test("a query whose file was deleted fails, though another query has created a new file at its path", Slow) {
     withPlace { (place, checkpoints) =>
       val rows = MemoryStream[Int]
       val first = start(rows.toDF().toDF("id"), place.database().url, new File(checkpoints, "first"))
@@ -249,7 +249,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("a link that is pointed at another file while the query runs fails the next epoch") {
+  test("a link that is pointed at another file while the query runs fails the next epoch", Slow) {
     withPlace { (place, checkpoint) =>
       val other = new Place(Files.createDirectory(place.directory.resolve("other")))
       other.database().execute("CREATE TABLE mine (id BIGINT)")
@@ -288,7 +288,7 @@ final class SqliteFileSuite extends QuerySuite {
     }
   }
 
-  test("a batch closes its connection, whether it succeeds or fails") {
+  test("a batch closes its connection, whether it succeeds or fails", Slow) {
     withPlace { (place, _) =>
       def write(sql: String): Unit = spark
         .range(10)

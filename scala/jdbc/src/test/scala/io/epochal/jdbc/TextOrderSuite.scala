@@ -9,6 +9,7 @@ import org.scalatest.tags.Slow
 import io.epochal.core.error.Conditions
 
 final class PostgresTextOrderSuite extends PostgresTextOrder(Postgres)
+@Slow
 final class StagedTextOrderSuite extends PostgresTextOrder(PostgresBy.staged)
 @Slow
 final class IcuTextOrderSuite extends PostgresTextOrder(PostgresIcu)
