@@ -67,7 +67,7 @@ def route(server: Server, request: Request) -> Page:
 @contextmanager
 def serving() -> Iterator[Server]:
     """Serves the lists, with records that are an hour and a half old."""
-    changed = {"updated_at": "2026-01-02T03:04:05Z"}
+    changed = {"updated_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 5400))}
     server = Server(shape=route, records=[record | changed for record in comments(1, COUNT)])
     server.appeared = [time.time() - 5400] * COUNT
     with serve(server):
