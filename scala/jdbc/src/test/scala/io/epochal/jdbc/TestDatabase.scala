@@ -137,7 +137,7 @@ class PostgresDatabases(
     database
   }
 
-  /** What a database has, by kind: equal to the template's if nothing of a test is left in it. */
+  /** Counts of its objects by kind: equal to those of the template if nothing of a test is left. */
   private def contents(url: String): String = Using.resource(DriverManager.getConnection(url)) { connection =>
     val kinds =
       Seq("class", "type", "proc", "operator", "cast", "namespace", "extension", "publication", "event_trigger")

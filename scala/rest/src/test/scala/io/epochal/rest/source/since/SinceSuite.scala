@@ -154,7 +154,7 @@ final class SinceSuite extends AnyFunSuite with SinceFixture {
     }
   }
 
-  test("values are requested and read in the format, and in any time zone", Slow) {
+  test("values are requested and read in the format, and in any time zone") {
     val offset = (at: Instant) => "\"" + at.atOffset(ZoneOffset.ofHours(2)).toString.replace("+02:00", "+0200") + "\""
     val text = (at: Instant) => "\"" + at.toString.replace("T", " ").dropRight(1) + "\""
     val formats = Seq[(String, String, Instant => String)](
@@ -263,3 +263,118 @@ final class SinceSuite extends AnyFunSuite with SinceFixture {
     }
   }
 
+  test("a sorted list, short or long, leaves a position of few records", Slow) {
+    Seq(900, 6000).foreach { count =>
+      query("cursor") { query =>
+        query.api.size = 500
+        (0 until count).foreach(n => query.put(n, 0, moment(n.toLong)))
+        query.clock.set(moment(7000))
+        assert(query.batches(500).size == count)
+        (1 to 40).foreach { version =>
+          query.change(version, 1)
+          assert(query.batch() == Seq(1 -> version))
+        }
+        assert(query.at.json.length < 5000 && query.logBytes < 50000)
+      }
+    }
+  }
+
+  test("a record on two pages of a pass is delivered once") {
+    query("cursor") { query =>
+      query.api.order = items => items ++ items.take(2)
+      query.change(0, 0 until 5: _*)
+      assert(query.batch().sorted == zero(0 until 5: _*))
+    }
+  }
+
+  test("versions outlast the log's compaction, and restarts") {
+    query("none", "sinceLag" -> "1h") { query =>
+      query.change(0, 0 until 10: _*)
+      assert(query.batch().size == 10)
+      (1 to 40).foreach { version =>
+        query.change(version, version % 10)
+        if (version % 7 == 0) query.restart()
+        assert(query.batch() == Seq(version % 10 -> version), version)
+      }
+    }
+  }
+
+  test("a body has the value as JSON: a text, or a number where moments are numbers") {
+    query("graphql") { query =>
+      query.change(0, 1)
+      assert(query.batch() == zero(1) && query.batch().isEmpty)
+      assert(query.api.requests() == Seq("a?#0", s"a?${moment(1)}#0"))
+    }
+    val options = optionsOf(new SinceApi, "body") - "sinceStart"
+    def sent(more: (String, String)*): String = {
+      val read = RestOptions.read(options ++ more).fold(throw _, _.first)
+      new String(read.pageCall.of(read.endpoint, read.paging.asInstanceOf[ChainedPagination], Some("7")).body.get.bytes)
+    }
+    Seq(
+      ("iso", "2024-01-01", "\"2024-01-01T00:00:00Z\""),
+      ("iso-date", "2024-01-01", "\"2024-01-01\""),
+      ("epoch-seconds", "2024-01-01", "1704067200"),
+      ("raw", "7", "7"),
+      ("raw", "v 7", "\"v 7\"")).foreach { case (format, start, json) =>
+      val body = s"""{"filter":{"kind":"a","since":$json},"cursor":7}"""
+      assert(sent("sinceFormat" -> format, "sinceStart" -> start) == body)
+    }
+  }
+
+  test("a parent is read whole once in a run, then from its greatest value, and its members stay") {
+    val api = new SinceApi
+    try {
+      val of =
+        "sinceField" -> "/updated_at" :: "sinceParam" -> "since" :: "keyColumns" -> "id" :: "refreshInterval" -> "0s" ::
+          "records" -> "/data" :: "fields" -> "id=/id" :: "url" -> s"${api.url}/items/a" :: SinceApi
+            .kinds("cursor")
+            .toList
+      val query = new Query(
+        api,
+        Map("url" -> s"${api.url}/items/x$${id}", "records" -> "/data", "refreshInterval" -> "0s") ++
+          of.map { case (name, text) => s"parent.$name" -> text })
+      def ofParent = api.requests().filter(_.startsWith("a"))
+      query.change(0, 1 to 5: _*)
+      (1 to 5).foreach(n => api.put(s"x$n", Item(10 * n, moment(1), 0)))
+      assert(query.batch().sorted == zero(10, 20, 30, 40, 50) && ofParent == Seq("a?#0", "a?#3"))
+      query.change(0, 6)
+      api.put("x6", Item(60, moment(1), 0))
+      api.put("x2", Item(21, moment(1), 0))
+      assert(query.batch().sorted == zero(21, 60) && ofParent == Seq(s"a?${moment(5)}#0"))
+      api.put("x1", Item(11, moment(1), 0))
+      assert(query.batch() == zero(11) && ofParent == Seq(s"a?${moment(6)}#0"))
+      query.restart()
+      api.put("x3", Item(31, moment(1), 0))
+      assert(query.batch() == zero(31) && ofParent == Seq("a?#0", "a?#3"))
+      query.stream.stop()
+    } finally api.close()
+  }
+
+  test("each member, and each row of partitionParams, has a value of its own") {
+    val parent = Map("parent.records" -> "/data", "parent.fields" -> "name=/name", "parent.refreshInterval" -> "0s")
+    Seq(true, false).foreach { ofParent =>
+      val api = new SinceApi
+      try {
+        val lists =
+          if (ofParent) parent + ("parent.url" -> s"${api.url}/lists")
+          else Map("partitionParams" -> """[{"name": "a"}, {"name": "b"}]""")
+        val query = new Query(api, optionsOf(api, "cursor") ++ lists + ("url" -> s"${api.url}/items/$${name}"))
+        query.clock.advance(3600)
+        (0 until 5).foreach { n =>
+          api.put("a", Item(n, moment(n.toLong), 0))
+          api.put("b", Item(10 + n, moment(100L + n), 0))
+        }
+        assert(query.batch().sorted == zero((0 until 5) ++ (10 until 15): _*))
+        api.requests(): Unit
+        query.restart()
+        api.put("a", Item(1, moment(50), 1))
+        assert(query.batch() == Seq(1 -> 1))
+        assert(api.requests().toSet == Set(s"a?${moment(4)}#0", s"b?${moment(104)}#0"))
+        query.restart()
+        api.put("b", Item(12, moment(104), 1))
+        assert(query.batch() == Seq(12 -> 1) && query.batch().isEmpty)
+        query.stream.stop()
+      } finally api.close()
+    }
+  }
+}
