@@ -15,13 +15,13 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2255),
-    "kit": (94, 9496),
+    "core": (34, 2267),
+    "kit": (94, 9499),
     "random": (7, 382),
-    "rest": (55, 8807),
+    "rest": (60, 9512),
     "ingest": (23, 2669),
-    "cdc": (41, 4497),
-    "jdbc": (64, 7604),
+    "cdc": (41, 4536),
+    "jdbc": (64, 7611),
     "inspect": (6, 480),
     "app": (3, 86),
     "testkit": (25, 2061),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -52,7 +53,7 @@ def api() -> Iterator[ChangesApi]:
 def copy(spark: SparkSession, api: ChangesApi, sqlite: Sqlite, checkpoint: Path) -> Callable[..., list[int]]:
     """Writes what has changed into the table; returns the rows of each batch."""
 
-    def copy(**place: str) -> list[int]:
+    def copy(**place: Any) -> list[int]:
         place = place or {"param": "since"}
         issues = epochal.read.rest(
             spark,
@@ -115,11 +116,12 @@ def test_the_value_can_be_in_a_body(copy: Callable[..., list[int]], api: Changes
 
 
 def test_the_value_has_one_place() -> None:
-    for place, says in (
+    places: list[tuple[dict[str, Any], str]] = [
         ({}, r"'param' of rest.Since is not given, nor is body"),
         ({"body": "/at"}, "body without start"),
         ({"param": "since", "variable": "since"}, "param, variable"),
-    ):
+    ]
+    for place, says in places:
         with pytest.raises(epochal.OptionError, match=says):
             rest.Since("/at", key_columns=["id"], **place)
 

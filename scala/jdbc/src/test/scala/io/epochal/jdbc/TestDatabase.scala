@@ -137,7 +137,7 @@ class PostgresDatabases(
     database
   }
 
-  /** Counts of its objects by kind: equal to those of the template if nothing of a test is left. */
+  /** Counts of its objects by kind, which equal those of the template once it is empty. */
   private def contents(url: String): String = Using.resource(DriverManager.getConnection(url)) { connection =>
     val kinds =
       Seq("class", "type", "proc", "operator", "cast", "namespace", "extension", "publication", "event_trigger")
