@@ -138,7 +138,7 @@ final class FailoverSuite extends CdcQueries {
     }
   }
 
-  test("an older copy of the server is refused, also once it has more transactions than the query") {
+  test("an older copy of the server is refused, also once it has more transactions than the query", Slow) {
     Using.Manager { use =>
       val original = use(node())
       withTempDir { dir =>

@@ -9,12 +9,14 @@ import scala.concurrent.{Await, Future}
 import scala.util.Using
 
 import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 
 /** A batch write that lost the response to its COMMIT can be identified only by its transaction's id. */
+@Slow
 final class BatchFailOverSuite extends SinkSuite(Postgres) {
   implicit private val patience: PatienceConfig = PatienceConfig(scaled(Span(30, Seconds)), scaled(Span(5, Millis)))
   private val Place = "(//127\\.0\\.0\\.1:)(\\d+)(/.*)".r.unanchored

@@ -46,8 +46,13 @@ final class PostgresQuerySuite extends JdbcQueries(Postgres) with SlowTests {
 
   // Their outcome does not depend on the database.
   override protected def isSlow(test: String): Boolean =
-    Seq("a nondeterministic plan", "without keyColumns", "too large is refused", "invalid options").exists(
-      test.contains(_))
+    Seq(
+      "a nondeterministic plan",
+      "without keyColumns",
+      "too large is refused",
+      "invalid options",
+      "a bad row fails",
+      "is appended, or replaces").exists(test.contains(_))
 
   test("a batch write that lost the response to its COMMIT is resolved by the transaction's id") {
     withDatabase { database =>

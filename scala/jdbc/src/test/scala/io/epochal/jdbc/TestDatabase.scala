@@ -139,9 +139,9 @@ class PostgresDatabases(
 
   /** Counts of its objects by kind, which equal those of the template once it is empty. */
   private def contents(url: String): String = Using.resource(DriverManager.getConnection(url)) { connection =>
-    val kinds =
-      Seq("class", "type", "proc", "operator", "cast", "namespace", "extension", "publication", "event_trigger")
-    val counts = kinds.map(kind => s"(SELECT count(*) FROM pg_$kind WHERE oid >= 16384)") ++ Seq(
+    val kinds = "class type proc operator cast namespace extension publication event_trigger language " +
+      "foreign_data_wrapper foreign_server"
+    val counts = kinds.split(' ').toSeq.map(kind => s"(SELECT count(*) FROM pg_$kind WHERE oid >= 16384)") ++ Seq(
       "(SELECT count(*) FROM pg_default_acl)",
       "(SELECT count(*) FROM pg_largeobject_metadata)",
       "(SELECT count(*) FROM pg_db_role_setting s WHERE s.setdatabase = d.oid)",

@@ -10,6 +10,7 @@ import org.junit.platform.engine.{TestExecutionResult, UniqueId}
 import org.junit.platform.launcher.core.{LauncherDiscoveryRequestBuilder, LauncherFactory}
 import org.junit.platform.launcher.{TestExecutionListener, TestIdentifier}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 /** The kit's tests under JUnit 5. */
 final class JunitSuite extends AnyFunSuite {
@@ -31,7 +32,7 @@ final class JunitSuite extends AnyFunSuite {
       .collectFirst { case (name, result) if name.startsWith(s"$promise:") => result.getStatus.name }
       .getOrElse("none")
 
-  test("the test of a kept promise succeeds, of a broken one fails with evidence, of an exempt one is aborted") {
+  test("the test of a kept promise succeeds, of a broken one fails with evidence, of an exempt one is aborted", Slow) {
     val printed = new ByteArrayOutputStream
     val results = printingTo(printed)(run("io.epochal.testkit.example.WallClockTest"))
     assert(

@@ -9,5 +9,5 @@ abstract class QueryConformance(final override protected val conformance: Confor
     extends ConformanceTests
     with SlowTests {
 
-  override protected def isSlow(test: String): Boolean = test.contains("killed ")
+  override protected def isSlow(test: String): Boolean = Seq("killed ", "stopped and started").exists(test.contains(_))
 }

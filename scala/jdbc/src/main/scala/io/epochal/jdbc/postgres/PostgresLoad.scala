@@ -53,10 +53,9 @@ private[postgres] object PostgresLoad {
 
 /** The temporary tables through which keyed rows reach the target.
   *
-  * There is one of each kind per session and row shape, kept across epochs and emptied by each COMMIT, which writes nothing to
-  * the catalogs: they do not grow with the epochs. Behind a pooler every transaction may get another session, so each one creates the table
-  * if its session lacks it. The name contains the shape: after the target was altered or recreated, rows use
-  * another one.
+  * There is one of each kind per session and row shape, kept across epochs and emptied by each COMMIT, which writes nothing to the
+  * catalogs: they do not grow with the epochs. Behind a pooler every transaction may get another session, so each one creates the
+  * table if its session lacks it. The name contains the shape: after the target was altered or recreated, rows use another one.
   */
 private[postgres] object PostgresIncoming {
 

@@ -103,7 +103,7 @@ final class BodyFormatQuerySuite extends QuerySuite {
         }
     }
 
-    test(s"a batch over $format reads only the columns it uses, and PERMISSIVE keeps a bad line") {
+    test(s"a batch over $format reads only the columns it uses, and PERMISSIVE keeps a bad line", Slow) {
       RecordsApi.using(records = 10) { api =>
         api.body = body
         api.record = i => if (i == 8) record(i).replaceFirst("8", "\"eight\"") else record(i)
