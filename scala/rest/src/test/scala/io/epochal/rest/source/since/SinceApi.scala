@@ -78,8 +78,9 @@ final class SinceApi extends StubServer("/since") {
         val snapshot = params
           .get("cursor")
           .fold {
-            snapshots(number.incrementAndGet()) = found
-            number.get
+            val one = number.incrementAndGet()
+            snapshots(one) = found
+            one
           }(_.takeWhile(_ != '-').toInt)
         val (all, from) = (snapshots(snapshot), place.getOrElse(0))
         (all.slice(from, from + size).map(json), Option.when(from + size < all.size)(s"$snapshot-${from + size}"))
