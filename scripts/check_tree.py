@@ -15,12 +15,12 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2267),
-    "kit": (94, 9499),
+    "core": (34, 2273),
+    "kit": (94, 9488),
     "random": (7, 382),
-    "rest": (60, 9512),
+    "rest": (60, 9503),
     "ingest": (23, 2669),
-    "cdc": (41, 4536),
+    "cdc": (41, 4532),
     "jdbc": (64, 7611),
     "inspect": (6, 480),
     "app": (3, 86),

@@ -23,6 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import epochal
 from support.databases import Sqlite
 from support.http_writers import Client, await_listener, free_port
+from support.variants import variants
 from support.waiting import until
 
 PASSWORD = "changeit"
@@ -160,7 +161,7 @@ def slack(body: bytes) -> dict[str, str]:
     return {"X-Slack-Request-Timestamp": now, "X-Slack-Signature": f"v0={signed(SECRET, text)}"}
 
 
-@pytest.mark.parametrize("sender", [github, *(pytest.param(one, marks=pytest.mark.slow) for one in (stripe, slack))])
+@pytest.mark.parametrize("sender", variants([github, stripe, slack], {github}))
 def test_signed_webhooks_are_accepted_and_redeliveries_stored_once(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, sender: Any
 ) -> None:

@@ -14,6 +14,7 @@ from support.databases import Sqlite
 from support.lists import Lists, json_of, records, serving
 from support.probing import SHAPES, probed
 from support.streams import finish
+from support.variants import variants
 
 #: In `make test`.
 FEW = {"Django", "cursor in a header"}
@@ -47,7 +48,7 @@ def pasted_as_batch(program: str, spark: SparkSession) -> DataFrame:
     return pasted(program.replace("    schema=", "    streaming=False,\n    schema="), spark)
 
 
-@pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in READ])
+@pytest.mark.parametrize("name", variants(READ, FEW))
 def test_the_printed_call_reads_each_record_once_and_resumes(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:

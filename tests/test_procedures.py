@@ -28,6 +28,7 @@ from epochal.jdbc import Ledger
 from support.databases import Postgres, new_postgres
 from support.positions import Position
 from support.streams import numbers
+from support.variants import variants
 from support.waiting import until
 
 MICRO = "200 milliseconds"
@@ -142,7 +143,7 @@ class Scene:
             self.database.execute(f"TRUNCATE {table}", f"INSERT INTO {table} SELECT * FROM {backup.schema}.{table}")
 
 
-@pytest.fixture(params=[MICRO, *(pytest.param(trigger, marks=pytest.mark.slow) for trigger in ENDLESS)])
+@pytest.fixture(params=variants([MICRO, *ENDLESS], {MICRO}))
 def scene(spark: SparkSession, own_database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
     spark.conf.set(SHORTEST, "500ms")
     yield Scene(spark, new_postgres(own_database, f"s{next(NAMES)}"), tmp_path / "checkpoint", request.param)

@@ -15,6 +15,7 @@ from support.api import Api
 from support.databases import Sqlite
 from support.places import over_connect
 from support.streams import finish, forget_last_commit, numbers
+from support.variants import variants
 
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 EVOLUTION = "spark.sql.streaming.queryEvolution"
@@ -67,7 +68,7 @@ def test_the_commits_of_a_named_sink_are_read(spark: SparkSession, sqlite: Sqlit
 
 
 @pytest.mark.skipif(VERSION < (4, 2), reason="Spark 4.2 names sources")
-@pytest.mark.parametrize("source", ["epochal-random", pytest.param("epochal-rest", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("source", variants(["epochal-random", "epochal-rest"], {"epochal-random"}))
 def test_a_named_source_keeps_its_files_under_its_name(
     source: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path, conf: Any, api: Api
 ) -> None:

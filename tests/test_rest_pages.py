@@ -16,6 +16,7 @@ from support.data import SCHEMA, as_rows, comments, stored
 from support.databases import Sqlite
 from support.pages import ChainedApi
 from support.streams import finish, forget_last_commit, rows_by_batch
+from support.variants import variants
 
 pytestmark = pytest.mark.line
 
@@ -75,9 +76,7 @@ def test_pages_are_followed_into_a_table_each_record_once(
     assert rows_by_batch(copy(kind)) == []
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind == "cursor" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", variants(KINDS, {"cursor"}))
 def test_a_replay_is_read_from_the_journal_and_writes_nothing_twice(
     kind: str, copy: Callable[..., Any], pages: ChainedApi, sqlite: Sqlite, checkpoint: Path
 ) -> None:

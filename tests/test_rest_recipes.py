@@ -20,6 +20,7 @@ from support.api import Record
 from support.databases import Sqlite
 from support.documents import page
 from support.streams import finish, rows_by_batch
+from support.variants import variants
 
 #: By stub, from ``<!-- needs: github -->``.
 RECIPES = {block.needs[0]: block.text for block in page("docs/rest-recipes.md").blocks("python") if block.needs}
@@ -216,7 +217,7 @@ def test_every_recipe_has_a_stub() -> None:
     assert RECIPES.keys() == RECORDS.keys() | TREES
 
 
-@pytest.mark.parametrize("name", [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in RECORDS])
+@pytest.mark.parametrize("name", variants(RECORDS, FEW))
 def test_a_recipe_reads_each_record_once_and_resumes(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:

@@ -52,9 +52,9 @@ def send(frame: DataFrame, orders: Orders, checkpoint: Path, **options: Any) -> 
     return str(query.id)
 
 
-@pytest.mark.parametrize("way", [pytest.param(way, marks=[] if "batches" in way else pytest.mark.slow) for way in ONCE])
-@pytest.mark.parametrize("honours", [pytest.param(True, marks=pytest.mark.slow), False])
 @pytest.mark.slow
+@pytest.mark.parametrize("way", ONCE)
+@pytest.mark.parametrize("honours", [True, False])
 def test_a_replay_sends_the_same_keys(
     way: str, honours: bool, spark: SparkSession, orders: Orders, checkpoint: Path
 ) -> None:

@@ -16,6 +16,7 @@ from crash.scene import Scene, prepared, until_nothing_is_prepared
 from support.databases import Postgres, new_postgres
 from support.postgres import Server
 from support.streams import drain, forget_last_commit
+from support.variants import variants
 
 pytestmark = [pytest.mark.crash]
 
@@ -101,10 +102,10 @@ def test_a_restored_database_is_a_gap_and_resumes_with_the_checkpoint_of_that_ti
 
 @pytest.mark.parametrize(
     "case",
-    [APPENDS[0], *(pytest.param(case, marks=pytest.mark.slow) for case in APPENDS[1:])],
+    variants(APPENDS, APPENDS[:1]),
     ids=lambda case: case.name,
 )
-@pytest.mark.parametrize("expression", ["rand()", pytest.param("uuid()", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("expression", variants(["rand()", "uuid()"], {"rand()"}))
 def test_a_replay_with_other_rows_keeps_the_first_rows_and_warns(
     case: Case, expression: str, spark: SparkSession, postgres: Postgres, checkpoint: Path
 ) -> None:

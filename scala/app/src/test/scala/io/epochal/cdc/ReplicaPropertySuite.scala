@@ -14,12 +14,12 @@ import com.fasterxml.jackson.databind.{DeserializationFeature, ObjectMapper}
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.streaming.StreamingQueryException
 import org.apache.spark.sql.test.QuerySuite
-import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.Failpoints
 import io.epochal.jdbc.{PostgresServer, TestServer}
 import io.epochal.support.Examples
+import io.epochal.support.SlowTests.slowIf
 
 /** Random programs on a real server that is stopped and killed, and queries that are stopped and fail at any step: afterwards the
   * replica is equal, row for row. `EPOCHAL_CDC_SEED` repeats one program.
@@ -54,7 +54,7 @@ final class ReplicaPropertySuite extends QuerySuite {
       isSeveral = true
     )
   ).foreach { kind =>
-    val tags = if (kind.isSeveral || kind.tables.head.isFull) Seq(Slow) else Nil
+    val tags = slowIf(kind.isSeveral || kind.tables.head.isFull)
     test(s"any program, restarts and failures: a replica ${kind.name} is equal", tags: _*) {
       val repeated = sys.env.get("EPOCHAL_CDC_SEED").map(_.toLong)
       val first = repeated.getOrElse(if (Examples.isFull) Random.nextLong() >>> 16 else 1000L)

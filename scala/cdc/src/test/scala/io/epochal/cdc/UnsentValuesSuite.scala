@@ -1,7 +1,5 @@
 package io.epochal.cdc
 
-import java.io.{ByteArrayOutputStream, DataOutputStream}
-import java.nio.charset.StandardCharsets.UTF_8
 import java.util.zip.CRC32C
 
 import org.apache.spark.sql.types.StructType
@@ -9,6 +7,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.cdc.change.{FrameBuilder, Kind, Transaction}
 import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.TestTuple
+import io.epochal.cdc.pgoutput.TestTuple.Unsent
 import io.epochal.cdc.pgoutput.{Bytes, OldTuple, RelationColumn}
 import io.epochal.cdc.value.{PostgresColumn, PostgresType, TypeText}
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -28,23 +28,12 @@ final class UnsentValuesSuite extends AnyFunSuite {
   private val typed = StructType.fromDDL(s"id STRING, note STRING, document STRING, $feed")
   private val generic = StructType.fromDDL(s"after STRING, $feed")
 
-  /** Texts; null for NULL, "unsent" for what the server leaves out. */
-  private def tuple(values: String*): Bytes = {
-    val bytes = new ByteArrayOutputStream
-    val out = new DataOutputStream(bytes)
-    out.writeShort(values.size)
-    values.foreach {
-      case null     => out.writeByte('n'.toInt)
-      case "unsent" => out.writeByte('u'.toInt)
-      case text =>
-        out.writeByte('t'.toInt)
-        out.writeInt(text.length)
-        out.write(text.getBytes(UTF_8))
-    }
-    Bytes(bytes.toByteArray, 0, bytes.size)
+  private def tuple(values: Any*): Bytes = {
+    val bytes = TestTuple.of(values: _*)
+    Bytes(bytes, 0, bytes.length)
   }
 
-  private val row = Some(tuple("2", "new", "unsent"))
+  private val row = Some(tuple("2", "new", Unsent))
   private val whole = OldTuple(whole = true, tuple("1", "old", "long"))
   private val identity = OldTuple(whole = false, tuple("1", null, null))
 

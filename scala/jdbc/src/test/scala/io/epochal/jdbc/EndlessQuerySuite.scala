@@ -18,6 +18,7 @@ import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.core.failpoint.Failpoints
 import io.epochal.kit.connector.{Lanes, Numbers}
 import io.epochal.kit.store.LoggedEpochs
+import io.epochal.support.SlowTests.slowIf
 
 final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("300 milliseconds"), OutputMode.Append) {
 
@@ -263,7 +264,7 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
   }
 
   // Both triggers take the same way through the sink.
-  private def slowIfContinuous = if (mode == OutputMode.Append) Seq(tagobjects.Slow) else Nil
+  private def slowIfContinuous = slowIf(mode == OutputMode.Append)
 
   test(
     "rows are visible before their epoch ends, and stored once across stops in the middle of epochs",

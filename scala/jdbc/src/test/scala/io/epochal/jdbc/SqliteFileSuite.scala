@@ -21,6 +21,7 @@ import io.epochal.jdbc.database.{ConnectionPool, OpenFiles, Transaction}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sqlite.SqliteDialect
 import io.epochal.kit.database.Sql
+import io.epochal.support.SlowTests.slowIf
 
 /** Rows stay complete when a database's file is deleted or replaced. */
 final class SqliteFileSuite extends QuerySuite {
@@ -106,7 +107,7 @@ final class SqliteFileSuite extends QuerySuite {
     case (what, change) =>
       test(
         s"a query with a new checkpoint writes the current file after the previous query's file $what",
-        (if (what == "was replaced") Seq(Slow) else Nil): _*) {
+        slowIf(what == "was replaced"): _*) {
         withPlace { (place, checkpoints) =>
           finish(500, place.database().url, new File(checkpoints, "first"))
           assert(place.ids() == (0L until 500L))

@@ -20,11 +20,7 @@ final private[cdc] class WitnessFiles(store: FileStore) {
     store.names().filter(_.endsWith(WitnessFiles.End)).map(read).maxOption(WitnessFiles.byLsn)
 
   private def read(name: String): Transaction = {
-    val content = Using.resource(store.open(name)) { file =>
-      val bytes = new Array[Byte](file.length.toInt)
-      file.read(0, bytes, 0, bytes.length)
-      new String(bytes, US_ASCII)
-    }
+    val content = new String(store.content(name), US_ASCII)
     // A run that was killed leaves a part of it; older releases wrote one byte.
     if (!name.startsWith(content) && content != "\u0001") throw new JournalDamage(name, "it has another content")
     WitnessFiles.parse(name).getOrElse(throw new JournalDamage(name, "its name has no numbers"))

@@ -4,6 +4,7 @@ import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 
 import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.cdc.slot.TableFacts
 import io.epochal.cdc.value.{PostgresColumn, PostgresType}
 
@@ -106,15 +107,7 @@ private[cdc] object ScriptedServer {
 
   private def tuple(out: DataOutputStream, kind: Char, values: Option[Any]*): Unit = {
     out.writeByte(kind.toInt)
-    out.writeShort(values.size)
-    values.foreach {
-      case None => out.writeByte('n')
-      case Some(value) =>
-        val shown = value.toString.getBytes(UTF_8)
-        out.writeByte('t')
-        out.writeInt(shown.length)
-        out.write(shown)
-    }
+    out.write(TestTuple.of(values.map(_.orNull): _*))
   }
 
   private def text(out: DataOutputStream, value: String): Unit = {

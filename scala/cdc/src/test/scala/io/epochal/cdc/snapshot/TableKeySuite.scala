@@ -3,13 +3,13 @@ package io.epochal.cdc.snapshot
 import java.nio.charset.StandardCharsets.UTF_8
 
 import org.scalatest.Tag
-import org.scalatest.tagobjects.Slow
 
 import io.epochal.cdc.change.{Captured, TupleValue}
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.slot.{ServerFacts, TableFacts}
 import io.epochal.jdbc.PostgresServer
 import io.epochal.kit.database.SqlText._
+import io.epochal.support.SlowTests.slowIf
 
 /** Snapshots that are continued after a death, by keys of any type. */
 final class TableKeySuite extends SnapshotRuns(PostgresServer.icu.orElse(PostgresServer.url)) {
@@ -34,7 +34,7 @@ final class TableKeySuite extends SnapshotRuns(PostgresServer.icu.orElse(Postgre
   }
 
   private def sizes(key: Key): Seq[Tag] =
-    if (Set("integer", "text").contains(key.types.mkString)) Nil else Seq(Slow)
+    slowIf(!Set("integer", "text").contains(key.types.mkString))
 
   for (key <- Keys) on(s"a snapshot is continued by a key of ${key.types.mkString(" and ")}", sizes(key): _*) {
     assume(hasCitext || !key.types.exists(_.contains("citext")), "citext")

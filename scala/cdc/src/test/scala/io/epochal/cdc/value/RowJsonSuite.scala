@@ -1,9 +1,9 @@
 package io.epochal.cdc.value
 
-import java.io.{ByteArrayOutputStream, DataOutputStream}
-import java.nio.charset.StandardCharsets.UTF_8
-
 import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.cdc.pgoutput.TestTuple
+import io.epochal.cdc.pgoutput.TestTuple.Unsent
 
 /** Which columns the JSON of a change has. No server; values are in [[ServerValuesSuite]]. */
 final class RowJsonSuite extends AnyFunSuite {
@@ -11,27 +11,11 @@ final class RowJsonSuite extends AnyFunSuite {
     case (name, isKey, kind) => (name, isKey, PostgresType(kind, -1, kind, isSent = true))
   }
 
-  /** The tuple of texts; `null` is NULL, and `u` stands for a value that was not sent. */
-  private def tuple(values: String*): Array[Byte] = {
-    val bytes = new ByteArrayOutputStream
-    val out = new DataOutputStream(bytes)
-    out.writeShort(values.size)
-    values.foreach {
-      case null => out.writeByte('n'.toInt)
-      case "u"  => out.writeByte('u'.toInt)
-      case text =>
-        out.writeByte('t'.toInt)
-        out.writeInt(text.getBytes(UTF_8).length)
-        out.write(text.getBytes(UTF_8))
-    }
-    bytes.toByteArray
-  }
-
   private def unchanged(json: RowJson): Seq[String] = Option(json.unchanged).toSeq.flatten.map(_.toString)
 
   test("a value that was not sent is left out, and named") {
     val json = new RowJson("public.t", columns)
-    json.readRow(tuple("1", null, "u"), 0)
+    json.readRow(TestTuple.of("1", null, Unsent), 0)
     assert(json.after.toString == """{"id":1,"note \"x\"":null}""")
     assert(unchanged(json) == Seq("large"))
     assert(json.identity.toString == """{"id":1}""")
@@ -39,7 +23,7 @@ final class RowJsonSuite extends AnyFunSuite {
 
   test("the whole row before an update has the values that were not sent") {
     val json = new RowJson("public.t", columns)
-    val both = tuple("1", "a", """{"k": [1.50]}""") ++ tuple("2", "b", "u")
+    val both = TestTuple.of("1", "a", """{"k": [1.50]}""") ++ TestTuple.of("2", "b", Unsent)
     json.readRow(both, json.readBefore(both, 0))
     json.complete()
     assert(json.after.toString == """{"id":2,"note \"x\"":"b","large":{"k": [1.50]}}""")
@@ -49,10 +33,10 @@ final class RowJsonSuite extends AnyFunSuite {
 
   test("a replica identity has its own columns only") {
     val json = new RowJson("public.t", columns)
-    json.readBefore(tuple("1", null, null), 0): Unit
+    json.readBefore(TestTuple.of("1", null, null), 0): Unit
     assert(json.before(isWhole = false).toString == """{"id":1}""")
     val keyless = new RowJson("public.t", columns.map(_.copy(_2 = false)))
-    keyless.readRow(tuple("1", "a", null), 0)
+    keyless.readRow(TestTuple.of("1", "a", null), 0)
     assert(keyless.identity.toString == "{}")
   }
 }

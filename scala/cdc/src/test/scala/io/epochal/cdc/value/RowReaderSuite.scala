@@ -1,12 +1,13 @@
 package io.epochal.cdc.value
 
-import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.cdc.pgoutput.TestTuple
+import io.epochal.cdc.pgoutput.TestTuple.Unsent
 import io.epochal.core.error.{Conditions, EpochalException}
 
 /** Rows from the bytes of pgoutput and COPY. No server. */
@@ -19,49 +20,30 @@ final class RowReaderSuite extends AnyFunSuite {
   private val schema = StructType.fromDDL("day DATE, _change_type STRING, word STRING, id INT, added INT")
   private def text(value: String): UTF8String = UTF8String.fromString(value)
 
-  /** A value: None for NULL, 'u' for unchanged, bytes for a binary value, otherwise its text. */
-  private def tuple(values: Any*): Array[Byte] = {
-    val bytes = new ByteArrayOutputStream
-    val out = new DataOutputStream(bytes)
-    out.writeShort(values.size)
-    def put(kind: Char, value: Array[Byte]): Unit = {
-      out.writeByte(kind.toInt)
-      out.writeInt(value.length)
-      out.write(value)
-    }
-    values.foreach {
-      case None                => out.writeByte('n'.toInt)
-      case 'u'                 => out.writeByte('u'.toInt)
-      case binary: Array[Byte] => put('b', binary)
-      case other               => put('t', other.toString.getBytes(UTF_8))
-    }
-    bytes.toByteArray
-  }
-
   private def fresh: Array[Any] = Array.fill(schema.size)("stale")
 
   test("values go to the query's columns by name, those the table lacks are NULL, and the offset behind is returned") {
     val reader = new RowReader("t", columns, schema)
     val row = fresh
-    val bytes = Array[Byte](9, 9) ++ tuple(7, "1 day", "é", "1970-01-03") ++ Array[Byte](9)
+    val bytes = Array[Byte](9, 9) ++ TestTuple.of(7, "1 day", "é", "1970-01-03") ++ Array[Byte](9)
     assert(reader.tuple(bytes, 2, row) == bytes.length - 1)
     assert(row.toSeq == Seq[Any](2, null, text("é"), 7, null) && reader.unchanged == null)
-    reader.tuple(tuple(Array[Byte](0, 0, 1, 0), None, Array[Byte]('x'), None), 0, row)
+    reader.tuple(TestTuple.of(Array[Byte](0, 0, 1, 0), null, Array[Byte]('x'), null), 0, row)
     assert(row.toSeq == Seq[Any](null, null, text("x"), 256, null))
   }
 
   test("unchanged values are NULL and named, until the row before the update completes them") {
     val reader = new RowReader("t", columns, schema)
     val before = fresh
-    reader.tuple(tuple(7, "1 day", "long", "1970-01-03"), 0, before)
+    reader.tuple(TestTuple.of(7, "1 day", "long", "1970-01-03"), 0, before)
     val row = fresh
-    reader.tuple(tuple(7, 'u', 'u', "1970-01-04"), 0, row)
+    reader.tuple(TestTuple.of(7, Unsent, Unsent, "1970-01-04"), 0, row)
     assert(row.toSeq == Seq[Any](3, null, null, 7, null) && reader.unchanged.toSeq == Seq(text("word")))
     reader.complete(row, before)
     assert(row.toSeq == Seq[Any](3, null, text("long"), 7, null) && reader.unchanged == null)
-    reader.tuple(tuple('u', 'u', 'u', 'u'), 0, row)
+    reader.tuple(TestTuple.of(Unsent, Unsent, Unsent, Unsent), 0, row)
     assert(reader.unchanged.toSeq == Seq("id", "word", "day").map(text))
-    reader.tuple(tuple(7, 'u', "a", None), 0, row)
+    reader.tuple(TestTuple.of(7, Unsent, "a", null), 0, row)
     assert(reader.unchanged == null)
   }
 
@@ -81,13 +63,13 @@ final class RowReaderSuite extends AnyFunSuite {
 
   test("a tuple with another number of columns is not read") {
     val reader = new RowReader("t", columns, schema)
-    Seq(tuple(1), tuple(1, 2, 3, 4, 5)).foreach(bytes =>
+    Seq(TestTuple.of(1), TestTuple.of(1, 2, 3, 4, 5)).foreach(bytes =>
       intercept[IllegalStateException](reader.tuple(bytes, 0, fresh)))
   }
 
   test("a value that its Spark type lacks is refused with the schema of the table's columns") {
     val reader = new RowReader("public.t", columns, schema)
-    val error = intercept[EpochalException](reader.tuple(tuple(1, None, "x", "infinity"), 0, fresh))
+    val error = intercept[EpochalException](reader.tuple(TestTuple.of(1, null, "x", "infinity"), 0, fresh))
     assert(error.condition == Conditions.ValueUnsupported)
     assert(
       error.getMessage == "[EPOCHAL.VALUE_UNSUPPORTED] A value of the column 'day' of public.t, which is date, cannot be read as " +

@@ -13,6 +13,7 @@ import org.postgresql.util.ByteConverter
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.{BeforeAndAfterAll, Tag}
 
+import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.jdbc.TestServer
 
 /** A suite with a database of its own, and a session with the settings of [[ValueReader.Settings]]. */
@@ -120,7 +121,7 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
       new RowJson(table, described.zip(kinds).map { case (column, kind) => (column.name, column.name == "id", kind) }))
     val list = described.map(column => printed("x.\"" + column.name.replace("\"", "\"\"") + "\"", column.kind))
     query(s"SELECT ${list.mkString(", ")} FROM $table x ORDER BY x.id").map { row =>
-      val tuple = textTuple(row.map(value => Option(value).map(_.toString)))
+      val tuple = TestTuple.of(row: _*)
       val found = writers.map { writer =>
         writer.readRow(tuple, 0)
         writer.after.toString
@@ -128,21 +129,6 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
       assert(found.distinct.size == 1)
       found.head
     }
-  }
-
-  /** The TupleData of texts. */
-  protected def textTuple(values: Seq[Option[String]]): Array[Byte] = {
-    val bytes = new ByteArrayOutputStream
-    val out = new java.io.DataOutputStream(bytes)
-    out.writeShort(values.size)
-    values.foreach {
-      case None => out.writeByte('n'.toInt)
-      case Some(text) =>
-        out.writeByte('t'.toInt)
-        out.writeInt(utf8(text).length)
-        out.write(utf8(text))
-    }
-    bytes.toByteArray
   }
 
   /** The TupleData of a row of COPY's binary format. */

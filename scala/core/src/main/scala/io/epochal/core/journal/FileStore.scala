@@ -1,5 +1,7 @@
 package io.epochal.core.journal
 
+import scala.util.Using
+
 /** Write-once files in one directory: all that the journal requires of a file system. No rename, no append, no lock.
   *
   * All methods throw java.io.IOException if the store fails.
@@ -15,6 +17,17 @@ trait FileStore {
     *   if it does not exist
     */
   def open(name: String): FileInput
+
+  /** The content of a small file.
+    *
+    * @throws java.nio.file.NoSuchFileException
+    *   if it does not exist
+    */
+  final def content(name: String): Array[Byte] = Using.resource(open(name)) { file =>
+    val bytes = new Array[Byte](Math.toIntExact(file.length))
+    file.read(0, bytes, 0, bytes.length)
+    bytes
+  }
 
   /** Whether a file exists. */
   def exists(name: String): Boolean

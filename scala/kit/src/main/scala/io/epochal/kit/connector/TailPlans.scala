@@ -42,13 +42,7 @@ final private[connector] class TailPlans(store: HadoopFileStore) {
   }
 
   private def last: Option[TailPlan] =
-    numbers.sorted.reverseIterator.flatMap(number => parse(read(name(number)))).nextOption()
-
-  private def read(file: String): String = Using.resource(store.open(file)) { input =>
-    val bytes = new Array[Byte](input.length.toInt)
-    input.read(0, bytes, 0, bytes.length)
-    new String(bytes, UTF_8)
-  }
+    numbers.sorted.reverseIterator.flatMap(number => parse(new String(store.content(name(number)), UTF_8))).nextOption()
 
   private def numbers: Seq[Long] = store.names().collect { case Name(digits) => digits.toLong }
 }

@@ -13,9 +13,6 @@ private[epochal] object ContentCoding {
     *   one of them; None: the message is not compressed; Left: another coding
     */
   def of(headers: Seq[String], known: String*): Either[String, Option[String]] =
-    if (headers.isEmpty) Right(None) else coding(headers, known)
-
-  private def coding(headers: Seq[String], known: Seq[String]): Either[String, Option[String]] =
     headers.flatMap(_.split(',')).map(_.trim.toLowerCase(Locale.ROOT)).filterNot(Set("", "identity")) match {
       case Seq()                                 => Right(None)
       case Seq("x-gzip")                         => Right(Some("gzip"))

@@ -239,7 +239,7 @@ private[http] object Throttle {
   private val Prefixes = Seq("RateLimit", "X-RateLimit", "X-Rate-Limit")
 
   /** Of all these names. */
-  private val Beginnings = Seq("Retry-After", "X-Ms-Retry-After", "RateLimit", "X-Rate")
+  private val Beginnings = RetryAfter.map(_._1) ++ Prefixes
 
   private val Remaining = "(?:\\br|\\bremaining)\\s*=\\s*(\\d+)".r
   private val Reset = "(?:\\bt|\\breset)\\s*=\\s*(\\d+)".r

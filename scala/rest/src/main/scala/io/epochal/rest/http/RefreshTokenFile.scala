@@ -41,11 +41,7 @@ final private[http] class RefreshTokenFile(store: FileStore, identity: String) {
     .sorted
 
   private def token(name: String): Option[String] = {
-    val bytes = Using.resource(store.open(name)) { in =>
-      val all = new Array[Byte](in.length.toInt)
-      in.read(0, all, 0, all.length)
-      all
-    }
+    val bytes = store.content(name)
     Try(mapper.readTree(bytes)).toOption.filter(_.has("v")).map { (file: JsonNode) =>
       val found = file.path("v").asInt
       if (found != Version)

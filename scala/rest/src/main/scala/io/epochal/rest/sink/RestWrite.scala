@@ -215,11 +215,6 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
   }
 
   private def read(file: String): Option[String] =
-    try
-      Using.resource(store.open(file)) { in =>
-        val bytes = new Array[Byte](Math.toIntExact(in.length))
-        in.read(0, bytes, 0, bytes.length)
-        Option(new String(bytes, UTF_8)).filter(Line.matches)
-      }
+    try Option(new String(store.content(file), UTF_8)).filter(Line.matches)
     catch { case _: NoSuchFileException => None }
 }

@@ -16,6 +16,7 @@ import org.scalatest.Tag
 import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
+import io.epochal.support.SlowTests.slowIf
 
 /** Whole queries against an API in this JVM. */
 final class RestSinkQuerySuite extends QuerySuite {
@@ -86,7 +87,7 @@ final class RestSinkQuerySuite extends QuerySuite {
   ).zipWithIndex.foreach { case ((way, options), i) =>
     Seq(true -> "a server that honours the key has every row once", false -> "one that does not, at least once")
       .foreach { case (honours, result) =>
-        test(s"$way: over restarts and replays, $result", (if (i == 0 && honours) Nil else Seq(Slow)): _*) {
+        test(s"$way: over restarts and replays, $result", slowIf(i > 0 || !honours): _*) {
           using(honours) { (api, checkpoint) =>
             Seq(25, 60, 61).foreach { count =>
               run(source(count).select("id", "value"), api, checkpoint, options)

@@ -14,6 +14,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
+import io.epochal.support.SlowTests.slowIf
 
 /** Whole queries over APIs whose pages name the next one. */
 final class RestChainQuerySuite extends QuerySuite {
@@ -60,9 +61,9 @@ final class RestChainQuerySuite extends QuerySuite {
     Seq(s"$number", s".$number.crc").foreach(name => Files.deleteIfExists(checkpoint.toPath.resolve(log).resolve(name)))
 
   ChainApi.kinds.keys.foreach { kind =>
-    val tags = if (kind == "cursor") Nil else Seq(Slow)
-
-    test(s"$kind: a query that is stopped and restarted delivers every record once, while the API grows", tags: _*) {
+    test(
+      s"$kind: a query that is stopped and restarted delivers every record once, while the API grows",
+      slowIf(kind != "cursor"): _*) {
       ChainApi.using(records = 25) { api =>
         withTempDir { checkpoint =>
           val delivered = new Delivered

@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Row}
 import org.scalatest.tagobjects.Slow
 
+import io.epochal.support.SlowTests.slowIf
 import io.epochal.testkit.MicroBatch
 
 /** Columns for the origin of a row, with followed and with journalled pages. */
@@ -61,7 +62,7 @@ final class RestOriginSuite extends QuerySuite {
   pages.foreach { case (kind, urls) =>
     test(
       s"$kind: each row has its first response's origin, in a replay too, and no secret",
-      (if (kind == "cursor") Nil else Seq(Slow)): _*) {
+      slowIf(kind != "cursor"): _*) {
       ChainApi.using(records = 10) { api =>
         withTempDir { checkpoint =>
           val begin = System.currentTimeMillis()

@@ -6,7 +6,7 @@ import java.util.zip.CRC32
 import java.util.{HexFormat, Locale, UUID}
 
 import scala.annotation.tailrec
-import scala.util.{Try, Using}
+import scala.util.Try
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
@@ -152,11 +152,7 @@ private[journal] object FeedLog {
 
   /** None if the file is incomplete. */
   private def read(store: FileStore, name: String, source: String): Option[Received] = {
-    val whole = Using.resource(store.open(name)) { file =>
-      val bytes = new Array[Byte](file.length.toInt)
-      file.read(0, bytes, 0, bytes.length)
-      new String(bytes, UTF_8)
-    }
+    val whole = new String(store.content(name), UTF_8)
     val (text, sum) = whole.splitAt(whole.length - CrcDigits)
     Option.when(sum == crc(text))(mapper.readTree(text)).collect {
       case fields: ObjectNode if fields.path("source").asText == source =>

@@ -7,6 +7,7 @@ import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.TaggedApi
+import io.epochal.support.SlowTests.slowIf
 
 /** Whole queries over several lists of an API. */
 final class RestFanOutSuite extends QuerySuite {
@@ -36,9 +37,9 @@ final class RestFanOutSuite extends QuerySuite {
   private def shown(frame: DataFrame): DataFrame = frame.selectExpr("id", "name", "_params['list'] AS list")
 
   TaggedApi.kinds.keys.toSeq.sorted.foreach { kind =>
-    val tags = if (kind == "cursor") Nil else Seq(Slow)
-
-    test(s"$kind: a batch read has the records of each row of the table, with its parameters", tags: _*) {
+    test(
+      s"$kind: a batch read has the records of each row of the table, with its parameters",
+      slowIf(kind != "cursor"): _*) {
       using("a" -> 6, "b&c" -> 0, "d/e" -> 9) { api =>
         val frame = spark.read
           .format("epochal-rest")

@@ -7,6 +7,7 @@ import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.{ChainApi, RecordsApi}
+import io.epochal.support.SlowTests.slowIf
 
 /** Whole queries over responses in NDJSON and in CSV. */
 final class BodyFormatQuerySuite extends QuerySuite {
@@ -37,7 +38,6 @@ final class BodyFormatQuerySuite extends QuerySuite {
   Seq[(String, String => String, Int => String)](
     ("ndjson", lines, i => s"""{"id":$i,"name":"n$i"}"""),
     ("csv", csv, i => s"$i,n$i\n")).foreach { case (format, body, record) =>
-    val tags = if (format == "csv") Seq(Slow) else Nil
     Seq(false, true).foreach { journal =>
       test(
         s"a stream over $format delivers every record once, through a restart and a growing API, journal=$journal",
@@ -69,7 +69,7 @@ final class BodyFormatQuerySuite extends QuerySuite {
       case (kind, paging) =>
         test(
           s"$kind: pages of $format follow each other by a header, from batch to batch, and in a replay and a batch read",
-          (if (kind == "link") tags else Seq(Slow)): _*) {
+          slowIf(kind != "link" || format == "csv"): _*) {
           ChainApi.using(records = 25) { api =>
             api.record = i => record(i.toInt)
             api.body = (records, _) => body(records.mkString("[", ",", "]"))
