@@ -136,8 +136,9 @@ private[jdbc] object ConnectionPool {
     def attempt(): Option[Connection] =
       try Some(source.getConnection)
       catch {
-        // With a cause, the database refused a connection; without one, none was returned to the pool in time.
-        case timeout: SQLTransientConnectionException if timeout.getCause == null && isFull(source) =>
+        // With a cause, the database refused a connection; without one, none was returned to the pool in time, though one
+        // may have been since.
+        case timeout: SQLTransientConnectionException if timeout.getCause == null && isComplete(source) =>
           if (patience.exists(System.nanoTime() - since >= _.toNanos)) throw new AllBusy(source.getMaximumPoolSize)
           log.warn(
             "epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one",
@@ -151,8 +152,9 @@ private[jdbc] object ConnectionPool {
   final class AllBusy(connections: Int)
       extends SQLException(s"all $connections connections that this JVM may hold (maxConnections) stayed busy")
 
-  private def isFull(source: HikariDataSource): Boolean =
-    source.getHikariPoolMXBean.getActiveConnections >= source.getMaximumPoolSize
+  /** Whether all connections that a pool may have are open, lent or not: then no caller waits for a new one. */
+  private def isComplete(source: HikariDataSource): Boolean =
+    source.getHikariPoolMXBean.getTotalConnections >= source.getMaximumPoolSize
 
   /** A lent connection. Closing the lease returns it to the pool, or closes it after `abandon`. */
   final class Lease private[epochal] (val connection: Connection, pool: Pool) extends AutoCloseable {
