@@ -82,8 +82,8 @@ build/.compiled: $(TEST_SOURCES)
 
 # EPOCHAL_TESTS=small excludes tests tagged `slow`: ScalaTest's Slow, pytest's marker.
 test-scala: ## the tests of all projects (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs in parallel
-	@rm -rf scala/*/target/test-reports
-	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
+	@rm -rf scala/*/target/test-reports build/suites/target/test-reports
+	scripts/sbt $(if $(filter small,$(EPOCHAL_TESTS)),suites/test,test) && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
 NOT_SLOW := $(if $(filter small,$(EPOCHAL_TESTS)),-m "not (slow or matrix or long)")
 test-python: venv $(CLASSES) $(if $(NOT_SLOW),,build/drivers/.jars build/catalog/.jars) ## the end-to-end tests with WORKERS=2 processes (PYTEST="-k demo" passes arguments)

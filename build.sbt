@@ -179,6 +179,20 @@ lazy val spark = project
     libraryDependencies += sparkSql % Provided
   )
 
+/** Runs the suites of all projects in the same three JVMs: one with Spark needs ten seconds of CPU before its first test. Has no
+  * sources, so its directory is in the build output.
+  */
+lazy val suites = project
+  .in(file("build/suites"))
+  .dependsOn(tested.map(project => project % "test->test"): _*)
+  .settings(Common.settings, SharedClasses.reading)
+  .settings(
+    publish / skip := true,
+    Common.locales := Locales.all,
+    Test / definedTests := definedTests.all(ScopeFilter(inProjects(tested: _*), inConfigurations(Test))).value.flatten)
+
+lazy val tested = Seq[ProjectReference](core, testkit, kit, random, rest, ingest, jdbc, cdc, inspect, app)
+
 lazy val bench = project
   .in(file("scala/bench"))
   .enablePlugins(JmhPlugin)

@@ -1,6 +1,6 @@
 import sbt._
 
-/** Runs a project's suites in several JVMs in parallel: most suites wait more than they compute. */
+/** Runs suites in several JVMs in parallel: most wait more than they compute. */
 object TestGroups {
 
   /** Maximum concurrent JVMs over all projects. */
@@ -8,9 +8,6 @@ object TestGroups {
 
   /** Whether this is `make test`, which excludes tests that are tagged slow. */
   val small: Boolean = sys.env.get("EPOCHAL_TESTS").contains("small")
-
-  /** Maximum JVMs of one project. */
-  private val Most = if (small) 2 else Int.MaxValue
 
   private val DefaultSeconds = 3.0
 
@@ -31,7 +28,7 @@ object TestGroups {
     val groups =
       tests
         .sortBy(test => (-weight(test), test.name))
-        .foldLeft(Vector.fill(locales.size.min(Most))(Vector.empty[TestDefinition])) { (groups, test) =>
+        .foldLeft(Vector.fill(locales.size)(Vector.empty[TestDefinition])) { (groups, test) =>
           val least = groups.indices.minBy(n => groups(n).map(weight).sum)
           groups.updated(least, groups(least) :+ test)
         }

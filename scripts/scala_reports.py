@@ -29,7 +29,8 @@ class Test(NamedTuple):
 
 def tests() -> Iterator[Test]:
     """All tests, grouped by suite."""
-    for report in sorted(ROOT.glob("scala/*/target/test-reports/*.xml")):
+    reports = (*ROOT.glob("scala/*/target/test-reports/*.xml"), *ROOT.glob("build/suites/target/test-reports/*.xml"))
+    for report in sorted(reports):
         suite = ElementTree.parse(report).getroot()
         for case in suite.iter("testcase"):
             failures = [found.get("message", "") for kind in ("failure", "error") for found in case.iter(kind)]

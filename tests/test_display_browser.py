@@ -8,12 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import nbformat
 import pytest
 
-from support import browser
+from support import browser, notebooks
 from support.browser import Page
 from support.places import is_required
 
@@ -82,11 +80,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def notebook(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Page]:
     """An executed notebook. The last cell, a watch, has shown three states and was interrupted."""
     place = tmp_path_factory.mktemp("lab")
-    v4: Any = nbformat.v4
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    book = v4.new_notebook(cells=[v4.new_code_cell(code.strip()) for code in CELLS], metadata=kernel)
-    write: Any = nbformat.write
-    write(book, place / "live.ipynb")
+    notebooks.write(notebooks.of(*(code.strip() for code in CELLS), **kernel), place / "live.ipynb")
     shown = "window.jupyterapp?.shell && [...jupyterapp.shell.widgets('main')][0]"
     with browser.jupyter_lab(place / "live.ipynb") as url, browser.page(tmp_path_factory.mktemp("chromium")) as page:
         page.call("Page.navigate", url=url)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
+
+from support import notebooks
 
 pytestmark = pytest.mark.slow
 
@@ -39,9 +39,8 @@ _util.find_spec = lambda name, *more: None if name in ("anywidget", "plotly") el
 
 def run(*cells: str) -> list[Any]:
     """Cells of an executed notebook, after one that starts a session; the last item is the widgets' state."""
-    v4: Any = nbformat.v4
-    book = v4.new_notebook(cells=[v4.new_code_cell(code) for code in (START, *cells, "spark.stop()")])
-    nbclient.NotebookClient(book, timeout=600, kernel_name="python3", allow_errors=True).execute()
+    book = notebooks.of(START, *cells, "spark.stop()")
+    notebooks.run(book, allow_errors=True)
     assert not errors(book.cells[0]), errors(book.cells[0])
     widgets = book.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {}).get("state", {})
     return [*book.cells[1:-1], {key: value["state"] for key, value in widgets.items()}]

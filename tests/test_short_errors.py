@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
 import epochal
 from epochal._errors import short_traceback
-from support import connect_server
+from support import connect_server, notebooks
 from support.api import Api
 from support.cluster import SMALL, Cluster
 from support.mistakes import MISTAKES
@@ -129,10 +127,8 @@ quick = {{"spark.ui.enabled": False, "spark.log.level": "OFF"}}
 spark = epochal.configure(SparkSession.builder.master("local[1]").config(map=quick)).getOrCreate()
 url, bad, place = "http://127.0.0.1:1", {bad!r}, {str(tmp_path)!r}
 """
-    v4: Any = nbformat.v4
-    cells = [v4.new_code_cell(code) for code in (first, *MISTAKES.values(), "spark.stop()")]
-    book = v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(book, timeout=600, kernel_name="python3", allow_errors=True).execute()
+    book = notebooks.of(first, *MISTAKES.values(), "spark.stop()")
+    notebooks.run(book, allow_errors=True)
     shown = {}
     for name, cell in zip(MISTAKES, book.cells[1:-1], strict=True):
         errors = [output for output in cell.outputs if output.output_type == "error"]

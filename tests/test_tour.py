@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
+from support import notebooks
 from support.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -52,8 +51,7 @@ SHOWN = {
 
 @pytest.fixture
 def tour() -> Any:
-    notebooks: Any = nbformat
-    return notebooks.read(TOUR, as_version=4)
+    return notebooks.read(TOUR)
 
 
 def code(tour: Any) -> list[str]:
@@ -63,7 +61,7 @@ def code(tour: Any) -> list[str]:
 def test_the_tour_runs(tour: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.ui.enabled=false pyspark-shell")
     resources = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(tour, timeout=300, kernel_name="python3", resources=resources).execute()
+    notebooks.run(tour, timeout=300, resources=resources)
     errors = [output for cell in tour.cells for output in cell.get("outputs", []) if output.output_type == "error"]
     assert errors == []
 

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -23,7 +21,7 @@ import epochal
 from epochal import Limits, rest
 from epochal.tools.watch.progress import batch_of
 from epochal.tools.watch.tally import Tally
-from support import connect_server
+from support import connect_server, notebooks
 from support.api import Api
 from support.data import SCHEMA, comments
 from support.databases import Sqlite
@@ -309,15 +307,12 @@ def test_a_notebook_has_one_output_that_is_updated_and_its_interrupt_button_stop
         "epochal.watch(endless, every=0.1)",
         "spark.stop()\nquery",
     ]
-    v4: Any = nbformat.v4
-    book = v4.new_notebook(cells=[v4.new_code_cell(textwrap.dedent(code)) for code in cells])
-    client = nbclient.NotebookClient(
+    book = notebooks.of(*map(textwrap.dedent, cells))
+    notebooks.run(
         book,
-        kernel_name="python3",
         timeout_func=lambda cell: 1 if "watch(endless" in cell.source else 300,
         interrupt_on_timeout=True,  # As a notebook's interrupt button does.
     )
-    client.execute()
     (watched,) = book.cells[1].outputs
     assert watched.output_type == "display_data"
     for mime in ("text/plain", "text/html"):

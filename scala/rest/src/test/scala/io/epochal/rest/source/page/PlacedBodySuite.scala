@@ -258,11 +258,11 @@ final class PlacedBodySuite extends AnyFunSuite {
     search(graph)(after) { (api, query) =>
       api.count = 8
       api.page = (ids, more) =>
-        connection(ids, more, edges = false).dropRight(1) + ""","extensions":{"cost":{"requestedQueryCost":52,""" +
+        connection(ids, more, edges = false).dropRight(1) + ""","extensions":{"cost":{"requestedQueryCost":112,""" +
           """"throttleStatus":{"maximumAvailable":1000.0,"currentlyAvailable":12,"restoreRate":100.0}}}}"""
       val begun = System.nanoTime()
       assert(query.batch().size == 8)
-      assert(System.nanoTime() - begun >= 400 * 1000 * 1000L && query.metric("waitedMillis").toLong >= 300)
+      assert(System.nanoTime() - begun >= 1000 * 1000 * 1000L && query.metric("waitedMillis").toLong > 0)
     }
   }
 
