@@ -1,5 +1,7 @@
 """Queries over lists that other lists name, killed with SIGKILL at random moments and resumed.
 
+One reads what is new in each list (``sinceField``), with a refresh token that the server replaces every second.
+
 ``EPOCHAL_CRASH=full`` kills a hundred times; ``EPOCHAL_KILL_SEED`` repeats the moments, ``EPOCHAL_KILLS`` sets their
 number. A run prints its seed.
 """
@@ -15,6 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -49,6 +52,17 @@ READS: dict[str, dict[str, Any]] = {
         "parent.parent.fields": "group=/group",
         "parent.parent.refreshInterval": "100ms",
     },
+    "since": {
+        "pagination": "none",
+        "sinceField": "/id",
+        "sinceParam": "from",
+        "sinceFormat": "raw",
+        "keyColumns": "id",
+        "headers": {"X-Whole": "true"},
+        "maxRowsPerBatch": 7,
+        "oauth.clientId": "me",
+        "oauth.refreshToken": "1",
+    },
 }
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 120 * KILLS)]
@@ -61,13 +75,29 @@ class ReposApi(Api):
     Attributes:
         repos: number of repos; a list names most of them, in any order.
         gone: repos whose lists do not exist.
+        refresh_token: the newest one. The one before is valid too: a client may be killed before it has the newest.
+        refused: tokens that were not valid.
     """
 
     repos: int = 3
     gone: set[int] = field(default_factory=set)
+    refresh_token: int = 1
+    refused: list[str] = field(default_factory=list)
+
+    def token(self, request: Request) -> Answer:
+        used = dict(parse_qsl(request.body.decode()))["refresh_token"]
+        if int(used) < self.refresh_token - 1:
+            self.refused.append(used)
+            return 400, b'{"error": "invalid_grant"}', {}
+        if int(used) == self.refresh_token:
+            self.refresh_token += 1
+        answer = {"access_token": "any", "expires_in": 61, "refresh_token": str(self.refresh_token)}
+        return 200, json.dumps(answer).encode(), {}
 
     def answer(self, request: Request) -> Answer:
         kind = request.path.rpartition("/")[2]
+        if kind == "token":
+            return self.token(request)
         if kind == "groups":
             return 200, json.dumps([{"group": group} for group in most(range(GROUPS))]).encode(), {}
         if kind == "repos":
@@ -77,6 +107,10 @@ class ReposApi(Api):
         repo = int(request.params["repo"])
         if repo in self.gone:
             return 404, b"", {}
+        if "x-whole" in request.headers:
+            found = of_post(self.records, repo)
+            first = int(request.params.get("from", 0))
+            return 200, json.dumps({"data": [record for record in found if record["id"] >= first]}).encode(), {}
         one = ChainedApi(records=of_post(self.records, repo), url=self.url)
         one.hold.set()
         return one.answer(request)
@@ -131,7 +165,8 @@ def test_every_record_of_a_member_is_stored_once_with_any_number_of_kills(tmp_pa
                 "read": QUICK
                 | {"params": {"repo": "${repo}"}, "parent.url": f"{host}/repos"}
                 | read
-                | ({"parent.parent.url": f"{host}/groups"} if "parent.parent.fields" in read else {}),
+                | ({"parent.parent.url": f"{host}/groups"} if "parent.parent.fields" in read else {})
+                | ({"oauth.tokenUrl": f"{host}/token"} if "sinceField" in read else {}),
             }
             for name, read in READS.items()
         ]
@@ -165,3 +200,5 @@ def test_every_record_of_a_member_is_stored_once_with_any_number_of_kills(tmp_pa
             print(f"kill {kill + 1}: {[len(stored(table)) for table in tables.values()]} of {len(api.records)} rows")
     for name, table in tables.items():
         assert stored(table) == as_rows(api.records), f"{name} differs from the source (seed {SEED})"
+    assert api.refused == []
+    assert api.refresh_token > KILLS
