@@ -81,9 +81,17 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres(postgres_server: str) -> Postgres:
-    """An empty schema in PostgreSQL."""
+    """An empty schema in PostgreSQL. Transactions that killed drivers of earlier tests left prepared are rolled back:
+    the creation of a replication slot would wait for them.
+    """
+    import psycopg
+
     from support.databases import new_postgres
 
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        prepared = "FROM pg_prepared_xacts WHERE database = current_database()"
+        for (statement,) in connection.execute(f"SELECT format('ROLLBACK PREPARED %L', gid) {prepared}").fetchall():
+            connection.execute(statement.encode())
     return new_postgres(postgres_server, f"test_{uuid.uuid4().hex[:12]}")
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
 from epochal import Budget, Http, Limits, Retry, Secret, jdbc, rest
 from epochal.errors import from_spark
-from support.api import Api
+from support.api import Answer, Api, Request, serve
 from support.data import SCHEMA, as_rows, comments, stored
 from support.databases import Sqlite
 from support.streams import drain, finish, rows_by_batch
@@ -239,6 +242,43 @@ def test_a_token_from_a_file_is_sent_with_every_request(spark: SparkSession, api
     )
     assert [row.id for row in found.collect()] == list(range(1, 26))
     assert {request.headers["authorization"] for request in api.requests} == {"Bearer s3cret"}
+
+
+class DigestApi(Api):
+    """Asks for RFC 7616's response with SHA-256, and accepts each number of a nonce once. Compresses with zstd."""
+
+    def __init__(self) -> None:
+        super().__init__(comments(1, 25))
+        self.used: list[tuple[str, str]] = []
+        self.nonces = 0
+
+    def answer(self, request: Request) -> Answer:
+        given = dict(re.findall(r'(\w+)="?([^",]+)', request.headers.get("authorization", "")))
+        number = (given.get("nonce", ""), given.get("nc", ""))
+        if not given or number in self.used or given["response"] != self.response(given):
+            self.nonces += 1
+            challenge = f'Digest realm="books", qop="auth", algorithm=SHA-256, nonce="n{self.nonces}"'
+            return 401, b"", {"WWW-Authenticate": challenge}
+        self.used.append(number)
+        status, body, more = super().answer(request)
+        return status, pyarrow.compress(body, codec="zstd", asbytes=True), {**more, "Content-Encoding": "zstd"}
+
+    def response(self, given: dict[str, str]) -> str:
+        def digest(*parts: str) -> str:
+            return hashlib.sha256(":".join(parts).encode()).hexdigest()
+
+        who, what = digest("me", "books", "s3cret"), digest("GET", given["uri"])
+        return digest(who, given["nonce"], given["nc"], given["cnonce"], "auth", what)
+
+
+def test_a_digest_is_sent_to_an_api_that_asks_for_one_and_zstd_is_decoded(spark: SparkSession) -> None:
+    with serve(DigestApi()) as api:
+        found = read(spark, api, auth=rest.Digest(user="me", password="s3cret"), streaming=False)
+        assert [row.id for row in found.collect()] == list(range(1, 26))
+        assert len(api.requests) > api.nonces
+        wrong = read(spark, api, auth=rest.Digest(user="me", password="s3creT"), streaming=False)
+        with pytest.raises(epochal.HttpError, match=r"status 401"), epochal.errors.named():
+            wrong.collect()
 
 
 def test_an_ignored_status_ends_the_list(spark: SparkSession, api: Api) -> None:

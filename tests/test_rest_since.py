@@ -16,6 +16,7 @@ from epochal import Limits, jdbc, rest
 from support.api import Answer, Api, Request, serve
 from support.databases import Sqlite
 from support.streams import finish, forget_last_commit, rows_by_batch
+from support.waiting import until
 
 
 @dataclass
@@ -113,6 +114,68 @@ def test_the_value_can_be_in_a_body(copy: Callable[..., list[int]], api: Changes
     assert copy(body="/filter/since") == [1]
     assert sqlite.query("SELECT name FROM issues WHERE id = 3") == [("name 3 of 2",)]
     assert (api.asked[0], api.asked[-1]) == ("2026-01-01T00:00:00Z", "2026-01-02T00:00:01Z")
+
+
+QUERY = """
+query($since: DateTime, $after: String) {
+  teams(since: $since, after: $after) {nodes {name changed} pageInfo {hasNextPage endCursor}}
+}
+"""
+
+
+class TeamsApi(Api):
+    """Serves by GraphQL the teams that have changed since a moment, and at a URL the members of a team."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str | None] = []
+
+    def answer(self, request: Request) -> Answer:
+        self.requests.append(request)
+        if not request.body:
+            team = request.path.rpartition("/")[2]
+            return 200, json.dumps([r for r in self.records if r["team"] == team]).encode(), {}
+        since = json.loads(request.body)["variables"].get("since")
+        self.asked.append(since)
+        teams = {r["team"]: r["updated_at"] for r in self.records}
+        nodes = [{"name": team, "changed": at} for team, at in teams.items() if since is None or at >= since]
+        found = {"nodes": nodes, "pageInfo": {"hasNextPage": False, "endCursor": None}}
+        return 200, json.dumps({"data": {"teams": found}}).encode(), {}
+
+
+def test_the_value_can_be_a_variable_of_a_query_that_names_lists(
+    spark: SparkSession, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    def member(number: int, team: str, day: int) -> dict[str, Any]:
+        return {"id": number, "team": team, "updated_at": f"2026-01-{day:02}T00:00:00Z"}
+
+    with serve(TeamsApi()) as api:
+        teams = rest.Each(
+            api.url,
+            pages=rest.GraphQL(QUERY, connection="/data/teams"),
+            since=rest.Since("/changed", variable="since", key_columns=["name"]),
+            poll=rest.Poll(interval="100ms"),
+            team="/name",
+        )
+        members = epochal.read.rest(
+            spark,
+            api.url.replace("comments", "teams/${team}"),
+            each=teams,
+            schema="id INT, team STRING",
+            pages=rest.NoPages(key="/id"),
+        )
+        query = epochal.write.jdbc(members, sqlite.url, table="members", create_table=True, checkpoint=checkpoint)
+
+        def rows() -> list[tuple[object, ...]]:
+            return sqlite.query("SELECT id, team FROM members ORDER BY id") if "members" in sqlite.tables() else []
+
+        api.records = [member(1, "red", 1), member(2, "blue", 2)]
+        until(lambda: rows() == [(1, "red"), (2, "blue")], "the members of both teams")
+        api.records += [member(3, "green", 3)]
+        until(lambda: rows() == [(1, "red"), (2, "blue"), (3, "green")], "the member of a new team")
+        until(lambda: api.asked[-1] == "2026-01-03T00:00:00Z", "a poll for later teams")
+        query.stop()
+        assert (api.asked[0], api.asked[1]) == (None, "2026-01-02T00:00:00Z")
 
 
 def test_the_value_has_one_place() -> None:
