@@ -62,6 +62,9 @@ final private[cdc] class Capture(
   /** Everything before it is durable; 0 before the snapshot is complete. */
   @volatile private var reached = 0L
 
+  /** Whether the journal was full when it was last looked at: while it is, and after each frame. */
+  private var full = true
+
   def start(): Unit = thread.start()
 
   /** The error that ended it. */
@@ -196,8 +199,9 @@ final private[cdc] class Capture(
 
     while (!closed) {
       val now = System.nanoTime()
-      val message = if (isFull) null else stream.poll()
-      if (isIdle != (message == null && !isFull)) isIdle = !isIdle
+      if (full) full = isFull
+      val message = if (full) null else stream.poll()
+      if (isIdle != (message == null && !full)) isIdle = !isIdle
       if (message != null) {
         pause = 1L
         watch(now)
@@ -221,7 +225,7 @@ final private[cdc] class Capture(
         }
         // What was committed before the change of the table is delivered first.
         changed.filter(change => hasReached(change._1)).foreach(change => throw change._2)
-        if (isFull) stream.report()
+        if (full) stream.report()
         Thread.sleep(pause)
         pause = math.min(pause + 1, MaxPause)
       }
@@ -272,8 +276,10 @@ final private[cdc] class Capture(
     }
   }
 
-  private def write(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit =
+  private def write(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
     journal.append(rows, frame.array, frame.offset, frame.length)(carry): Unit
+    full = isFull
+  }
 
   private def explained(error: Throwable): EpochalException = error match {
     case ours: EpochalException => ours
