@@ -110,8 +110,8 @@ def main() -> bool:
                     "urllib3 loop, 1 connection": lambda: urllib3_loop(url),
                 },
                 goals={
-                    ("epochal-rest", "Python data source, 2 partitions"): 4.0,
-                    ("epochal-rest", "urllib3 loop, 1 connection"): 2.0,
+                    ("epochal-rest", "Python data source, 2 partitions"): 5.0,
+                    ("epochal-rest", "urllib3 loop, 1 connection"): 2.5,
                     ("epochal-rest, journalled", "epochal-rest"): 0.7,
                 },
                 warm_up=5,

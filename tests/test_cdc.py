@@ -41,7 +41,7 @@ def changes(spark: SparkSession, shop: Postgres, **more: Any) -> DataFrame:
     return epochal.read.cdc(spark, shop.url, **arguments)
 
 
-def copied(spark: SparkSession, shop: Postgres, place: Path) -> list[list[Any]]:
+def copied(spark: SparkSession, shop: Postgres, place: Path, **more: Any) -> list[list[Any]]:
     """Rows of the table and of its replica, after a run over all changes."""
     query = epochal.write.jdbc(
         changes(spark, shop),
@@ -53,8 +53,10 @@ def copied(spark: SparkSession, shop: Postgres, place: Path) -> list[list[Any]]:
         checkpoint=place,
         sink_id="replica",
         trigger="availableNow",
+        **more,
     )
-    query.awaitTermination()
+    with epochal.errors.named():
+        query.awaitTermination()
     return shop.together(
         *(f"SELECT id, note, amount, document FROM {table} ORDER BY id" for table in ("orders", "replica"))
     )
@@ -73,6 +75,27 @@ def test_a_replica_is_equal_after_each_run(spark: SparkSession, shop: Postgres, 
     shop.execute("UPDATE orders SET note = 'again', amount = NULL WHERE id > 95")
     orders, replica = copied(spark, shop, tmp_path)
     assert len(orders) == 91
+    assert replica == orders
+
+
+@pytest.mark.slow
+def test_a_replica_whose_slot_was_lost_is_loaded_again_in_place(
+    spark: SparkSession, shop: Postgres, tmp_path: Path
+) -> None:
+    copied(spark, shop, tmp_path / "first")
+    shop.drop_slot()
+    shop.execute("DELETE FROM orders WHERE id <= 10", "UPDATE orders SET note = 'changed' WHERE id > 90")
+    with pytest.raises(epochal.DataLossError, match="SLOT_LOST"):
+        copied(spark, shop, tmp_path / "first")
+    # As docs/cdc.md says.
+    shop.drop_slot()
+    with pytest.raises(epochal.SinkIdentityError, match="QUERY_CHANGED"):
+        copied(spark, shop, tmp_path / "second")
+    orders, replica = copied(spark, shop, tmp_path / "third", ledger=jdbc.Ledger(on_new_query="replace"))
+    assert len(orders) == 90
+    assert replica == orders
+    shop.execute("UPDATE orders SET note = 'again' WHERE id = 50")
+    orders, replica = copied(spark, shop, tmp_path / "third", ledger=jdbc.Ledger(on_new_query="replace"))
     assert replica == orders
 
 

@@ -139,10 +139,8 @@ private object DecimalReader {
 }
 
 /** A numeric with all its digits, as the server prints it. */
-private object NumericTextReader extends ValueReader {
+private object NumericTextReader extends AsPrinted {
   import NumericFormat._
-
-  override def text(bytes: Array[Byte], offset: Int, length: Int): Any = UTF8String.fromBytes(bytes, offset, length)
 
   override def binary(bytes: Array[Byte], offset: Int, length: Int): Any = {
     val name = special(sign(bytes, offset))

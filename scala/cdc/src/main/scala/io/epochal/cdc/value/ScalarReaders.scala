@@ -10,27 +10,31 @@ import org.postgresql.util.ByteConverter
 /** Types whose texts only the server makes. */
 private object PrintedReader extends PrintedReader
 
-private class PrintedReader extends ValueReader {
+private class PrintedReader extends AsPrinted {
   override def hasBinary: Boolean = false
   override def binary(bytes: Array[Byte], offset: Int, length: Int): Any =
     throw new IllegalStateException("a binary value of a type that is read as text")
+}
+
+/** Types that are read as the texts that the server prints. */
+abstract private class AsPrinted extends ValueReader {
   override def text(bytes: Array[Byte], offset: Int, length: Int): Any = UTF8String.fromBytes(bytes, offset, length)
 }
 
-private object TextReader extends ValueReader {
+private object TextReader extends AsPrinted {
   override def binary(bytes: Array[Byte], offset: Int, length: Int): Any = text(bytes, offset, length)
-  override def text(bytes: Array[Byte], offset: Int, length: Int): Any = UTF8String.fromBytes(bytes, offset, length)
 }
 
 /** In binary form a version byte precedes the text. */
-private object JsonbReader extends ValueReader {
+private object JsonbReader extends AsPrinted {
   override def binary(bytes: Array[Byte], offset: Int, length: Int): Any =
     if (bytes(offset) == 1) text(bytes, offset + 1, length - 1)
     else throw new UnreadableValue(s"its binary form has the version ${bytes(offset)}")
-  override def text(bytes: Array[Byte], offset: Int, length: Int): Any = UTF8String.fromBytes(bytes, offset, length)
 }
 
-private object UuidReader extends ValueReader {
+private object UuidReader extends AsPrinted {
+  private val HexDigits = "0123456789abcdef".getBytes(ISO_8859_1)
+
   override def binary(bytes: Array[Byte], offset: Int, length: Int): Any = {
     val digits = new Array[Byte](36)
     var at = 0
@@ -40,21 +44,19 @@ private object UuidReader extends ValueReader {
         digits(at) = '-'
         at += 1
       }
-      digits(at) = Hex.Digits((bytes(offset + i) >> 4) & 0xf)
-      digits(at + 1) = Hex.Digits(bytes(offset + i) & 0xf)
+      digits(at) = HexDigits((bytes(offset + i) >> 4) & 0xf)
+      digits(at + 1) = HexDigits(bytes(offset + i) & 0xf)
       at += 2
       i += 1
     }
     UTF8String.fromBytes(digits)
   }
-  override def text(bytes: Array[Byte], offset: Int, length: Int): Any = UTF8String.fromBytes(bytes, offset, length)
 }
 
 /** Numbers of 32 bits without a sign. */
-private object UnsignedReader extends ValueReader {
+private object UnsignedReader extends AsPrinted {
   override def binary(bytes: Array[Byte], offset: Int, length: Int): Any =
     UTF8String.fromString(Integer.toUnsignedString(ByteConverter.int4(bytes, offset)))
-  override def text(bytes: Array[Byte], offset: Int, length: Int): Any = UTF8String.fromBytes(bytes, offset, length)
 }
 
 private object BooleanReader extends ValueReader {
@@ -107,10 +109,6 @@ private object BytesReader extends ValueReader {
     }
     value
   }
-}
-
-private object Hex {
-  val Digits: Array[Byte] = "0123456789abcdef".getBytes(ISO_8859_1)
 }
 
 private object Numbers {
