@@ -1,4 +1,7 @@
-"""The streaming job of the demo: an API into a table. It reads its settings as a line of JSON from standard input."""
+"""The streaming job of the demo: an API into a table.
+
+It starts its session, and then reads its settings as a line of JSON from standard input.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +49,13 @@ _QUICK: dict[str, Any] = {
 }
 
 
-def run(settings: Settings) -> None:
-    """Streams the API into the table."""
+def session() -> SparkSession:
     builder = SparkSession.builder.master("local[2]").appName("epochal demo").config(map=_QUICK)
-    spark = epochal.configure(builder).getOrCreate()
+    return epochal.configure(builder).getOrCreate()
+
+
+def run(spark: SparkSession, settings: Settings) -> None:
+    """Streams the API into the table."""
     comments = epochal.read.rest(
         spark,
         settings.api,
@@ -79,6 +85,7 @@ def _end_with_the_demo() -> None:
 
 
 if __name__ == "__main__":
-    given = Settings(**json.loads(sys.stdin.readline()))
-    threading.Thread(target=_end_with_the_demo, daemon=True).start()
-    run(given)
+    spark = session()
+    if given := sys.stdin.readline():
+        threading.Thread(target=_end_with_the_demo, daemon=True).start()
+        run(spark, Settings(**json.loads(given)))

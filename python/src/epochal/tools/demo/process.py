@@ -7,15 +7,19 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from epochal.tools.demo.job import Settings
 
 
 class JobProcess:
-    """A run of the job in its own process group, which ends with this process. Its output goes to ``log``."""
+    """A run of the job in its own process group, which ends with this process. Its output goes to ``log``.
 
-    def __init__(self, settings: Settings, log: Path) -> None:
+    It starts its session and waits for ``go``.
+    """
+
+    def __init__(self, log: Path) -> None:
         self.log = log
         self._process = subprocess.Popen(
             [sys.executable, "-m", "epochal.tools.demo.job"],
@@ -26,9 +30,13 @@ class JobProcess:
         )
         self._pump = threading.Thread(target=self._copy_output, daemon=True)
         self._pump.start()
+
+    def go(self, settings: Settings) -> None:
+        """Starts the query, unless the process has ended."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{settings.to_json()}\n".encode())
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(f"{settings.to_json()}\n".encode())
+            self._process.stdin.flush()
 
     def _copy_output(self) -> None:
         assert self._process.stdout is not None
@@ -53,7 +61,8 @@ class JobProcess:
         self._process.wait()
         self._pump.join()  # the JVM keeps the pipe open until it ends
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
 
     def last_words(self, lines: int = 15) -> str:
         """The end of the log."""
