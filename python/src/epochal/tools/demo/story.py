@@ -97,25 +97,24 @@ def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500,
         )
         watcher.says(f"An API on {api} has {count} comments.")
         watcher.says(f"Run 1 streams them, {rows_per_batch} in a batch, into {TABLE!r} of {target.url}")
-        with _job(directory / "run-1.log") as first:
+        # Both sessions start at once.
+        with _job(directory / "run-1.log") as first, _job(directory / "run-2.log") as second:
             first.go(settings)
-            _wait(first, target, watcher, 1)
-            with _job(directory / "run-2.log") as second:  # its session starts meanwhile
-                _wait(first, target, watcher, count // 2)
-                first.kill()
-                before = database.count(target, TABLE)
-                watcher.rows(before)
-                interrupted = _interrupted(target, settings)
-                watcher.says(f"SIGKILL: run 1 is dead with {before} of {count} rows in the table. {interrupted}")
-                if not 0 < before < count:
-                    problem = f"The kill was not in the middle: run 1 had written {before} of {count} rows."
-                    raise EpochalError("DEMO_FAILED", problem, "Run the demo again.")
+            _wait(first, target, watcher, count // 2)
+            first.kill()
+            before = database.count(target, TABLE)
+            watcher.rows(before)
+            interrupted = _interrupted(target, settings)
+            watcher.says(f"SIGKILL: run 1 is dead with {before} of {count} rows in the table. {interrupted}")
+            if not 0 < before < count:
+                problem = f"The kill was not in the middle: run 1 had written {before} of {count} rows."
+                raise EpochalError("DEMO_FAILED", problem, "Run the demo again.")
 
-                watcher.says("Run 2 resumes from the same checkpoint")
-                second.go(replace(settings, available_now=True))
-                _wait(second, target, watcher, count)
-                if (code := _ended(second)) != 0:
-                    raise _failure(second, f"Run 2 ended with exit code {code}")
+            watcher.says("Run 2 resumes from the same checkpoint")
+            second.go(replace(settings, available_now=True))
+            _wait(second, target, watcher, count)
+            if (code := _ended(second)) != 0:
+                raise _failure(second, f"Run 2 ended with exit code {code}")
     watcher.rows(database.count(target, TABLE))
     return compare(served, target)
 
