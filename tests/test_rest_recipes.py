@@ -241,6 +241,7 @@ def test_a_recipe_reads_each_record_once_and_resumes(
     assert [column for column in columns if sqlite.query(f'SELECT 1 FROM records WHERE "{column}" IS NULL')] == []
 
 
+@pytest.mark.slow
 def test_newer_charges_before_the_first_are_read_once(spark: SparkSession, sqlite: Sqlite, checkpoint: Path) -> None:
     def copy() -> int:
         charges = epochal.read.rest(
@@ -315,6 +316,7 @@ def test_charges_of_all_customers_are_read_once(spark: SparkSession, sqlite: Sql
     assert sqlite.query("SELECT id, customer FROM records ORDER BY id") == expected
 
 
+@pytest.mark.slow
 def test_comments_of_all_issues_of_all_repositories_are_read_once(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_table_follows_the_records_that_change(
     assert api.asked[-1] == "2026-01-02T00:00:03Z"
 
 
+@pytest.mark.slow
 def test_the_value_can_be_in_a_body(copy: Callable[..., list[int]], api: ChangesApi, sqlite: Sqlite) -> None:
     api.change(1, *range(10))
     assert copy(body="/filter/since") == [8, 2]
@@ -143,6 +144,7 @@ class TeamsApi(Api):
         return 200, json.dumps({"data": {"teams": found}}).encode(), {}
 
 
+@pytest.mark.slow
 def test_the_value_can_be_a_variable_of_a_query_that_names_lists(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:

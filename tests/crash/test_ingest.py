@@ -1,5 +1,5 @@
 """Lines over TCP into a table, from eight writers that retry until they are acknowledged; the driver is killed with
-SIGKILL at random moments: a hundred times with ``EPOCHAL_CRASH=full``, once in ``make test``, else three times.
+SIGKILL at random moments: a hundred times with ``EPOCHAL_CRASH=full``, else three times.
 ``EPOCHAL_INGEST_KILLS`` overrides the number, ``EPOCHAL_KILL_SEED`` sets the seed.
 
 With plain TCP an unacknowledged line is sent again and may be there twice; every other line is there once.
@@ -17,11 +17,11 @@ import pytest
 
 from crash.ingesting import Driver, drivers
 from support.databases import Sqlite
-from support.seeds import FULL, SMALL_SUITE, kill_seed
+from support.seeds import FULL, kill_seed
 from support.waiting import until
 from support.writers import Writer, free_port
 
-KILLS = int(os.environ.get("EPOCHAL_INGEST_KILLS") or (100 if FULL else 1 if SMALL_SUITE else 3))
+KILLS = int(os.environ.get("EPOCHAL_INGEST_KILLS") or (100 if FULL else 3))
 WRITERS = 8
 SEED = kill_seed()
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
@@ -33,6 +33,7 @@ def lines(database: Sqlite) -> list[tuple[int, int]]:
     return [(int(writer), int(number)) for writer, number in (value.split(",") for (value,) in found)]
 
 
+@pytest.mark.slow
 def test_every_acknowledged_line_is_stored_after_any_number_of_kills(sqlite: Sqlite, tmp_path: Path) -> None:
     draw = random.Random(SEED)
     port = free_port()
