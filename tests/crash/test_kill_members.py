@@ -108,9 +108,9 @@ class ReposApi(Api):
         if repo in self.gone:
             return 404, b"", {}
         if "x-whole" in request.headers:
-            found = of_post(self.records, repo)
             first = int(request.params.get("from", 0))
-            return 200, json.dumps({"data": [record for record in found if record["id"] >= first]}).encode(), {}
+            later = [record for record in of_post(self.records, repo) if record["id"] >= first]
+            return 200, json.dumps({"data": later}).encode(), {}
         one = ChainedApi(records=of_post(self.records, repo), url=self.url)
         one.hold.set()
         return one.answer(request)
