@@ -32,7 +32,8 @@ final class SqliteFileSuite extends QuerySuite {
     val file: Path = directory.resolve("x.db")
 
     /** Deletes the file and those beside it, as `rm x.db*` does. */
-    def remove(): Unit = names.filter(_.startsWith("x.db")).foreach(name => Files.delete(directory.resolve(name)))
+    def remove(): Unit =
+      names.filter(_.startsWith("x.db")).foreach(name => Files.deleteIfExists(directory.resolve(name)))
 
     def names: Seq[String] =
       Using.resource(Files.list(directory))(_.iterator.asScala.map(_.getFileName.toString).toList).sorted
