@@ -127,17 +127,17 @@ query($since: DateTime, $after: String) {
 class TeamsApi(Api):
     """Serves by GraphQL the teams that have changed since a moment, and at a URL the members of a team."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[str | None] = []
+    @property
+    def asked(self) -> list[str | None]:
+        """The moments so far."""
+        return [json.loads(request.body)["variables"].get("since") for request in self.requests if request.body]
 
     def answer(self, request: Request) -> Answer:
         self.requests.append(request)
         if not request.body:
             team = request.path.rpartition("/")[2]
             return 200, json.dumps([r for r in self.records if r["team"] == team]).encode(), {}
-        since = json.loads(request.body)["variables"].get("since")
-        self.asked.append(since)
+        since = self.asked[-1]
         teams = {r["team"]: r["updated_at"] for r in self.records}
         nodes = [{"name": team, "changed": at} for team, at in teams.items() if since is None or at >= since]
         found = {"nodes": nodes, "pageInfo": {"hasNextPage": False, "endCursor": None}}

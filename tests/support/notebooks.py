@@ -8,24 +8,16 @@ from typing import Any
 
 def of(*cells: str, **metadata: Any) -> Any:
     """A notebook of cells of code."""
-    import nbformat
-
-    v4: Any = nbformat.v4
+    v4 = _nbformat().v4
     return v4.new_notebook(cells=[v4.new_code_cell(code) for code in cells], metadata=metadata)
 
 
 def read(path: Path) -> Any:
-    import nbformat
-
-    notebooks: Any = nbformat
-    return notebooks.read(path, as_version=4)
+    return _nbformat().read(path, as_version=4)
 
 
 def write(notebook: Any, path: Path) -> None:
-    import nbformat
-
-    notebooks: Any = nbformat
-    notebooks.write(notebook, path)
+    _nbformat().write(notebook, path)
 
 
 def run(notebook: Any, **options: Any) -> None:
@@ -37,3 +29,9 @@ def run(notebook: Any, **options: Any) -> None:
     import nbclient
 
     nbclient.NotebookClient(notebook, **{"timeout": 600, "kernel_name": "python3", **options}).execute()
+
+
+def _nbformat() -> Any:
+    import nbformat
+
+    return nbformat

@@ -16,7 +16,7 @@ private class PrintedReader extends AsPrinted {
     throw new IllegalStateException("a binary value of a type that is read as text")
 }
 
-/** Types that are read as the texts that the server prints. */
+/** Types whose text form is the value. */
 abstract private class AsPrinted extends ValueReader {
   override def text(bytes: Array[Byte], offset: Int, length: Int): Any = UTF8String.fromBytes(bytes, offset, length)
 }
