@@ -86,7 +86,9 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
     var stored = 0L
     var statement: PreparedStatement = null
     var size = 0
-    try {
+    // Of a lost connection the first error counts.
+    val last: AutoCloseable = () => if (statement != null) statement.close()
+    Using.resource(last) { _ =>
       var count = source.gather(maxBytes)
       while (count > 0) {
         if (count != size) {
@@ -105,7 +107,7 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
         begun()
         count = source.gather(maxBytes)
       }
-    } finally if (statement != null) statement.close()
+    }
     stored
   }
 

@@ -72,15 +72,16 @@ private[mysql] object LocalInfile {
   /** Runs the statement, which gets `lines` as its file. Returns the number of rows that the server stored. */
   def execute(connection: Connection, sql: String, lines: InputStream): Long =
     Using.resource(connection.createStatement()) { statement =>
-      val set = setter(statement).get
-      val allow = switch(connection)
-      set.invoke(delegate(statement), lines): Unit
-      try {
+      val (driver, set, allow) = (delegate(statement), setter(statement).get, switch(connection))
+      set.invoke(driver, lines): Unit
+      // On a lost connection the drivers refuse this: the error that lost it counts.
+      val after: AutoCloseable = () => {
+        allow(false)
+        set.invoke(driver, null): Unit
+      }
+      Using.resource(after) { _ =>
         allow(true)
         statement.executeLargeUpdate(sql)
-      } finally {
-        allow(false)
-        set.invoke(delegate(statement), null): Unit
       }
     }
 

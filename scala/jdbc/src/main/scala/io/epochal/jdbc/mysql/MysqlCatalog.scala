@@ -6,7 +6,7 @@ import java.util.HexFormat
 import java.util.Locale
 
 import scala.math.Ordering.Implicits._
-import scala.util.Random
+import scala.util.{Random, Using}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.Target
@@ -176,10 +176,12 @@ private[mysql] object TargetMark {
       val lock =
         s"CONCAT('$LockPrefix', MD5(CONCAT(${MysqlCatalog.literal(table.name.schema)}, '.', ${MysqlCatalog.literal(table.name.table)})))"
       Sql.query(connection, s"SELECT GET_LOCK($lock, $LockSeconds)")(_.getInt(1)): Unit
-      try {
+      // On a lost connection it fails, too: the first error counts.
+      val release: AutoCloseable = () => Sql.query(connection, s"SELECT RELEASE_LOCK($lock)")(_.getInt(1)): Unit
+      Using.resource(release) { _ =>
         if (MysqlCatalog.identity(connection, table.name).isEmpty) mark(connection, table.name)
         table.copy(target = table.target.copy(oid = MysqlCatalog.identity(connection, table.name)))
-      } finally Sql.query(connection, s"SELECT RELEASE_LOCK($lock)")(_.getInt(1)): Unit
+      }
     }
 
   private def mark(connection: Connection, table: QualifiedName): Unit = {

@@ -1,9 +1,9 @@
 package io.epochal.jdbc.mysql
 
-import java.io.ByteArrayInputStream
+import java.io.{ByteArrayInputStream, InputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Files
-import java.sql.{Connection, DriverManager}
+import java.sql.{Connection, DriverManager, SQLException}
 import java.time.Duration
 
 import scala.util.{Try, Using}
@@ -74,6 +74,31 @@ abstract class LocalInfiles(databases: TestDatabases, more: String) extends AnyF
         Try(LocalInfile.execute(connection, s"LOAD DATA LOCAL INFILE '$path' INTO TABLE t", lines)): Unit
         assert(server.received.head == "1\n2\n" && server.received.tail.forall(_.isEmpty), server.received)
       }
+    }
+  }
+
+  test(s"${databases.kind}: the error of a load that loses its connection is thrown, and none of what is done afterwards") {
+    val database = databases.newDatabase()
+    val allowed = database.one("SELECT @@GLOBAL.local_infile")
+    try connected(database.url + more) { connection =>
+        database.execute("SET GLOBAL local_infile = 1", "CREATE TABLE t (id BIGINT)")
+        val session = Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
+        val line = "1\n".getBytes(UTF_8)
+        val endless = new InputStream {
+          private var count = 0L
+          override def read(): Int = {
+            if (count == 0) database.execute(s"KILL $session")
+            count += 1
+            line((count % 2).toInt).toInt
+          }
+        }
+        val load = "LOAD DATA LOCAL INFILE 'rows' INTO TABLE t"
+        val error = intercept[SQLException](LocalInfile.execute(connection, load, endless))
+        assert(MysqlErrors.losesConnection(error), error)
+      }
+    finally {
+      database.execute(s"SET GLOBAL local_infile = $allowed")
+      database.close()
     }
   }
 
