@@ -23,6 +23,7 @@ from support.api import Api
 from support.checkpoints import of_kind, offsets_text, quiet, row, write
 from support.databases import Sqlite
 from support.streams import finish, forget_last_commit
+from support.waiting import until
 
 ROWS = 40
 LAST = 3
@@ -86,6 +87,8 @@ def query(whole: Query, tmp_path: Path) -> Query:
 
 
 def copy(query: Query, directory: Path) -> Query:
+    # The last connection to an SQLite file moves its log into the file, and closes shortly after the query's end.
+    until(lambda: not query.database.path.with_name("test.db-wal").exists(), "the database is one file")
     copied = replace(query, checkpoint=directory / "checkpoint", database=Sqlite(directory / "test.db"))
     shutil.copytree(query.checkpoint, copied.checkpoint)
     shutil.copy2(query.database.path, copied.database.path)
