@@ -61,7 +61,8 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
     })
     database.close()
     // Other suites' threads may log meanwhile.
-    val ofPools = lines.filter(line => line.startsWith("com.zaxxer.hikari") || line.startsWith("io.epochal.jdbc.database"))
+    val ofPools =
+      lines.filter(line => line.startsWith("com.zaxxer.hikari") || line.startsWith("io.epochal.jdbc.database"))
     assert(ofPools == Nil)
   }
 

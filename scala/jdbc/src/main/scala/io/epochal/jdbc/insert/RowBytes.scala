@@ -87,8 +87,7 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
     var statement: PreparedStatement = null
     var size = 0
     // Of a lost connection the first error counts.
-    val last: AutoCloseable = () => if (statement != null) statement.close()
-    Using.resource(last) { _ =>
+    Using.resource[AutoCloseable, Unit](() => if (statement != null) statement.close()) { _ =>
       var count = source.gather(maxBytes)
       while (count > 0) {
         if (count != size) {

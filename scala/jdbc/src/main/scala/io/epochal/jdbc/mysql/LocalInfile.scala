@@ -75,11 +75,10 @@ private[mysql] object LocalInfile {
       val (driver, set, allow) = (delegate(statement), setter(statement).get, switch(connection))
       set.invoke(driver, lines): Unit
       // On a lost connection the drivers refuse this: the error that lost it counts.
-      val after: AutoCloseable = () => {
+      Using.resource[AutoCloseable, Long] { () =>
         allow(false)
         set.invoke(driver, null): Unit
-      }
-      Using.resource(after) { _ =>
+      } { _ =>
         allow(true)
         statement.executeLargeUpdate(sql)
       }

@@ -77,10 +77,12 @@ abstract class LocalInfiles(databases: TestDatabases, more: String) extends AnyF
     }
   }
 
-  test(s"${databases.kind}: the error of a load that loses its connection is thrown, and none of what is done afterwards") {
+  test(
+    s"${databases.kind}: the error of a load that loses its connection is thrown, and none of what is done afterwards") {
     val database = databases.newDatabase()
     val allowed = database.one("SELECT @@GLOBAL.local_infile")
-    try connected(database.url + more) { connection =>
+    try
+      connected(database.url + more) { connection =>
         database.execute("SET GLOBAL local_infile = 1", "CREATE TABLE t (id BIGINT)")
         val session = Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
         val line = "1\n".getBytes(UTF_8)
