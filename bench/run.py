@@ -14,6 +14,7 @@ BENCHMARKS = {
     "rest-memory": "rest_memory",
     "rest-page": "rest_page",
     "rest-members": "rest_members",
+    "rest-postgres": "rest_postgres",
     "ingest": "ingest",
     "rest-sink": "rest_sink",
     "jdbc": "jdbc",
