@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
 from epochal import Budget, Http, Retry, rest
@@ -77,7 +76,8 @@ def run(spark: SparkSession, recipe: str, store: Store, place: Path) -> None:
     changes = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(place / "feed"))
     names: dict[str, Any] = {"epochal": epochal, "rest": rest, "changes": changes, "Http": Http, "Retry": Retry}
     exec(program, names)
-    (query,) = [value for value in names.values() if isinstance(value, StreamingQuery)]
+    # Over Connect it is of another class of this name.
+    (query,) = [value for value in names.values() if type(value).__name__ == "StreamingQuery"]
     finish(query)
 
 

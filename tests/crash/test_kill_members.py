@@ -59,7 +59,7 @@ READS: dict[str, dict[str, Any]] = {
         "sinceFormat": "raw",
         "keyColumns": "id",
         "headers": {"X-Whole": "true"},
-        "maxRowsPerBatch": 7,
+        "maxRowsPerBatch": 50,  # A query that lags behind its journal needs no token.
         "oauth.clientId": "me",
         "oauth.refreshToken": "1",
     },
