@@ -49,7 +49,7 @@ def calls(df: Any, *, of_helpers: bool = False) -> list[Call]:
 def of_action() -> list[Call]:
     """Calls of helpers that have made reads of the DataFrame or query whose method runs."""
     acting = _acting()
-    return calls(getattr(acting, "_df", acting), of_helpers=True)
+    return calls(vars(acting).get("_df", acting) if acting is not None else None, of_helpers=True)
 
 
 def failure(error: Exception) -> EpochalError | None:
@@ -76,9 +76,10 @@ def _acting() -> Any:
 
 def _reads(df: Any) -> Iterator[_Read]:
     """Of a DataFrame, or of a query of a classic session."""
-    if hasattr(df, "_jsq"):
+    # A DataFrame of Spark 4.3's client has a column for any name.
+    if "_jsq" in vars(df):
         return _of_jvm(df._jsq.streamingQuery().analyzedPlan())
-    return _of_jvm(df._jdf.queryExecution().analyzed()) if hasattr(df, "_jdf") else _of_client(df._plan)
+    return _of_jvm(df._jdf.queryExecution().analyzed()) if "_jdf" in vars(df) else _of_client(df._plan)
 
 
 def _of_jvm(plan: Any) -> Iterator[_Read]:
