@@ -49,7 +49,7 @@ def calls(df: Any, *, of_helpers: bool = False) -> list[Call]:
 def of_action() -> list[Call]:
     """Calls of helpers that have made reads of the DataFrame or query whose method runs."""
     acting = _acting()
-    return calls(vars(acting).get("_df", acting) if acting is not None else None, of_helpers=True)
+    return calls(getattr(acting, "__dict__", {}).get("_df", acting), of_helpers=True)
 
 
 def failure(error: Exception) -> EpochalError | None:

@@ -12,6 +12,9 @@ import org.apache.logging.log4j.{Level, LogManager}
 /** Captures log events of a test. */
 object LoggedLines {
 
+  /** Threads that remove what a failed epoch has left, for half a minute: also one of an earlier suite. */
+  private val Later = "epochal-leftovers"
+
   /** @return
     *   logger name and message of each event; the first event is from this object
     */
@@ -32,7 +35,7 @@ object LoggedLines {
 
   final private class Kept extends AbstractAppender("kept", null, null, true, Property.EMPTY_ARRAY) {
     val lines = new ConcurrentLinkedQueue[String]
-    override def append(event: LogEvent): Unit = {
+    override def append(event: LogEvent): Unit = if (event.getThreadName != Later) {
       val _ = lines.add(s"${event.getLoggerName} ${event.getMessage.getFormattedMessage}")
     }
   }

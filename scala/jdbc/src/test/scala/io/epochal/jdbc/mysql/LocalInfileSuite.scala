@@ -85,13 +85,12 @@ abstract class LocalInfiles(databases: TestDatabases, more: String) extends AnyF
       connected(database.url + more) { connection =>
         database.execute("SET GLOBAL local_infile = 1", "CREATE TABLE t (id BIGINT)")
         val session = Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
-        val line = "1\n".getBytes(UTF_8)
         val endless = new InputStream {
           private var count = 0L
           override def read(): Int = {
             if (count == 0) database.execute(s"KILL $session")
             count += 1
-            line((count % 2).toInt).toInt
+            if (count % 2 == 0) '\n' else '1'
           }
         }
         val load = "LOAD DATA LOCAL INFILE 'rows' INTO TABLE t"

@@ -28,9 +28,7 @@ final class ErrorLogSuite extends AnyFunSuite {
     text.toString
   }
 
-  /** Without what threads of other suites log meanwhile. */
-  private def logged(body: => Unit): Seq[String] =
-    LoggedLines.of(Level.WARN)(body).drop(1).filterNot(_.startsWith("io.epochal.jdbc"))
+  private def logged(body: => Unit): Seq[String] = LoggedLines.of(Level.WARN)(body).drop(1)
 
   test("all that Spark logs about one failure is its message once, and the query that it ended") {
     val error = failed("ODD_RECORD")
