@@ -61,11 +61,12 @@ demo-cdc: ## PostgreSQL tables that change all the time, and replicas: equal aft
 	@$(MAKE) --no-print-directory --output-sync=target -j2 $(JAR) $(VENV)/.requirements
 	@cd tests && ../$(BIN)/python -m crash.cdc_demo
 
-# Maximum CPU seconds of `make test`, without compilation. Raising it needs an ADR.
-BUDGET = 1600
+# Maximum CPU seconds of `make test`, without compilation, on the machine of scripts/machine_speed.py. Only with MACHINE_SPEED, as
+# in .ci/run, does more fail. Raising it needs an ADR.
+BUDGET = 900
 
 test: compiled ## the default suite, Scala and Python in parallel; logs in build/logs
-	@EPOCHAL_TESTS=small $(PYTHON) scripts/side_by_side.py --budget $(BUDGET) test-scala test-python
+	@EPOCHAL_TESTS=small $(PYTHON) scripts/side_by_side.py --budget $(BUDGET) $(MACHINE_SPEED:%=--speed %) test-scala test-python
 
 test-all: compiled $(PUBLISHED) ## all tests, including slow ones, and the matrix over Spark's lines; before a release
 	@$(PYTHON) scripts/side_by_side.py test-scala test-python

