@@ -15,7 +15,13 @@ import org.scalatest.tags.Slow
 import io.epochal.core.error.Conditions
 
 final class SqliteChangeFeedSuite extends ChangeFeed(Sqlite)
-final class PostgresChangeFeedSuite extends ChangeFeed(Postgres)
+final class PostgresChangeFeedSuite extends ChangeFeed(Postgres) {
+
+  hostile(" under standard_conforming_strings = off") { f =>
+    val name = f.database.one("SELECT current_database()")
+    f.database.execute(s"ALTER DATABASE $name SET standard_conforming_strings = off")
+  }
+}
 @Slow
 final class StagedChangeFeedSuite extends ChangeFeed(PostgresBy.staged)
 @Slow
@@ -115,6 +121,48 @@ abstract class ChangeFeed(databases: TestDatabases) extends SinkSuite(databases)
   onSchema("a feed without a version is none", StructType(schema.filterNot(_.name == "_commit_version")), ddl) { f =>
     refused(Conditions.OptionRequired)(f.newRun(query, feed))
   }
+
+  private val odd = "no'te\\"
+  private val hostileSchema = new StructType()
+    .add("id", StringType)
+    .add(odd, StringType)
+    .add("_unchanged_columns", ArrayType(StringType))
+    .add("_change_type", StringType)
+    .add("_commit_version", StringType)
+
+  protected def hostile(where: String)(prepare: JdbcSinkFixture => Unit): Unit =
+    onSchema(
+      s"no value of a feed becomes SQL$where",
+      hostileSchema,
+      s"""CREATE TABLE t (id TEXT PRIMARY KEY, "$odd" TEXT NOT NULL)""",
+      "CREATE TABLE victim (id BIGINT)") { f =>
+      prepare(f)
+      val attacks = Seq("'; DROP TABLE victim; --", "\\'; DROP TABLE victim; --", "\\", "'", "$$;\"` /*", "\n|")
+      def row(kind: String, id: String, note: String, version: String, unchanged: String*): InternalRow = {
+        val names = new GenericArrayData((unchanged :+ null).map(text(_): Any).toArray)
+        InternalRow(text(id), text(note), if (unchanged.isEmpty) null else names, text(kind), text(version))
+      }
+      val run = f.newRun(query, feed)
+      attacks.zipWithIndex.foreach { case (attack, epoch) =>
+        val rows = Seq(
+          row("insert", "gone", attack, s"1$attack"),
+          row("truncate", null, null, s"2$attack"),
+          row("insert", attack, "before", s"3$attack"),
+          row("update_postimage", attack, attack, s"4$attack"),
+          row("update_postimage", attack, null, s"5$attack", attack +: attacks :+ odd: _*),
+          row("insert", s"$attack 2", attack, s"6$attack"),
+          row("delete", s"$attack 2", null, s"7$attack")
+        )
+        write(f, run, epoch.toLong, rows)
+        assert(f.database.query("SELECT * FROM t").map(_.map(_.toString)) == Seq(Seq(attack, attack)))
+        assert(
+          refused(Conditions.BadRow)(write(f, run, epoch + 1L, Seq(row(attack, "1", "1", "1"))))
+            .values("column") == "_change_type")
+      }
+      assert(f.database.one("SELECT count(*) FROM victim").toString == "0")
+    }
+
+  hostile("")(_ => ())
 
   onSchema("any feed leaves the rows of the captured table", schema, ddl) { f =>
     val seed = Seed.random()

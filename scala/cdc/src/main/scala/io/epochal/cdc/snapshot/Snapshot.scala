@@ -226,12 +226,12 @@ final private[cdc] class Snapshot(
       val order = key.order
       val sampled = Sql.query(
         connection,
-        s"""SELECT ${printed.mkString(", ")} FROM (
+        text"""SELECT ${printed.mkString(", ")} FROM (
            |  SELECT $order, part, lead(part) OVER (ORDER BY $order) AS next FROM (
            |    SELECT $order, ntile($Ranges) OVER (ORDER BY $order) AS part FROM ${copied.table.sql} AS t
            |    TABLESAMPLE SYSTEM ((SELECT LEAST(100, 100.0 * $SampledPages / GREATEST(1, relpages))
            |      FROM pg_catalog.pg_class WHERE oid = ${copied.table.oid})) REPEATABLE (1)) AS t) AS t
-           |WHERE part <> next ORDER BY $order""".stripMargin
+           |WHERE part <> next ORDER BY $order"""
       )(rows => printed.indices.map(i => rows.getString(i + 1)))
       sampled.distinct
     }

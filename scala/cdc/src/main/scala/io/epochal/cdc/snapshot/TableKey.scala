@@ -15,6 +15,7 @@ import io.epochal.cdc.slot.TableFacts
 import io.epochal.cdc.value.{PostgresColumn, PostgresType, ValueReader}
 import io.epochal.core.error.Conditions
 import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** The primary key of a table, in whose order its rows are read, so that a later run finds the rest. Only the server compares keys:
   * with the operators of the key's index, and the collations of its columns. Its values are kept as the server prints them.
@@ -63,9 +64,9 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
     // The values get the types and collations of the table's columns.
     Sql.query(
       connection,
-      s"""SELECT CASE ${cases.mkString(" ")} ELSE ${bounds.size} END FROM (
+      text"""SELECT CASE ${cases.mkString(" ")} ELSE ${bounds.size} END FROM (
          |  SELECT ${names.mkString(", ")}, 0 AS $Number FROM ${table.sql} WHERE false
-         |  UNION ALL VALUES ${values.mkString(", ")}) AS t ORDER BY $Number""".stripMargin)(_.getInt(1))
+         |  UNION ALL VALUES ${values.mkString(", ")}) AS t ORDER BY $Number""")(_.getInt(1))
   }
 
   /** The key of a row, in SQL. */

@@ -115,8 +115,8 @@ private object TableKeySuite {
   private def of(kind: String)(value: String): Key = Key(Seq(kind), Seq(value))
   private def printed(kind: String)(value: String): Key = Key(Seq(kind), Seq(value), isBinary = false)
 
-  /** Of mixed case, and with characters that are special in SQL. */
-  private val word = "CASE WHEN i % 2 = 0 THEN upper(md5(i::text)) || '''' ELSE md5(i::text) || '\\ä' END"
+  /** Of mixed case, and with characters that are special in SQL, or in the literals of our code. */
+  private val word = "CASE WHEN i % 2 = 0 THEN upper(md5(i::text)) || '''' ELSE md5(i::text) || E'\\\\ä\\n  |''' END"
   private val mood = "('m\\''' || i)::mood"
 
   private def special(kind: String)(others: String): String =

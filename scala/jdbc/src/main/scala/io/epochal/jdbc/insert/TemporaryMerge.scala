@@ -46,7 +46,7 @@ abstract class KeyedMerge(
 
     /** The rows behind that one, without images before an update. */
     val rows: String = {
-      val later = emptied.fold("")(last => s" AND ${bytes(version)} > '$last'")
+      val later = emptied.fold("")(last => s" AND ${bytes(version)} > ${literal(last)}")
       s"(SELECT * FROM $source AS s WHERE $deletes IS NOT NULL AND $key IS NOT NULL$later)"
     }
 
@@ -79,7 +79,7 @@ abstract class KeyedMerge(
 
     /** For each set of columns that rows do not have: a condition for these rows as `w`, and the other columns. */
     private def partial(into: String, equal: String): Seq[(String, Seq[String])] = {
-      for (bound <- table.columns; mark = text(FeedColumns.mark(bound.field.name)) if isLeft(into, mark)) {
+      for (bound <- table.columns; mark = literal(FeedColumns.mark(bound.field.name)) if isLeft(into, mark)) {
         val name = quote(bound.column.name)
         val earlier =
           latest(rows, s"NOT $deletes AND ($unchanged IS NULL OR replace($unchanged, $mark, '') = $unchanged)")
@@ -93,7 +93,7 @@ abstract class KeyedMerge(
           _.getString(1))
         .map { left =>
           val present = table.columns.filterNot(bound => left.contains(FeedColumns.mark(bound.field.name)))
-          (s"w.$unchanged = ${text(left)}", upsert.updated.filter(present.map(_.column.name).contains))
+          (s"w.$unchanged = ${literal(left)}", upsert.updated.filter(present.map(_.column.name).contains))
         }
     }
 
@@ -105,9 +105,10 @@ abstract class KeyedMerge(
 
     private def latest(from: String, condition: String): String =
       first(s"$from AS r WHERE $condition", s"${bytes(version)} DESC")
-
-    private def text(value: String): String = s"'${value.replace("'", "''")}'"
   }
+
+  /** A text of the feed, in SQL. */
+  protected def literal(text: String): String = s"'${text.replace("'", "''")}'"
 
   /** SQL that sorts a text by its bytes. */
   protected def bytes(column: String): String = column

@@ -73,7 +73,7 @@ private[postgres] object PostgresCatalog extends Catalog {
   }
 
   /** A literal that means the same under any `standard_conforming_strings`. */
-  private def literal(text: String): String = s"E'${text.replace("\\", "\\\\").replace("'", "''")}'"
+  def literal(text: String): String = s"E'${text.replace("\\", "\\\\").replace("'", "''")}'"
 
   private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
 

@@ -189,6 +189,8 @@ final private class PostgresMerge(
   override protected def first(from: String, order: String): String =
     s"(SELECT DISTINCT ON ($keys) * FROM $from ORDER BY $keys, $order)"
 
+  override protected def literal(text: String): String = PostgresCatalog.literal(text)
+
   override protected def bytes(column: String): String = s"""$column COLLATE pg_catalog."C""""
 
   /** Texts by their bytes, as Spark sorts them, regardless of the column's collation. */
