@@ -165,12 +165,15 @@ test-python-with-%: $(JAR)
 	build/with-$(notdir $*)/bin/python -m pytest tests/test_public_api.py tests/test_values.py tests/test_exceptions.py tests/test_random.py tests/test_main_job.py \
 	  -m "matrix or not matrix" --junitxml=build/matrix/$(notdir $*).xml $(PYTEST)
 
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
 check: $(VENV)/.checks $(SITE)/.requirements ## formats, lints, types, warnings as errors, package dependencies, and the site
 	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; app/testOnly *.RoomsSuite; mimaReportBinaryIssues"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd python && ../$(BIN)/lint-imports --no-cache && ../$(BIN)/mypy && ../$(BIN)/pyright --pythonpath ../$(BIN)/python
 	$(BIN)/python scripts/check_tree.py
+	$(if $(shell command -v go),go run $(ACTIONLINT) -shellcheck= -pyflakes=,@echo "Without Go the workflows in .github are not checked")
 	$(build-site)
 
 format: $(VENV)/.checks ## format all sources as `make check` requires
