@@ -15,7 +15,8 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
     publication.orElse(options.publication).getOrElse(slot),
     options.createsSlot,
     options.createsPublication,
-    options.preimages)
+    options.preimages,
+    copies = options.starting == CdcStart.Initial)
 
   def facts(connection: Connection, tables: CdcTables, wanted: Wanted): ServerFacts =
     facts(connection, ServerFacts.tables(connection, sql"c.oid IN ${Sql.list(tables.all.map(_.facts.oid))}"), wanted)
@@ -31,8 +32,8 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
     * @param tables
     *   as they were just found
     * @param ofFirstStart
-    *   whether the checkpoint would be new. If it may have a slot, no further one need be free, and whether one that
-    *   exists can be used is not known.
+    *   whether the checkpoint would be new. If it may have a slot, no further one need be free, whether one that exists can be
+    *   used is not known, and the rows may have been copied.
     */
   def points(connection: Connection, tables: CdcTables, ofFirstStart: Boolean): Seq[Point] = {
     val named = wanted(options.slot.getOrElse(""), None)
@@ -40,7 +41,7 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
     val facts = this.facts(connection, tables.all.map(_.facts), named)
     Preflight.check(
       facts,
-      named.copy(createsSlot = named.createsSlot && (hasSlot || ofFirstStart)),
+      named.copy(createsSlot = named.createsSlot && (hasSlot || ofFirstStart), copies = named.copies && ofFirstStart),
       ofPublication = hasSlot || options.publication.nonEmpty,
       ofSlot = hasSlot && (ofFirstStart || facts.slot.isEmpty))
   }

@@ -69,13 +69,10 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
   private var numbered: UTF8String = _
   private var placed = 0L
 
-  /** The second row of the change that was read last: its kind, its ordinal, where its tuple begins, and whether the row before
-    * has all columns.
-    */
+  /** The second row of the change that was read last: its kind, its ordinal, and where its tuple begins. */
   private var second: UTF8String = _
   private var secondAt = 0
   private var secondOrdinal = 0L
-  private var isBeforeWhole = false
 
   /** The definition of the change's table. */
   protected var table: Relation = _
@@ -89,7 +86,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
   /** Sets the values of a row from the tuple of a change, which begins with its kind.
     *
     * @param completes
-    *   whether the old tuple has the values that the server left out
+    *   whether the old tuple has values that the server left out: all of them, or those of a large key
     * @return
     *   the columns that are still left out; null if there are none
     */
@@ -152,7 +149,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
   private def step(): Unit =
     if (second != null) {
       number(secondOrdinal)
-      tuple(secondAt, second, isBeforeWhole)
+      tuple(secondAt, second, completes = true)
       second = null
     } else {
       if (at == part.until) open()
@@ -176,7 +173,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
       case Kind.Truncate => empty()
       case Kind.Update =>
         if (in.get(body) == 'N') tuple(body, After)
-        else tuple(readOld(body), After, completes = in.get(body) == 'O')
+        else tuple(readOld(body), After, completes = true)
       case Kind.BothImages => two(body, Before, After)
       case Kind.NewKey     => two(body, Delete, Insert)
     }
@@ -185,7 +182,6 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
 
   private def two(body: Int, one: UTF8String, other: UTF8String): Unit = {
     secondAt = readOld(body)
-    isBeforeWhole = in.get(body) == 'O'
     second = other
     secondOrdinal = if (other eq Insert) ordinal + 1 else ordinal
     tuple(body, one)

@@ -106,7 +106,7 @@ final private[cdc] class CdcSetup(
       throw lost(
         origin.slot,
         s"was moved to ${Lsn.show(slot.confirmed.get)}, beyond the ${Lsn.show(reached)} of the checkpoint")
-    needs.refuse(tables, facts, wanted.copy(createsSlot = false))
+    needs.refuse(tables, facts, wanted.copy(createsSlot = false, copies = left(origin, state).nonEmpty))
     checkTables(origin, state)
     slot
   }
@@ -114,7 +114,8 @@ final private[cdc] class CdcSetup(
   /** The server's estimate of the rows of some tables. */
   def expectedRows(of: Seq[CdcTable]): Long = server.sql { connection =>
     of.map { table =>
-      val plan = Sql.query(connection, s"EXPLAIN (FORMAT JSON) SELECT FROM ${table.facts.sql}")(_.getString(1)).mkString
+      val plan =
+        Sql.query(connection, s"EXPLAIN (FORMAT JSON) SELECT FROM ${table.facts.rows}")(_.getString(1)).mkString
       CdcSetup.PlanRows.findFirstMatchIn(plan).fold(0L)(_.group(1).toLong)
     }.sum
   }
@@ -313,7 +314,7 @@ final private[cdc] class CdcSetup(
       if (tables.schemas.nonEmpty || tables.all.exists(_.facts.kind == "p")) " WITH (publish_via_partition_root = true)"
       else ""
     val whole = if (NewTables.mayPublish(connection, server)) tables.schemas else Nil
-    val single = tables.all.map(_.facts).filterNot(table => whole.contains(table.schema)).map(_.sql)
+    val single = tables.all.map(_.facts).filterNot(table => whole.contains(table.schema)).map(_.rows)
     val objects = Seq(
       Option.when(single.nonEmpty)(s"TABLE ${single.mkString(", ")}"),
       Option.when(whole.nonEmpty)(s"TABLES IN SCHEMA ${whole.map(Sql.quoted).mkString(", ")}")).flatten.mkString(", ")

@@ -37,7 +37,7 @@ final private class SlotBatch(
     val server = options.server
     server.sql { connection =>
       val needs = new CdcNeeds(options.copy(createsSlot = false, createsPublication = false), server)
-      val wanted = needs.wanted(slot, None)
+      val wanted = needs.wanted(slot, None).copy(copies = false)
       val facts = needs.facts(connection, tables, wanted)
       needs.refuse(tables, facts, wanted)
       val begins = facts.slot.flatMap(_.confirmed).getOrElse(0L)

@@ -158,6 +158,8 @@ private[cdc] object CaptureServer {
     "lock_timeout" -> "0",
     "idle_in_transaction_session_timeout" -> "0",
     "standard_conforming_strings" -> "on",
+    // A policy that hides rows is an error.
+    "row_security" -> "off",
     "search_path" -> "pg_catalog, pg_temp"))
     .map { case (name, value) => s"SET $name TO ${if (name == "search_path") value else s"'$value'"}" }
     .mkString("; ")

@@ -23,13 +23,16 @@ private[cdc] object Severity {
   *
   * @param creates
   *   whether it creates the slot, and the publication, if they do not exist
+  * @param copies
+  *   whether it reads the rows of the tables
   */
 final private[cdc] case class Wanted(
     slot: String,
     publication: String,
     createsSlot: Boolean,
     createsPublication: Boolean,
-    preimages: Boolean)
+    preimages: Boolean,
+    copies: Boolean = true)
 
 /** Checks whether changes can be captured: facts in, points out. */
 private[cdc] object Preflight {
@@ -110,11 +113,16 @@ private[cdc] object Preflight {
         s"$place, preimages",
         if (wanted.preimages) "wanted" else "not wanted",
         !wanted.preimages || table.identity == "f")(full)
-    )
+    ) ++ Option.when(table.isFiltered)(
+      point(s"$place, row-level security", s"hides rows from ${facts.server.role}", !wanted.copies)(
+        s"ALTER ROLE ${name(facts.server.role)} BYPASSRLS;")
+    ) ++ Some(table.children.diff(facts.tables.map(_.name)))
+      .filter(_.nonEmpty)
+      .map(apart => Point(s"$place, inheritance", s"without the rows of ${apart.mkString(", ")}", Warning, None))
   }
 
   private def publication(facts: ServerFacts, wanted: Wanted): Seq[Point] = {
-    val tables = facts.tables.map(_.sql).mkString(", ")
+    val tables = facts.tables.map(_.rows).mkString(", ")
     val isPartitioned = facts.tables.exists(_.kind == "p")
     val quoted = name(wanted.publication)
     val options = if (isPartitioned) " WITH (publish_via_partition_root = true)" else ""
@@ -132,7 +140,7 @@ private[cdc] object Preflight {
           point(
             place,
             if (unpublished.isEmpty) "publishes the tables" else s"lacks ${unpublished.map(_.name).mkString(", ")}",
-            unpublished.isEmpty)(s"ALTER PUBLICATION $quoted ADD TABLE ${unpublished.map(_.sql).mkString(", ")};"),
+            unpublished.isEmpty)(s"ALTER PUBLICATION $quoted ADD TABLE ${unpublished.map(_.rows).mkString(", ")};"),
           point(
             s"$place, partitions",
             if (found.viaRoot) "as their root" else "by themselves",
@@ -196,7 +204,7 @@ private[cdc] object Preflight {
   private def unfiltered(publication: String, table: TableFacts, found: PublicationFacts): String = {
     val columns =
       found.tables.get(table.name).filter(_.isListed).fold("")(_.columns.map(name).mkString(" (", ", ", ")"))
-    s"ALTER PUBLICATION $publication DROP TABLE ${table.sql}; ALTER PUBLICATION $publication ADD TABLE ${table.sql}$columns;"
+    s"ALTER PUBLICATION $publication DROP TABLE ${table.rows}; ALTER PUBLICATION $publication ADD TABLE ${table.rows}$columns;"
   }
 
   private def point(name: String, found: String, ok: Boolean)(mend: => String): Point =

@@ -122,6 +122,10 @@ final private[cdc] case class PublishedTable(columns: Seq[String], filter: Optio
   *   its columns, in their order in the key
   * @param keyOperators
   *   for each of them the schema of the operators that compare it, in SQL
+  * @param isFiltered
+  *   whether row-level security hides rows from the role
+  * @param children
+  *   the tables that inherit from it
   */
 final private[cdc] case class TableFacts(
     oid: Long,
@@ -135,12 +139,17 @@ final private[cdc] case class TableFacts(
     primaryKey: Seq[String],
     identityColumns: Seq[String],
     columns: Seq[String],
-    keyOperators: Seq[String] = Nil) {
+    keyOperators: Seq[String] = Nil,
+    isFiltered: Boolean = false,
+    children: Seq[String] = Nil) {
 
   def name: String = s"$schema.$table"
 
   /** The name in SQL. */
   def sql: String = s"${ServerFacts.name(schema)}.${ServerFacts.name(table)}"
+
+  /** The table with its partitions, but without tables that inherit from it, whose changes are their own. */
+  def rows: String = if (kind == "p") sql else s"ONLY $sql"
 }
 
 private[cdc] object ServerFacts {
@@ -274,7 +283,11 @@ private[cdc] object ServerFacts {
          |    JOIN pg_amop p ON p.amopfamily = o.opcfamily AND p.amoplefttype = o.opcintype AND p.amoprighttype = o.opcintype
          |      AND p.amopstrategy = 1
          |    JOIN pg_operator r ON r.oid = p.amopopr JOIN pg_namespace s ON s.oid = r.oprnamespace
-         |    WHERE i.indrelid = c.oid AND i.indisprimary ORDER BY k.place) AS operators
+         |    WHERE i.indrelid = c.oid AND i.indisprimary ORDER BY k.place) AS operators,
+         |  row_security_active(c.oid) AS filtered,
+         |  ARRAY(SELECT format('%s.%s', m.nspname, d.relname) FROM pg_inherits i
+         |    JOIN pg_class d ON d.oid = i.inhrelid JOIN pg_namespace m ON m.oid = d.relnamespace
+         |    WHERE i.inhparent = c.oid AND c.relkind = 'r' ORDER BY 1) AS children
          |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          |WHERE $condition ORDER BY n.nspname, c.relname""".query(connection) { rows =>
       TableFacts(
@@ -289,7 +302,9 @@ private[cdc] object ServerFacts {
         names(rows, "key"),
         names(rows, "identity_key"),
         names(rows, "columns"),
-        names(rows, "operators")
+        names(rows, "operators"),
+        rows.getBoolean("filtered"),
+        names(rows, "children")
       )
     }
 

@@ -217,7 +217,7 @@ final private[cdc] class Snapshot(
     val where = if (conditions.isEmpty) "" else conditions.mkString(" WHERE ", " AND ", "")
     val order = copied.key.fold("")(key => s" ORDER BY ${key.order}")
     val list = beside ++ copied.columns
-    s"COPY (SELECT ${list.mkString(", ")} FROM ${copied.table.sql} AS t$where$order) TO STDOUT (FORMAT binary)"
+    s"COPY (SELECT ${list.mkString(", ")} FROM ${copied.table.rows} AS t$where$order) TO STDOUT (FORMAT binary)"
   }
 
   /** Keys between ranges of about the same size, from a sample. */
@@ -228,7 +228,7 @@ final private[cdc] class Snapshot(
         connection,
         text"""SELECT ${printed.mkString(", ")} FROM (
            |  SELECT $order, part, lead(part) OVER (ORDER BY $order) AS next FROM (
-           |    SELECT $order, ntile($Ranges) OVER (ORDER BY $order) AS part FROM ${copied.table.sql} AS t
+           |    SELECT $order, ntile($Ranges) OVER (ORDER BY $order) AS part FROM ${copied.table.rows} AS t
            |    TABLESAMPLE SYSTEM ((SELECT LEAST(100, 100.0 * $SampledPages / GREATEST(1, relpages))
            |      FROM pg_catalog.pg_class WHERE oid = ${copied.table.oid})) REPEATABLE (1)) AS t) AS t
            |WHERE part <> next ORDER BY $order"""

@@ -65,7 +65,7 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
     Sql.query(
       connection,
       text"""SELECT CASE ${cases.mkString(" ")} ELSE ${bounds.size} END FROM (
-         |  SELECT ${names.mkString(", ")}, 0 AS $Number FROM ${table.sql} WHERE false
+         |  SELECT ${names.mkString(", ")}, 0 AS $Number FROM ${table.rows} WHERE false
          |  UNION ALL VALUES ${values.mkString(", ")}) AS t ORDER BY $Number""")(_.getInt(1))
   }
 

@@ -28,7 +28,7 @@ final private[cdc] class RowJson(name: String, columns: Seq[(String, Boolean, Po
   /** Reads the new row. */
   def readRow(bytes: Array[Byte], offset: Int): Unit = newRow.read(bytes, offset): Unit
 
-  /** Completes the new row with the values of the row before it, which has all columns. */
+  /** Completes the new row with the values of the row before it. */
   def complete(): Unit = newRow.complete(oldRow)
 
   /** The names of the new row's columns that are left out; null if there are none. */
@@ -112,8 +112,8 @@ private object RowJson {
       next
     }
 
-    /** Takes the values that are left out from another tuple. */
-    def complete(other: Tuple): Unit = kinds.indices.filter(isUnchanged).foreach { i =>
+    /** Takes the values that are left out, which are never NULL, from another tuple. */
+    def complete(other: Tuple): Unit = kinds.indices.filter(i => isUnchanged(i) && !other.isNull(i)).foreach { i =>
       kinds(i) = other.kinds(i)
       bytes(i) = other.bytes(i)
       at(i) = other.at(i)

@@ -53,11 +53,15 @@ final class RowReader(table: String, columns: Seq[PostgresColumn], schema: Struc
   def unchanged: Array[UTF8String] =
     if (unchangedCount == 0) null else names.indices.filter(isUnchanged(_)).map(names(_)).toArray
 
-  /** Completes the last tuple with the values of the row before the update: no column is unchanged any more. */
-  def complete(row: Array[Any], before: Array[Any]): Unit = if (unchangedCount > 0) {
-    isUnchanged.indices.filter(isUnchanged(_)).foreach(i => row(places(i)) = before(places(i)))
-    forget()
-  }
+  /** Completes the last tuple with the values of the row before the update. A column whose value that row lacks, too, stays
+    * unchanged: a value that is left out is never NULL.
+    */
+  def complete(row: Array[Any], before: Array[Any]): Unit = if (unchangedCount > 0)
+    isUnchanged.indices.filter(i => isUnchanged(i) && before(places(i)) != null).foreach { i =>
+      row(places(i)) = before(places(i))
+      isUnchanged(i) = false
+      unchangedCount -= 1
+    }
 
   /** Reads a TupleData:
     *

@@ -100,16 +100,28 @@ final class PreflightSuite extends AnyFunSuite {
     assert(found == Seq("ALTER TABLE public.orders REPLICA IDENTITY FULL;"))
   }
 
+  test("row-level security matters where rows are copied, and children where they are not captured themselves") {
+    val hidden = facts.copy(tables = Seq(orders.copy(isFiltered = true)))
+    assert(missing(hidden) == Seq("ALTER ROLE cdc BYPASSRLS;"))
+    assert(missing(hidden, wanted.copy(copies = false)).isEmpty)
+    val parent = orders.copy(children = Seq("public.child"))
+    def warnings(tables: TableFacts*) =
+      Preflight.check(facts.copy(tables = tables), wanted).filter(_.severity == Severity.Warning).map(_.found)
+    assert(warnings(parent) == Seq("without the rows of public.child"))
+    assert(warnings(parent, orders.copy(table = "child")).isEmpty)
+  }
+
   test("a publication must have the table, whole and with its partitions") {
     val lacking = published.copy(tables = Map.empty)
-    assert(missing(facts.copy(publication = Some(lacking))) == Seq("ALTER PUBLICATION orders ADD TABLE public.orders;"))
+    assert(
+      missing(facts.copy(publication = Some(lacking))) == Seq("ALTER PUBLICATION orders ADD TABLE ONLY public.orders;"))
     val partitioned = facts.copy(tables = Seq(orders.copy(kind = "p")), publication = Some(published))
     assert(missing(partitioned) == Seq("ALTER PUBLICATION orders SET (publish_via_partition_root = true);"))
     val part = PublishedTable(Seq("id", "note"), Some("(id > 5)"), isListed = false)
     def unfiltered(table: PublishedTable) =
       missing(facts.copy(publication = Some(published.copy(tables = Map("public.orders" -> table)))))
     def again(columns: String) = Seq(
-      s"BEGIN; ALTER PUBLICATION orders DROP TABLE public.orders; ALTER PUBLICATION orders ADD TABLE public.orders$columns; COMMIT; /* a filter turns updates into inserts and deletes */")
+      s"BEGIN; ALTER PUBLICATION orders DROP TABLE ONLY public.orders; ALTER PUBLICATION orders ADD TABLE ONLY public.orders$columns; COMMIT; /* a filter turns updates into inserts and deletes */")
     assert(unfiltered(part) == again(""))
     assert(unfiltered(part.copy(isListed = true)) == again(" (id, note)"))
   }
@@ -135,7 +147,8 @@ final class PreflightSuite extends AnyFunSuite {
   test("only its owner can publish a table: others get the statement for the owner") {
     val foreign = facts.copy(tables = Seq(orders.copy(isOwned = false)))
     assert(
-      missing(foreign) == Seq("CREATE PUBLICATION orders FOR TABLE public.orders; /* as the owner of the tables */"))
+      missing(foreign) == Seq(
+        "CREATE PUBLICATION orders FOR TABLE ONLY public.orders; /* as the owner of the tables */"))
   }
 
   test("a slot of another plugin or database, or one that was invalidated, is not used") {

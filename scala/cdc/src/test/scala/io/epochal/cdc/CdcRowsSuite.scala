@@ -1,0 +1,133 @@
+package io.epochal.cdc
+
+import scala.util.Using
+
+import org.apache.spark.sql.streaming.Trigger
+
+import io.epochal.core.error.Conditions
+import io.epochal.support.Collected
+
+/** Which rows of a table a query captures: all of its own, and no others. */
+final class CdcRowsSuite extends CdcQueries {
+
+  private def withShop(body: (Shop, String) => Any): Unit =
+    Using.resource(new Shop)(shop => withTempDir(dir => body(shop, dir.toString)): Unit)
+
+  private def run(shop: Shop, name: String, checkpoint: String, options: (String, String)*): Unit =
+    start(shop.read(options: _*), name, checkpoint, Trigger.AvailableNow()).awaitTermination()
+
+  private def tables(name: String): Seq[(String, String)] =
+    Collected.of(name).map(row => row.getAs[String]("_table") -> row.getAs[String]("after"))
+
+  test("a table whose policies hide rows from the role is refused, with the command, unless no row is copied") {
+    withShop { (shop, dir) =>
+      shop.run(
+        s"CREATE ROLE ${shop.name} LOGIN REPLICATION",
+        s"GRANT CREATE ON DATABASE ${shop.name} TO ${shop.name}",
+        "CREATE TABLE items (id int PRIMARY KEY, note text)",
+        s"ALTER TABLE items OWNER TO ${shop.name}",
+        "INSERT INTO items SELECT i, 'note' FROM generate_series(1, 10) i",
+        "ALTER TABLE items ENABLE ROW LEVEL SECURITY",
+        "ALTER TABLE items FORCE ROW LEVEL SECURITY",
+        "CREATE POLICY half ON items USING (id <= 5)"
+      )
+      try {
+        val own = Seq("url" -> shop.url.replaceAll("user=[^&]*", s"user=${shop.name}"), "dbtable" -> "items")
+        val error = refused(Conditions.CaptureNotReady)(run(shop, "cdc_hidden", s"$dir/hidden", own: _*))
+        assert(error.getMessage.contains(s"ALTER ROLE ${shop.name} BYPASSRLS;"))
+        run(shop, "cdc_not_copied", s"$dir/latest", own :+ ("startingOffset" -> "latest"): _*)
+        shop.run("INSERT INTO items VALUES (11, 'new')")
+        run(shop, "cdc_not_copied", s"$dir/latest", own: _*)
+        assert(changes("cdc_not_copied") == Seq(("insert", 11, "new")))
+
+        val other = own ++ Seq("slot" -> s"${shop.name}_2", "publication" -> shop.name)
+        shop.run(s"ALTER ROLE ${shop.name} BYPASSRLS")
+        run(shop, "cdc_all", s"$dir/all", other: _*)
+        assert(changes("cdc_all").map(_._2.toString.toInt).sorted == (1 to 11))
+        // The rows were copied.
+        shop.run(s"ALTER ROLE ${shop.name} NOBYPASSRLS", "INSERT INTO items VALUES (12, 'new')")
+        run(shop, "cdc_all_again", s"$dir/all", other: _*)
+        assert(changes("cdc_all_again").map(_._2) == Seq(12))
+      } finally
+        shop.run(
+          s"SELECT pg_drop_replication_slot('${shop.name}_2') FROM pg_replication_slots WHERE slot_name = '${shop.name}_2'",
+          s"DROP OWNED BY ${shop.name} CASCADE",
+          s"DROP ROLE ${shop.name}")
+    }
+  }
+
+  test("rows and changes of a table are its own, not those of tables that inherit from it") {
+    withShop { (shop, dir) =>
+      shop.run(
+        "INSERT INTO orders VALUES (1, 'own')",
+        "CREATE TABLE child (extra text) INHERITS (orders)",
+        "INSERT INTO child VALUES (2, 'inherited', 'x')"
+      )
+      run(shop, "cdc_parent", dir)
+      assert(changes("cdc_parent") == Seq(("insert", 1, "own")))
+      // Published without a key, it could not be updated.
+      shop.run("UPDATE child SET note = 'updated'", "UPDATE orders SET note = note || '!'")
+      run(shop, "cdc_parent_again", dir)
+      assert(changes("cdc_parent_again") == Seq(("update_postimage", 1, "own!")))
+    }
+  }
+
+  test("a schema has each row once, whatever inherits from what") {
+    withShop { (shop, dir) =>
+      shop.run(
+        "INSERT INTO orders VALUES (1, 'own')",
+        "CREATE TABLE child (PRIMARY KEY (id)) INHERITS (orders)",
+        "INSERT INTO child VALUES (2, 'inherited')",
+        "CREATE TABLE parted (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE parted_1 PARTITION OF parted DEFAULT",
+        "INSERT INTO parted VALUES (3)"
+      )
+      run(shop, "cdc_inherited", dir, "dbtable" -> "public.*")
+      assert(
+        tables("cdc_inherited").sorted == Seq(
+          "public.child" -> """{"id":2,"note":"inherited"}""",
+          "public.orders" -> """{"id":1,"note":"own"}""",
+          "public.parted" -> """{"id":3}"""
+        ))
+      shop.run("UPDATE orders SET note = 'new' WHERE id = 2")
+      run(shop, "cdc_inherited_again", dir, "dbtable" -> "public.*")
+      assert(tables("cdc_inherited_again") == Seq("public.child" -> """{"id":2,"note":"new"}"""))
+    }
+  }
+
+  // The server keeps such a key apart from its row, and sends it as the old key only.
+  for (identity <- Seq("DEFAULT", "FULL", "USING INDEX large_id_code_idx"))
+    test(s"an update and a delete have a key of 2,000 bytes and more, with REPLICA IDENTITY $identity") {
+      withShop { (shop, dir) =>
+        shop.run(
+          "CREATE TABLE large (id text PRIMARY KEY, code text NOT NULL, note text)",
+          "CREATE UNIQUE INDEX ON large (id, code)",
+          s"ALTER TABLE large REPLICA IDENTITY $identity",
+          "ALTER TABLE large ALTER id SET STORAGE EXTERNAL",
+          "INSERT INTO large VALUES (repeat('k', 2300), 'c', 'old')"
+        )
+        Seq(Seq("dbtable" -> "large"), Seq("dbtable" -> "large,orders", "slot" -> s"${shop.name}_2")).foreach {
+          options =>
+            val several = options.size > 1
+            def read(name: String) = run(shop, name, s"$dir/$several", options: _*)
+            read(s"cdc_large_${identity.head}$several")
+            shop.run("UPDATE large SET note = 'new'", "DELETE FROM large")
+            val name = s"cdc_large_again_${identity.head}$several"
+            read(name)
+            val rows = Collected.of(name)
+            val key = "k" * 2300
+            assert(rows.map(_.getAs[Any]("_unchanged_columns")).forall(_ == null))
+            if (several) {
+              val (after, before) = (rows.map(_.getAs[String]("after")), rows.map(_.getAs[String]("before")))
+              assert(after == Seq(s"""{"id":"$key","code":"c","note":"new"}""", null))
+              assert(before.forall(_.startsWith(s"""{"id":"$key"""")))
+            } else
+              assert(
+                rows.map(row => (row.getAs[String]("_change_type"), row.getString(0))) ==
+                  Seq("update_postimage" -> key, "delete" -> key))
+            shop.run("INSERT INTO large VALUES (repeat('k', 2300), 'c', 'old')")
+        }
+        shop.run(s"SELECT pg_drop_replication_slot('${shop.name}_2')")
+      }
+    }
+}
