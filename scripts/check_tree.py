@@ -56,7 +56,9 @@ BLANK = re.compile(r"^\s*\n", re.MULTILINE)
 
 def sources() -> Iterator[Path]:
     for directory, below, files in os.walk(ROOT):
-        below[:] = [name for name in below if name not in NOT_OURS and (not name.startswith(".") or name in {".ci", ".github"})]
+        below[:] = [
+            name for name in below if name not in NOT_OURS and (not name.startswith(".") or name in {".ci", ".github"})
+        ]
         yield from (Path(directory, name) for name in files if not Path(directory, name).is_symlink())
 
 

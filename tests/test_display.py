@@ -323,3 +323,5 @@ def test_rows_rate_and_lag_equal_those_of_a_watch() -> None:
     expected = ["running", "epoch 2", "35 rows", "12 rows/s", "at least 7 behind (1.5 s)", "2 rows too large to show"]
     assert status.words() == expected
     assert running(with_new_progress(with_new_progress(Tally(), query), query)) == status
+    shown = running(with_new_progress(Tally(), query), query.status).words()
+    assert any("next epoch running, last ended" in word for word in shown)

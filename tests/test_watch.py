@@ -6,10 +6,12 @@ import io
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,27 @@ def test_before_the_first_batch_a_watch_shows_the_progress_of_the_poll(
     poll = r"Getting offsets from epochal-rest\[.*\]: 1 request, 0 bytes so far, \d+ s"
     assert re.fullmatch(rf"0:00:00 comments: no epoch yet after [\d.]+ s: {poll}", first)
     assert summary.startswith("5 rows in 1 epoch into comments, ")
+
+
+def test_a_query_whose_batch_hangs_is_not_up_to_date(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.records = comments(1, 5)
+    rows = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=rest.Offset(size=10))
+    query = epochal.write.jdbc(rows, sqlite.url, table="comments", create_table=True, checkpoint=checkpoint)
+
+    def shown() -> str:
+        return next(str(epochal.queries(spark)) for row in epochal.queries(spark) if row.id == query.id)
+
+    until(lambda: "up to date" in shown(), "the first five rows")
+    with closing(sqlite3.connect(sqlite.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        api.records += comments(6, 5)
+        until(lambda: query.status["isDataAvailable"], "a batch that waits for the lock")
+        assert "next epoch running, last ended" in shown()
+        assert "up to date" not in shown()
+    until(lambda: "up to date" in shown(), "the other five rows")
+    query.stop()
 
 
 @pytest.mark.slow

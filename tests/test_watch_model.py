@@ -17,9 +17,7 @@ from epochal.tools.watch.progress import batch_of, short_name
 from epochal.tools.watch.state import QueryState, WatchedQuery
 from epochal.tools.watch.tally import Tally
 from epochal.tools.watch.watching import raise_first, run, seconds
-from support.progress import FakeQuery, epoch, lag, progress
-
-BAD_ROW = "[EPOCHAL.BAD_ROW] Row 3 cannot be stored. Hint: Correct it. SQLSTATE: XXKST\n=== Streaming Query ===\nmore"
+from support.progress import BAD_ROW, FakeQuery, epoch, lag, progress, ten_epochs
 
 
 def tally(*progresses: dict[str, Any]) -> Tally:
@@ -31,11 +29,6 @@ def state(*progresses: dict[str, Any], **more: Any) -> QueryState:
     found = tally(*progresses)
     known: dict[str, Any] = {"id": "i", "run_id": "r", "name": "strings", "phase": "running", "elapsed": 3.2}
     return QueryState(**(known | more), tally=found)
-
-
-def ten_epochs() -> list[dict[str, Any]]:
-    """Ten epochs of 100 rows, one per second, from 1,000 available rows."""
-    return [progress(n, 100, at=n, source=lag(900 - 100 * n), sink=epoch(n, 100)) for n in range(10)]
 
 
 # Progresses
@@ -261,55 +254,6 @@ def test_durations_are_short() -> None:
     assert [words.clock(n) for n in (0, 125, 36_125)] == ["0:00:00", "0:02:05", "10:02:05"]
 
 
-# Polling
-
-
-def test_only_the_last_progress_is_requested_if_none_was_missed() -> None:
-    query = FakeQuery(ten_epochs()[:1])
-    watched = WatchedQuery(query)
-    watched.poll()
-    assert query.lists == 1
-    for one in ten_epochs()[1:]:
-        query.progresses.append(one)
-        assert watched.poll().tally.rows_written == 100 * len(query.progresses)
-    assert query.lists == 1
-    more = [progress(n, 100, at=n, sink=epoch(n, 100)) for n in range(10, 13)]
-    query.progresses += more
-    assert watched.poll().tally.rows_written == 1300
-    assert query.lists == 2
-
-
-@pytest.mark.parametrize("later", [0, 1])
-@pytest.mark.parametrize("seen", [1, 2])
-def test_the_batch_between_idle_progresses_is_not_missed(later: int, seen: int) -> None:
-    """An idle progress has the number of the previous or the next batch."""
-    first = progress(0, 10, sink=epoch(0, 10))
-    query = FakeQuery([first, progress(later, 0, at=1, is_idle=True, sink=epoch(0, 10))][:seen])
-    watched = WatchedQuery(query)
-    watched.poll()
-    idle = progress(1 + later, 0, at=9, is_idle=True, sink=epoch(1, 10))
-    query.progresses += [progress(1, 10, at=5, sink=epoch(1, 10)), idle]
-    assert watched.poll().tally.rows_written == 20
-
-
-def test_a_query_is_labelled_by_name_table_or_id() -> None:
-    assert WatchedQuery(FakeQuery(ten_epochs(), name="nightly")).poll().name == "nightly"
-    assert WatchedQuery(FakeQuery(ten_epochs())).poll().name == "strings"
-    assert WatchedQuery(FakeQuery()).poll().name == "6f1e2ab0"
-
-
-def test_phases() -> None:
-    assert WatchedQuery(FakeQuery()).poll().phase == "starting"
-    assert WatchedQuery(FakeQuery(ten_epochs())).poll().phase == "running"
-    assert WatchedQuery(FakeQuery(ten_epochs())).poll(is_stopping=True).phase == "stopping"
-    assert WatchedQuery(FakeQuery(ten_epochs(), is_active=False)).poll().phase == "ended"
-    assert WatchedQuery(FakeQuery(ten_epochs(), is_active=False)).poll(is_stopping=True).phase == "stopped"
-    failed = WatchedQuery(FakeQuery(is_active=False, error=RuntimeError(BAD_ROW))).poll()
-    assert (failed.phase, failed.error) == ("failed", "[EPOCHAL.BAD_ROW] Row 3 cannot be stored. Hint: Correct it.")
-    other = WatchedQuery(FakeQuery(is_active=False, error=RuntimeError("no disk\nat x.y.z"))).poll()
-    assert other.error == "no disk"
-
-
 # Views, and the loop
 
 
@@ -333,6 +277,34 @@ def test_a_watch_ends_with_the_summary_of_each_query() -> None:
     other = FakeQuery(ten_epochs(), is_active=False, name="nightly", number=2)
     run([done, other], views.Plain(file), 0.01)
     assert [line.partition(",")[0] for line in file.getvalue().splitlines()] == ["1", "nightly: 1"]
+
+
+def test_a_query_that_ends_while_others_run_gets_its_line_at_once() -> None:
+    file = io.StringIO()
+    plain = views.Plain(file)
+    well = {"name": "well", "run_id": "w"}
+    dead = {"phase": "failed", "error": "[EPOCHAL.BAD_ROW] Row 3 cannot be stored."}
+    plain.show([state(*ten_epochs()[:1], elapsed=1.0), state(*ten_epochs()[:1], **well, elapsed=1.0)])
+    for elapsed in (2.0, 99.0):
+        plain.show([state(*ten_epochs()[:1], **dead, elapsed=2.0), state(*ten_epochs()[:1], **well, elapsed=elapsed)])
+    lines = file.getvalue().splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        "0:00:01 strings: epoch 0",
+        "0:00:01 well: epoch 0",
+        "0:00:02 strings: failed after epoch 0",
+        "0:01:39 well: epoch 0",
+    ]
+    assert lines[2].endswith(": [EPOCHAL.BAD_ROW] Row 3 cannot be stored.")
+
+
+def test_the_errors_of_all_failed_queries_are_shown() -> None:
+    file = io.StringIO()
+    errors = [RuntimeError("the first"), RuntimeError("the second")]
+    failed = [FakeQuery(is_active=False, error=error, number=number) for number, error in enumerate(errors)]
+    with pytest.raises(RuntimeError, match="the first"):
+        run(failed, views.Plain(file), 0.01)
+    first, second = file.getvalue().splitlines()
+    assert (first.endswith(": the first"), second.endswith(": the second")) == (False, True)
 
 
 def test_a_watch_without_queries_prints_a_message() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 START = datetime(2026, 11, 23, 12, 0, 0, tzinfo=timezone.utc)
 ID = "6f1e2ab0-0000-4000-8000-000000000001"
 RUN = "0c9d51e7-0000-4000-8000-000000000002"
+#: Text of an error, as Spark reports it.
+BAD_ROW = "[EPOCHAL.BAD_ROW] Row 3 cannot be stored. Hint: Correct it. SQLSTATE: XXKST\n=== Streaming Query ===\nmore"
 
 
 def progress(
@@ -62,6 +64,11 @@ def lag(rows: int, seconds: str = "2", is_exact: bool = True) -> dict[str, str]:
     return {"rowsBehind": str(rows), "rowsBehindExact": exact, "secondsBehind": seconds}
 
 
+def ten_epochs() -> list[dict[str, Any]]:
+    """Ten epochs of 100 rows, one per second, from 1,000 available rows."""
+    return [progress(n, 100, at=n, source=lag(900 - 100 * n), sink=epoch(n, 100)) for n in range(10)]
+
+
 class FakeQuery:
     """A fake query with the given values that counts its calls."""
 
@@ -80,6 +87,7 @@ class FakeQuery:
         self.name = name
         self.isActive = is_active
         self.message = message
+        self.is_running = True
         self.error = error
         self.progresses = list(progresses)
         self.lists = 0
@@ -87,7 +95,7 @@ class FakeQuery:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        return {"message": self.message, "isDataAvailable": True, "isTriggerActive": True}
+        return {"message": self.message, "isDataAvailable": self.is_running, "isTriggerActive": self.is_running}
 
     @property
     def lastProgress(self) -> Mapping[str, Any] | None:  # noqa: N802

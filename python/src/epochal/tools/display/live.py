@@ -7,7 +7,7 @@ import re
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -122,8 +122,9 @@ class Live:
         if self._tally is not before or not is_active:
             fresh = self._selection.of(self._table())
             self.latest = replace(self.latest, rows=fresh.rows, points=fresh.points)
-        status = running(self._tally)
-        status = replace(status, message=self._message()) if is_active else self._ending(status)
+        now = self.query.status if is_active else None
+        status = running(self._tally, now)
+        status = self._ending(status) if now is None else replace(status, message=_message(now))
         self.latest = replace(self.latest, status=status)
         return self.latest
 
@@ -131,10 +132,6 @@ class Live:
         """The final snapshot after the session or its server has ended."""
         status = Status(state="failed", message=f"the session does not respond: {first_line(error)}")
         return replace(self.latest, status=status)
-
-    def _message(self) -> str:
-        message = str(self.query.status["message"])
-        return "" if message.startswith(_OBVIOUS) else message
 
     def _ending(self, status: Status) -> Status:
         error: BaseException | None = failure(self.query)
@@ -146,6 +143,11 @@ class Live:
         which = "first" if self.mode == "complete" else "last"
         changed = " changed" if self.mode == "update" else ""
         return f"the {which} {self._selection.rows:,}{changed} rows at most"
+
+
+def _message(status: Mapping[str, Any]) -> str:
+    message = str(status["message"])
+    return "" if message.startswith(_OBVIOUS) else message
 
 
 def start(df: DataFrame, selection: Selection, settings: QuerySettings) -> Live:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from epochal.tools.output import counted
 from epochal.tools.watch import words
+from epochal.tools.watch.state import unreported
 from epochal.tools.watch.tally import Tally
 
 #: ``static``: a batch, shown once. ``stopped``: by the display; ``ended``: by itself, or by ``query.stop()``.
@@ -39,6 +41,7 @@ class Status:
         behind: rows in the sources that the query has not read; None if no source reports them.
         is_exact: whether ``behind`` is exact; otherwise it is a lower bound.
         seconds_behind: maximum age of the lag.
+        unreported: seconds since the end of the last epoch, while the next one runs; else None.
         too_large: number of rows that were too large to keep.
     """
 
@@ -50,6 +53,7 @@ class Status:
     behind: int | None = None
     is_exact: bool = True
     seconds_behind: float | None = None
+    unreported: float | None = None
     too_large: int = 0
 
     @property
@@ -67,7 +71,7 @@ class Status:
         if self.rate is not None and not self.is_over:
             parts.append(f"{words.number(self.rate)} rows/s")
         if self.behind is not None and not self.is_over:
-            parts.append(words.lag(self.behind, self.is_exact, self.seconds_behind))
+            parts.append(words.lag(self.behind, self.is_exact, self.seconds_behind, self.unreported))
         if self.too_large:
             parts.append(f"{counted(self.too_large, 'row')} too large to show")
         if self.message:
@@ -75,8 +79,8 @@ class Status:
         return parts
 
 
-def running(tally: Tally) -> Status:
-    """The status of a running query, from the tally of its progress."""
+def running(tally: Tally, now: Mapping[str, Any] | None = None) -> Status:
+    """The status of a running query, from the tally of its progress and Spark's status."""
     last = tally.last
     if last is None:
         return Status()
@@ -88,6 +92,7 @@ def running(tally: Tally) -> Status:
         behind=last.behind,
         is_exact=last.is_exact,
         seconds_behind=last.seconds_behind,
+        unreported=None if now is None else unreported(last, now),
         too_large=last.sink.too_large,
     )
 

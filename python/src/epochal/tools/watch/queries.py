@@ -36,8 +36,10 @@ class QueryRow:
         name: name of the query, else the target of its sink, else the start of its id.
         state: ``starting`` (no epoch yet), ``running``, ``waiting`` (for data, or for its trigger), ``failed``.
         rate: rows read per second, over the last batches.
-        behind: rows up to the last one that the sources have seen; a lower bound unless ``is_exact``.
+        behind: rows up to the last one that the sources had seen when the last epoch ended; a lower bound unless
+            ``is_exact``, and while the next one runs.
         seconds_behind: maximum age of the lag.
+        unreported: seconds since the end of the last epoch, while the next one runs; else None.
         source: Spark's description of the sources; None before the first epoch.
         sink: Spark's description of the sink; None before the first epoch.
         error: the error of a failed query.
@@ -49,6 +51,7 @@ class QueryRow:
     behind: int | None
     is_exact: bool
     seconds_behind: float | None
+    unreported: float | None = None
     source: str | None
     sink: str | None
     id: str
@@ -179,8 +182,9 @@ def _row(state: QueryState) -> QueryRow:
         state=state.phase,
         rate=tally.rate,
         behind=last.behind if last else None,
-        is_exact=last is not None and last.is_exact,
+        is_exact=last is not None and last.is_exact and state.unreported is None,
         seconds_behind=last.seconds_behind if last else None,
+        unreported=state.unreported,
         source="; ".join(source.name for source in last.sources) if last else None,
         sink=last.sink.name if last else None,
         id=state.id,
@@ -194,7 +198,7 @@ def _cells(row: QueryRow) -> list[str]:
         row.name,
         row.state,
         words.number(row.rate),
-        words.lag(row.behind, row.is_exact, row.seconds_behind),
+        words.lag(row.behind, row.is_exact, row.seconds_behind, row.unreported),
         *(_cut(text or "", _LONG) for text in (row.source, row.sink)),
         row.id[:_SHORT],
         row.run_id[:_SHORT],

@@ -19,6 +19,8 @@ Phase = Literal["starting", "running", "waiting", "stopping", "ended", "stopped"
 
 #: Prefix of the status message of an idle query.
 _WAITING = "Waiting for"
+#: Maximum seconds between two reports of a query that polls its sources and finds nothing.
+_REPORT = 15.0
 #: Maximum seconds from the moment a query is no longer active until Spark knows its error.
 _MAX_WAIT = 10
 
@@ -54,6 +56,8 @@ class QueryState:
         message: Spark's status message.
         elapsed: seconds since the start of the watch, or the span of the progress reports if that is longer.
         error: the error of a failed query, in one line.
+        unreported: seconds since the end of the last epoch, while the next one runs or the sources are polled for long;
+            else None. The lag that the last epoch reported is a lower bound then.
         rows_beyond: rows that tasks have stored beyond the last epoch; None if there are none, or the ledger that knows
             them was not read.
     """
@@ -66,6 +70,7 @@ class QueryState:
     elapsed: float = 0.0
     tally: Tally = field(default_factory=Tally)
     error: str | None = None
+    unreported: float | None = None
     rows_beyond: int | None = None
 
     @property
@@ -110,11 +115,18 @@ class WatchedQuery:
         elif tally.last is None:
             phase = "starting"
         else:
-            phase = "waiting" if message.startswith(_WAITING) and not status.get("isTriggerActive") else "running"
+            phase = "waiting" if _is_waiting(status) else "running"
         name = self._named or (tally.last.sink.target if tally.last else self.state.name)
         elapsed = max(time.monotonic() - self._began, tally.span)
         self.state = replace(
-            self.state, name=name, phase=phase, message=message, elapsed=elapsed, tally=tally, error=error
+            self.state,
+            name=name,
+            phase=phase,
+            message=message,
+            elapsed=elapsed,
+            tally=tally,
+            error=error,
+            unreported=unreported(tally.last, status) if is_active else None,
         )
         return self.state
 
@@ -150,6 +162,19 @@ class WatchedQuery:
     def _error(self, is_stopping: bool) -> str | None:
         error = self.query.exception() if is_stopping else failure(self.query)
         return None if error is None else error_line(error)
+
+
+def _is_waiting(status: Mapping[str, Any]) -> bool:
+    return str(status.get("message", "")).startswith(_WAITING) and not status.get("isTriggerActive")
+
+
+def unreported(last: Batch | None, status: Mapping[str, Any]) -> float | None:
+    """The attribute of ``QueryState`` for an active query. Compares the driver's clock with that of this machine."""
+    if last is None or _is_waiting(status):
+        return None
+    seconds = max(0.0, time.time() - last.ended.timestamp())
+    has_data = status.get("isTriggerActive") and status.get("isDataAvailable")  # neither is set by a continuous query
+    return seconds if has_data or seconds > _REPORT else None
 
 
 def with_new_progress(tally: Tally, query: Query) -> Tally:

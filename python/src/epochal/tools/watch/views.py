@@ -28,7 +28,7 @@ class View(Protocol):
 
 
 class Plain:
-    """A line for each query that has changed, for logs and pipes."""
+    """A line for each query that has changed or ended, for logs and pipes."""
 
     pace = 10.0
 
@@ -37,12 +37,15 @@ class Plain:
         self._printed: dict[str, tuple[object, float]] = {}
 
     def show(self, states: Sequence[QueryState]) -> None:
+        if all(state.has_ended for state in states):
+            return  # the summary follows
         for state in states:
-            seen, when = self._printed.get(state.run_id, (None, 0.0))
-            now = (state.tally.batches, state.tally.rows_read, state.last is None and state.message)
-            if not state.has_ended and (now != seen or state.elapsed - when >= _SILENCE):
+            before, when = self._printed.get(state.run_id, (None, 0.0))
+            now = (state.has_ended, state.tally.batches, state.tally.rows_read, state.last is None and state.message)
+            if now != before or (not state.has_ended and state.elapsed - when >= _SILENCE):
                 self._printed[state.run_id] = now, state.elapsed
-                self._print(f"{words.clock(state.elapsed)} {words.line(state)}")
+                text = words.ending(state) if state.has_ended else words.line(state)
+                self._print(f"{words.clock(state.elapsed)} {text}")
 
     def close(self, states: Sequence[QueryState], summary: Sequence[str]) -> None:
         for line in summary:

@@ -90,7 +90,9 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
                     stopping = Stopping(watched)
         finally:
             states = [one.state for one in watched]
-            view.close(states, [words.summary(state) for state in states] or ["No query is active."])
+            raised = next((state for state in states if state.error), None)
+            lines = [words.summary(state) if state is raised else words.ending(state) for state in states]
+            view.close(states, lines or ["No query is active."])
     raise_first(watched)
     if stopping is not None and stopping.has_failed and stopping.error is not None:
         raise stopping.error

@@ -8,6 +8,9 @@ from epochal.tools.output import counted, size
 from epochal.tools.watch.progress import Batch, Capture, Counts
 from epochal.tools.watch.state import QueryState
 
+#: Seconds of an epoch after which its duration is named.
+_LONG = 10.0
+
 
 def line(state: QueryState) -> str:
     """The state in one line."""
@@ -17,7 +20,7 @@ def line(state: QueryState) -> str:
     tally = state.tally
     parts = [f"{position(last)}, {rows(state)}"]
     parts += [f"{number(tally.rate)} rows/s"] if tally.rate is not None else []
-    parts += [lag(last.behind, last.is_exact, last.seconds_behind)] if last.behind is not None else []
+    parts += [behind] if (behind := _lag(state)) else []
     parts += [f"ETA {duration(tally.eta)}"] if tally.eta is not None else []
     more = [fact for fact in (sources(last), sink(last)) if fact]
     return f"{state.name}: {'; '.join([', '.join(parts), *more])}"
@@ -39,7 +42,7 @@ def summary(state: QueryState) -> str:
     tally, last = state.tally, state.last
     spent = f"{state.elapsed:.1f} s" if state.elapsed < 60 else duration(state.elapsed)
     if last is None:
-        facts = [f"{_ending(state)} before its first epoch ended", *filter(None, [_beyond(state)]), spent]
+        facts = [f"{_phase(state)} before its first epoch ended", *filter(None, [_beyond(state)]), spent]
         return f"{state.name}: {', '.join(facts)}"
     if state.phase == "stopped":
         facts = [position(last), rows(state), *filter(None, [_beyond(state)])]
@@ -57,6 +60,11 @@ def summary(state: QueryState) -> str:
     return text if state.name == last.sink.target else f"{state.name}: {text}"
 
 
+def ending(state: QueryState) -> str:
+    """The summary, with the error of a failed query."""
+    return f"{summary(state)}: {state.error}" if state.error else summary(state)
+
+
 def facts(state: QueryState) -> list[tuple[str, str]]:
     """The facts below the heading of a block: pairs of label and text, without empty ones."""
     last, tally = state.last, state.tally
@@ -67,7 +75,7 @@ def facts(state: QueryState) -> list[tuple[str, str]]:
     until = f"ETA {duration(tally.eta)}" if tally.eta is not None else ""
     entries = [
         ("rows", ", ".join(filter(None, [counts, speed]))),
-        ("lag", ", ".join(filter(None, [lag(last.behind, last.is_exact, last.seconds_behind), until]))),
+        ("lag", ", ".join(filter(None, [_lag(state), until]))),
         ("source", "; ".join(source.name for source in last.sources)),
         ("", sources(last)),
         ("sink", last.sink.name),
@@ -92,14 +100,25 @@ def position(last: Batch) -> str:
     return f"epoch {last.number if last.sink.epoch is None else last.sink.epoch}"
 
 
-def lag(behind: int | None, is_exact: bool, seconds_behind: float | None) -> str:
-    """``520 behind (13 s)``, with ``at least`` if the source has not seen the end."""
-    if behind is None:
-        return ""
-    if behind == 0 and is_exact:
-        return "up to date"
+def lag(behind: int | None, is_exact: bool, seconds_behind: float | None, unreported: float | None = None) -> str:
+    """``520 behind (13 s)``, with ``at least`` if the source has not seen the end.
+
+    Args:
+        unreported: seconds since the report of this lag, while the next epoch runs.
+    """
     late = f" ({duration(seconds_behind)})" if seconds_behind else ""
-    return f"{'' if is_exact else 'at least '}{behind:,} behind{late}"
+    exact = is_exact and unreported is None
+    parts = [] if behind is None else [f"{'' if exact else 'at least '}{behind:,} behind{late}"]
+    if behind == 0 and (is_exact or unreported is not None):
+        parts = ["up to date"] if exact else []
+    if unreported is not None and (unreported >= _LONG or not parts):
+        parts += ["next epoch running", f"last ended {duration(unreported)} ago"]
+    return ", ".join(parts)
+
+
+def _lag(state: QueryState) -> str:
+    last = state.last
+    return lag(last.behind, last.is_exact, last.seconds_behind, state.unreported) if last else ""
 
 
 def sources(last: Batch) -> str:
@@ -194,7 +213,7 @@ def _facts(counts: Counts) -> Iterator[str]:
         yield f"waited {duration(counts.waited)}"
 
 
-def _ending(state: QueryState) -> str:
+def _phase(state: QueryState) -> str:
     """The phase of a query without an epoch."""
     return state.phase if state.has_ended else f"still {state.phase}"
 
