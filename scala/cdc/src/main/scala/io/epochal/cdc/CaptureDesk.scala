@@ -24,7 +24,7 @@ object CaptureDesk {
   def check(options: util.Map[String, String]): String = {
     val read = CdcOptions.read(options.asScala.toMap).fold(throw _, identity)
     val server = read.server
-    val tables = CdcTables.find(server, read.tables)
+    val tables = CdcTables.find(read)
     val root = mapper.createObjectNode().put("url", server.place).put("table", read.tables.toString)
     val points = root.putArray("points")
     server.sql(new CdcNeeds(read, server).points(_, tables, ofFirstStart = true)).foreach { point =>

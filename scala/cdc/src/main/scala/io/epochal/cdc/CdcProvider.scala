@@ -28,7 +28,7 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
   override protected def schema(options: CdcOptions): StructType =
     if (options.tables.isSeveral) CdcProvider.GenericRow
     else {
-      val tables = CdcTables.find(options.server, options.tables)
+      val tables = CdcTables.find(options)
       found = Some(options -> tables)
       val CdcTable(table, columns) = tables.only
       CdcProvider.withOwn(table.name, ValueReader.schema(table.name, columns))
@@ -37,7 +37,7 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
   override protected def table(schema: StructType, options: CdcOptions): Table = {
     if (options.tables.isSeveral) requireSchema(CdcProvider.GenericRow, schema)
     val server = options.server
-    val tables = found.collect { case (`options`, tables) => tables }.getOrElse(CdcTables.find(server, options.tables))
+    val tables = found.collect { case (`options`, tables) => tables }.getOrElse(CdcTables.find(options))
     found = None
     val needs = new CdcNeeds(options, server)
     needs.refuse(tables, server.sql(needs.points(_, tables, ofFirstStart = false)))

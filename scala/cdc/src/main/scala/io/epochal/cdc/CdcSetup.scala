@@ -272,23 +272,23 @@ final private[cdc] class CdcSetup(
     val key = TableKey.of(table, columns)
     if (begun.snapshot(number(of)).ranges.nonEmpty && key.isEmpty)
       throw Conditions.SnapshotInterrupted("table" -> table.name)
-    val published = server.sql(ServerFacts.publication(_, origin.publication)).flatMap(_.tables.get(table.name))
-    val sent = columns.filter(column => published.forall(of => of.columns.isEmpty || of.columns.contains(column.name)))
     val identity = table.identity.head
-    val relation = Relation.of(table.oid.toInt, table.schema, table.table, identity, defined(sent, table))
+    val relation = Relation.of(table.oid.toInt, table.schema, table.table, identity, defined(columns, table))
     val copied = Copied(
       number(of),
       table,
-      if (tables.isSeveral) relation.withTypes(TypeText.write(sent.map(column => Some(column.kind)))) else relation,
-      sent.map(column =>
+      if (tables.isSeveral) relation.withTypes(TypeText.write(columns.map(column => Some(column.kind)))) else relation,
+      columns.map(column =>
         if (binary) Sql.quoted(column.name) else TableKey.printed(Sql.quoted(column.name), column.kind)),
       binary,
       key
     )
     // A column that is younger than the query would be lost.
     def check(connection: Connection): Unit =
-      compare(table, defined(PostgresColumn.of(connection, Seq(table.oid))(table.oid), table), defined(columns, table))(
-        _ => true)
+      compare(
+        table,
+        defined(PostgresColumn.of(connection, Seq(table.oid), Some(origin.publication))(table.oid), table),
+        defined(columns, table))(_ => true)
     new Snapshot(server, copied, origin.start - 1, threads, check, append, pause)
   }
 

@@ -2,7 +2,7 @@ package io.epochal.cdc
 
 import java.sql.Connection
 
-import io.epochal.cdc.slot.{CaptureServer, TableFacts, TableSelection}
+import io.epochal.cdc.slot.{CaptureServer, TableFacts}
 import io.epochal.cdc.value.PostgresColumn
 import io.epochal.core.error.Conditions
 import io.epochal.core.option.NameList
@@ -36,12 +36,14 @@ private[cdc] object CdcTables {
   /** @throws io.epochal.core.error.EpochalException
     *   TABLE_MISSING, with the nearest name
     */
-  def find(server: CaptureServer, selection: TableSelection): CdcTables = {
+  def find(options: CdcOptions): CdcTables = {
+    val server = options.server
+    val publication = options.publication.orElse(options.slot)
     def described(connection: Connection)(found: (Seq[TableFacts], Seq[String])) = {
-      val columns = PostgresColumn.of(connection, found._1.map(_.oid))
-      CdcTables(found._1.map(table => CdcTable(table, columns(table.oid))), found._2, selection.isSeveral)
+      val columns = PostgresColumn.of(connection, found._1.map(_.oid), publication)
+      CdcTables(found._1.map(table => CdcTable(table, columns(table.oid))), found._2, options.tables.isSeveral)
     }
-    server.sql(connection => selection.find(connection).map(described(connection))) match {
+    server.sql(connection => options.tables.find(connection).map(described(connection))) match {
       case Right(tables) => tables
       case Left(missing) =>
         val near = server.sql(CaptureServer.nearest(_, missing)).fold("")(name => s" (there is '$name')")

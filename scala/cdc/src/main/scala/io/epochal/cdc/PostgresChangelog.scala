@@ -66,7 +66,7 @@ private object PostgresChangelog {
       throw CdcOptions.group
         .invalid(CdcOptions.Truncates, OnTruncate.Emit.name, "fail or ignore: CHANGES has no row for a TRUNCATE")
     val server = options.server
-    val tables = CdcTables.find(server, options.tables)
+    val tables = CdcTables.find(options)
     val needs = new CdcNeeds(options, server)
     needs.refuse(tables, server.sql(needs.points(_, tables, ofFirstStart = false)))
     if (context.deduplicationMode == DeduplicationMode.NET_CHANGES && tables.only.facts.primaryKey.isEmpty)

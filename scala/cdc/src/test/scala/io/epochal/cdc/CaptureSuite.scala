@@ -38,7 +38,7 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
     val slot = s"capture_${ProcessHandle.current.pid}_$table"
     val named = Map("url" -> connection.getMetaData.getURL, "dbtable" -> table, "slot" -> slot)
     val options = CdcOptions.read(named + ("heartbeatInterval" -> "50ms") ++ more).fold(throw _, identity)
-    val tables = CdcTables.find(options.server, options.tables)
+    val tables = CdcTables.find(options)
     val setup = new CdcSetup(options, options.server, directory.toString, tables, binary = false, threads = 2)
     val store = new HadoopFileStore(directory.toString, new Configuration)
     val journal = AcknowledgedJournal.take(store, store.below("runs"), options.source)

@@ -111,7 +111,7 @@ private[cdc] object TableKey {
   def of(table: TableFacts, columns: Seq[PostgresColumn]): Option[TableKey] = {
     val key = table.primaryKey.flatMap(name => columns.find(_.name == name))
     val isSent = table.identity != "i" || table.primaryKey.forall(table.identityColumns.contains)
-    Option.when(key.nonEmpty && isSent)(new TableKey(table, key))
+    Option.when(key.nonEmpty && key.size == table.primaryKey.size && isSent)(new TableKey(table, key))
   }
 
   /** Types whose cast to text is what the server prints of them: a cast of others may differ, as `inet` to text has a mask. */

@@ -3,6 +3,7 @@ package io.epochal.cdc.value
 import java.sql.{Connection, ResultSet}
 
 import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** A PostgreSQL type. A domain counts as its base type.
   *
@@ -64,17 +65,25 @@ final case class PostgresColumn(name: String, oid: Long, modifier: Int, kind: Po
 
 object PostgresColumn {
 
-  /** The columns of tables by their number, which is their order in pgoutput and in COPY. One query, as the catalog is now.
+  /** The columns of tables by their number, which is their order in pgoutput and in COPY. One query, as the catalog is now. Without
+    * those that the publication does not publish: generated ones, and those that its list of columns lacks.
     *
     * @param tables
     *   their `pg_class.oid`
+    * @param publication
+    *   None, or one that does not exist: all columns but generated ones
     */
-  def of(connection: Connection, tables: Seq[Long]): Map[Long, Seq[PostgresColumn]] = {
+  def of(connection: Connection, tables: Seq[Long], publication: Option[String]): Map[Long, Seq[PostgresColumn]] = {
     val found = levels(
       connection,
-      s"""SELECT ARRAY[x.number::int, a.attnum::int] AS path, a.attname AS field, a.atttypid AS oid, a.atttypmod AS modifier
-         |  FROM unnest('${tables.mkString("{", ",", "}")}'::oid[]) WITH ORDINALITY AS x(oid, number)
-         |  JOIN pg_catalog.pg_attribute a ON a.attrelid = x.oid AND a.attnum > 0 AND NOT a.attisdropped"""
+      sql"""SELECT ARRAY[x.number::int, a.attnum::int] AS path, a.attname AS field, a.atttypid AS oid, a.atttypmod AS modifier
+         |  FROM unnest(${tables.mkString("{", ",", "}")}::oid[]) WITH ORDINALITY AS x(oid, number)
+         |  JOIN pg_catalog.pg_attribute a ON a.attrelid = x.oid AND a.attnum > 0 AND NOT a.attisdropped
+         |  LEFT JOIN pg_catalog.pg_publication p ON p.pubname = $publication
+         |  LEFT JOIN pg_catalog.pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = x.oid
+         |  CROSS JOIN LATERAL (SELECT NULLIF(pg_catalog.to_jsonb(r)->'prattrs', 'null') AS columns) AS listed
+         |  WHERE CASE WHEN listed.columns IS NOT NULL THEN listed.columns @> pg_catalog.to_jsonb(a.attnum)
+         |    ELSE a.attgenerated = '' OR a.attgenerated = pg_catalog.to_jsonb(p)->>'pubgencols' END"""
     ).groupBy(_.path.head)
     tables.zipWithIndex.map { case (table, i) =>
       table -> of(found.getOrElse(i + 1, Nil).map(level => level.copy(path = level.path.tail)))
@@ -83,17 +92,17 @@ object PostgresColumn {
 
   /** Types by their OIDs, as far as the catalog has them. */
   def types(connection: Connection, oids: Seq[Int]): Map[Int, PostgresType] = {
-    val list = oids.map(Integer.toUnsignedString).mkString("'{", ",", "}'")
+    val list = oids.map(Integer.toUnsignedString).mkString("{", ",", "}")
     of(
       levels(
         connection,
-        s"""SELECT ARRAY[x.number::int] AS path, ''::name AS field, x.oid, -1 AS modifier
+        sql"""SELECT ARRAY[x.number::int] AS path, ''::name AS field, x.oid, -1 AS modifier
          |  FROM unnest($list::oid[]) WITH ORDINALITY AS x(oid, number)"""
       )).map(found => found.oid.toInt -> found.kind).toMap
   }
 
-  private def levels(connection: Connection, first: String): Seq[TypeLevel] =
-    Sql.query(connection, s"WITH RECURSIVE levels AS (\n  $first\n$Levels".stripMargin)(level)
+  private def levels(connection: Connection, first: Sql): Seq[TypeLevel] =
+    sql"WITH RECURSIVE levels AS (\n  $first\n$Levels".query(connection)(level)
 
   /** @param levels
     *   in any order
@@ -132,7 +141,7 @@ object PostgresColumn {
   )
 
   /** A modifier belongs to the innermost domain that has one, and in an array to its elements. */
-  private val Levels =
+  private val Levels = Sql.raw(
     """  UNION ALL
       |  SELECT l.path || part.number::int, part.field, part.oid, part.modifier
       |  FROM levels l JOIN pg_catalog.pg_type t ON t.oid = l.oid CROSS JOIN LATERAL (
@@ -148,7 +157,7 @@ object PostgresColumn {
       |    ELSE n.nspname || '.' || t.typname END AS name,
       |  CASE WHEN e.oid IS NOT NULL THEN 'a' ELSE t.typtype END AS kind
       |FROM levels l JOIN pg_catalog.pg_type t ON t.oid = l.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
-      |LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid""".stripMargin
+      |LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid""".stripMargin)
 }
 
 /** One type on the way from a column's own type to the types that it consists of.

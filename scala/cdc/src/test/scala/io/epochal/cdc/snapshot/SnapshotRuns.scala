@@ -25,7 +25,7 @@ abstract class SnapshotRuns(server: => Either[String, String]) extends ServerSui
       .read(Map("url" -> connection.getMetaData.getURL, "dbtable" -> tables, "retry.maxAttempts" -> "1"))
       .fold(throw _, identity)
     val server = new CaptureServer(options.connection, options.retry)
-    val found = CdcTables.find(server, options.tables)
+    val found = CdcTables.find(options)
     val origin =
       CdcOrigin("s", "s", "7", 1, start = 1000, snapshot = true, found.all.map(t => t.facts.name -> t.facts.oid).toMap)
     new CdcSetup(options, server, "checkpoint", found, binary, threads = 1) -> origin

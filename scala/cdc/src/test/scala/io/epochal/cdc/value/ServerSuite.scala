@@ -67,7 +67,7 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
 
   protected def columns(table: String): Seq[PostgresColumn] = {
     val oid = query(s"SELECT '$table'::regclass::oid::bigint").head.head.asInstanceOf[Long]
-    PostgresColumn.of(connection, Seq(oid))(oid)
+    PostgresColumn.of(connection, Seq(oid), None)(oid)
   }
 
   private def copied(table: String, format: String): Array[Byte] = {
