@@ -53,6 +53,7 @@ final private[jdbc] class JdbcTable(
     database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
     val bound = dialect.catalog.find(connection, options.table).map { table =>
       val found = checks.check(table).fold(error => throw checks.refusal(connection, table)(error), identity)
+      dialect.obstacle(connection, found, options).foreach(throw _)
       options.deadLetterTable.foreach(
         new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
       found

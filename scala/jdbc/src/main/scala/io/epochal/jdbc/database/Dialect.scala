@@ -107,6 +107,12 @@ trait Dialect {
     */
   def missingPrivileges(@unused connection: Connection, @unused needs: WriteNeeds): Seq[String] = Nil
 
+  /** Refusal of a table whose definition would drop, divert or reject rows of this write, whatever the privileges. */
+  def obstacle(
+      @unused connection: Connection,
+      @unused bound: BoundTable,
+      @unused options: JdbcOptions): Option[EpochalException] = None
+
   /** Opens a transaction with its guards: timeouts, durable commits, no row security.
     *
     * @param writer

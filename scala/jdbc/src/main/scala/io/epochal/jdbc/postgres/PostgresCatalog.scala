@@ -68,6 +68,8 @@ private[postgres] object PostgresCatalog extends Catalog {
     val relation = s"to_regclass(${literal(PostgresDialect.quote(table.table.name))})"
     text"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod, ' ', attcollation), ',' ORDER BY attnum), '')
        ||| COALESCE((SELECT ' foreign' FROM pg_class c WHERE c.oid = $relation AND EXISTS ($ForeignMembers)), '')
+       ||| COALESCE((SELECT string_agg(concat(' rule ', r.oid), '' ORDER BY r.oid) FROM pg_rewrite r
+       |  WHERE r.ev_class = $relation AND r.ev_enabled IN ('O', 'A')), '')
        |FROM pg_attribute WHERE attrelid = $relation AND NOT attisdropped
        |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))"""
   }

@@ -85,6 +85,9 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override def checkTrusted(connection: Connection, table: QualifiedName, trust: Trust, named: Boolean): Unit =
     TrustedTables.check(connection, table, trust, named)
 
+  override def obstacle(connection: Connection, bound: BoundTable, options: JdbcOptions): Option[EpochalException] =
+    TableObstacles.first(connection, bound, options)
+
   override def missingPrivileges(connection: Connection, needs: WriteNeeds): Seq[String] =
     PostgresPrivileges.missing(connection, needs)
 

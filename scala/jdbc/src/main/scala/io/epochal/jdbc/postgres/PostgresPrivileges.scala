@@ -85,7 +85,9 @@ private[postgres] object PostgresPrivileges {
       sql"COALESCE((SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = ${oid(name)}), true)"
     Seq(
       unless(all(rights.map(has)), s"GRANT ${rights.mkString(", ")} ON %I.%I TO %I", name.schema, name.table),
-      sequences(bound)) ++
+      sequences(bound),
+      // Otherwise the server refuses each statement, or hides rows from it.
+      unless(sql"NOT row_security_active(${oid(name)})", "ALTER ROLE %I BYPASSRLS")) ++
       // Rows that replace others, or that the server parses, pass through a temporary table unless they are staged. Those of a
       // change feed always do.
       Option.when((needs.options.upsert || parses) && !stages || bound.operation.exists(_.feed.nonEmpty))(

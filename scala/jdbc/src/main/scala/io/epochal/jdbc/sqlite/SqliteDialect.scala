@@ -71,6 +71,8 @@ class SqliteDialect extends Dialect with BuiltInDialect {
     */
   override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
     Sql.run(connection, "BEGIN IMMEDIATE")
+    // Rows of a table that refers to itself come in any order.
+    Sql.run(connection, "PRAGMA defer_foreign_keys = ON")
     None
   }
 

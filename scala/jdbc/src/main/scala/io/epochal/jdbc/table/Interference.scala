@@ -119,7 +119,7 @@ private[jdbc] object Interference {
       "sinkId" -> run.sinkId,
       "known" -> target,
       "accept" -> target.id,
-      "table" -> "a table of that name that was recreated, got a foreign partition, or has columns of other types"
+      "table" -> "a table of that name that was recreated, got a foreign partition or a rule, or has columns of other types"
     )
   }
 
