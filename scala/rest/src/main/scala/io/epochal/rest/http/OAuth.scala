@@ -220,12 +220,13 @@ final private[http] case class Grant(token: AccessToken, refreshToken: Option[St
   * for the outcome, be it a failure.
   *
   * A refresh token that the server replaces is known to this JVM, until it exits, and to the checkpoints of the streams that
-  * it has started ([[RefreshTokenFile]]). Not guaranteed: that other JVMs know it.
+  * it has started ([[RefreshTokenFile]]), which are read again before each renewal: another driver may have written a newer
+  * one there. Not guaranteed: that JVMs without a common checkpoint know it, or that two may renew at the same time.
   */
 final private[http] class OAuthTokens(clock: Clock) {
   private val renewing = new ReentrantLock
   @volatile private var current = Option.empty[AccessToken]
-  @volatile private var refreshToken = Option.empty[String]
+  @volatile private var refreshToken = Option.empty[ReplacedToken]
   private var granted = false
   @volatile private var renewals = 0L
   private var failure = Option.empty[(Long, EpochalException)]
@@ -256,7 +257,7 @@ final private[http] class OAuthTokens(clock: Clock) {
     finally renewing.unlock()
   }
 
-  /** Takes the token of a stream's checkpoint, unless this JVM knows a later one; later ones are kept there.
+  /** Shares tokens with a stream's checkpoint, from here on: the newer one of both replaces the other.
     *
     * @param place
     *   identifies the checkpoint
@@ -264,10 +265,18 @@ final private[http] class OAuthTokens(clock: Clock) {
   def keep(place: String, file: RefreshTokenFile): Unit = {
     renewing.lockInterruptibly()
     try {
-      if (refreshToken.isEmpty) refreshToken = file.read()
-      else refreshToken.filterNot(file.read().contains).foreach(file.write)
       files += place -> file
+      read(Seq(file))
+      write(Seq(file))
     } finally renewing.unlock()
+  }
+
+  private def read(from: Iterable[RefreshTokenFile]): Unit =
+    refreshToken = (from.flatMap(_.read()) ++ refreshToken).maxByOption(_.number)
+
+  private def write(to: Iterable[RefreshTokenFile]): Unit = refreshToken.foreach { token =>
+    val written = to.filterNot(_.read().exists(_.text == token.text)).map(_.write(token))
+    refreshToken = (written ++ refreshToken).maxByOption(_.number)
   }
 
   /** Whether the refresh token of the options is not the last one, or will not be. */
@@ -275,11 +284,12 @@ final private[http] class OAuthTokens(clock: Clock) {
 
   private def renew(request: (Option[String], Boolean) => Grant): AccessToken =
     try {
-      val grant = request(refreshToken, !granted)
+      read(files.values)
+      val grant = request(refreshToken.map(_.text), !granted)
       granted = true
       grant.refreshToken.foreach { next =>
-        refreshToken = Some(next)
-        files.values.foreach(_.write(next))
+        refreshToken = Some(ReplacedToken(refreshToken.fold(1L)(_.number + 1), next))
+        write(files.values)
       }
       current = Some(grant.token)
       grant.token

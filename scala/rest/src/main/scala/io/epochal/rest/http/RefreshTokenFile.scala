@@ -1,11 +1,22 @@
 package io.epochal.rest.http
 
+import java.nio.file.NoSuchFileException
+
 import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, Redaction}
 import io.epochal.core.journal.FileStore
+
+/** A refresh token that a server has sent.
+  *
+  * @param number
+  *   grows with each replacement: of two tokens of one client, the one with the greater number is newer
+  */
+final private[http] case class ReplacedToken(number: Long, text: String) {
+  override def toString: String = s"ReplacedToken($number, ${Redaction.Mask})"
+}
 
 /** The refresh token that a server has sent in place of the last one, in a stream's part of the checkpoint.
   *
@@ -22,16 +33,23 @@ final private[http] class RefreshTokenFile(store: FileStore, identity: String) {
   import RefreshTokenFile._
 
   /** The last token; None: the server has not replaced that of the options. */
-  def read(): Option[String] = files.reverseIterator.flatMap(file => token(file._2)).nextOption()
+  def read(): Option[ReplacedToken] =
+    try files.reverseIterator.flatMap { case (number, name) => text(name).map(ReplacedToken(number, _)) }.nextOption()
+    catch { case _: NoSuchFileException => read() } // Another driver has just replaced it.
 
-  def write(token: String): Unit = {
+  /** @return
+    *   the token with the number of its file: a greater one if there are incomplete files
+    */
+  def write(token: ReplacedToken): ReplacedToken = {
     val before = files
-    val bytes = mapper.writeValueAsBytes(mapper.createObjectNode().put("v", Version).put("refreshToken", token))
-    Using.resource(store.create(s"$identity-${before.lastOption.fold(0L)(_._1) + 1}")) { out =>
+    val number = before.lastOption.fold(token.number)(last => math.max(token.number, last._1 + 1))
+    val bytes = mapper.writeValueAsBytes(mapper.createObjectNode().put("v", Version).put("refreshToken", token.text))
+    Using.resource(store.create(s"$identity-$number")) { out =>
       out.write(bytes, 0, bytes.length)
       out.sync()
     }
     before.foreach { case (_, name) => store.delete(name) }
+    token.copy(number = number)
   }
 
   private def files: Seq[(Long, String)] = store
@@ -40,7 +58,7 @@ final private[http] class RefreshTokenFile(store: FileStore, identity: String) {
     .flatMap(name => name.drop(identity.length + 1).toLongOption.map(_ -> name))
     .sorted
 
-  private def token(name: String): Option[String] = {
+  private def text(name: String): Option[String] = {
     val bytes = store.content(name)
     Try(mapper.readTree(bytes)).toOption.filter(_.has("v")).map { (file: JsonNode) =>
       val found = file.path("v").asInt

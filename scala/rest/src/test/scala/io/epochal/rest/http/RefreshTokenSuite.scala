@@ -3,6 +3,7 @@ package io.epochal.rest.http
 import java.io.IOException
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
+import java.time.{Clock, Instant, ZoneOffset}
 import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
@@ -11,7 +12,9 @@ import com.sun.net.httpserver.HttpExchange
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
+import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
@@ -20,7 +23,7 @@ import io.epochal.rest.source.{RestOptions, RestStreams}
 import io.epochal.testkit.MicroBatch
 
 /** OAuth 2 refresh tokens that the server replaces at each use, across drivers. */
-final class RefreshTokenSuite extends AnyFunSuite {
+final class RefreshTokenSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   /** An API and its token server, which invalidates a refresh token at its use. Access tokens serve one request. */
   final private class Rotating extends StubServer("/api") {
@@ -150,5 +153,74 @@ final class RefreshTokenSuite extends AnyFunSuite {
       (1 to 2).foreach(_ => assert(run(api, checkpoint) == 2))
       assert(!Files.exists(checkpoint.resolve("oauth")) && api.refused.isEmpty)
     }
+  }
+
+  /** Drivers that share a checkpoint, and a token server that accepts only the newest refresh token. */
+  final private class Drivers {
+    private val clock = Clock.fixed(Instant.EPOCH, ZoneOffset.UTC)
+    private val store = new HadoopFileStore(Files.createTempDirectory("rest").toString, new Configuration())
+    private val file = new RefreshTokenFile(store, "me")
+    private var valid = "r0"
+    private var memories = Map.empty[Int, OAuthTokens]
+
+    /** Starts a query, in a JVM that may have run it before. */
+    def start(driver: Int): Unit = {
+      if (!memories.contains(driver)) exit(driver)
+      memories(driver).keep("checkpoint", file)
+    }
+
+    def exit(driver: Int): Unit = memories += driver -> new OAuthTokens(clock)
+
+    /** The token that the driver sends, and the one that the server accepts. */
+    def renew(driver: Int): (String, String) = {
+      var sent = ("", "")
+      memories.get(driver).fold(()) { tokens =>
+        tokens.token { (latest, _) =>
+          sent = (latest.getOrElse("r0"), valid)
+          valid = s"r${valid.drop(1).toInt + 1}"
+          Grant(AccessToken("a", Instant.EPOCH, Some(Instant.EPOCH)), Some(valid))
+        }: Unit
+      }
+      sent
+    }
+
+    def stored: Option[String] = file.read().map(_.text)
+  }
+
+  test("a driver that starts the query again takes the token that another driver has written, and keeps it there") {
+    val drivers = new Drivers
+    Seq(1, 2).foreach { driver =>
+      drivers.start(driver)
+      drivers.renew(driver): Unit
+    }
+    drivers.start(1)
+    assert(drivers.stored.contains("r2") && drivers.renew(1) == (("r2", "r2")) && drivers.stored.contains("r3"))
+  }
+
+  test("drivers that share a checkpoint always send the newest token, in any order of starts, renewals and exits") {
+    val steps = Gen.listOf(Gen.zip(Gen.oneOf("start", "renew", "renew", "exit"), Gen.choose(1, 3)))
+    forAll(steps) { steps =>
+      val drivers = new Drivers
+      (1 to 3).foreach(drivers.start)
+      steps.foreach {
+        case ("start", driver) => drivers.start(driver)
+        case ("renew", driver) =>
+          val (sent, valid) = drivers.renew(driver)
+          assert(sent == valid)
+        case (_, driver) =>
+          drivers.exit(driver)
+          drivers.start(driver)
+      }
+    }
+  }
+
+  test("a checkpoint with an older token gets the newer one that its driver knows from another checkpoint") {
+    val (one, two) = (Files.createTempDirectory("rest"), Files.createTempDirectory("rest"))
+    def file(place: Path) = new RefreshTokenFile(new HadoopFileStore(place.toString, new Configuration()), "me")
+    file(one).write(ReplacedToken(3, "r3")): Unit
+    file(two).write(ReplacedToken(2, "r2")): Unit
+    val tokens = new OAuthTokens(Clock.fixed(Instant.EPOCH, ZoneOffset.UTC))
+    Seq(one, two, one).foreach(place => tokens.keep(place.toString, file(place)))
+    assert(Seq(one, two).map(file(_).read()) == Seq.fill(2)(Some(ReplacedToken(3, "r3"))))
   }
 }
