@@ -1,16 +1,11 @@
 package io.epochal.rest.source
 
-import scala.collection.immutable.ListMap
 import scala.util.Try
 
-import com.fasterxml.jackson.databind.json.JsonMapper
-import com.fasterxml.jackson.databind.{DeserializationFeature, SerializationFeature}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Plural
-import io.epochal.core.hash.Sha256
-import io.epochal.kit.json.Json
-import io.epochal.kit.record.{Body, RecordFormat, ScannedPage}
+import io.epochal.kit.record.{Body, ScannedPage}
 import io.epochal.kit.source.Extent
 import io.epochal.rest.http.{HttpClient, HttpCounters, HttpFailure, ResponseHead, Revalidation}
 
@@ -54,6 +49,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
   /** Whether the next poll verifies its position: it is this run's first one, or the total became smaller since the last. */
   private var unverified = true
+  private def mustVerify: Boolean = isVerified && (unverified || verifies == "always")
+
   private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
 
   /** The result of the last poll; None before the first. */
@@ -70,7 +67,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   def exists(start: Long, most: Long, known: Seq[Mark] = Nil): Long = {
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
     moved = false
-    val found = seen.filter(_.exists >= target).getOrElse {
+    val found = seen.filter(_.exists >= target && !mustVerify).getOrElse {
       listMarks = listMarks.begin(start, target, known)
       val extent = ends.find(start, most)
       if (extent.exists <= start && extent.ends >= start && !totalled) compareOld(known)
@@ -103,23 +100,37 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     if (end > start && isVerified && !listMarks.seen.contains(end - 1)) {
       listMarks = listMarks.begin(start, end, before)
       count(options.pagination.request(end - 1)): Unit
+      // That page may be the first one with a smaller total.
+      if (unverified) verify()
       listMarks.shifted.foreach(shifted)
     }
     marks(end, before)
   }
 
-  /** Requests the page of a record, so that an unresponsive server is detected before tasks start. */
-  def contact(record: Long): Unit = if (!contacted) count(options.pagination.request(record)): Unit
+  /** Verifies the position of a batch that this run replays before its first poll, and that its last record is still the one
+    * that was planned. An unresponsive server is detected before tasks start.
+    */
+  def replay(start: RestPosition, end: RestPosition): Unit = if (!contacted) {
+    val marks = end.marks ++ start.marks.filter(_.record < start.firstUntil(end))
+    listMarks = listMarks.begin(end.records, end.records, marks)
+    count(options.pagination.request(end.records - 1)): Unit
+    if (isVerified) compareOld(marks)
+    unverified = !isVerified
+    listMarks.shifted.foreach { record =>
+      listMarks = listMarks.forget(marks)
+      shifted(record)
+    }
+  }
 
   override def close(): Unit = client.close()
 
-  /** After a poll without new records: compares records that no requested page has contained, once per run. */
+  /** Compares records that no requested page has contained, once per run. */
   private def compareOld(known: Seq[Mark]): Unit =
     listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach(count(_): Unit)
 
   /** Compares the last record before the position whose digest is known, unless this poll has. */
   private def verify(): Unit = {
-    if (isVerified && (unverified || verifies == "always"))
+    if (mustVerify)
       listMarks.last.map(options.pagination.request).foreach(count(_): Unit)
     unverified = false
   }
@@ -227,162 +238,5 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     number.trim.toLongOption
       .filter(_ >= 0)
       .getOrElse(throw mismatch(s"'${HttpFailure.shown(number.trim)}' at $place, which is no number of records"))
-  }
-}
-
-/** Digests of records of a counted list: a delivered record whose digest has changed shows that the list has shifted.
-  * Only pages that are requested anyway are compared, and only a few records of each. Immutable.
-  *
-  * @param of
-  *   JSON Pointer within a record to the digested value; empty for the whole record
-  * @param totalled
-  *   whether responses have the list's length: each poll then compares the last record
-  * @param seen
-  *   the digests, the latest last
-  * @param checked
-  *   records that this run has compared
-  */
-final private[rest] case class ListMarks(
-    of: String,
-    totalled: Boolean,
-    seen: ListMap[Long, String] = ListMap.empty,
-    checked: Set[Long] = Set.empty,
-    poll: ListMarks.Poll = ListMarks.Poll(0, 0)) {
-  import ListMarks._
-
-  /** Begins a poll of the list.
-    *
-    * @param start
-    *   the first undelivered record
-    * @param target
-    *   the first record that this poll does not deliver
-    * @param marks
-    *   digests of records before `start`, from earlier runs
-    */
-  def begin(start: Long, target: Long, marks: Seq[Mark]): ListMarks = {
-    val begun = copy(poll = Poll(start, target))
-    val other = begun.unchecked(marks).filterNot(mark => seen.contains(mark.record))
-    val all = seen ++ other.map(mark => mark.record -> mark.digest)
-    begun.copy(seen = all, poll = begun.poll.copy(last = all.keys.filter(_ < start).maxOption))
-  }
-
-  /** The first record of this poll that differs from the delivered one. */
-  def shifted: Option[Long] = poll.shifted
-
-  /** The last record before this poll's start that was seen before it, unless this poll has compared that. */
-  def last: Option[Long] = poll.last.filterNot(poll.seen)
-
-  /** Drops the digests from before this poll, after the list was replaced. */
-  def forget(marks: Seq[Mark]): ListMarks =
-    copy(seen = seen.filter { case (record, _) => poll.seen(record) }, checked = checked ++ marks.map(_.record))
-
-  /** Marks that this run has not compared yet. */
-  def unchecked(marks: Seq[Mark]): Seq[Mark] =
-    marks.filter(mark => mark.of == of && mark.record < poll.start && !checked(mark.record))
-
-  /** The marks of a position that ends before the record `end`: the last record seen, and a mark of an earlier position
-    * that has not been compared since.
-    */
-  def at(end: Long, before: Seq[Mark]): Seq[Mark] = {
-    val last = seen.keys.filter(_ < end).maxOption.map(record => Mark(record, seen(record), of))
-    val waits = if (totalled) Nil else unchecked(before)
-    val old = waits.find(mark => last.forall(_.record > mark.record))
-    (old ++ last).toSeq
-  }
-
-  /** The records of a page to digest, in order.
-    *
-    * @param records
-    *   number of records of the page
-    */
-  def candidates(request: PageRequest, records: Long): Seq[Long] = {
-    val until = request.first + records
-    (seen.keys ++ Seq(poll.start - 1, poll.target - 1, until - 1))
-      .filter(record => record >= request.first && record < until)
-      .toSeq
-      .distinct
-      .sorted
-  }
-
-  /** The marks after a response with digests. */
-  def next(response: Counted): ListMarks = response.digests.foldLeft(this) { case (marks, (record, digest)) =>
-    marks.compared(record, digest)
-  }
-
-  /** The marks after a 304 response: the page has not changed in this run. */
-  def unchanged(request: PageRequest): ListMarks = {
-    val end = math.min(request.end, poll.start)
-    val same = seen.keySet.filter(record => record >= request.first && record < end)
-    copy(checked = checked ++ same, poll = poll.copy(seen = poll.seen ++ same))
-  }
-
-  private def compared(record: Long, digest: String): ListMarks = {
-    val delivered = record < poll.start
-    val differs = delivered && seen.get(record).exists(_ != digest)
-    val now = seen - record + (record -> digest)
-    copy(
-      seen = if (now.size > Remembered) now.drop(1) else now,
-      checked = if (delivered) checked + record else checked,
-      poll = poll.copy(seen = poll.seen + record, shifted = poll.shifted.orElse(Option.when(differs)(record))))
-  }
-}
-
-private[rest] object ListMarks {
-
-  /** The bounds and findings of one poll.
-    *
-    * @param last
-    *   the last record before `start` that was seen before this poll
-    */
-  final case class Poll(
-      start: Long,
-      target: Long,
-      seen: Set[Long] = Set.empty,
-      shifted: Option[Long] = None,
-      last: Option[Long] = None)
-
-  /** Maximum number of digests. */
-  private val Remembered = 16
-}
-
-/** Computes digests of records, for [[ListMarks]]. */
-final private class RecordDigests(options: RestOptions) {
-  private val mapper = JsonMapper
-    .builder(Json.trees)
-    .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
-    .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
-    .build()
-
-  /** JSON Pointer within a record to the digested value; empty for the whole record. */
-  val of: String = options.values.get(PagingOptions.KeyField).getOrElse("")
-
-  /** Digests the records with these ascending numbers, in a page that begins with the record `first`. */
-  def read(body: Body, first: Long, numbers: Seq[Long]): Seq[(Long, String)] = if (numbers.isEmpty) Nil
-  else {
-    val records = options.rules.format.open(body, options.place)
-    var at = first
-    numbers.map { number =>
-      val _ = records.skip(number - at)
-      records.next(): Unit
-      records.pass()
-      at = number + 1
-      number -> digest(records.bytes)
-    }
-  }
-
-  private def digest(record: Array[Byte]): String = {
-    val described = options.rules.format match {
-      case _: RecordFormat.Csv => record
-      case _                   => Try(canonical(record)).getOrElse(record)
-    }
-    Sha256.hex(described, 8)
-  }
-
-  /** Equal for records that differ only in white space, escapes and field order. */
-  private def canonical(record: Array[Byte]): Array[Byte] = {
-    val whole = mapper.readTree(record)
-    val key = whole.at(of)
-    val value = if (key.isMissingNode) whole else key
-    mapper.writeValueAsBytes(mapper.treeToValue(value, classOf[Object]))
   }
 }

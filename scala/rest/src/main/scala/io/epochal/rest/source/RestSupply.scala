@@ -192,7 +192,10 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
     if (end.journal.isDefined) journal.partitions(start, end)
     else {
       val from = start.firstUntil(end)
-      if (from < end.records) frontier.contact(end.records - 1)
+      if (from < end.records) {
+        frontier.replay(start, end)
+        if (options.restarts && frontier.drifted(from)) last = Some(end)
+      }
       RestPlan.partitions(options, from, end.records, list.partitions)
     }
 

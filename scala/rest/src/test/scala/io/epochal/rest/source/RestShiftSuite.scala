@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tagobjects.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.support.Examples
 import io.epochal.support.SlowTests.slowIf
 import io.epochal.testkit.MicroBatch
@@ -108,16 +108,81 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
 
   for {
     kind <- Seq("offset", "page")
-    (name, more, condition) <- Seq(
-      ("in the response", Nil, Conditions.ListShifted),
-      ("that is configured", total, Conditions.DataLoss))
-  } test(s"$kind: deletions before a position on a page boundary are noticed in a running query by a total $name") {
+    (name, more) <- Seq("in the response" -> Nil, "that is configured" -> total)
+    rows <- Seq(600L, 1200L)
+  } test(
+    s"$kind: deletions while a query reads its backlog are noticed by a total $name, before a batch of $rows rows") {
     shifting(Seq("pagination" -> kind, "records" -> "/data") ++ more: _*) { query =>
       query.api.body = array => s"""{"total":${query.ids.size},"data":$array}"""
       query.become(large)
       assert(Seq(600, 600).flatMap(n => query.batch(ReadLimit.maxRows(n.toLong))) == (0 until 1200))
       query.become(without20(large))
-      assert(failure(query.batch(ReadLimit.maxRows(1200))).condition == condition)
+      assert(shifted(query.next(ReadLimit.maxRows(rows))).getMessage.contains("Record 1199 of"))
+    }
+  }
+
+  for {
+    verify <- Seq("start", "always")
+    (name, more) <- Seq("no total" -> Nil, "a total" -> total)
+    (what, change) <- Seq[(String, Seq[Int] => Seq[Int])](("deletions", without20), ("insertions", with5))
+  } test(s"$what before a planned batch are noticed by the start that replays it: verifyPosition=$verify, $name") {
+    Seq(0, 1).foreach { batches =>
+      shifting(Seq("pagination" -> "offset", "verifyPosition" -> verify) ++ more: _*) { query =>
+        query.become(large)
+        (1 to batches).foreach(_ => query.batch(ReadLimit.maxRows(600)))
+        val end = query.next(ReadLimit.maxRows(600)).get
+        query.restart()
+        query.become(change(large))
+        shifted(query.read(query.stream.deserializeOffset(end.json)))
+      }
+    }
+  }
+
+  test(
+    "a start that replays a batch of an unchanged list requests one page more to verify it, and none with verifyPosition=never") {
+    val requests = Seq("start", "never").map { mode =>
+      var found = 0
+      shifting("pagination" -> "offset", "verifyPosition" -> mode) { query =>
+        query.become(large)
+        assert(query.batch(ReadLimit.maxRows(600)).size == 600)
+        val end = query.next(ReadLimit.maxRows(600)).get
+        query.restart()
+        query.api.requests()
+        val rows = query.read(query.stream.deserializeOffset(end.json))
+        assert(rows == (600 until 1200))
+        found = query.api.requests().size
+      }
+      found
+    }
+    assert(requests == Seq(8, 7))
+  }
+
+  test(
+    "a replay of a batch that no longer fits its list: onDrift=warn delivers it, onDrift=restart reads the list again after it") {
+    def replayed(drift: String)(rest: (Shifting, Seq[Int]) => Any) =
+      shifting("pagination" -> "offset", "onDrift" -> drift) { query =>
+        query.become(large)
+        assert(query.batch(ReadLimit.maxRows(600)).size == 600)
+        val end = query.next(ReadLimit.maxRows(600)).get
+        query.restart()
+        query.become(without20(large))
+        query.at = query.stream.deserializeOffset(end.json)
+        rest(
+          query,
+          query.read(
+            end,
+            query.stream.deserializeOffset(RestOffset.toJson(RestStreams.sourceOf(end), RestPosition(600)))))
+      }
+    replayed("warn")((query, rows) => assert(rows == (620 until 1220) && query.batch() == (1220 until 2400)))
+    replayed("restart")((query, rows) => assert(rows == (620 until 1220) && query.batch() == without20(large)))
+  }
+
+  test("verifyPosition=always notices insertions while a backlog with a total is read") {
+    shifting(Seq("pagination" -> "offset", "verifyPosition" -> "always") ++ total: _*) { query =>
+      query.become(large)
+      assert(query.batch(ReadLimit.maxRows(600)) == (0 until 600))
+      query.become(with5(large))
+      shifted(query.next(ReadLimit.maxRows(600)))
     }
   }
 
