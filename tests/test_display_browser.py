@@ -92,6 +92,7 @@ def notebook(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterat
             page.evaluate(f"setInterval(() => seen.add({LAST_OUTPUT}.textContent), 100), seen = new Set()")
             page.until("[...seen].filter(text => text.includes(' epochs')).length >= 3", 120)
             page.screenshot(pictures / "watch.png", LAST_OUTPUT)
+            page.until(f"{plot('bars')}?.querySelectorAll('.barlayer .point').length > 0")  # while the kernel is busy
             page.evaluate("void jupyterapp.commands.execute('notebook:interrupt-kernel')")
             yield page
         finally:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support import notebooks
+from support import documents, notebooks
 
 pytestmark = pytest.mark.slow
 
@@ -127,6 +127,10 @@ def test_a_plot_is_a_plotly_figure_with_escaped_labels(with_widgets: list[Any]) 
     assert '"category"' in text
 
 
+def test_a_saved_notebook_does_not_contain_plotly(with_widgets: list[Any]) -> None:
+    assert len(json.dumps(with_widgets)) < 100_000
+
+
 def test_the_stop_button_stops_the_query(with_widgets: list[Any]) -> None:
     (stopped,) = [state["shown"] for state in tables(with_widgets) if state["shown"]["state"] == "stopped"]
     assert " · stopped · epoch " in stopped["head"]
@@ -165,6 +169,11 @@ def test_hostile_rows_are_escaped_in_html(without_widgets: list[Any]) -> None:
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert "pip install" not in html
+
+
+def test_the_page_prints_its_values_in_a_notebook() -> None:
+    first, _ = run(*(block.text for block in documents.page("docs/display.md").blocks("python")[:1]))
+    assert "".join(output.text for output in first.outputs if output.output_type == "stream") == "1000\n6\n"
 
 
 def test_in_colab_custom_widgets_are_enabled_and_the_browser_polls() -> None:

@@ -1,7 +1,8 @@
 // Draws the state of epochal.tools.display.widget.Table. Values are set as text content: markup in them stays text.
-// Where there is a plot, Plotly stands in front of this.
+// A plot waits for Plotly, which another widget puts into the page.
 
 const PULL_MILLISECONDS = 2000;
+const PLOTLY_MILLISECONDS = 100;
 const GRID = "#8883";
 
 function element(tag, className, text) {
@@ -37,10 +38,21 @@ function initialize({ model }) {
   return () => clearInterval(timer);
 }
 
+// Plotly, or undefined if the view was removed before. A page that was loaded again requests it.
+async function plotly(model, isOver) {
+  for (let steps = 1; !globalThis.epochalPlotly && !isOver(); steps++) {
+    if (steps % 100 === 30) model.send({ type: "plotly" });
+    await new Promise((resolve) => setTimeout(resolve, PLOTLY_MILLISECONDS));
+  }
+  return globalThis.epochalPlotly;
+}
+
 // Shows the model's figure in the place of a table; gives what ends that. Colours are those of the page.
 function plotInto(place, model) {
   const plot = element("div", "plot");
   place.replaceWith(plot);
+  let Plotly;
+  let isOver = false;
   const axis = (one) => ({ gridcolor: GRID, zerolinecolor: GRID, automargin: true, ...one });
   function draw() {
     const { data, layout } = structuredClone(model.get("figure"));
@@ -58,15 +70,20 @@ function plotInto(place, model) {
       xaxis: axis(layout.xaxis),
       yaxis: axis(layout.yaxis),
     };
-    if (plot.clientWidth) Plotly.react(plot, data, all, { displaylogo: false, displayModeBar: "hover" });
+    if (Plotly && plot.clientWidth) Plotly.react(plot, data, all, { displaylogo: false, displayModeBar: "hover" });
   }
   const observer = new ResizeObserver(() => (plot.data ? Plotly.Plots.resize(plot) : draw())); // at first it has no size
   observer.observe(plot);
   model.on("change:figure", draw);
+  plotly(model, () => isOver).then((module) => {
+    Plotly = module;
+    if (!isOver) draw();
+  });
   return () => {
+    isOver = true;
     model.off("change:figure", draw);
     observer.disconnect();
-    Plotly.purge(plot);
+    Plotly?.purge(plot);
   };
 }
 

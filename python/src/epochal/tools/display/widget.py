@@ -54,14 +54,17 @@ class Panel:
 
 def panel(display: Display, plot: Plot | None, pulls: bool) -> Panel:
     """The widget of a display."""
-    made = Table if plot is None else _with_plotly()
-    widget: Any = made(pulls=pulls, **_state(display._snapshot, plot))
+    widget: Any = Table(pulls=pulls, **_state(display._snapshot, plot))
+    if plot is not None:
+        _load_plotly()
 
     def received(_: object, message: Any, buffers: object) -> None:
         if message.get("type") == "stop":
             threading.Thread(target=display.stop, daemon=True).start()
         elif message.get("type") == "pull":
             widget.send_state()
+        elif message.get("type") == "plotly":
+            _load_plotly()
 
     def update(snapshot: Snapshot) -> None:
         with widget.hold_sync():
@@ -72,12 +75,23 @@ def panel(display: Display, plot: Plot | None, pulls: bool) -> Panel:
     return Panel(widget, update)
 
 
-def _with_plotly() -> type[Table]:
-    """A table whose script includes Plotly's from the Python package, so that nothing is loaded from the network."""
+class _Loader(anywidget.AnyWidget):
+    """Sets ``epochalPlotly`` in the page. Draws nothing."""
+
+    _esm = "export default {};"
+
+
+def _load_plotly() -> None:
+    """Sends Plotly's script from the Python package to the page, so that nothing is loaded from the network.
+
+    The front end starts a script when the widget opens, also while the kernel runs a cell; the last state of the
+    widget, which a notebook's file keeps, is without it.
+    """
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
-    script = f"const module = {{ exports: {{}} }};\n{get_plotlyjs()}\nconst Plotly = module.exports;\n{_SCRIPT}"
-    return type("Plotted", (Table,), {"_esm": script})
+    script = f"const module = {{ exports: {{}} }};\n{get_plotlyjs()}\nglobalThis.epochalPlotly ??= module.exports;\n"
+    loader: Any = _Loader(_esm=f"{script}{_Loader._esm}")
+    loader._esm = _Loader._esm
 
 
 def _state(snapshot: Snapshot, plot: Plot | None) -> dict[str, Any]:
