@@ -7,6 +7,7 @@ import org.apache.spark.sql.types._
 import io.epochal.cdc.snapshot.TableKey
 import io.epochal.cdc.value.{RowReader, ValueReader}
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.record.ReplicaKey
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
 /** `format("epochal-cdc")`: the changes of a PostgreSQL table, in the order of their commits.
@@ -41,7 +42,8 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
     found = None
     val needs = new CdcNeeds(options, server)
     needs.refuse(tables, server.sql(needs.points(_, tables, ofFirstStart = false)))
-    val (columns, binary) = if (options.tables.isSeveral) schema -> false else CdcProvider.typed(tables.only, schema)
+    val (columns, binary) =
+      if (options.tables.isSeveral) schema -> false else CdcProvider.typed(tables.only, schema, options.preimages)
     new SourceTable(
       CdcOptions.Format,
       columns,
@@ -148,7 +150,7 @@ private[cdc] object CdcProvider {
   }
 
   /** The columns of one table, and whether they can be read in binary form. */
-  def typed(of: CdcTable, schema: StructType): (StructType, Boolean) = {
+  def typed(of: CdcTable, schema: StructType, preimages: Boolean): (StructType, Boolean) = {
     val CdcTable(table, columns) = of
     val chosen = StructType(schema.filterNot(isOwn))
     val absent = chosen.fieldNames.filterNot(name => columns.exists(_.name == name))
@@ -158,7 +160,7 @@ private[cdc] object CdcProvider {
         "column" -> s"column ${absent.mkString(", ")}",
         "columns" -> columns.map(_.name).mkString(", "),
         "suggestion" -> "Leave it out of the schema.")
-    withOwn(table.name, chosen) ->
+    withOwn(table.name, ReplicaKey.mark(chosen, table.sql, table.followed, preimages)) ->
       (new RowReader(table.name, columns, chosen).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))
   }
 }

@@ -145,7 +145,8 @@ final private[cdc] class CdcSetup(
       val young = CdcSetup.without(found.columns, defined(tables.only.columns, table))
       val accepted = before.fold(CdcSetup.without(found.columns, young))(_.columns)
       compare(table, found.columns, accepted)(column => !options.adoptsSchema || young.contains(column))
-      Captured(found, ChangeRules.key(found, table.primaryKey))
+      compareIdentity(table, found)
+      Captured(found, table.primaryKey)
     }
   }
 
@@ -157,6 +158,19 @@ final private[cdc] class CdcSetup(
     val (added, lacking) = (CdcSetup.without(found, known), CdcSetup.without(known, found))
     if (lacking.nonEmpty || added.exists(refused))
       throw Conditions.TableChanged("table" -> table.name, "change" -> CdcSetup.change(added, lacking))
+  }
+
+  /** Refuses changes without the old values that the columns of the query promise. An identity without columns permits no update. */
+  private def compareIdentity(table: TableFacts, found: Relation): Unit = {
+    val sent = found.columns.filter(_.isKey).map(_.name)
+    val isKept = if (options.preimages) found.identity == 'f' else table.followed.forall(sent.contains)
+    if (sent.nonEmpty && !isKept) {
+      val before = if (options.preimages) "FULL" else table.followed.mkString(", ")
+      throw Conditions.TableChanged.withHint(
+        "Load the table again: start the query with a new checkpoint, and key a replica by the columns of the new identity.")(
+        "table" -> table.name,
+        "change" -> s"the replica identity is ${sent.mkString(", ")} instead of $before")
+    }
   }
 
   /** Of several tables: takes any definition, since a generic row names its columns. */
@@ -173,7 +187,7 @@ final private[cdc] class CdcSetup(
         before.flatMap(relation => TypeText.read(relation.types).lift(at))
       }
       val whole = found.withTypes(TypeText.write(found.columns.map(described)))
-      Captured(whole, ChangeRules.key(whole, facts.toSeq.flatMap(_.primaryKey)))
+      Captured(whole, facts.toSeq.flatMap(_.primaryKey))
     }
   }
 

@@ -20,7 +20,7 @@ import io.epochal.kit.database.Sql
 /** The changes of a table, for `CHANGES` of Spark 4.2: every update with both images. */
 final private class PostgresChangelog(options: CdcOptions, tables: CdcTables, range: CommitRange) extends Changelog {
   private val CdcTable(table, found) = tables.only
-  private val (all, binary) = CdcProvider.typed(tables.only, ValueReader.schema(table.name, found))
+  private val (all, binary) = CdcProvider.typed(tables.only, ValueReader.schema(table.name, found), preimages = true)
 
   /** Of the key's columns Spark requires that they are not nullable. */
   private val schema = StructType(

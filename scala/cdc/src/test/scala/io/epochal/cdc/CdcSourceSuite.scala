@@ -111,7 +111,7 @@ private object CdcSourceSuite {
         ChangeState.Empty,
         sink,
         new ChangeRules(preimages = false),
-        (relation, _) => Some(Captured(relation, Seq(0))),
+        (relation, _) => Some(Captured(relation, Seq(0), Seq(0))),
         _ => true,
         (_, _) => None,
         (_, found) => new IllegalStateException(found.toString))

@@ -197,9 +197,12 @@ abstract class ChangeFeed(databases: TestDatabases) extends SinkSuite(databases)
               captured(id + 100) = (oldNote, oldBig)
               Seq(change("delete", id), change("insert", id + 100, oldNote, oldBig))
             case 3 =>
-              captured(id) = (note, big)
+              // The image before an update has the old key.
+              val moved = if (random.nextBoolean() && !captured.contains(id + 100)) id + 100 else id
+              captured.remove(id)
+              captured(moved) = (note, big)
               val before = change("update_preimage", id, oldNote, oldBig)
-              Seq(before, change("update_postimage", id, note, big, sameVersion = true))
+              Seq(before, change("update_postimage", moved, note, big, sameVersion = true))
             case _ =>
               captured(id) = (note, big)
               Seq(change("update_postimage", id, note, big))

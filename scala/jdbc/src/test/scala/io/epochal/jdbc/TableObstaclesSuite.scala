@@ -104,7 +104,8 @@ abstract class Trees(databases: TestDatabases, deferred: String) extends SinkSui
     write(f, run, 0, Seq(row("i", 3, 2L), row("i", 2, 1L), row("i", 5, 1L), row("i", 1)))
     // A row is moved away from one that is deleted.
     write(f, run, 1, Seq(row("u", 3, 4L), row("d", 2), row("i", 4, 1L), row("u", 1, 5L)))
-    assert(f.database.query("SELECT id, parent FROM t ORDER BY id").map(_.mkString(" ")) == Seq("1 5", "3 4", "4 1", "5 1"))
+    assert(
+      f.database.query("SELECT id, parent FROM t ORDER BY id").map(_.mkString(" ")) == Seq("1 5", "3 4", "4 1", "5 1"))
   }
 
   onSchema("rows that are appended in any order may refer to each other", schema, tree) { f =>

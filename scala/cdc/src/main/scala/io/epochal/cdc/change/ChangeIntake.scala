@@ -60,8 +60,15 @@ private[cdc] object Contained {
   *
   * @param key
   *   places of its key among the columns
+  * @param identity
+  *   places of the columns by which rows of changes are known
   */
-final private[cdc] case class Captured(relation: Relation, key: Seq[Int])
+final private[cdc] case class Captured(relation: Relation, key: Seq[Int], identity: Seq[Int])
+
+private[cdc] object Captured {
+  def apply(relation: Relation, primary: Seq[String]): Captured =
+    Captured(relation, ChangeRules.key(relation, primary), ChangeRules.identity(relation, primary))
+}
 
 /** Reads the server's messages into frames, and confirms to the server what is durable. One thread.
   *
@@ -255,7 +262,7 @@ final private[cdc] class ChangeIntake(
   }
 
   private def add(table: Captured, change: Change): Unit = {
-    def putAll(): Unit = put(table, rules.kind(table.key, change), change.old, change.after)
+    def putAll(): Unit = put(table, rules.kind(table.identity, change), change.old, change.after)
     current.flatMap(_.shown).fold(putAll()) { shows =>
       val (before, after) = keys(table, change)
       (before.exists(shows(table, _)), after.exists(shows(table, _))) match {

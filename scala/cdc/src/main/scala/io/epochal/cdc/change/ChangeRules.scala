@@ -15,15 +15,15 @@ final private[cdc] class ChangeRules(preimages: Boolean) {
 
   /** The kind of a change.
     *
-    * @param key
-    *   places of the table's key among its columns
+    * @param identity
+    *   places of the columns by which a row is known
     */
-  def kind(key: Seq[Int], change: Change): Kind = change.kind match {
-    case ChangeKind.Insert       => Kind.Insert
-    case ChangeKind.Delete       => Kind.Delete
-    case _ if change.old.isEmpty => Kind.Update
-    case _ if preimages          => Kind.BothImages
-    case _                       => if (moves(key, change)) Kind.NewKey else Kind.Update
+  def kind(identity: Seq[Int], change: Change): Kind = change.kind match {
+    case ChangeKind.Insert            => Kind.Insert
+    case ChangeKind.Delete            => Kind.Delete
+    case _ if change.old.isEmpty      => Kind.Update
+    case _ if moves(identity, change) => Kind.NewKey
+    case _                            => if (preimages) Kind.BothImages else Kind.Update
   }
 
   /** Whether an update changes the key. */
@@ -43,6 +43,13 @@ private[cdc] object ChangeRules {
   def key(relation: Relation, primary: Seq[String]): Seq[Int] =
     if (primary.nonEmpty) primary.map(name => relation.columns.indexWhere(_.name == name)).filter(_ >= 0)
     else if (relation.identity == 'f') Nil
+    else relation.columns.indices.filter(relation.columns(_).isKey)
+
+  /** The places of the columns whose old values the server sends when one of them changes: those of the replica identity. If that is
+    * the whole row, those of the primary key.
+    */
+  def identity(relation: Relation, primary: Seq[String]): Seq[Int] =
+    if (relation.identity == 'f') key(relation, primary)
     else relation.columns.indices.filter(relation.columns(_).isKey)
 }
 

@@ -94,7 +94,8 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     assert(kind(preimages = false, tuple("other", "new")) == Kind.NewKey)
     assert(kind(preimages = false, tuple("key", "new")) == Kind.Update)
     assert(kind(preimages = false, tuple("u", "new")) == Kind.Update)
-    assert(kind(preimages = true, tuple("other", "new")) == Kind.BothImages)
+    assert(kind(preimages = true, tuple("other", "new")) == Kind.NewKey)
+    assert(kind(preimages = true, tuple("key", "new")) == Kind.BothImages)
   }
 
   /** The server's transactions from the confirmed one on, until the run dies after so many messages. */
@@ -103,7 +104,7 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       journal.state,
       journal,
       new ChangeRules(preimages = false),
-      (relation, _) => Some(Captured(relation, Seq(0))),
+      (relation, _) => Some(Captured(relation, Seq(0), Seq(0))),
       (_: Relation) => true,
       (_, _) => None,
       (_, found) => new Moved(found),

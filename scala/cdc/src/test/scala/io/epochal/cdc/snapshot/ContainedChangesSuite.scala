@@ -56,7 +56,7 @@ final class ContainedChangesSuite extends AnyFunSuite {
   }
 
   private lazy val orders: Captured = Message.read(relation, 0, relation.length) match {
-    case found: Relation => Captured(found, Seq(0))
+    case found: Relation => Captured(found, Seq(0), Seq(0))
     case other           => fail(other.toString)
   }
 
@@ -67,7 +67,7 @@ final class ContainedChangesSuite extends AnyFunSuite {
     ChangeState.Empty.updated(SnapshotState.OnlyTable, snapshot),
     sink,
     new ChangeRules(preimages = false),
-    (relation, _) => Some(Captured(relation, Seq(0))),
+    (relation, _) => Some(Captured(relation, Seq(0), Seq(0))),
     _ => true,
     new ContainedChanges(snapshot, locate),
     (_, found) => new IllegalStateException(found.toString),
@@ -181,7 +181,7 @@ final class ContainedChangesSuite extends AnyFunSuite {
         new ChangeRules(preimages = false),
         (relation, known) => {
           before = Some(known)
-          Some(Captured(relation, Seq(0)))
+          Some(Captured(relation, Seq(0), Seq(0)))
         },
         _ => true,
         new ContainedChanges(snapshot, (_, rows, _) => rows.map(_ => 0)),

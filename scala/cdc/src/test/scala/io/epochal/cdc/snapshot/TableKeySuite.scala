@@ -73,7 +73,7 @@ final class TableKeySuite extends SnapshotRuns(PostgresServer.icu.orElse(Postgre
       val state = journal.state
       val contained = setup(table, binary)._1.contained(state)
       val shows = contained.of(state.runs.map(_.lsn).max - 1, xid.toInt).get
-      val captured = Captured(relation, key.names.indices.map(_ + 1))
+      val captured = Captured(relation, key.names.indices.map(_ + 1), Nil)
       contained.prepare(tuples.map(captured -> _))
       assert(tuples.map(shows(captured, _)) == tuples.indices.map(_ >= before))
     }

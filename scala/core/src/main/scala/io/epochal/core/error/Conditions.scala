@@ -83,6 +83,7 @@ object Conditions {
   val ValueUnsupported: Condition = Condition("VALUE_UNSUPPORTED")
   val KeyColumnsRequired: Condition = Condition("KEY_COLUMNS_REQUIRED")
   val KeyNotUnique: Condition = Condition("KEY_NOT_UNIQUE")
+  val KeyNotFollowed: Condition = Condition("KEY_NOT_FOLLOWED")
   val KeyComparisonMismatch: Condition = Condition("KEY_COMPARISON_MISMATCH")
   val DuplicateKeys: Condition = Condition("DUPLICATE_KEYS")
 

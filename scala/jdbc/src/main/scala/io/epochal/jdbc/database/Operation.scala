@@ -92,20 +92,17 @@ private[jdbc] object Operation {
   /** The row of its key is deleted. */
   final val Deletes = 1
 
-  /** Nothing: it is the image before an update. */
-  final val Ignores = 2
-
   /** All rows before it are deleted. */
-  final val Empties = 3
+  final val Empties = 2
 
   /** The accepted words, in lower case, and their effect. The short ones are Debezium's. */
   val Words: Seq[(String, Int)] =
     Seq("insert" -> Stores, "update" -> Stores, "delete" -> Deletes, "i" -> Stores, "c" -> Stores, "r" -> Stores) ++
       Seq("u" -> Stores, "d" -> Deletes)
 
-  /** Those of a change feed alone. */
+  /** Those of a change feed alone. The image before an update deletes, unless the one after it has the same key. */
   val FeedWords: Seq[(String, Int)] =
-    Seq("update_postimage" -> Stores, "update_preimage" -> Ignores, "truncate" -> Empties)
+    Seq("update_postimage" -> Stores, "update_preimage" -> Deletes, "truncate" -> Empties)
 
   private val Expected = "insert (i, c, r), update (u) or delete (d)"
   private val LongestShown = 40

@@ -131,8 +131,8 @@ final case class OperationColumn(ordinal: Int, name: String, feed: Option[FeedCo
 }
 
 /** A change feed: rows with `_change_type`, `_commit_version` and perhaps `_unchanged_columns`, as `epochal-cdc` and Delta deliver
-  * them. In encoded rows the boolean is then NULL for an image before an update, which changes nothing, and a row that deletes
-  * without a key empties the table.
+  * them. The image before an update deletes: the key may change. In encoded rows, a row that deletes without a key empties the
+  * table.
   *
   * @param width
   *   number of columns of the query's rows

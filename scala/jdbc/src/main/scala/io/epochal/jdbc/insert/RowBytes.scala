@@ -230,14 +230,12 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
       val first = place * width + 1
       var i = 0
       while (i < binders.length) {
-        if (row.isNullAt(ordinals(i)) || effect >= Operation.Ignores || effect == Operation.Deletes && !identifies(i))
+        if (row.isNullAt(ordinals(i)) || effect == Operation.Empties || effect == Operation.Deletes && !identifies(i))
           statement.setObject(first + i, null)
         else binders(i).bind(statement, first + i, row, ordinals(i))
         i += 1
       }
-      if (operation.width > 0)
-        if (effect == Operation.Ignores) statement.setObject(first + i, null)
-        else statement.setInt(first + i, if (effect == Operation.Stores) 0 else 1)
+      if (operation.width > 0) statement.setInt(first + i, if (effect == Operation.Stores) 0 else 1)
       if (operation.width > 1) {
         statement.setString(first + i + 1, operation.version(row).toString)
         val unchanged = operation.unchangedColumns(row)

@@ -44,10 +44,10 @@ abstract class KeyedMerge(
         Option(row.getString(1)))
       .head
 
-    /** The rows behind that one, without images before an update. */
+    /** The rows behind that one. */
     val rows: String = {
       val later = emptied.fold("")(last => s" AND ${bytes(version)} > ${literal(last)}")
-      s"(SELECT * FROM $source AS s WHERE $deletes IS NOT NULL AND $key IS NOT NULL$later)"
+      s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL$later)"
     }
 
     /** The last row of each key. */
@@ -103,8 +103,9 @@ abstract class KeyedMerge(
     private def isLeft(into: String, mark: String): Boolean =
       count(s"SELECT count(*) FROM $into WHERE replace($unchanged, $mark, '') <> $unchanged") > 0
 
+    /** Of the two images of an update the later one: it does not delete. */
     private def latest(from: String, condition: String): String =
-      first(s"$from AS r WHERE $condition", s"${bytes(version)} DESC")
+      first(s"$from AS r WHERE $condition", s"${bytes(version)} DESC, $deletes")
   }
 
   /** A text of the feed, in SQL. */

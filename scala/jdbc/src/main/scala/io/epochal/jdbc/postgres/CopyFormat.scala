@@ -52,16 +52,14 @@ final private class CopyEncoder(cells: Array[CopyCell], operation: Operation, ou
     var i = 0
     while (i < cells.length) {
       val cell = cells(i)
-      if (effect >= Operation.Ignores || effect == Operation.Deletes && !cell.identifies) putNull()
+      if (effect == Operation.Empties || effect == Operation.Deletes && !cell.identifies) putNull()
       else if (!row.isNullAt(cell.ordinal)) cell.value.encode(row.base, row.origin, row.slot(cell.ordinal), out)
       else if (cell.required && (cell.identifies || !operation.isPartial(row)))
         throw new BadValue(cell.ordinal, BadValue.Missing)
       else putNull()
       i += 1
     }
-    if (operation.width > 0)
-      if (effect == Operation.Ignores) putNull()
-      else CopyValue.begin(out, 1).putByte(if (effect == Operation.Stores) 0 else 1)
+    if (operation.width > 0) CopyValue.begin(out, 1).putByte(if (effect == Operation.Stores) 0 else 1)
     if (operation.width > 1) {
       putText(operation.version(row))
       putText(operation.unchangedColumns(row))

@@ -7,6 +7,7 @@ import io.epochal.core.option.{NameList, OptionGroup, OptionSpec}
 import io.epochal.jdbc.database.FeedColumns
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.row.Texts
+import io.epochal.kit.record.ReplicaKey
 
 /** A column of the query that goes into the table.
   *
@@ -65,6 +66,7 @@ private[jdbc] object QueryColumns {
         .map { case (field, i) => QueryColumn(field, i, map.find(_._1 == field).fold(field.name)(_._2)) }
       _ <- distinct(stored.map(column => column.into -> column.field))(into => s"'$into'")
       keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
+      _ <- ReplicaKey.refusal(keys.map(_.field), usesImages = feed.nonEmpty).filter(_ => options.changes).toLeft(())
       order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
       updated <- all(options.updateColumns)(listed(JdbcOptions.UpdateColumns, options.updateColumns, _, stored))
       _ <- JdbcOptions.ensure(updated.intersect(keys).isEmpty)(keysAreUpdated(updated.intersect(keys)))

@@ -236,10 +236,12 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
             "delete rows",
             s"the sink can only store rows in ${dialect.name}",
             "Leave the deletions out of the query, and use {option:mode=upsert}."))
+        // A replica has the key as the source spells it.
+        spelled = if (query.operation.isEmpty || query.updated.nonEmpty) Nil else keys.filter(loose.contains)
       } yield WriteMode.Upsert(
         table.columns.map(_.name).filter(keys.contains),
         query.order.map(name),
-        updated,
+        (updated ++ spelled).distinct,
         query.operation.map(
           OperationColumn(
             _,

@@ -82,7 +82,8 @@ final class SourceTable(
 ) extends Table
     with SupportsRead {
 
-  override def columns(): Array[Column] = schema.map(f => Column.create(f.name, f.dataType, f.nullable)).toArray
+  override def columns(): Array[Column] =
+    schema.map(f => Column.create(f.name, f.dataType, f.nullable, null, f.metadata.json)).toArray
 
   override def capabilities(): util.Set[TableCapability] = {
     val modes = util.EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ)

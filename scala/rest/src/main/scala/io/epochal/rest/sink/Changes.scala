@@ -9,6 +9,7 @@ import org.apache.spark.sql.types._
 
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.record.ReplicaKey
 import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.kit.spark.{ArrayRow, JsonRowWriter}
 import io.epochal.rest.http.{Endpoint, OptionList, RequestOptions}
@@ -209,6 +210,7 @@ private[rest] object ChangeShape {
         scalar(ChangeOptions.DeleteUrl, _, schema, inUrl))
       createUrl <- all(changes.upsert.toSeq.flatMap(_.create.template.columns))(
         scalar(ChangeOptions.CreateUrl, _, schema, inUrl))
+      _ <- ReplicaKey.refusal((entity ++ deleteUrl).map(_.field), usesImages = false).toLeft(())
     } yield ChangeShape(
       operation,
       named(Unchanged).filter(_.field.dataType match {

@@ -16,6 +16,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.record.ReplicaKey
 import io.epochal.support.Examples
 
 /** Change feeds sent to an API: inserts, updates and deletes. */
@@ -92,6 +93,15 @@ final class RestChangesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           ("DELETE", "/orders/3", "")
         ))
       assert(on.api.keys.distinct.size == 5)
+    }
+  }
+
+  test("a resource whose column changes without its old value is refused") {
+    using() { on =>
+      on.schema = StructType(
+        ReplicaKey.mark(StructType.fromDDL("id BIGINT"), "orders", Seq("code"), hasImages = true) ++
+          StructType.fromDDL("code STRING, _change_type STRING, _commit_version STRING"))
+      assert(refused("KEY_NOT_FOLLOWED")(on.run(resources(on): _*)).getMessage.contains("keyColumns=code"))
     }
   }
 

@@ -1,0 +1,55 @@
+package io.epochal.kit.record
+
+import org.apache.spark.sql.types.{MetadataBuilder, StructField, StructType}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.NameList
+
+/** By which columns of a change feed a replica can be keyed: by those whose old value each change of them delivers. The others are
+  * marked in their metadata, which selections, filters and new names keep.
+  */
+private[epochal] object ReplicaKey {
+  private val Mark = "epochal.unfollowed"
+
+  /** @param table
+    *   the source's, in SQL
+    * @param followed
+    *   the columns whose change arrives as a delete and an insert
+    * @param hasImages
+    *   whether any other update arrives with the whole row before it
+    */
+  def mark(columns: StructType, table: String, followed: Seq[String], hasImages: Boolean): StructType =
+    StructType(columns.map { field =>
+      if (followed.contains(field.name)) field
+      else {
+        val mark = new MetadataBuilder()
+          .putString("table", table)
+          .putString("key", NameList.render(followed))
+          .putBoolean("images", hasImages)
+          .build()
+        val metadata = new MetadataBuilder().withMetadata(field.metadata).putMetadata(Mark, mark).build()
+        field.copy(metadata = metadata)
+      }
+    })
+
+  /** Refusal of a replica that would keep the row under an old key when the key changes.
+    *
+    * @param usesImages
+    *   whether the sink deletes the row before an update
+    */
+  def refusal(keys: Seq[StructField], usesImages: Boolean): Option[EpochalException] = (for {
+    field <- keys if field.metadata.contains(Mark)
+    mark = field.metadata.getMetadata(Mark) if !(usesImages && mark.getBoolean("images"))
+  } yield {
+    val (table, followed) = (mark.getString("table"), mark.getString("key"))
+    val instead =
+      if (followed.isEmpty) s"Give $table a primary key." else s"Set {option:keyColumns=$followed}."
+    val identity =
+      if (usesImages) "FULL; and read with {option:preimages=true}."
+      else "USING INDEX, with a unique index that has it."
+    Conditions.KeyNotFollowed(
+      "column" -> field.name,
+      "table" -> table,
+      "advice" -> s"$instead For another key, ALTER TABLE $table REPLICA IDENTITY $identity")
+  }).headOption
+}
