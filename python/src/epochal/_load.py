@@ -38,6 +38,8 @@ _DRIVERS = {
 _BUNDLED = ("org.postgresql.Driver", "org.sqlite.JDBC")
 #: Rows per fetch: without a limit, PostgreSQL's driver reads the whole table into memory.
 _FETCHED_ROWS = "1000"
+#: Of PostgreSQL's driver: a login ends after a minute, and a lost server is noticed.
+_BOUNDS = {"loginTimeout": "60", "tcpKeepAlive": "true"}
 #: The 64-bit type for each narrower type that Spark infers: SQLite stores 64 bits under any declared type.
 _WIDER = {"tinyint": "BIGINT", "smallint": "BIGINT", "int": "BIGINT", "float": "DOUBLE"}
 
@@ -120,6 +122,9 @@ def load_table(
         options["fetchsize"] = _FETCHED_ROWS
     if kind == "sqlite" and "busy_timeout" not in f"{lowered} {options['url']}":
         options["busy_timeout"] = str(1000 * _locks.TIMEOUT_SECONDS)
+    if kind == "postgresql":
+        given_names = f"{lowered} {options['url']}".lower()
+        options.update({name: value for name, value in _BOUNDS.items() if name.lower() not in given_names})
     options["url"] = _for_spark(options["url"])
     try:
         frame = _load(spark, options)

@@ -33,9 +33,13 @@ _PARAMETERS = {
     "connectTimeout": "connect_timeout",
     "ApplicationName": "application_name",
 }
-#: Settings by which no variable of libpq has an effect that PgJDBC does not have.
+#: A lost server is noticed within a minute; and no variable of libpq has an effect that PgJDBC does not have.
 _SETTINGS = {
     "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
     "hostaddr": "",
     "options": "",
     "sslmode": "prefer",

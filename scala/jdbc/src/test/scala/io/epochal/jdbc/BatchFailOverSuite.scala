@@ -14,6 +14,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.support.NetworkProxy
 
 /** A batch write that lost the response to its COMMIT can be identified only by its transaction's id. */
 @Slow
@@ -50,11 +51,10 @@ final class BatchFailOverSuite extends SinkSuite(Postgres) {
   }
 
   /** Writes ten rows through a proxy, runs something before the COMMIT, and drops its response. */
-  private def losing(f: JdbcSinkFixture)(meanwhile: SwitchedProxy => Unit): Unit = {
+  private def losing(f: JdbcSinkFixture)(meanwhile: NetworkProxy => Unit): Unit = {
     val Place(_, port, _) = f.database.url: @unchecked
-    Using.resource(new SwitchedProxy(port.toInt)) { proxy =>
-      val url = f.database.url.replace(s":$port/", s":${proxy.port}/")
-      val write = f.newRun(query, Map("url" -> url)).newBatchWrite()
+    Using.resource(new NetworkProxy(port.toInt)) { proxy =>
+      val write = f.newRun(query, Map("url" -> proxy.url(f.database.url))).newBatchWrite()
       val writer = write.createBatchWriterFactory(() => 1).createWriter(0, 0L)
       numbers(f, 0 until 10).foreach(writer.write)
       val message = writer.commit()

@@ -75,7 +75,7 @@ final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: 
     */
   def lend(patience: Option[Duration] = None): Lease = {
     val pool = enter(key, dialect)
-    try new Lease(take(pool.source, patience), pool)
+    try new Lease(take(pool.source, patience), dialect, pool, server)
     catch {
       case error: Throwable =>
         leave(pool)
@@ -88,8 +88,21 @@ final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: 
     */
   def unpooled[A](body: Connection => A): A = {
     val properties = key.defaults -- dialect.lastingProperties
-    Using.resource(new LoginDataSource(settings, dialect.driver(settings.url), properties).getConnection)(body)
+    Using.resource(login(properties)) { connection =>
+      Using.resource(watched(connection, server))(_ => body(connection))
+    }
   }
+
+  private def login(properties: Map[String, String]): Connection =
+    new LoginDataSource(settings, dialect.driver(settings.url), properties).getConnection
+
+  /** None if the database does not show what it does for a session. */
+  private val server: Option[WatchedServer] = dialect.sessions.map(
+    new WatchedServer(
+      settings.place,
+      _,
+      () => login(key.defaults -- dialect.lastingProperties),
+      dialect.errors.losesConnection))
 }
 
 private[jdbc] object ConnectionPool {
@@ -157,16 +170,35 @@ private[jdbc] object ConnectionPool {
     source.getHikariPoolMXBean.getTotalConnections >= source.getMaximumPoolSize
 
   /** A lent connection. Closing the lease returns it to the pool, or closes it after `abandon`. */
-  final class Lease private[epochal] (val connection: Connection, pool: Pool) extends AutoCloseable {
+  final class Lease private[database] (
+      val connection: Connection,
+      dialect: Dialect,
+      pool: Pool,
+      server: Option[WatchedServer])
+      extends AutoCloseable {
     private var usable = true
+    private val watch = watched(connection, server)
+
+    /** Opens a transaction that the lease's end ends at the latest, and returns its id. */
+    def begin(lockTimeout: Duration, writer: Writer): Option[String] = {
+      val id = ConnectionWatch.briefly(dialect.begin(connection, lockTimeout, Some(writer)))
+      ConnectionWatch.enter(dialect.sessions.flatMap(_.session(connection, id)))
+      id
+    }
 
     /** Prevents the connection from being reused. */
     def abandon(): Unit = usable = false
 
     override def close(): Unit =
       try if (usable) connection.close() else pool.source.evictConnection(connection)
-      finally leave(pool)
+      finally {
+        watch.close()
+        leave(pool)
+      }
   }
+
+  private def watched(connection: Connection, server: Option[WatchedServer]): AutoCloseable =
+    server.fold[AutoCloseable](() => ())(new ConnectionWatch(connection, _))
 
   private def enter(key: Key, dialect: Dialect): Pool = synchronized {
     val pool = pools.getOrElseUpdate(key, new Pool(open(key, dialect)))

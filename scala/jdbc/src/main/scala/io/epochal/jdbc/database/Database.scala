@@ -102,7 +102,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     def opensLater(error: Throwable): Verdict =
       if (ConnectionPool.sqlErrors(error).exists(dialect.errors.opensLater)) Verdict.Retry else Verdict.GiveUp
     retrying("the checks before the start", opensLater)(
-      pool.unpooled(connection => dialect.inspecting(connection)(body(connection))))
+      pool.unpooled(connection => ConnectionWatch.briefly(dialect.inspecting(connection)(body(connection)))))
   }
 
   /** Runs `body` in a transaction that it commits, as [[inTransaction]], on a connection that no pool keeps. */
@@ -229,11 +229,15 @@ private[jdbc] object Transaction {
     */
   def run[A](connection: Connection, dialect: Dialect, lockTimeout: Duration, writer: Option[Writer] = None)(
       body: Transaction => A): A = {
-    val id = dialect.begin(connection, lockTimeout, writer)
+    val id = ConnectionWatch.briefly(dialect.begin(connection, lockTimeout, writer))
     val transaction = new Transaction(connection, id, dialect, writer)
+    ConnectionWatch.inSession(dialect.sessions.flatMap(_.session(connection, id)))(complete(transaction)(body))
+  }
+
+  private def complete[A](transaction: Transaction)(body: Transaction => A): A = {
     val result =
       try {
-        OpenFiles.check(connection)
+        OpenFiles.check(transaction.connection)
         body(transaction)
       } catch {
         case error: Throwable => // Fatal errors too: the connection must not return to the pool with the transaction open.
@@ -264,6 +268,27 @@ trait Sessions {
 
   /** Ends a session, provided that it is still in the same transaction. */
   def end(connection: Connection, blocker: Blocker): Unit
+
+  /** A key by which another session can look at a transaction.
+    *
+    * @param id
+    *   the transaction's, as [[Dialect.begin]] returned it
+    */
+  def session(connection: Connection, id: Option[String]): Option[String]
+
+  /** Of these keys, those whose sessions execute a statement, or have done so within the given milliseconds. A session that waits
+    * for its client to send something, or to read something, executes none.
+    *
+    * @param connection
+    *   a different one, in autocommit mode
+    */
+  def busy(connection: Connection, keys: Seq[String], milliseconds: Long): Set[String]
+
+  /** Ends a session of ours whose client is lost, unless its transaction has ended. */
+  def endSession(connection: Connection, key: String): Unit
+
+  /** Closes the socket of a connection, while its thread waits there. */
+  def abort(connection: Connection): Unit = connection.abort(_.run())
 
   /** Called on the connection after a writer's transaction has ended. */
   def ended(@unused connection: Connection, @unused writer: Writer): Unit = ()

@@ -1,6 +1,8 @@
 package io.epochal.jdbc.mysql
 
+import java.io.Closeable
 import java.sql.{Connection, SQLException}
+import java.util.{Collections, WeakHashMap}
 
 import scala.util.Try
 
@@ -34,6 +36,40 @@ private[mysql] object MysqlSessions extends Sessions {
 
   override def current(connection: Connection): Long =
     Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
+
+  /** The session's number, which a connection keeps: it is read once. */
+  override def session(connection: Connection, id: Option[String]): Option[String] =
+    Some(numbers.computeIfAbsent(connection.unwrap(classOf[Connection]), _ => current(connection).toString))
+
+  private val numbers = Collections.synchronizedMap(new WeakHashMap[Connection, String])
+
+  /** While rows are sent for LOAD DATA, the server waits no longer than its `net_read_timeout`. */
+  override def busy(connection: Connection, keys: Seq[String], milliseconds: Long): Set[String] =
+    sql"""SELECT id FROM information_schema.processlist WHERE id IN ${Sql.list(keys.map(_.toLong))}
+         |AND (command <> 'Sleep' OR time < ${math.max(1L, milliseconds / 1000)})"""
+      .query(connection)(_.getString(1))
+      .toSet
+
+  /** MariaDB's driver first reads what is left, which waits for the thread that reads: so its socket is closed before. */
+  override def abort(connection: Connection): Unit = {
+    def member(of: AnyRef, name: String): Option[AnyRef] =
+      Iterator
+        .iterate[Class[_]](of.getClass)(_.getSuperclass)
+        .takeWhile(_ != null)
+        .flatMap(_.getDeclaredFields)
+        .find(_.getName == name)
+        .map { field =>
+          field.setAccessible(true)
+          field.get(of)
+        }
+    Try(for {
+      client <- member(connection.unwrap(classOf[Connection]), "client")
+      socket <- member(member(client, "currentClient").getOrElse(client), "socket")
+    } socket.asInstanceOf[Closeable].close()): Unit
+    super.abort(connection)
+  }
+
+  override def endSession(connection: Connection, key: String): Unit = Sql.run(connection, s"KILL $key")
 
   /** Includes indirect blockers. */
   override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] = {

@@ -10,7 +10,7 @@ import org.postgresql.PGConnection
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
 import io.epochal.jdbc.commit.LedgerTable
-import io.epochal.jdbc.database.{BoundColumn, BoundTable, BulkLoad, BulkRun, Loaded, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, BulkLoad, BulkRun, ConnectionWatch, Loaded, WriteMode}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.sink.row.EncodedRows
 import io.epochal.kit.sink.transport.TaskAttempt
@@ -151,7 +151,10 @@ final private[postgres] class CopyStream(connection: Connection, into: String, c
     .copyIn(s"COPY $into (${columns.map(PostgresDialect.quote).mkString(", ")}) FROM STDIN (FORMAT binary)")
   in.writeToCopy(CopyFormat.Header, 0, CopyFormat.Header.length)
 
-  def write(bytes: Array[Byte], length: Int): Unit = in.writeToCopy(bytes, 0, length)
+  def write(bytes: Array[Byte], length: Int): Unit = {
+    in.writeToCopy(bytes, 0, length)
+    ConnectionWatch.step()
+  }
 
   /** Returns the number of rows that the server stored. */
   def finish(): Long = {

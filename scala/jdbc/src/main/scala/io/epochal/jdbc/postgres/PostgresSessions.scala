@@ -62,6 +62,22 @@ private[postgres] object PostgresSessions extends Sessions {
         )
     }
 
+  /** `pg_stat_activity` shows the lower half of the id, and only of the transaction in progress. */
+  override def session(connection: Connection, id: Option[String]): Option[String] =
+    id.map(number => (number.toLong & 0xffffffffL).toString)
+
+  /** Where the server does not track activities, every open transaction counts. */
+  override def busy(connection: Connection, keys: Seq[String], milliseconds: Long): Set[String] =
+    sql"""SELECT backend_xid::text FROM pg_catalog.pg_stat_activity WHERE backend_xid::text IN ${Sql.list(keys)}
+         |AND CASE state WHEN 'active' THEN wait_event_type IS DISTINCT FROM 'Client' WHEN 'disabled' THEN true
+         |  ELSE state_change > pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => $milliseconds / 1000.0) END"""
+      .query(connection)(_.getString(1))
+      .toSet
+
+  override def endSession(connection: Connection, key: String): Unit =
+    sql"""SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity
+         |WHERE backend_xid::text = $key AND usename = session_user""".query(connection)(_.getBoolean(1)): Unit
+
   private def activity(state: String, kind: String): String = (Option(state), Option(kind)) match {
     case (Some("active"), Some(statement)) => s"now in $statement"
     case (Some(other), Some(statement))    => s"$other after $statement"

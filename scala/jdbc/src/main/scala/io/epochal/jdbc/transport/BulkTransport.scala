@@ -63,8 +63,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     interference(database.retrying(step) {
       lease = database.lend()
       try {
-        transaction = database.dialect
-          .begin(lease.connection, transport.options.lockTimeout, Some(transport.run.writer))
+        transaction = lease.begin(transport.options.lockTimeout, transport.run.writer)
         copy = transport.load.open(lease.connection, transport.run, attempt, token)
       } catch {
         case error: Throwable =>

@@ -94,6 +94,8 @@ private[epochal] object JdbcUrl {
 
   /** URLs of databases in this process or in a file: their paths contain no login. */
   private val OfFiles = Set("jdbc:sqlite:", "jdbc:h2:", "jdbc:hsqldb:", "jdbc:derby:", "jdbc:duckdb:")
+  def isOfFile(url: String): Boolean = OfFiles.exists(url.trim.toLowerCase(Locale.ROOT).startsWith)
+
   private val OfNames = Set("jdbc:postgresql:")
 
   private val Shown = Set("databasename", "database", "servername", "instancename", "portnumber", "port")

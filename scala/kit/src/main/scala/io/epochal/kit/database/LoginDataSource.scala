@@ -2,6 +2,7 @@ package io.epochal.kit.database
 
 import java.io.PrintWriter
 import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException}
+import java.util.concurrent.{CompletableFuture, ExecutionException, TimeUnit, TimeoutException}
 import java.util.logging.Logger
 import java.util.{Properties, ServiceLoader}
 import javax.sql.DataSource
@@ -11,6 +12,7 @@ import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
+import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.access.DriverAccess
 
 /** Logs in with one set of settings. `toString` contains no secrets, and the pool above it never sees any.
@@ -76,11 +78,41 @@ private[epochal] class LoginDataSource(
 
   /** Drivers throw any kind of exception for a property that they do not understand. */
   private def connect(properties: Properties): Connection =
-    try source.connect(settings.url, properties)
+    try
+      if (JdbcUrl.isOfFile(settings.url)) source.connect(settings.url, properties)
+      else limited(source.connect(settings.url, properties))
     catch {
       case e: RuntimeException =>
         throw new SQLNonTransientConnectionException(s"${source.getClass.getName} failed: $e", "08001", e)
     }
+
+  /** A server that accepts a connection and then stays silent, as a dead one behind a load balancer does, would keep the driver
+    * waiting for ever. A connection that is opened too late is closed.
+    */
+  private def limited(open: => Connection): Connection = {
+    val login = new CompletableFuture[Connection]
+    new DaemonThreads("epochal-login")
+      .newThread { () =>
+        try {
+          val connection = open
+          if (!login.complete(connection)) connection.close()
+        } catch { case error: Throwable => login.completeExceptionally(error): Unit }
+      }
+      .start()
+    try login.get(limit, TimeUnit.MILLISECONDS)
+    catch {
+      case failure: ExecutionException => throw failure.getCause
+      case late: TimeoutException =>
+        login.completeExceptionally(late): Unit
+        throw new SQLException(
+          s"${settings.place} accepts connections, but has answered no login for ${limit / 1000} s",
+          "08001")
+      case stop: InterruptedException =>
+        login.completeExceptionally(stop): Unit
+        Thread.currentThread.interrupt()
+        throw new SQLException("interrupted while logging in", "57014")
+    }
+  }
 
   override def getConnection(user: String, password: String): Connection = throw new SQLFeatureNotSupportedException
 
@@ -99,7 +131,11 @@ private[epochal] class LoginDataSource(
   override def unwrap[T](kind: Class[T]): T = throw new SQLException(s"not a ${kind.getName}")
 }
 
-private object LoginDataSource {
+private[epochal] object LoginDataSource {
+
+  /** Milliseconds that a login may take; shorter in tests. */
+  @volatile private[epochal] var limit = 60000L
+
   private val CommonSchemes = Seq("postgresql", "mysql", "mariadb", "sqlite", "h2", "oracle", "sqlserver", "db2")
 }
 
