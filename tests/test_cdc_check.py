@@ -33,6 +33,8 @@ def run(dsn: str, *statements: str) -> list[Any]:
 
 
 def typed(sql: str) -> list[str]:
+    if "$$" in sql:  # A function has its own semicolons.
+        return [sql]
     return [one.strip() for one in re.sub(r"/\*.*?\*/", "", sql).split(";") if one.strip()]
 
 

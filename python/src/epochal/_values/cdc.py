@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Literal
 
 from epochal._options import Duration, Size
-from epochal._values.kind import BOOLEAN, DURATION, SIZE, TEXT
+from epochal._values.kind import BOOLEAN, DURATION, NAMES, SIZE, TEXT
 from epochal._values.value import Value, of, option
 
 OnTruncate = Literal["fail", "emit", "ignore"]
@@ -25,6 +26,10 @@ class Slot(Value):
         publication: Publication with the table. Unset: the slot's name.
         create_publication: Whether a missing publication is created, which needs the table's owner. Default: ``True``.
         heartbeat: How often the slot moves on while the table does not change. Default: ``"30s"``.
+        operations: What the publication must publish. Without update and delete the stream has inserts only, which is no
+            replica. Default: ``["insert", "update", "delete", "truncate"]``.
+        accept_change: A change that the log does not show, and that a start takes as it is: the value in the hint of
+            CAPTURE_CHANGED.
         max_lag: Bytes of log that the server may keep for the slot; beyond them the query fails. Unset: no limit.
     """
 
@@ -33,4 +38,6 @@ class Slot(Value):
     publication: str | None = option("publication", TEXT)
     create_publication: bool | None = option("createPublication", BOOLEAN)
     heartbeat: Duration | None = option("heartbeatInterval", DURATION)
+    operations: Sequence[str] | None = option("operations", NAMES)
+    accept_change: str | None = option("acceptChange", TEXT)
     max_lag: Size | None = option("maxSlotLag", SIZE)

@@ -11,6 +11,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.{Lsn, ServerFacts, SlotFacts, SlotStream}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
@@ -52,12 +53,16 @@ final private[cdc] class Capture(
   /** The last snapshot of this run: when it began, the rows from before, and all that are expected. */
   @volatile private var copying = Option.empty[(Long, Long, Long)]
 
+  /** When the catalog was last compared, and whether a table was defined since: its definition may have changed. */
+  private var compared = System.nanoTime()
+  @volatile private var isDefined = false
+
   /** Whether the server has sent nothing that waits to be read. */
   @volatile private var isIdle = false
   @volatile private var confirmed = state.last.fold(origin.start)(_.transaction.lsn)
 
-  /** The error for a table that was renamed, dropped or created again, and a position in the log after that. */
-  private var changed = Option.empty[(Long, EpochalException)]
+  /** The error for a change of the tables or of the server's catalog that the log does not show, and a position in the log after it. */
+  @volatile private var changed = Option.empty[(Long, EpochalException)]
 
   /** Everything before it is durable; 0 before the snapshot is complete. */
   @volatile private var reached = 0L
@@ -71,7 +76,9 @@ final private[cdc] class Capture(
   def ended: Option[EpochalException] = failure
 
   /** Whether all changes before a log position are in the journal. */
-  def hasReached(lsn: Long): Boolean = compareUnsigned(reached, lsn) >= 0
+  def hasReached(lsn: Long): Boolean = changed.isEmpty && isBefore(lsn)
+
+  private def isBefore(lsn: Long) = compareUnsigned(reached, lsn) >= 0
 
   def deliveredUntil(row: Long): Unit = delivered = math.max(delivered, row)
 
@@ -142,7 +149,8 @@ final private[cdc] class Capture(
   /** Reads until the connection is lost. */
   private def attempt(): Unit =
     try {
-      seen = Some(setup.check(origin, state)) -> System.nanoTime()
+      see(Some(setup.check(origin, state)))
+      changed = setup.server.sql(setup.changes(_, origin))
       val left = setup.left(origin, state)
       if (left.nonEmpty) {
         val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0L)
@@ -178,10 +186,11 @@ final private[cdc] class Capture(
       state,
       durable,
       new ChangeRules(options.preimages && !options.tables.isSeveral),
-      setup.capture(origin),
-      setup.truncated,
+      capture,
+      truncated,
       setup.contained(state),
-      setup.moved(origin))
+      setup.moved(origin),
+      ddl = statement => if (setup.concerns(statement)) refuse())
     var flushed, beat = System.nanoTime()
     var pause = 1L
     reached = confirmed
@@ -199,6 +208,8 @@ final private[cdc] class Capture(
 
     while (!closed) {
       val now = System.nanoTime()
+      // What was committed before the change is delivered first.
+      changed.filter(change => isBefore(change._1)).foreach(change => throw change._2)
       if (full) full = isFull
       val message = if (full) null else stream.poll()
       if (isIdle != (message == null && !full)) isIdle = !isIdle
@@ -223,8 +234,6 @@ final private[cdc] class Capture(
           confirm(intake.settle())
           look(writes = true)
         }
-        // What was committed before the change of the table is delivered first.
-        changed.filter(change => hasReached(change._1)).foreach(change => throw change._2)
         if (full) stream.report()
         Thread.sleep(pause)
         pause = math.min(pause + 1, MaxPause)
@@ -232,12 +241,33 @@ final private[cdc] class Capture(
     }
   }
 
+  private def capture(found: Relation, before: Option[Relation]): Option[Captured] = {
+    val captured = setup.capture(origin)(found, before)
+    isDefined = captured.nonEmpty
+    // Rows of the new shape have other values under a name.
+    def names(relation: Relation, of: Relation) = relation.columns.map(_.name).filter(of.columns.map(_.name).contains)
+    if (before.exists(old => names(old, found) != names(found, old))) refuse()
+    captured
+  }
+
+  private def truncated(table: Relation): Boolean = {
+    val isRow = setup.truncated(table)
+    if (isRow) changed = setup.server.once(setup.changes(_, origin, Some(Integer.toUnsignedLong(table.oid))))
+    isRow
+  }
+
+  /** Ends the stream here, if the server's catalog has changed so that rows may be hidden, or others than the log shows. */
+  private def refuse(): Unit = {
+    changed = setup.server.once(setup.changes(_, origin))
+    changed.foreach(change => throw change._2)
+  }
+
   /** Whether it waits until rows are delivered. */
   def isFull: Boolean = journal.bytesFrom(delivered) >= options.maxJournalBytes
 
   /** Looks at the slot, if the last look was long ago. */
   private def watch(now: Long = System.nanoTime()): Unit = {
-    def isDue = now - seen._2 > options.heartbeat.toNanos
+    def isDue = now - seen._2 > (if (isDefined) DefinedNanos else options.heartbeat.toNanos)
     if (isDue) synchronized {
       if (isDue)
         try look(writes = false)
@@ -254,10 +284,19 @@ final private[cdc] class Capture(
   private def look(writes: Boolean): Unit = {
     // Retried with the stream: a server that shuts down waits until it is closed.
     val found = setup.server.once { connection =>
-      if (writes && changed.isEmpty) changed = setup.changedTable(connection)
+      val isBeat = isDefined || System.nanoTime() - compared > options.heartbeat.toNanos
+      if (changed.isEmpty && isBeat) {
+        isDefined = false
+        compared = System.nanoTime()
+        changed = setup.changes(connection, origin)
+      }
       if (writes && !setup.isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
       ServerFacts.slot(connection, origin.slot)
     }
+    see(found)
+  }
+
+  private def see(found: Option[SlotFacts]): Unit = {
     seen = found -> System.nanoTime()
     for (slot <- found; most <- options.maxSlotLag if slot.retained > most)
       throw Conditions.SlotLagExceeded("slot" -> slot.name, "retained" -> slot.retained, "limit" -> most)
@@ -299,6 +338,9 @@ private object Capture {
 
   /** The heartbeat while somebody waits for the end of the log. */
   private val EndBeatNanos = 200L * 1000000L
+
+  /** The heartbeat after a table was defined. */
+  private val DefinedNanos = 1000L * 1000000L
 
   /** Milliseconds. */
   private val MaxPause = 5L

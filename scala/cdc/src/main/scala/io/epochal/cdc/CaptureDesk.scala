@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 
-import io.epochal.cdc.slot.Severity
+import io.epochal.cdc.slot.{DdlTrigger, Severity}
 
 /** The preflight's API for other languages. */
 object CaptureDesk {
@@ -27,19 +27,23 @@ object CaptureDesk {
     val tables = CdcTables.find(read)
     val root = mapper.createObjectNode().put("url", server.place).put("table", read.tables.toString)
     val points = root.putArray("points")
-    server.sql(new CdcNeeds(read, server).points(_, tables, ofFirstStart = true)).foreach { point =>
-      val state = point.severity match {
-        case Severity.Fine    => "ok"
-        case Severity.Warning => "warning"
-        case Severity.Missing => "missing"
+    server
+      .sql { connection =>
+        new CdcNeeds(read, server).points(connection, tables, ofFirstStart = true) :+ DdlTrigger.point(connection)
       }
-      points
-        .addObject()
-        .put("name", point.name)
-        .put("found", point.found)
-        .put("state", state)
-        .put("sql", point.mend.getOrElse("")): Unit
-    }
+      .foreach { point =>
+        val state = point.severity match {
+          case Severity.Fine    => "ok"
+          case Severity.Warning => "warning"
+          case Severity.Missing => "missing"
+        }
+        points
+          .addObject()
+          .put("name", point.name)
+          .put("found", point.found)
+          .put("state", state)
+          .put("sql", point.mend.getOrElse("")): Unit
+      }
     mapper.writeValueAsString(root)
   }
 }

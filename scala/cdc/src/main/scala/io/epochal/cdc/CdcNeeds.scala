@@ -16,6 +16,7 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
     options.createsSlot,
     options.createsPublication,
     options.preimages,
+    options.operations,
     copies = options.starting == CdcStart.Initial)
 
   def facts(connection: Connection, tables: CdcTables, wanted: Wanted): ServerFacts =
@@ -61,6 +62,19 @@ final private[cdc] class CdcNeeds(options: CdcOptions, server: CaptureServer) {
 
   def refuse(tables: CdcTables, facts: ServerFacts, wanted: Wanted): Unit =
     refuse(tables, Preflight.check(facts, wanted))
+
+  /** Creates the publication: of whole schemas if the role may, so that it has their new tables too. */
+  def createPublication(connection: Connection, tables: CdcTables, name: String, server: Server): Unit = {
+    val root =
+      if (tables.schemas.nonEmpty || tables.all.exists(_.facts.kind == "p")) " WITH (publish_via_partition_root = true)"
+      else ""
+    val whole = if (NewTables.mayPublish(connection, server)) tables.schemas else Nil
+    val single = tables.all.map(_.facts).filterNot(table => whole.contains(table.schema)).map(_.rows)
+    val objects = Seq(
+      Option.when(single.nonEmpty)(s"TABLE ${single.mkString(", ")}"),
+      Option.when(whole.nonEmpty)(s"TABLES IN SCHEMA ${whole.map(Sql.quoted).mkString(", ")}")).flatten.mkString(", ")
+    Sql.run(connection, s"CREATE PUBLICATION ${Sql.quoted(name)} FOR $objects$root")
+  }
 
   /** Refuses a snapshot of a standby, which does not report the transactions that its rows lack. */
   def refuseSnapshot(tables: CdcTables, isStandby: Boolean): Unit = if (isStandby)

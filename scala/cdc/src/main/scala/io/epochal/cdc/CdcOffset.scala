@@ -24,6 +24,8 @@ final private[cdc] case class CdcPosition(row: Long, origin: CdcOrigin)
   *   if one is captured, its name and OID; None in a checkpoint of an older release
   * @param newTables
   *   of whole schemas, if the publication has their new tables: the first transaction number that had not begun when changes began
+  * @param isWatched
+  *   whether the checkpoint has the state of the server's catalog; false in one of an older release
   */
 final private[cdc] case class CdcOrigin(
     slot: String,
@@ -34,14 +36,15 @@ final private[cdc] case class CdcOrigin(
     snapshot: Boolean,
     tables: Map[String, Long] = Map.empty,
     newTables: Option[Long] = None,
-    table: Option[(String, Long)] = None)
+    table: Option[(String, Long)] = None,
+    isWatched: Boolean = false)
 
 /** JSON of a position, as Spark logs, compares and returns it. */
 private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Format, version = 1) {
 
   override protected def write(position: CdcPosition, fields: ObjectNode): Unit = {
     val CdcPosition(row, origin) = position
-    val CdcOrigin(slot, publication, system, timeline, start, snapshot, tables, newTables, table) = origin
+    val CdcOrigin(slot, publication, system, timeline, start, snapshot, tables, newTables, table, isWatched) = origin
     fields.put("row", row).put("slot", slot).put("publication", publication).put("system", system)
     fields.put("timeline", timeline).put("start", Lsn.show(start)).put("snapshot", snapshot)
     if (tables.nonEmpty) {
@@ -50,6 +53,7 @@ private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Forma
     }
     newTables.foreach(fields.put("newTables", _))
     table.foreach { case (name, oid) => fields.putObject("table").put("name", name).put("oid", oid) }
+    if (isWatched) fields.put("watched", true): Unit
   }
 
   override protected def read(version: Int, fields: ObjectNode): CdcPosition = {
@@ -69,7 +73,8 @@ private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Forma
         fields.path("snapshot").asBoolean,
         fields.path("tables").properties.asScala.map(table => table.getKey -> table.getValue.longValue).toMap,
         Option(fields.get("newTables")).map(_.longValue),
-        Option(fields.get("table")).map(table => table.get("name").textValue -> table.get("oid").longValue)
+        Option(fields.get("table")).map(table => table.get("name").textValue -> table.get("oid").longValue),
+        fields.path("watched").asBoolean
       )
     )
   }

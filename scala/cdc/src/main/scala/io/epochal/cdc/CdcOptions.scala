@@ -4,7 +4,7 @@ import java.time.Duration
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
-import io.epochal.cdc.slot.{CaptureServer, Lsn, TableSelection}
+import io.epochal.cdc.slot.{CaptureServer, Lsn, PublicationFacts, TableSelection}
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionList, OptionType, RetryOptions, SourceOptions}
 import io.epochal.core.retry.RetrySettings
@@ -29,6 +29,8 @@ final case class CdcOptions private[cdc] (
     preimages: Boolean,
     onTruncate: OnTruncate,
     adoptsSchema: Boolean,
+    acceptChange: Option[String],
+    operations: Set[String],
     heartbeat: Duration,
     maxSlotLag: Option[Long],
     maxJournalBytes: Long,
@@ -116,6 +118,10 @@ object CdcOptions extends OptionList {
     "TRUNCATE fails the query, becomes a row (emit), or is ignored.")
   val SchemaChange = option("onSchemaChange", OptionType.oneOf("fail", "adopt"), Some("fail"))(
     "What a start does after the table's columns have changed: fail, or adopt added nullable columns.")
+  val AcceptChange = option("acceptChange", OptionType.string, sample = Some("5f0c2a91"))(
+    "A change that the log does not show, and that a start takes as it is: the value in the hint of CAPTURE_CHANGED.")
+  val Operations = option("operations", OptionType.names, Some(PublicationFacts.Operations))(
+    "What the publication must publish. Without update and delete the stream has inserts only, which is no replica.")
   val Heartbeat = option("heartbeatInterval", OptionType.duration, Some(Duration.ofSeconds(30)))(
     "How often the slot moves on while the table does not change.")
   val MaxSlotLag = option("maxSlotLag", OptionType.bytes, sample = Some("10g"))(
@@ -143,6 +149,11 @@ object CdcOptions extends OptionList {
       _ <- values.consistent(!(values(DbTable).isSeveral && values.isSet(SchemaChange)))(
         s"several tables in {option:dbtable}, and ${SchemaChange.reference}",
         s"Leave ${SchemaChange.reference} out: a generic row has the columns that its table had at that time.")
+      unknown = values(Operations).diff(PublicationFacts.Operations)
+      _ <- Either.cond(
+        unknown.isEmpty,
+        (),
+        group.invalid(Operations, unknown.mkString(","), s"some of ${PublicationFacts.Operations.mkString(", ")}"))
       connection <- ConnectionOptions.settings(values, values(Url))
     } yield CdcOptions(
       connection,
@@ -155,6 +166,9 @@ object CdcOptions extends OptionList {
       values(Preimages),
       values(Truncates),
       values(SchemaChange) == "adopt",
+      values.get(AcceptChange),
+      // What is ignored need not be published.
+      values(Operations).toSet -- Option.when(values(Truncates) == OnTruncate.Ignore)("truncate"),
       values(Heartbeat),
       values.get(MaxSlotLag),
       values(MaxJournalBytes),

@@ -38,7 +38,12 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
   override protected def table(schema: StructType, options: CdcOptions): Table = {
     if (options.tables.isSeveral) requireSchema(CdcProvider.GenericRow, schema)
     val server = options.server
-    val tables = found.collect { case (`options`, tables) => tables }.getOrElse(CdcTables.find(options))
+    val declared = schema.filterNot(CdcProvider.isOwn).map(_.name).toSet
+    // Else the schema was declared.
+    val tables = found.collect { case (`options`, tables) => tables }.getOrElse {
+      val tables = CdcTables.find(options)
+      if (tables.isSeveral) tables else tables.copy(chosen = Some(declared))
+    }
     found = None
     val needs = new CdcNeeds(options, server)
     needs.refuse(tables, server.sql(needs.points(_, tables, ofFirstStart = false)))
@@ -93,7 +98,14 @@ final private class CdcScan(
     val options = changes.fold(this.options)(begin)
     val store = checkpoint.beside("cdc")
     val threads = spark.defaultParallelism
-    val setup = new CdcSetup(options, options.server, store.toString, tables, binary, threads)
+    val setup = new CdcSetup(
+      options,
+      options.server,
+      store.toString,
+      tables,
+      binary,
+      threads,
+      Some(new CatalogWatch(options, tables, store.below("catalog"))))
     val columns = tables.all.flatMap(_.columns)
     // Of several tables, only the types matter.
     val known = if (tables.isSeveral) columns.distinctBy(_.oid) else columns

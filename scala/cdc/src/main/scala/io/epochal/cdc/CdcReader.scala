@@ -9,6 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.cdc.change.{FrameReader, Kind, Part}
 import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.value.{PostgresColumn, RowJson, RowReader, TypeText}
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.Slice
@@ -250,7 +251,7 @@ final private class TypedReader(
 
   override protected def use(relation: Relation): Unit = {
     val sent = relation.columns.map { column =>
-      known.find(found => found.name == column.name && found.oid.toInt == column.typeOid).getOrElse {
+      known.find(found => found.name == column.name && TypedReader.isSame(found.oid.toInt, column.typeOid)).getOrElse {
         if (schema.fieldNames.contains(column.name))
           throw Conditions.TableChanged("table" -> relation.name, "change" -> s"${column.name} has another type")
         known.head.copy(name = column.name)
@@ -266,6 +267,13 @@ final private class TypedReader(
     if (completes) reader.complete(values, before)
     reader.unchanged
   }
+}
+
+private object TypedReader {
+  private val Texts = Set(RelationColumn.Text, RelationColumn.Varchar)
+
+  /** Whether values of both types are read alike. */
+  def isSame(one: Int, other: Int): Boolean = one == other || Texts(one) && Texts(other)
 }
 
 /** Rows of any table, as JSON.

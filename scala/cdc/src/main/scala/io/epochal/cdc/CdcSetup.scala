@@ -21,6 +21,8 @@ import io.epochal.kit.spark.RunningQuery
   *
   * @param checkpoint
   *   the source's directory, from which the slot's name is made
+  * @param watch
+  *   None: of a batch, which has no checkpoint
   */
 final private[cdc] class CdcSetup(
     options: CdcOptions,
@@ -28,7 +30,8 @@ final private[cdc] class CdcSetup(
     checkpoint: String,
     tables: CdcTables,
     binary: Boolean,
-    threads: => Int) {
+    threads: => Int,
+    watch: Option[CatalogWatch] = None) {
 
   private val needs = new CdcNeeds(options, server)
 
@@ -53,7 +56,9 @@ final private[cdc] class CdcSetup(
       val facts = needs.facts(connection, tables, wanted)
       needs.refuse(tables, facts, wanted)
       if (options.starting == CdcStart.Initial) needs.refuseSnapshot(tables, facts.server.isStandby)
-      if (facts.publication.isEmpty) createPublication(connection, wanted.publication, facts.server)
+      if (facts.publication.isEmpty) needs.createPublication(connection, tables, wanted.publication, facts.server)
+      // Before the slot: no later change of it is missed.
+      watch.foreach(_.begin(connection, wanted.publication, tables.all.map(_.facts.oid)))
       Failpoints.reach(Failpoint.PublicationCreated)
       facts.slot match {
         case None => SlotCreation.create(server, connection, wanted.slot, facts.server.failoverArgument)(report)
@@ -73,7 +78,8 @@ final private[cdc] class CdcSetup(
         if (tables.isSeveral) tables.all.map(table => table.facts.name -> table.facts.oid).toMap else Map.empty,
         if (tables.schemas.isEmpty) None
         else NewTables.since(connection, facts.server, wanted.publication, tables.schemas),
-        Option.unless(tables.isSeveral)(tables.only.facts.name -> tables.only.facts.oid)
+        Option.unless(tables.isSeveral)(tables.only.facts.name -> tables.only.facts.oid),
+        isWatched = watch.nonEmpty
       )
     }
   }
@@ -106,8 +112,10 @@ final private[cdc] class CdcSetup(
       throw lost(
         origin.slot,
         s"was moved to ${Lsn.show(slot.confirmed.get)}, beyond the ${Lsn.show(reached)} of the checkpoint")
+    if (facts.publication.isEmpty && origin.isWatched) throw CdcSetup.droppedPublication(origin)
     needs.refuse(tables, facts, wanted.copy(createsSlot = false, copies = left(origin, state).nonEmpty))
     checkTables(origin, state)
+    watch.foreach(_.open(connection, origin, state, captured))
     slot
   }
 
@@ -141,35 +149,8 @@ final private[cdc] class CdcSetup(
     val oid = Integer.toUnsignedLong(found.oid)
     Option.when(known.contains(oid) || found.name == table.name) {
       checkTable(origin, oid, found.name)
-      // The next start delivers a column that is younger than the query.
-      val young = CdcSetup.without(found.columns, defined(tables.only.columns, table))
-      val accepted = before.fold(CdcSetup.without(found.columns, young))(_.columns)
-      compare(table, found.columns, accepted)(column => !options.adoptsSchema || young.contains(column))
-      compareIdentity(table, found)
+      new DefinitionCheck(options, server, tables.only, watch).check(found, before, origin.publication)
       Captured(found, table.primaryKey)
-    }
-  }
-
-  /** @throws EpochalException
-    *   TABLE_CHANGED, if columns are gone, or `refused` ones were added
-    */
-  private def compare(table: TableFacts, found: Seq[RelationColumn], known: Seq[RelationColumn])(
-      refused: RelationColumn => Boolean): Unit = {
-    val (added, lacking) = (CdcSetup.without(found, known), CdcSetup.without(known, found))
-    if (lacking.nonEmpty || added.exists(refused))
-      throw Conditions.TableChanged("table" -> table.name, "change" -> CdcSetup.change(added, lacking))
-  }
-
-  /** Refuses changes without the old values that the columns of the query promise. An identity without columns permits no update. */
-  private def compareIdentity(table: TableFacts, found: Relation): Unit = {
-    val sent = found.columns.filter(_.isKey).map(_.name)
-    val isKept = if (options.preimages) found.identity == 'f' else table.followed.forall(sent.contains)
-    if (sent.nonEmpty && !isKept) {
-      val before = if (options.preimages) "FULL" else table.followed.mkString(", ")
-      throw Conditions.TableChanged.withHint(
-        "Load the table again: start the query with a new checkpoint, and key a replica by the columns of the new identity.")(
-        "table" -> table.name,
-        "change" -> s"the replica identity is ${sent.mkString(", ")} instead of $before")
     }
   }
 
@@ -227,8 +208,25 @@ final private[cdc] class CdcSetup(
     case None         => Option.when(known.exists(_._2 == name))(tablesChanged(s"$name was created again"))
   }
 
-  /** Where the server's log ends, if a table has another name there, or the name another table. Its new rows may not be published. */
-  def changedTable(connection: Connection): Option[(Long, EpochalException)] = {
+  /** Whether a DDL statement is about the tables, the publication or a type. */
+  def concerns(statement: String): Boolean = watch.exists(_.concerns(statement))
+
+  /** OIDs of the tables. */
+  private def captured: Iterable[Long] = known.keys
+
+  /** Where the server's log ends, if its tables or its catalog have changed so that rows may be hidden, or others than the log shows.
+    *
+    * @param truncated
+    *   as in [[CatalogWatch.look]]
+    */
+  def changes(
+      connection: Connection,
+      origin: CdcOrigin,
+      truncated: Option[Long] = None): Option[(Long, EpochalException)] =
+    changedTable(connection).orElse(watch.flatMap(_.look(connection, origin, captured, truncated)))
+
+  /** The same if a table has another name there, or the name another table. Its new rows may not be published. */
+  private def changedTable(connection: Connection): Option[(Long, EpochalException)] = {
     val end = ServerFacts.end(connection)
     val names = Sql.list(known.values.toSeq)
     val found = sql"""SELECT c.oid::bigint AS oid, n.nspname || '.' || c.relname AS name
@@ -287,7 +285,7 @@ final private[cdc] class CdcSetup(
     if (begun.snapshot(number(of)).ranges.nonEmpty && key.isEmpty)
       throw Conditions.SnapshotInterrupted("table" -> table.name)
     val identity = table.identity.head
-    val relation = Relation.of(table.oid.toInt, table.schema, table.table, identity, defined(columns, table))
+    val relation = Relation.of(table.oid.toInt, table.schema, table.table, identity, DefinitionCheck.defined(of))
     val copied = Copied(
       number(of),
       table,
@@ -297,18 +295,9 @@ final private[cdc] class CdcSetup(
       binary,
       key
     )
-    // A column that is younger than the query would be lost.
-    def check(connection: Connection): Unit =
-      compare(
-        table,
-        defined(PostgresColumn.of(connection, Seq(table.oid), Some(origin.publication))(table.oid), table),
-        defined(columns, table))(_ => true)
+    val check = new DefinitionCheck(options, server, of, watch).checkUnchanged(_, origin.publication)
     new Snapshot(server, copied, origin.start - 1, threads, check, append, pause)
   }
-
-  /** As the server would define them. */
-  private def defined(described: Seq[PostgresColumn], table: TableFacts): Seq[RelationColumn] = described.map(column =>
-    RelationColumn(column.name, table.primaryKey.contains(column.name), column.oid.toInt, column.modifier))
 
   /** Which changes the snapshot shows already. */
   def contained(state: ChangeState): Contained =
@@ -320,19 +309,6 @@ final private[cdc] class CdcSetup(
     val key = TableKey.of(table, columns).getOrElse(throw Conditions.SnapshotInterrupted("table" -> table.name))
     server.once(connection =>
       rows.grouped(CdcSetup.MaxKeys).flatMap(key.places(connection, captured, _, bounds)).toVector)
-  }
-
-  /** Of whole schemas if the role may, so that it has their new tables too. */
-  private def createPublication(connection: Connection, name: String, server: Server): Unit = {
-    val root =
-      if (tables.schemas.nonEmpty || tables.all.exists(_.facts.kind == "p")) " WITH (publish_via_partition_root = true)"
-      else ""
-    val whole = if (NewTables.mayPublish(connection, server)) tables.schemas else Nil
-    val single = tables.all.map(_.facts).filterNot(table => whole.contains(table.schema)).map(_.rows)
-    val objects = Seq(
-      Option.when(single.nonEmpty)(s"TABLE ${single.mkString(", ")}"),
-      Option.when(whole.nonEmpty)(s"TABLES IN SCHEMA ${whole.map(Sql.quoted).mkString(", ")}")).flatten.mkString(", ")
-    Sql.run(connection, s"CREATE PUBLICATION ${Sql.quoted(name)} FOR $objects$root")
   }
 
   private def start(connection: Connection, slot: Long, existed: Boolean): Long = options.starting match {
@@ -378,17 +354,9 @@ private[cdc] object CdcSetup {
   /** Keys per query. */
   private val MaxKeys = 5000
 
-  /** The columns that another definition does not have, by name and type. */
-  def without(columns: Seq[RelationColumn], other: Seq[RelationColumn]): Seq[RelationColumn] =
-    columns.filterNot(column =>
-      other.exists(one => one.name == column.name && one.typeOid == column.typeOid && one.modifier == column.modifier))
-
-  def change(added: Seq[RelationColumn], lacking: Seq[RelationColumn]): String = {
-    val retyped = lacking.map(_.name).intersect(added.map(_.name))
-    def listed(what: String, names: Seq[String]) = Option.when(names.nonEmpty)(s"$what ${names.mkString(", ")}")
-    Seq(
-      listed("another type of", retyped),
-      listed("without", lacking.map(_.name).diff(retyped)),
-      listed("with", added.map(_.name).diff(retyped))).flatten.mkString(", ")
-  }
+  /** The error for a publication that is gone, and with it what the server can decode of the slot's changes. */
+  def droppedPublication(origin: CdcOrigin): EpochalException =
+    Conditions.CaptureChanged.withHint(
+      s"Load the table again: SELECT pg_drop_replication_slot('${origin.slot}'); then start the query with a new checkpoint and {option:startingOffset=initial}.")(
+      "change" -> s"the publication ${origin.publication} was dropped")
 }

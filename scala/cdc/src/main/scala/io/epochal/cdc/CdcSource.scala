@@ -57,7 +57,7 @@ final private[cdc] class CdcSource(
   /** A bounded run first waits for all changes up to its end, or as many as the journal takes. */
   override def available(start: CdcPosition, most: Long): Long = {
     for (lsn <- target) {
-      while (!running.hasReached(lsn) && !running.isFull && ended(start.row).isEmpty) Thread.sleep(CdcSource.EndPause)
+      while (!running.hasReached(lsn) && !running.isFull && running.ended.isEmpty) Thread.sleep(CdcSource.EndPause)
       if (running.hasReached(lsn)) {
         freeze(journal.until)
         target = None

@@ -14,10 +14,16 @@ final private[cdc] case class CdcTable(facts: TableFacts, columns: Seq[PostgresC
   *
   * @param schemas
   *   that are captured whole, with the tables that they get later
+  * @param chosen
+  *   the columns of a schema that the user has declared; None: all
   * @param isSeveral
   *   whether rows are generic; else it is one table, with rows of its own columns
   */
-final private[cdc] case class CdcTables(all: Seq[CdcTable], schemas: Seq[String], isSeveral: Boolean) {
+final private[cdc] case class CdcTables(
+    all: Seq[CdcTable],
+    schemas: Seq[String],
+    isSeveral: Boolean,
+    chosen: Option[Set[String]] = None) {
 
   /** For messages. */
   def names: String = NameList.shown(all.map(_.facts.name))

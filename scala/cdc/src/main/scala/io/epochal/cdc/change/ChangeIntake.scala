@@ -84,6 +84,8 @@ private[cdc] object Captured {
   *   which changes the rows of the snapshot show already
   * @param truncated
   *   whether a TRUNCATE becomes a row; Left: the end of the stream
+  * @param ddl
+  *   what to do about a DDL statement that [[io.epochal.cdc.slot.DdlTrigger]] has put into the log
   */
 final private[cdc] class ChangeIntake(
     begun: ChangeState,
@@ -93,7 +95,8 @@ final private[cdc] class ChangeIntake(
     truncated: Relation => Boolean,
     contained: Contained,
     mismatch: (Written, Begin) => Throwable,
-    frameBytes: Int = ChangeIntake.FrameBytes) {
+    frameBytes: Int = ChangeIntake.FrameBytes,
+    ddl: String => Unit = _ => ()) {
 
   private val builder = new FrameBuilder
 
@@ -191,8 +194,9 @@ final private[cdc] class ChangeIntake(
       captured.get(change.relation).foreach(add(_, change))
     case Truncate(tables) =>
       tables.flatMap(captured.get).filterNot(showsTruncate).filter(table => truncated(table.relation)).foreach(clear)
-    case relation: Relation => define(relation)
-    case _: Emitted | Other => ()
+    case relation: Relation                    => define(relation)
+    case Emitted(_, _, Emitted.Ddl, statement) => if (!isShown) ddl(statement)
+    case _: Emitted | Other                    => ()
   }
 
   /** Makes everything durable that was taken.

@@ -86,7 +86,13 @@ private[cdc] object Message {
   }
 
   /** A message written by `pg_logical_emit_message`. */
-  final case class Emitted(transactional: Boolean, lsn: Long, prefix: String) extends Message
+  final case class Emitted(transactional: Boolean, lsn: Long, prefix: String, content: String) extends Message
+
+  object Emitted {
+
+    /** The prefix of messages about DDL. */
+    final val Ddl = "epochal-ddl"
+  }
 
   /** A type's name, or a transaction's origin: not needed. */
   case object Other extends Message
@@ -144,7 +150,9 @@ private[cdc] object Message {
       case 'M' =>
         val transactional = (in.get() & 1) == 1
         val lsn = in.getLong()
-        Emitted(transactional, lsn, text(in))
+        val prefix = text(in)
+        val content = new String(bytes, in.position() + 4, in.getInt(), UTF_8)
+        Emitted(transactional, lsn, prefix, content)
       case 'Y' | 'O' => Other
       case other     => throw new IllegalArgumentException(s"an unknown message of logical replication: ${other.toInt}")
     }
@@ -208,4 +216,26 @@ final private[cdc] case class OldTuple(whole: Boolean, bytes: Bytes) {
 /** @param isKey
   *   whether the column belongs to the replica identity
   */
-final private[cdc] case class RelationColumn(name: String, isKey: Boolean, typeOid: Int, modifier: Int)
+final private[cdc] case class RelationColumn(name: String, isKey: Boolean, typeOid: Int, modifier: Int) {
+
+  /** Whether it has the type of an earlier definition, or one that has all its values as they are. */
+  def widens(before: RelationColumn): Boolean =
+    if (typeOid == before.typeOid) modifier == before.modifier || isWider(before.modifier)
+    else before.typeOid == RelationColumn.Varchar && typeOid == RelationColumn.Text
+
+  private def isWider(before: Int): Boolean = {
+    import RelationColumn._
+    def scale(modifier: Int) = (modifier - 4) & 0xffff
+    if (typeOid == Varchar || Times(typeOid)) modifier == -1 || before >= 0 && modifier > before
+    else typeOid == Numeric && (modifier == -1 || before >= 4 && modifier > before && scale(modifier) == scale(before))
+  }
+}
+
+private[cdc] object RelationColumn {
+  val Text = 25
+  val Varchar = 1043
+  private val Numeric = 1700
+
+  /** Times and timestamps, with and without a time zone. */
+  private val Times = Set(1083, 1114, 1184, 1266)
+}

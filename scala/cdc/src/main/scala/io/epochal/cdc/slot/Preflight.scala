@@ -23,6 +23,8 @@ private[cdc] object Severity {
   *
   * @param creates
   *   whether it creates the slot, and the publication, if they do not exist
+  * @param operations
+  *   that the publication must have
   * @param copies
   *   whether it reads the rows of the tables
   */
@@ -32,6 +34,7 @@ final private[cdc] case class Wanted(
     createsSlot: Boolean,
     createsPublication: Boolean,
     preimages: Boolean,
+    operations: Set[String],
     copies: Boolean = true)
 
 /** Checks whether changes can be captured: facts in, points out. */
@@ -135,6 +138,7 @@ private[cdc] object Preflight {
       case Some(found) =>
         val unpublished = facts.tables.filterNot(table => found.tables.contains(table.name))
         val filtered = facts.tables.flatMap(table => found.tables.get(table.name).flatMap(_.filter).map(table -> _))
+        val lacking = wanted.operations -- found.operations
         val place = s"publication ${found.name}"
         Seq(
           point(
@@ -150,12 +154,8 @@ private[cdc] object Preflight {
             if (filtered.isEmpty) "none" else filtered.map(_._2).mkString(", "),
             filtered.isEmpty)(
             s"BEGIN; ${filtered.map(one => unfiltered(quoted, one._1, found)).mkString(" ")} COMMIT; /* a filter turns updates into inserts and deletes */"),
-          Point(
-            s"$place, operations",
-            found.operations.toSeq.sorted.mkString(", "),
-            if (found.operations.size == 4) Fine else Warning,
-            Option.when(found.operations.size < 4)(
-              s"ALTER PUBLICATION $quoted SET (publish = 'insert, update, delete, truncate');"))
+          point(s"$place, operations", found.operations.toSeq.sorted.mkString(", "), lacking.isEmpty)(
+            s"ALTER PUBLICATION $quoted SET (publish = '${PublicationFacts.Operations.mkString(", ")}'); /* or set {option:operations} */")
         )
     }
   }

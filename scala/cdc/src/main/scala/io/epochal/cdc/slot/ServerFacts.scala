@@ -105,6 +105,10 @@ final private[cdc] case class PublicationFacts(
     viaRoot: Boolean,
     tables: Map[String, PublishedTable])
 
+private[cdc] object PublicationFacts {
+  val Operations: Seq[String] = Seq("insert", "update", "delete", "truncate")
+}
+
 /** @param columns
   *   empty: all
   * @param isListed
@@ -245,7 +249,7 @@ private[cdc] object ServerFacts {
     sql"""SELECT p.pubname, p.pubinsert, p.pubupdate, p.pubdelete, p.pubtruncate, p.pubviaroot
          |FROM pg_publication p WHERE p.pubname = $name"""
       .query(connection) { rows =>
-        val operations = Seq("insert", "update", "delete", "truncate").filter(name => rows.getBoolean(s"pub$name"))
+        val operations = PublicationFacts.Operations.filter(name => rows.getBoolean(s"pub$name"))
         PublicationFacts(name, operations.toSet, rows.getBoolean("pubviaroot"), published(connection, name))
       }
       .headOption

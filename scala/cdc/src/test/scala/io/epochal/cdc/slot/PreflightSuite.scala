@@ -32,7 +32,13 @@ final class PreflightSuite extends AnyFunSuite {
     primaryKey = Seq("id"),
     identityColumns = Nil,
     columns = Seq("id", "note"))
-  private val wanted = Wanted("orders", "orders", createsSlot = true, createsPublication = true, preimages = false)
+  private val wanted = Wanted(
+    "orders",
+    "orders",
+    createsSlot = true,
+    createsPublication = true,
+    preimages = false,
+    PublicationFacts.Operations.toSet)
   private val facts = ServerFacts(server, None, None, Seq(orders))
   private val published =
     PublicationFacts(
@@ -91,8 +97,16 @@ final class PreflightSuite extends AnyFunSuite {
     assert(missing(facts.copy(tables = Seq(orders.copy(identity = "n")))).mkString.contains("REPLICA IDENTITY DEFAULT"))
     assert(missing(facts.copy(tables = Seq(keyless.copy(identity = "f")))).isEmpty)
     assert(missing(facts.copy(tables = Seq(keyless.copy(identity = "i", identityColumns = Seq("note"))))).isEmpty)
-    val inserts = published.copy(operations = Set("insert"))
-    assert(missing(facts.copy(tables = Seq(keyless), publication = Some(inserts))).isEmpty)
+    val inserts = facts.copy(tables = Seq(keyless), publication = Some(published.copy(operations = Set("insert"))))
+    assert(missing(inserts, wanted.copy(operations = Set("insert"))).isEmpty)
+  }
+
+  test("a publication without updates is refused, unless the query wants none") {
+    val some = facts.copy(publication = Some(published.copy(operations = Set("insert", "delete"))))
+    def found(operations: String*) = missing(some, wanted.copy(operations = operations.toSet))
+    assert(missing(some) == Seq(
+      "ALTER PUBLICATION orders SET (publish = 'insert, update, delete, truncate'); /* or set {option:operations} */"))
+    assert(found("insert", "delete").isEmpty && found("insert").isEmpty && found("insert", "truncate").nonEmpty)
   }
 
   test("pre-images need the whole old row") {

@@ -1,0 +1,169 @@
+package io.epochal.cdc
+
+import java.nio.charset.StandardCharsets.US_ASCII
+import java.sql.{Connection, SQLException}
+import java.util.UUID
+
+import scala.util.{Try, Using}
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.cdc.change.ChangeState
+import io.epochal.cdc.slot._
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.hash.Sha256
+import io.epochal.core.journal.{FileStore, JournalDamage}
+import io.epochal.kit.database.Sql
+
+/** Notices what the log does not show: compares the server's catalog with the state that the checkpoint has accepted. That is in the
+  * newest of its files; older ones are removed after a newer one is durable. One thread at a time.
+  */
+final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, store: FileStore) {
+  import CatalogWatch._
+
+  @volatile private var accepted = Option.empty[CatalogFacts]
+
+  /** Content of the newest file, and when it was written. */
+  private var written = (Option.empty[CatalogFacts], 0L)
+
+  /** Accepts the catalog as it is, at the first start of a query; an attempt that failed has done so before. */
+  def begin(connection: Connection, publication: String, of: Iterable[Long]): Unit =
+    if (newest.isEmpty) accept(facts(connection, publication, of))
+
+  /** Takes over what the checkpoint has accepted. If that is nothing, or no row was read since, the catalog is accepted as it is. */
+  def open(connection: Connection, origin: CdcOrigin, state: ChangeState, of: Iterable[Long]): Unit = {
+    accepted = newest
+    written = (accepted, System.nanoTime())
+    if (accepted.isEmpty && origin.isWatched)
+      throw new JournalDamage(store.toString, "the state of the catalog is missing")
+    if (accepted.isEmpty || origin.snapshot && state.last.isEmpty && state.runs.isEmpty)
+      accept(facts(connection, origin.publication, of))
+  }
+
+  /** Whether the query reads a column of a table. */
+  def reads(table: Long, column: String): Boolean =
+    tables.chosen.fold(accepted.exists(_.of("column", table).exists(_.name == column)))(_.contains(column))
+
+  /** Whether a DDL statement may have changed what the capture rests on.
+    *
+    * @param statement
+    *   the content of a message of [[io.epochal.cdc.slot.DdlTrigger]]: its tag, then OIDs
+    */
+  def concerns(statement: String): Boolean = {
+    val (words, oids) = statement.split(' ').toSeq.partition(word => !word.headOption.exists(_.isDigit))
+    val objects = oids.flatMap(_.split(',')).toSet
+    words.exists(word => word == "PUBLICATION" || word == "TYPE") ||
+    accepted.exists(_.all.exists(fact => fact.kind == "file" && (objects(fact.id) || objects(fact.subject.toString))))
+  }
+
+  /** Where the log ends, if the catalog has changed so that rows may be hidden or others than the log shows. Else the catalog is
+    * accepted as it is.
+    *
+    * @param truncated
+    *   a table whose TRUNCATE the log has shown
+    */
+  def look(
+      connection: Connection,
+      origin: CdcOrigin,
+      of: Iterable[Long],
+      truncated: Option[Long]): Option[(Long, EpochalException)] =
+    accepted.flatMap { before =>
+      try {
+        Sql.run(connection, s"SET lock_timeout TO $LockMillis")
+        val now = facts(connection, origin.publication, of)
+        val end = ServerFacts.end(connection)
+        val rewritten = now
+          .replaced(before)
+          .filterNot(file => truncated.contains(file.subject) || hasOldRow(connection, file, before.since))
+          .map(_.id)
+        val ignoresRemoval = options.onTruncate == OnTruncate.Ignore
+        val changes =
+          new CatalogChanges(before, now, tables.chosen, tables.isSeveral, ignoresRemoval, rewritten.toSet).all
+        refused(origin, changes).map(end -> _).orElse {
+          accept(now)
+          None
+        }
+      } catch {
+        // ALTER TABLE or VACUUM FULL is at work: the next look comes after it.
+        case error: SQLException if error.getSQLState == LockNotAvailable => None
+      } finally Try(Sql.run(connection, "SET lock_timeout TO 0")): Unit
+    }
+
+  private def refused(origin: CdcOrigin, changes: Seq[CatalogChange]): Option[EpochalException] = {
+    lazy val token = Sha256.hex(changes.map(_.token).sorted.mkString(" "), 4)
+    lazy val texts = changes.map(_.text).mkString("; ")
+    changes.find(_.table.nonEmpty) match {
+      case Some(change) =>
+        Some(Conditions.TableChanged("table" -> change.table.mkString, "change" -> change.text))
+      case None if changes.isEmpty => None
+      case None if options.acceptChange.contains(token) =>
+        log.warn(s"${options.source}: accepted (acceptChange=$token): $texts")
+        None
+      case None => Some(Conditions.CaptureChanged("change" -> texts, "slot" -> origin.slot, "token" -> token))
+    }
+  }
+
+  private def hasOldRow(connection: Connection, file: Fact, since: Long): Boolean =
+    try CatalogFacts.hasOldRow(connection, file, since)
+    catch { case error: SQLException if error.getSQLState == InsufficientPrivilege => false }
+
+  private def facts(connection: Connection, publication: String, of: Iterable[Long]): CatalogFacts = {
+    val found = CatalogFacts.of(connection, of.toSeq.sorted, publication, tables.chosen)
+    found.copy(all =
+      found.all.map(fact => if (fact.kind == "column" && !isRead(fact)) fact.copy(kind = "unread") else fact))
+  }
+
+  /** A column that is younger than the query is not read. */
+  private def isRead(column: Fact): Boolean = tables.isSeveral || tables.chosen.fold(
+    tables.only.columns.exists(_.name == column.name) ||
+      accepted.exists(_.of("column", column.subject).exists(_.id == column.id)))(_.contains(column.name))
+
+  private def accept(facts: CatalogFacts): Unit = {
+    accepted = Some(facts)
+    if (!written._1.exists(_.all == facts.all) || System.nanoTime() - written._2 > RewriteNanos) {
+      val older = store.names()
+      val number = older.flatMap(numberOf(_)).maxOption.fold(0L)(_ + 1)
+      val content = facts.toBytes
+      Using.resource(store.create(s"$number-${UUID.randomUUID}$End")) { file =>
+        val head = s"${Sha256.hex(content, 32)}\n".getBytes(US_ASCII)
+        file.write(head, 0, head.length)
+        file.write(content, 0, content.length)
+        file.sync()
+      }
+      written = (accepted, System.nanoTime())
+      older.foreach(old => Try(store.delete(old)))
+    }
+  }
+
+  private def numberOf(name: String): Option[Long] =
+    Option.when(name.endsWith(End))(name.takeWhile(_ != '-')).flatMap(_.toLongOption)
+
+  /** A run that was killed may leave a part of a file, and the one before it. */
+  private def newest: Option[CatalogFacts] = {
+    val files = store.names().flatMap(name => numberOf(name).map(_ -> name)).sortBy(-_._1).map(_._2)
+    val whole = files.iterator
+      .flatMap { name =>
+        val bytes = store.content(name)
+        val content = bytes.drop(HeadBytes)
+        Option.when(new String(bytes.take(HeadBytes), US_ASCII) == s"${Sha256.hex(content, 32)}\n")(content)
+      }
+      .nextOption()
+    if (files.nonEmpty && whole.isEmpty) throw new JournalDamage(files.head, "it has another content")
+    whole.map(CatalogFacts.read)
+  }
+}
+
+private object CatalogWatch {
+  private val log = LoggerFactory.getLogger(classOf[CatalogWatch])
+
+  private val End = ".facts"
+
+  /** A hash in hexadecimal digits, and the end of its line. */
+  private val HeadBytes = 65
+
+  /** How long the oldest transaction that is known to have ended may be behind in the file. */
+  private val RewriteNanos = 600L * 1000000000L
+  private val LockMillis = 1000
+  private val LockNotAvailable = "55P03"
+  private val InsufficientPrivilege = "42501"
+}

@@ -1,0 +1,80 @@
+package io.epochal.cdc
+
+import java.sql.Connection
+
+import io.epochal.cdc.change.ColumnChanges
+import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.RelationColumn
+import io.epochal.cdc.slot.CaptureServer
+import io.epochal.cdc.value.PostgresColumn
+import io.epochal.core.error.{Conditions, EpochalException}
+
+/** Refuses definitions of a table whose rows do not fit the query: TABLE_CHANGED.
+  *
+  * @param of
+  *   the table, as the query was planned
+  */
+final private[cdc] class DefinitionCheck(
+    options: CdcOptions,
+    server: CaptureServer,
+    of: CdcTable,
+    watch: Option[CatalogWatch]) {
+  import DefinitionCheck._
+
+  private val table = of.facts
+
+  /** Refuses a definition in the stream, unless the query adopts it.
+    *
+    * @param before
+    *   the definition that was accepted last
+    */
+  def check(found: Relation, before: Option[Relation], publication: String): Unit = {
+    val planned = defined(of)
+    // The next start delivers a column that is younger than the query.
+    val young = found.columns.filterNot(column =>
+      planned.exists(one => one.name == column.name && (one.widens(column) || column.widens(one))))
+    val accepted = before.fold(found.columns.diff(young))(_.columns)
+    val all = ColumnChanges.of(accepted, found.columns)
+    def isRead(column: RelationColumn) = watch.forall(_.reads(table.oid, column.name))
+    val changes = ColumnChanges(
+      all.added.filter(column =>
+        if (accepted.exists(_.name == column.name)) isRead(column)
+        else !options.adoptsSchema || young.contains(column)),
+      all.lacking.filter(isRead))
+    // A column that was dropped again is none.
+    def exists(column: RelationColumn) = now.exists(_.name == column.name)
+    lazy val now = server.once(PostgresColumn.of(_, Seq(table.oid), Some(publication)))(table.oid)
+    if (changes.lacking.nonEmpty || changes.added.exists(exists)) throw changed(changes)
+    checkIdentity(found)
+  }
+
+  /** Refuses changes without the old values that the columns of the query promise. An identity without columns permits no update. */
+  private def checkIdentity(found: Relation): Unit = {
+    val sent = found.columns.filter(_.isKey).map(_.name)
+    val isKept = if (options.preimages) found.identity == 'f' else table.followed.forall(sent.contains)
+    if (sent.nonEmpty && !isKept) {
+      val before = if (options.preimages) "FULL" else table.followed.mkString(", ")
+      throw Conditions.TableChanged.withHint(
+        "Load the table again: start the query with a new checkpoint, and key a replica by the columns of the new identity.")(
+        "table" -> table.name,
+        "change" -> s"the replica identity is ${sent.mkString(", ")} instead of $before")
+    }
+  }
+
+  /** Refuses to copy rows of a table that has changed since: a column that is younger than the query would be lost. */
+  def checkUnchanged(connection: Connection, publication: String): Unit = {
+    val now = PostgresColumn.of(connection, Seq(table.oid), Some(publication))(table.oid)
+    val changes = ColumnChanges.of(defined(of), defined(of.copy(columns = now)))
+    if (changes.added.nonEmpty || changes.lacking.nonEmpty) throw changed(changes)
+  }
+
+  private def changed(changes: ColumnChanges): EpochalException =
+    Conditions.TableChanged("table" -> table.name, "change" -> changes)
+}
+
+private[cdc] object DefinitionCheck {
+
+  /** The columns as the server would define them. */
+  def defined(of: CdcTable): Seq[RelationColumn] = of.columns.map(column =>
+    RelationColumn(column.name, of.facts.primaryKey.contains(column.name), column.oid.toInt, column.modifier))
+}

@@ -1,0 +1,146 @@
+package io.epochal.cdc.slot
+
+import io.epochal.cdc.pgoutput.RelationColumn
+import io.epochal.core.hash.Sha256
+
+/** A change of the catalog that can have changed or hidden rows.
+  *
+  * @param table
+  *   for which the log shows the change with the next row: columns are gone, or have another type. None: the log never shows it
+  * @param token
+  *   identifies the change: the same as long as nothing else changes
+  */
+final private[cdc] case class CatalogChange(text: String, table: Option[String], token: String)
+
+/** Compares two states of the catalog. What changes no row is no change: VACUUM FULL, CLUSTER, indexes, privileges, new columns, new
+  * labels, new partitions.
+  *
+  * @param columns
+  *   that the query reads; None: all
+  * @param isGeneric
+  *   whether rows name their columns
+  * @param ignoresRemoval
+  *   whether rows may be removed without the log
+  * @param rewritten
+  *   OIDs of the tables and partitions whose rows were removed or written again
+  */
+final private[cdc] class CatalogChanges(
+    before: CatalogFacts,
+    now: CatalogFacts,
+    columns: Option[Set[String]],
+    isGeneric: Boolean,
+    ignoresRemoval: Boolean,
+    rewritten: Set[String]) {
+  def all: Seq[CatalogChange] = {
+    val tables = before.subjects("file").filter(now.subjects("file").contains)
+    (publication ++ tables.flatMap(table => objects(table) ++ columnsOf(table) ++ files(table)) ++ types).distinct
+  }
+
+  private def hidden(text: String, facts: Seq[Fact]): CatalogChange = {
+    val entries = facts.map(fact => s"${fact.id} ${fact.value} ${fact.mark}").sorted
+    CatalogChange(text, None, Sha256.hex((text +: entries).mkString("\n"), 4))
+  }
+
+  private def publication: Seq[CatalogChange] = {
+    val found = now.of("publication", 0)
+    before.of("publication", 0).diff(found).map { old =>
+      val change = found.headOption match {
+        case None                          => "was dropped"
+        case Some(one) if one.id != old.id => "was dropped and created again"
+        case Some(one)                     => s"was altered; it publishes ${one.value}"
+      }
+      hidden(s"the publication ${old.name} $change", found)
+    }
+  }
+
+  /** Any change of a table's entry, of its filter or list of columns, makes a new one. */
+  private def objects(table: Long): Seq[CatalogChange] = {
+    val (old, found) = (before.of("object", table), now.of("object", table))
+    if (old.isEmpty || old.map(_.id).intersect(found.map(_.id)).nonEmpty || before
+        .of("publication", 0)
+        .map(_.id) != now.of("publication", 0).map(_.id)) Nil
+    else if (found.isEmpty) Seq(hidden(s"${old.head.name} left the publication", Nil))
+    else
+      Seq(
+        hidden(
+          s"${old.head.name} left the publication for a while, or has another row filter or list of columns in it",
+          found))
+  }
+
+  private def columnsOf(table: Long): Seq[CatalogChange] = {
+    val name = now.of("file", table).find(_.id == table.toString).fold("")(_.name)
+    val (old, found) = (before.of("column", table).filter(isRead), now.columns(table))
+    val isRewritten = before.of("file", table).exists(file => rewritten(file.id))
+    def visible(what: String) = Option.when(!isGeneric)(CatalogChange(what, Some(name), ""))
+    old.flatMap { column =>
+      val same = found.find(_.id == column.id)
+      val named = found.find(_.name == column.name)
+      if (named.nonEmpty && !same.exists(_.name == column.name))
+        Some(
+          hidden(s"$name.${column.name} was dropped and added again, or got its name from another column", named.toSeq))
+      else
+        same match {
+          case Some(one) if one.name == column.name =>
+            if (!CatalogChanges.widens(column, one)) visible(s"another type of ${column.name}")
+            else if (one.mark != column.mark && isRewritten)
+              Some(
+                hidden(s"the values of $name.${column.name} were written again (ALTER TABLE … TYPE … USING)", Seq(one)))
+            else None
+          case _ => visible(s"without ${column.name}")
+        }
+    }
+  }
+
+  private def isRead(column: Fact): Boolean = columns.forall(_(column.name))
+
+  private def files(table: Long): Seq[CatalogChange] = {
+    val (old, found) = (before.of("file", table), now.of("file", table))
+    val root = table.toString
+    // Their rows were written again for it.
+    val hasColumns = now.columns(table).map(_.id).diff(before.columns(table).map(_.id)).nonEmpty
+    val isRetyped = columnsOf(table).nonEmpty
+    val gone = old.filterNot(file => found.exists(_.id == file.id))
+    val attached = found.filterNot(file => file.isCreated || file.id == root || old.exists(_.id == file.id))
+    val kept = for (one <- old; other <- found.find(_.id == one.id) if one.id != root) yield one -> other
+    val moved = kept.filter { case (one, other) => one.mark != other.mark }
+    val emptied = kept.filter { case (one, other) =>
+      rewritten(other.id) && !one.isEmpty && !hasColumns && !isRetyped && one.mark == other.mark
+    }
+    val removed =
+      gone.map(file => hidden(s"the partition ${file.name} was detached or dropped", Seq(file))) ++
+        emptied.map { case (_, file) =>
+          hidden(s"the rows of the partition ${file.name} were removed (TRUNCATE)", Seq(file))
+        }
+    (if (ignoresRemoval) Nil else removed) ++
+      attached.map(file =>
+        hidden(s"the partition ${file.name} was attached, and may have rows from before", Seq(file))) ++
+      moved.map { case (_, file) => hidden(s"the partition ${file.name} was detached and attached again", Seq(file)) }
+  }
+
+  private def types: Seq[CatalogChange] = {
+    def stays(kind: String) = before.subjects(kind).filter(now.subjects(kind).contains)
+    val labels = for {
+      subject <- stays("label")
+      one <- before.of("label", subject)
+      other <- now.of("label", subject).find(_.id == one.id)
+      if one.value != other.value || one.mark != other.mark
+    } yield hidden(s"the label ${one.value} of ${one.name} was renamed: it is ${other.value}", Seq(other))
+    val composites = for {
+      subject <- stays("attribute")
+      found = now.of("attribute", subject)
+      if before.of("attribute", subject).map(_.copy(name = "")) != found.map(_.copy(name = ""))
+    } yield hidden(s"the composite type ${found.head.name} was altered", found)
+    labels ++ composites
+  }
+}
+
+private[cdc] object CatalogChanges {
+
+  private def widens(before: Fact, now: Fact): Boolean = before.value == now.value || {
+    def column(fact: Fact) = {
+      val Array(oid, modifier) = fact.value.split(':')
+      RelationColumn(fact.name, isKey = false, Integer.parseUnsignedInt(oid), modifier.toInt)
+    }
+    column(now).widens(column(before))
+  }
+}

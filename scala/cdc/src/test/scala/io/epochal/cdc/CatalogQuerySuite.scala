@@ -1,0 +1,280 @@
+package io.epochal.cdc
+
+import java.io.File
+
+import scala.util.Using
+
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+
+import io.epochal.cdc.slot.DdlTrigger
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.support.Collected
+
+/** Queries whose server changes in a way that the log does not show. */
+final class CatalogQuerySuite extends CdcQueries {
+
+  private def withShop(body: (Shop, String) => Any): Unit =
+    Using.resource(new Shop)(shop => withTempDir(dir => body(shop, dir.toString)): Unit)
+
+  private def ended(query: StreamingQuery, condition: Condition = Conditions.CaptureChanged): EpochalException =
+    refused(condition)(query.awaitTermination(60000))
+
+  private def token(error: EpochalException): String =
+    "acceptChange=([0-9a-f]+)".r.findFirstMatchIn(error.getMessage).map(_.group(1)).mkString
+
+  /** The statement and the instruction to start again in a hint. */
+  private def dropSlot(error: EpochalException): String =
+    "SELECT pg_drop_replication_slot[^;]*".r.findFirstIn(error.getMessage).mkString
+
+  private def ids(name: String): Seq[Any] = changes(name).map(_._2)
+
+  private val beats = "heartbeatInterval" -> "200ms"
+
+  test("a change under a running query ends it after the rows in front; the hint, typed, continues or loads again") {
+    withShop { (shop, dir) =>
+      shop.run(
+        "CREATE TYPE mood AS ENUM ('sad')",
+        "ALTER TABLE orders ADD mood mood",
+        "INSERT INTO orders VALUES (1, 'a', 'sad')")
+      val query = start(shop.read(beats), "cdc_label", dir)
+      until(query)(assert(ids("cdc_label") == Seq(1)))
+      shop.run("INSERT INTO orders VALUES (2, 'b', 'sad')", "ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'")
+      val error = ended(query)
+      assert(error.getMessage.contains("the label sad of public.mood was renamed") && ids("cdc_label") == Seq(1, 2))
+      shop.run("INSERT INTO orders VALUES (3, 'c', 'blue')")
+      // Whatever stood in front when the run begins is delivered, and the error stays.
+      assert(token(ended(start(shop.read(beats), "cdc_label_again", dir))) == token(error))
+      stopped(start(shop.read(beats, "acceptChange" -> token(error)), "cdc_accepted", dir)) {
+        val query = spark.streams.active.head
+        shop.run("INSERT INTO orders VALUES (4, 'd', 'blue')")
+        until(query)(assert((ids("cdc_label_again") ++ ids("cdc_accepted")).distinct == Seq(3, 4)))
+        query.processAllAvailable()
+      }
+      // The option may be left out later.
+      stopped(start(shop.read(beats), "cdc_later", dir))(until(spark.streams.active.head) {
+        assert(spark.streams.active.head.lastProgress != null)
+      })
+      shop.run(dropSlot(error))
+      stopped(start(shop.read(beats), "cdc_loaded", s"$dir/new"))(until(spark.streams.active.head) {
+        assert(ids("cdc_loaded").toSet == Set(1, 2, 3, 4))
+      })
+    }
+  }
+
+  test("a bounded run delivers the rows in front of the error, and no later run ends without it") {
+    withShop { (shop, dir) =>
+      def run(name: String) = start(shop.read(), name, dir, Trigger.AvailableNow())
+      shop.run("INSERT INTO orders VALUES (1, 'a')")
+      run("cdc_bounded").awaitTermination()
+      shop.run("INSERT INTO orders VALUES (2, 'b')", "ALTER TABLE orders DROP note, ADD note text")
+      Seq("cdc_bounded_1", "cdc_bounded_2").foreach(name =>
+        assert(ended(run(name)).getMessage.contains("note was dropped")))
+      assert(ids("cdc_bounded_1") == Seq(2))
+    }
+  }
+
+  test("rows behind a swap of names are not delivered under the wrong ones") {
+    withShop { (shop, dir) =>
+      shop.run("ALTER TABLE orders ADD memo text")
+      val query = start(shop.read("heartbeatInterval" -> "10m"), "cdc_swapped", dir)
+      until(query)(assert(query.lastProgress != null))
+      shop.run("INSERT INTO orders VALUES (1, 'note', 'memo')")
+      until(query)(assert(ids("cdc_swapped") == Seq(1)))
+      shop.run(
+        "ALTER TABLE orders RENAME note TO old",
+        "ALTER TABLE orders RENAME memo TO note",
+        "ALTER TABLE orders RENAME old TO memo",
+        "INSERT INTO orders VALUES (2, 'memo', 'note')")
+      val error = ended(query)
+      assert(ids("cdc_swapped") == Seq(1))
+      stopped(start(shop.read("acceptChange" -> token(error)), "cdc_swapped_on", dir)) {
+        until(spark.streams.active.head)(assert(changes("cdc_swapped_on") == Seq(("insert", 2, "memo"))))
+      }
+    }
+  }
+
+  test("with the event trigger, a change has its place in the log, between two heartbeats") {
+    withShop { (shop, dir) =>
+      shop.run(DdlTrigger.Create, "INSERT INTO orders VALUES (1, 'a')")
+      val query = start(shop.read("heartbeatInterval" -> "10m"), "cdc_ddl", dir)
+      until(query)(assert(ids("cdc_ddl") == Seq(1)))
+      shop.run(
+        "INSERT INTO orders VALUES (2, 'b')",
+        "CREATE TABLE other (id int)",
+        "ALTER TABLE orders SET (fillfactor = 50)",
+        "INSERT INTO orders VALUES (3, 'c')",
+        s"ALTER PUBLICATION ${shop.name} SET (publish = 'insert')",
+        "INSERT INTO orders VALUES (4, 'd')",
+        s"ALTER PUBLICATION ${shop.name} SET (publish = 'insert, update, delete, truncate')"
+      )
+      assert(ended(query).getMessage.contains("publication"))
+      assert(ids("cdc_ddl").take(2) == Seq(1, 2) && !ids("cdc_ddl").contains(4))
+    }
+  }
+
+  test("a publication that is dropped, or created again, ends the query with what loads the table again") {
+    withShop { (shop, dir) =>
+      shop.run("INSERT INTO orders VALUES (1, 'a')")
+      def run(name: String, dir: String) = start(shop.read(), name, dir, Trigger.AvailableNow())
+      run("cdc_publication", s"$dir/a").awaitTermination()
+      shop.run(s"DROP PUBLICATION ${shop.name}", "INSERT INTO orders VALUES (2, 'b')")
+      val dropped = ended(run("cdc_publication_dropped", s"$dir/a"))
+      assert(dropped.getMessage.contains(s"the publication ${shop.name} was dropped"))
+      shop.run(s"CREATE PUBLICATION ${shop.name} FOR TABLE orders")
+      val error = refused(Conditions.CaptureChanged)(run("cdc_publication_again", s"$dir/a").awaitTermination(60000))
+      assert(error.getMessage.contains("was dropped and created again"))
+      shop.run(dropSlot(error))
+      run("cdc_publication_loaded", s"$dir/b").awaitTermination()
+      assert(ids("cdc_publication_loaded").toSet == Set(1, 2))
+    }
+  }
+
+  test("TRUNCATE of a partitioned table is a row, that of a partition ends the query") {
+    withShop { (shop, dir) =>
+      shop.run(
+        "CREATE TABLE parts (id int PRIMARY KEY, note text) PARTITION BY RANGE (id)",
+        "CREATE TABLE part_1 PARTITION OF parts FOR VALUES FROM (0) TO (10)",
+        "CREATE TABLE part_2 PARTITION OF parts FOR VALUES FROM (10) TO (20)",
+        "INSERT INTO parts VALUES (1, 'a'), (11, 'b')")
+      val query = start(shop.read("dbtable" -> "parts", "onTruncate" -> "emit", beats), "cdc_parts", dir)
+      until(query)(assert(ids("cdc_parts").toSet == Set(1, 11)))
+      shop.run("TRUNCATE parts", "INSERT INTO parts VALUES (2, 'c'), (12, 'd')")
+      until(query)(assert(changes("cdc_parts").drop(2).map(_._1) == Seq("truncate", "insert", "insert")))
+      shop.run("TRUNCATE part_1")
+      assert(ended(query).getMessage.contains("the rows of the partition public.part_1 were removed"))
+    }
+  }
+
+  test("maxSlotLag is looked at when a run begins") {
+    withShop { (shop, dir) =>
+      def run(name: String) = start(shop.read("maxSlotLag" -> "1m"), name, dir, Trigger.AvailableNow())
+      run("cdc_lag").awaitTermination()
+      shop.run("SELECT pg_logical_emit_message(false, 'test', repeat('x', 3000000))")
+      ended(run("cdc_lag_again"), Conditions.SlotLagExceeded)
+    }
+  }
+
+  test("a publication without updates is refused, unless the query says that it wants none") {
+    withShop { (shop, dir) =>
+      shop.run(s"CREATE PUBLICATION ${shop.name} FOR TABLE orders WITH (publish = 'insert')")
+      val error = refused(Conditions.CaptureNotReady)(shop.read())
+      assert(error.getMessage.contains("operations: insert"))
+      refused(Conditions.OptionInvalid)(shop.read("operations" -> "insert,upsert"))
+      shop.run("INSERT INTO orders VALUES (1, 'a')")
+      stopped(start(shop.read("operations" -> "insert"), "cdc_inserts", dir)) {
+        until(spark.streams.active.head)(assert(ids("cdc_inserts") == Seq(1)))
+      }
+    }
+  }
+
+  /** A query of declared columns, on a checkpoint. */
+  private def declared(shop: Shop, columns: String, more: (String, String)*) = spark.readStream
+    .format("epochal-cdc")
+    .schema(columns)
+    .options(Map("url" -> shop.url, "dbtable" -> "orders", "slot" -> shop.name, "numPartitions" -> "1", beats) ++ more)
+    .load()
+
+  test("a schema without columns that are dropped, renamed or retyped works from the start, and on a checkpoint") {
+    withShop { (shop, dir) =>
+      shop.run("ALTER TABLE orders ADD a text, ADD b int, ADD c int", "INSERT INTO orders VALUES (1, 'x', 'a', 1, 1)")
+      val from = start(declared(shop, "id INT, note STRING"), "cdc_declared", s"$dir/a")
+      val whole = start(shop.read(beats, "slot" -> s"${shop.name}_whole"), "cdc_whole", s"$dir/b")
+      Seq(from -> "cdc_declared", whole -> "cdc_whole").foreach { case (query, name) =>
+        until(query)(assert(ids(name) == Seq(1)))
+        query.processAllAvailable()
+      }
+      shop.run(
+        "ALTER TABLE orders DROP a",
+        "ALTER TABLE orders ALTER c TYPE bigint USING c * 10",
+        "INSERT INTO orders VALUES (2, 'y')")
+      until(from)(assert(ids("cdc_declared") == Seq(1, 2)))
+      val error = ended(whole, Conditions.TableChanged)
+      assert(error.getMessage.contains("another type of c, without a"))
+      val again = declared(shop, "id INT, note STRING, b INT", "slot" -> s"${shop.name}_whole")
+      stopped(start(again, "cdc_part", s"$dir/b"))(until(spark.streams.active.filterNot(_ == from).head) {
+        assert(changes("cdc_part") == Seq(("insert", 2, "y")))
+      })
+      // A column with a new name is one that was added.
+      shop.run("ALTER TABLE orders RENAME b TO d", "INSERT INTO orders VALUES (3, 'z')")
+      assert(ended(from, Conditions.TableChanged).getMessage.contains("with d"))
+      val adopting = declared(shop, "id INT, note STRING", "onSchemaChange" -> "adopt")
+      stopped(start(adopting, "cdc_adopting", s"$dir/a"))(until(spark.streams.active.head) {
+        assert(changes("cdc_adopting") == Seq(("insert", 3, "z")))
+      })
+      shop.run(s"SELECT pg_drop_replication_slot('${shop.name}_whole')")
+    }
+  }
+
+  test("a column that was added and dropped while the query was stopped is none") {
+    withShop { (shop, dir) =>
+      def run(name: String) = start(shop.read(), name, dir, Trigger.AvailableNow()).awaitTermination()
+      shop.run("INSERT INTO orders VALUES (1, 'a')")
+      run("cdc_passing")
+      shop.run(
+        "ALTER TABLE orders ADD passing text",
+        "INSERT INTO orders VALUES (2, 'b', 'c')",
+        "ALTER TABLE orders DROP passing",
+        "INSERT INTO orders VALUES (3, 'd')")
+      run("cdc_passed")
+      assert(changes("cdc_passed") == Seq(("insert", 2, "b"), ("insert", 3, "d")))
+      shop.run("INSERT INTO orders VALUES (4, 'e')")
+      run("cdc_passed_again")
+      assert(changes("cdc_passed_again") == Seq(("insert", 4, "e")))
+    }
+  }
+
+  test("a type that gets wider needs no new load, while the query runs and while it is stopped") {
+    withShop { (shop, dir) =>
+      shop.run("ALTER TABLE orders ADD code varchar(3), ADD price numeric(6, 2), ADD at timestamp(0)")
+      def insert(id: Int) = shop.run(s"INSERT INTO orders VALUES ($id, 'n', 'abc', 1.50, '2026-01-01')")
+      def row(name: String) =
+        Collected.of(name).map(row => (row.get(0), row.getAs[String]("code"), row.getAs[Any]("price").toString))
+      insert(1)
+      val query = start(shop.read(beats), "cdc_wider", dir)
+      until(query)(assert(row("cdc_wider") == Seq((1, "abc", "1.50"))))
+      shop.run(
+        "ALTER TABLE orders ALTER code TYPE varchar(5), ALTER price TYPE numeric(8, 2), ALTER at TYPE timestamp(3)")
+      insert(2)
+      shop.run("ALTER TABLE orders ALTER code TYPE text")
+      insert(3)
+      until(query)(assert(row("cdc_wider").map(_._1) == Seq(1, 2, 3)))
+      query.processAllAvailable()
+      query.stop()
+      insert(4)
+      shop.run(
+        "ALTER TABLE orders ALTER price TYPE numeric(10, 2), ALTER at TYPE timestamp",
+        "INSERT INTO orders VALUES (5, 'n', 'abcdef', 12345678.90)")
+      stopped(start(shop.read(beats), "cdc_wider_again", dir)) {
+        val found = Seq((4, "abc", "1.50"), (5, "abcdef", "12345678.90"))
+        until(spark.streams.active.head)(assert(row("cdc_wider_again") == found))
+      }
+      // A value that the running query's type cannot hold is an error.
+      val narrow = start(shop.read(beats), "cdc_narrow", dir)
+      until(narrow)(assert(narrow.lastProgress != null))
+      shop.run(
+        "ALTER TABLE orders ALTER price TYPE numeric",
+        "INSERT INTO orders VALUES (6, 'n', 'a', 123456789012.555)")
+      ended(narrow, Conditions.ValueUnsupported)
+    }
+  }
+
+  test("a checkpoint of an older release takes the catalog as it is") {
+    withShop { (shop, dir) =>
+      def run(name: String) = start(shop.read(), name, dir, Trigger.AvailableNow()).awaitTermination()
+      run("cdc_older_release")
+      val logs = new File(dir, "offsets").listFiles.filter(_.getName.matches("\\d+")).toSeq
+      (new File(dir, "sources/0/initial-offset") +: logs).map(_.toPath).foreach { log =>
+        val text = java.nio.file.Files.readString(log)
+        assert(text.contains(""","watched":true"""))
+        java.nio.file.Files.writeString(log, text.replace(""","watched":true""", "")): Unit
+        java.nio.file.Files.deleteIfExists(log.resolveSibling(s".${log.getFileName}.crc")): Unit
+      }
+      org.apache.commons.io.FileUtils.deleteDirectory(new File(dir, "sources/0/cdc/catalog"))
+      shop.run("INSERT INTO orders VALUES (1, 'a')")
+      run("cdc_newer_release")
+      assert(ids("cdc_newer_release") == Seq(1))
+      shop.run("ALTER TABLE orders DROP note, ADD note text")
+      ended(start(shop.read(), "cdc_newer_changed", dir, Trigger.AvailableNow()))
+    }
+  }
+}
