@@ -152,7 +152,7 @@ final private[cdc] case class TableFacts(
   /** The name in SQL. */
   def sql: String = s"${ServerFacts.name(schema)}.${ServerFacts.name(table)}"
 
-  /** The columns whose old values the log has when one of them changes; with FULL, those of which the query makes use. */
+  /** The columns whose old values the log has when one of them changes; with FULL, those that the query uses. */
   def followed: Seq[String] = if (identity == "i") identityColumns else primaryKey
 
   /** The table with its partitions, but without tables that inherit from it, whose changes are their own. */
