@@ -147,7 +147,7 @@ def test_the_command_prints_the_points_and_fails_if_one_is_missing(
     url = postgres.url.partition("?")[0]
 
     def command(table: str, *more: str) -> tuple[int, str]:
-        code = main(["cdc", "check", url, "--table", f"{postgres.schema}.{table}", "--user", "postgres", *more])
+        code = main(["cdc", "check", url, "--table", f"{postgres.schema}.{table}", "--user", "postgres", "--schema", "none", *more])
         return code, capsys.readouterr().out
 
     code, shown = command("keyless", "--slot", postgres.schema)
@@ -189,18 +189,19 @@ def test_status_shows_the_lag_of_the_slot_on_the_source_of_the_checkpoint(
     ((system,),) = postgres.query("SELECT system_identifier::text FROM pg_control_system()")
 
     def status(system: str, *more: str) -> tuple[int, str]:
-        offset = {"v": 1, "format": "epochal-cdc", "source": "shop", "row": 30, "slot": postgres.schema}
+        offset = {"v": 1, "format": "epochal-cdc", "source": "shop", "row": 0, "slot": postgres.schema}
         offset |= {"publication": "shop", "system": system, "timeline": 1, "start": "0/10", "snapshot": True}
         text = checkpoints.offsets_text(json.dumps(offset))
         place = checkpoints.write(tmp_path / system, {0: text}, [])
-        code = main(["status", str(place), "--url", postgres.url, "--user", "postgres", *more])
+        code = main(["status", str(place), "--url", postgres.url, "--user", "postgres", "--schema", "none", *more])
         return code, capsys.readouterr().out
 
     postgres.query(f"SELECT pg_create_logical_replication_slot('{postgres.schema}', 'pgoutput')")
     try:
         postgres.query("SELECT pg_logical_emit_message(true, 'test', repeat('x', 2000000))")
-        _, shown = status(system)
-        assert f"epochal-cdc: 30 rows of slot {postgres.schema}, changes from 0/10 on" in shown
+        code, shown = status(system)
+        assert code == 0
+        assert f"epochal-cdc: 0 rows of slot {postgres.schema}, changes from 0/10 on" in shown
         assert re.search(
             rf"^Slot {postgres.schema}\n  2\.\d MB behind, confirmed up to [0-9A-F/]+; "
             r"(reserved|extended), 2\.\d MB of log kept, not in use$",
@@ -209,6 +210,9 @@ def test_status_shows_the_lag_of_the_slot_on_the_source_of_the_checkpoint(
         )
         (slot,) = json.loads(status(system, "--json")[1])["slots"]
         assert slot["behind"] > 2_000_000
+        postgres.query("SELECT pg_logical_emit_message(true, 'test', repeat('x', 20000000))")
+        code, shown = status(system)
+        assert (code, " 22 MB behind" in shown) == (3, True)
         # Another server, or one that was restored from a dump: its slot is not the checkpoint's.
         code, shown = status("7")
         assert (code, shown) == (1, "")

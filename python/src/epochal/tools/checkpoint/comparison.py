@@ -223,7 +223,7 @@ def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> C
         return _changed(row, f"The sink accepts epoch {epoch}, but rows may be missing or duplicated before it.")
     explanation = f"epoch {last} is the last one in both."
     if not _endless(row) and checkpoint.last_logged == epoch:
-        explanation = f"epoch {epoch} was begun, and the sink has not committed it."
+        explanation = f"epoch {epoch} is running, or was interrupted; not committed yet."
     return _fits(row, explanation, checkpoint.next_start.explanation)
 
 

@@ -19,6 +19,10 @@ FROM pg_catalog.pg_replication_slots s CROSS JOIN pg_catalog.pg_control_system()
 WHERE s.slot_name = %s AND c.system_identifier::text = %s"""
 
 
+#: Bytes of the log that a query may be behind: one segment.
+_MAX_BEHIND = 16 * 2**20
+
+
 @dataclass(frozen=True, kw_only=True)
 class SlotState:
     """A slot; all but its name is None if the server does not have it.
@@ -37,6 +41,11 @@ class SlotState:
     retained: int | None = None
     status: str | None = None
     active: bool | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the server keeps what the slot needs, and at most 16 MB of it are unread."""
+        return self.status not in ("lost", "unreserved") and (self.behind or 0) <= _MAX_BEHIND
 
     def __str__(self) -> str:
         if self.status is None:

@@ -74,7 +74,7 @@ def _status(options: argparse.Namespace) -> int:
     values |= {"slots": [as_json(slot) for slot in known]} if known else {}
     shared.show(options, "\n".join(map(str, filter(None, (found, compared, *known)))), values)
     healthy = compared.healthy if compared else found.next_start.epoch is not None
-    return shared.FINE if healthy else shared.ATTENTION
+    return shared.FINE if healthy and all(slot.healthy for slot in known) else shared.ATTENTION
 
 
 def _compare(options: argparse.Namespace, found: Checkpoint) -> Comparison:
