@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import dataclasses
 import shlex
 import shutil
@@ -190,6 +191,12 @@ def test_of_a_sink_that_stores_rows_before_their_epoch_ends_nothing_is_said_that
 def test_where_the_ledger_is_lost_it_is_said_that_an_epoch_may_be_stored_in_part(tmp_path: Path) -> None:
     found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "epochal-rest"))
     assert "If some are, as after a continuous or real-time run" in found.compare(None).remedy
+
+
+def test_placeholders_of_a_url_are_shown_as_it_has_them(tmp_path: Path) -> None:
+    offset = {"v": 3, "format": "epochal-rest", "source": "http://a/%7Brepo%7D (link)", "records": 7, "members": []}
+    found = epochal.checkpoint(write(tmp_path / "checkpoint", {0: offsets_text(json.dumps(offset))}, [0]))
+    assert "http://a/{repo} (link)" in str(found)
 
 
 def test_a_ledger_of_another_query_is_foreign(tmp_path: Path) -> None:

@@ -179,7 +179,8 @@ class Checkpoint:
         newest = next((epoch for epoch in reversed(self.epochs) if epoch.sources), None)
         for source in newest.sources if newest else ():
             lines.append(f"  source {source.name:<4} {source}")
-            lines += [f"              {source.source}"] if source.source else []
+            identity = (source.source or "").replace("%7B", "{").replace("%7D", "}")  # placeholders, as in the URL
+            lines += [f"              {identity}"] if identity else []
             lines += (
                 [f"              event time {when:%Y-%m-%d %H:%M:%S.%f} UTC"] if (when := source.event_time) else []
             )

@@ -23,11 +23,16 @@ import io.epochal.kit.spark.SinkEngine
   */
 final class JdbcProvider extends SinkProvider[JdbcOptions](JdbcOptions.group) {
 
-  /** Spark calls this only for reads. */
-  override def inferSchema(options: CaseInsensitiveStringMap): StructType = throw JdbcProvider.cannotRead(
-    options.get(JdbcOptions.Url.name),
-    options.get(JdbcOptions.DbTable.name),
-    Option(options.get(JdbcOptions.Driver.name)))
+  /** Spark calls this for reads, and for a CREATE TABLE without columns. */
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = throw JdbcOptions.unsupported(
+    "infer columns",
+    "it is a sink, which is not read",
+    "A CREATE TABLE must name its columns: CREATE TABLE comments_sink (id INT, body STRING) USING `epochal-jdbc` …. " +
+      JdbcProvider.otherRead(
+        options.get(JdbcOptions.Url.name),
+        options.get(JdbcOptions.DbTable.name),
+        Option(options.get(JdbcOptions.Driver.name)))
+  )
 
   override protected def unpartitioned: (String, String) =
     "partitions of a table are defined in the database" -> "Leave partitionBy out."
@@ -45,16 +50,13 @@ final class JdbcProvider extends SinkProvider[JdbcOptions](JdbcOptions.group) {
 
 private object JdbcProvider {
 
-  /** Suggests a call that reads the table. It names the driver class, since Spark does not find drivers of jars added later. */
-  def cannotRead(url: String, table: String, driver: Option[String]): EpochalException = {
+  /** A call that reads the table. It names the driver class, since Spark does not find drivers of jars added later. */
+  def otherRead(url: String, table: String, driver: Option[String]): String = {
     val from = Option(url).fold("jdbc:…")(JdbcUrl.shown)
     val name = driver.orElse(Dialects.of(from).flatMap(_.driver(from)).map(_.className))
     val options = Seq("url" -> from, "dbtable" -> Option(table).getOrElse("comments"), "driver" -> name.getOrElse("…"))
     val call = options.map { case (option, value) => s""".option("$option", "$value")""" }.mkString
-    JdbcOptions.unsupported(
-      "read",
-      "it is a sink",
-      s"""Read with Spark's own format: spark.read.format("jdbc")$call.load(). (A CREATE TABLE must name its columns.)""")
+    s"""Read with Spark's own format: spark.read.format("jdbc")$call.load()."""
   }
 
   def dialect(options: JdbcOptions): Either[EpochalException, Dialect] =

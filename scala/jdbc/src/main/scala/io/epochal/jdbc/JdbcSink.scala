@@ -88,7 +88,10 @@ final private[jdbc] class JdbcTable(
   }
 
   override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder =
-    throw JdbcProvider.cannotRead(options.connection.url, options.table.toString, options.connection.driver)
+    throw JdbcOptions.unsupported(
+      "read",
+      "it is a sink",
+      JdbcProvider.otherRead(options.connection.url, options.table.toString, options.connection.driver))
 }
 
 /** The table as a transactional sink: which writes it refuses, and how a run or a batch write gets its target. */

@@ -313,7 +313,10 @@ abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
       refused(Conditions.ModeUnsupported)(batch(spark.range(5).toDF(), database, "sinkId" -> "s").mode("append").save())
       refused(Conditions.ModeUnsupported)(
         batch(spark.range(5).toDF(), database).partitionBy("id").mode("append").save())
-      refused(Conditions.ModeUnsupported)(spark.read.format("epochal-jdbc").options(database.options("t")).load())
+      val error =
+        refused(Conditions.ModeUnsupported)(spark.read.format("epochal-jdbc").options(database.options("t")).load())
+      Seq("cannot infer columns: it is a sink", "A CREATE TABLE must name its columns", """format("jdbc")""")
+        .foreach(words => assert(error.getMessage.contains(words)))
     }
   }
 

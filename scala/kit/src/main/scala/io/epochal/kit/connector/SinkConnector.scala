@@ -64,9 +64,11 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
   /** Whether a `commit` that failed with this error may have taken effect. The default: network failures. */
   def losesConnection(error: Exception): Boolean = AuthorCalls.isOfNetwork(error)
 
-  /** Called only by a read, which a sink rejects. */
-  final override def inferSchema(options: CaseInsensitiveStringMap): StructType =
-    throw group.unsupported("read", "it is a sink", "Read with a format that is a source.")
+  /** Called by a read, and by a CREATE TABLE without columns. */
+  final override def inferSchema(options: CaseInsensitiveStringMap): StructType = throw group.unsupported(
+    "infer columns",
+    "it is a sink, which is not read",
+    "A CREATE TABLE must name its columns. Read with a format that is a source.")
 
   final override protected def unpartitioned: (String, String) =
     "the target is one" -> "Leave partitionBy out."

@@ -42,7 +42,8 @@ private[rest] class RestSource(
   protected val supplies = new RestSupply(counters, tasks, clock, polls)
   override lazy val supply: Supply[RestPosition] = supplies.of(options, journal)
 
-  override def name: String = s"${RestOptions.Format}[${options.source}]"
+  /** With placeholders as the URL has them; the identity has them encoded. */
+  override def name: String = s"${RestOptions.Format}[${options.source.replace("%7B", "{").replace("%7D", "}")}]"
 
   override val limit: ReadLimit = ReadLimits.of(options.values)
 

@@ -32,6 +32,8 @@ final class MemberQuerySuite extends QuerySuite {
       .start()
     assert(query.awaitTermination(60000), "the query did not end")
     query.exception.foreach(throw _)
+    query.recentProgress.foreach(progress =>
+      assert(progress.sources.head.description.contains("/items/{owner}/{repo} (")))
     out
   }
 
