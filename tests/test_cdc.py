@@ -283,7 +283,8 @@ def stored(postgres: Postgres) -> list[Any]:
 def test_digits_survive_the_recipe_of_the_page_as_decimals_not_as_strings(spark: SparkSession) -> None:
     wide = "12345678901234567890.123456789012345678"
     row = spark.sql(f"""SELECT from_json('{{"n":{wide}}}', 'n DECIMAL(38, 18)').n AS exact,
-        from_json('{{"n":{wide}}}', 'n STRING').n AS text, from_json('{{"j":{{"n":1.50}}}}', 'j STRING').j AS json""").first()
+        from_json('{{"n":{wide}}}', 'n STRING').n AS text,
+        from_json('{{"j":{{"n":1.50}}}}', 'j STRING').j AS json""").first()
     assert row
     assert str(row["exact"]) == wide
     assert (row["text"] == wide, row["json"] == '{"n":1.50}') == (False, False)

@@ -147,7 +147,7 @@ def test_the_command_prints_the_points_and_fails_if_one_is_missing(
     url = postgres.url.partition("?")[0]
 
     def command(table: str, *more: str) -> tuple[int, str]:
-        code = main(["cdc", "check", url, "--table", f"{postgres.schema}.{table}", "--user", "postgres", "--schema", "none", *more])
+        code = main(["cdc", "check", url, "--table", f"{postgres.schema}.{table}", "--user", "postgres", *more])
         return code, capsys.readouterr().out
 
     code, shown = command("keyless", "--slot", postgres.schema)
