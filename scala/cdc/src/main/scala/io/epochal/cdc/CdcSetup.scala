@@ -115,6 +115,11 @@ final private[cdc] class CdcSetup(
     if (facts.publication.isEmpty && origin.isWatched) throw CdcSetup.droppedPublication(origin)
     needs.refuse(tables, facts, wanted.copy(createsSlot = false, copies = left(origin, state).nonEmpty))
     checkTables(origin, state)
+    for (before <- state.definitions.get(tables.only.facts.oid.toInt) if options.adoptsSchema) {
+      val added =
+        tables.only.columns.map(_.name).diff(before.columns.map(_.name)).filter(name => tables.chosen.forall(_(name)))
+      UnloggedValues.refusal(connection, tables.only.facts, added).foreach(throw _)
+    }
     watch.foreach(_.open(connection, origin, state, captured))
     slot
   }

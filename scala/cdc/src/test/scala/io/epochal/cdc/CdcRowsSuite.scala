@@ -95,6 +95,65 @@ final class CdcRowsSuite extends CdcQueries {
     }
   }
 
+  private def adopted(name: String, columns: Int): Map[Any, Any] =
+    Collected.of(name).map(row => row.get(0) -> row.get(columns)).toMap
+
+  /** The statement of the refusal. */
+  private def update(shop: Shop, name: String, checkpoint: String): String = {
+    val error = refused(Conditions.TableChanged)(run(shop, name, checkpoint, "onSchemaChange" -> "adopt"))
+    "UPDATE [^;]*".r.findFirstIn(error.getMessage).getOrElse(fail(error.getMessage))
+  }
+
+  for ((kind, more) <- Seq(
+      "int DEFAULT 5" -> Nil,
+      "int DEFAULT 5" -> Seq("ALTER TABLE orders ALTER added DROP DEFAULT"),
+      "float DEFAULT random()" -> Nil,
+      "float DEFAULT random()" -> Seq("ALTER TABLE orders ALTER added DROP DEFAULT"),
+      "serial" -> Nil,
+      "int GENERATED ALWAYS AS IDENTITY" -> Nil,
+      "five" -> Nil
+    ))
+    test(
+      s"a column ${(kind +: more.map(_ => "without its DEFAULT")).mkString(", ")} is adopted after old rows are in the log") {
+      withShop { (shop, dir) =>
+        val name = s"cdc_adopted_${kind.hashCode}_${more.size}"
+        shop.run("CREATE DOMAIN five AS int DEFAULT 5", "INSERT INTO orders VALUES (1, 'a'), (2, 'b')")
+        run(shop, name, dir, "onSchemaChange" -> "adopt")
+        shop.run(s"ALTER TABLE orders ADD added $kind" +: more :+ "INSERT INTO orders (id) VALUES (3)": _*)
+        shop.run(update(shop, name, dir))
+        run(shop, s"${name}_again", dir, "onSchemaChange" -> "adopt")
+        val values = adopted(s"${name}_again", 2)
+        assert(values.keySet == Set(1, 2, 3))
+        Seq(1, 2).foreach(id => assert(values(id).toString == shop.text(s"SELECT added FROM orders WHERE id = $id")))
+      }
+    }
+
+  test(
+    "a column whose old rows are NULL is adopted as it is, also with a later DEFAULT, and with old rows of partitions") {
+    withShop { (shop, dir) =>
+      shop.run(
+        "DROP TABLE orders",
+        "CREATE TABLE orders (id int PRIMARY KEY, note text) PARTITION BY RANGE (id)",
+        "CREATE TABLE orders_1 PARTITION OF orders FOR VALUES FROM (0) TO (10)",
+        "CREATE TABLE orders_2 PARTITION OF orders DEFAULT",
+        "INSERT INTO orders VALUES (1, 'a'), (20, 'b')"
+      )
+      run(shop, "cdc_adopt_null", dir, "onSchemaChange" -> "adopt")
+      shop.run(
+        "ALTER TABLE orders ADD added int",
+        "ALTER TABLE orders ALTER added SET DEFAULT 7",
+        "INSERT INTO orders (id) VALUES (30)")
+      run(shop, "cdc_adopt_null_again", dir, "onSchemaChange" -> "adopt")
+      assert(adopted("cdc_adopt_null_again", 2) == Map(30 -> 7))
+      shop.run("ALTER TABLE orders ADD more int DEFAULT 8")
+      val sql = update(shop, "cdc_adopt_parts", dir)
+      assert(sql == "UPDATE public.orders SET more = more")
+      shop.run(sql)
+      run(shop, "cdc_adopt_parts_again", dir, "onSchemaChange" -> "adopt")
+      assert(adopted("cdc_adopt_parts_again", 3) == Map(1 -> 8, 20 -> 8, 30 -> 8))
+    }
+  }
+
   // The server keeps such a key apart from its row, and sends it as the old key only.
   for (identity <- Seq("DEFAULT", "FULL", "USING INDEX large_id_code_idx"))
     test(s"an update and a delete have a key of 2,000 bytes and more, with REPLICA IDENTITY $identity") {
