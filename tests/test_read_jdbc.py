@@ -166,7 +166,8 @@ import sys, epochal
 from pyspark.sql import SparkSession
 conf = {"spark.ui.enabled": False, "spark.log.level": "OFF", "spark.driver.extraJavaOptions": sys.argv[1]}
 spark = epochal.configure(SparkSession.builder.master("local[1]").config(map=conf)).getOrCreate()
-sink = spark.range(3).write.format("epochal-jdbc").mode("append").options(url=sys.argv[2], dbtable="t", createTable=True)
+sink = spark.range(3).write.format("epochal-jdbc").mode("append")
+sink = sink.options(url=sys.argv[2], dbtable="t", createTable=True)
 for step in (sink.save, lambda: print(epochal.read.jdbc(spark, sys.argv[2], table="t").count())):
     try:
         step()
