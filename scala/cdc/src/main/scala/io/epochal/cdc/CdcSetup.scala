@@ -108,7 +108,8 @@ final private[cdc] class CdcSetup(
     val reached = state.last.fold(origin.start)(_.transaction.lsn)
     // The log of a standby may end earlier after its restart.
     if (!found.isStandby && compareUnsigned(found.end, reached) < 0)
-      throw changed(s"a log up to ${Lsn.show(found.end)}, before the ${Lsn.show(reached)} of the checkpoint, as a restored older copy of its files has")
+      throw changed(
+        s"a log up to ${Lsn.show(found.end)}, before the ${Lsn.show(reached)} of the checkpoint, as a restored older copy of its files has")
     if (slot.confirmed.exists(compareUnsigned(_, reached) > 0))
       throw lost(
         origin.slot,

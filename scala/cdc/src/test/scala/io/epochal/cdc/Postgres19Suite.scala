@@ -17,8 +17,9 @@ final class Postgres19Suite extends CdcQueries {
       shop.run("INSERT INTO orders VALUES (1, 'a')")
       val version = shop.text("SHOW server_version_num")
       def reporting(major: String)(body: String => Any): Unit =
-        Using.resource(new Reporting(port(shop.url), Seq(version -> s"$major${version.drop(2)}", "logical" -> "replica"))) {
-          proxy => val _ = body(shop.url.replace(s":${port(shop.url)}/", s":${proxy.port}/"))
+        Using.resource(
+          new Reporting(port(shop.url), Seq(version -> s"$major${version.drop(2)}", "logical" -> "replica"))) { proxy =>
+          val _ = body(shop.url.replace(s":${port(shop.url)}/", s":${proxy.port}/"))
         }
       reporting("17") { url =>
         val error = refused(Conditions.CaptureNotReady)(shop.read("url" -> url))
@@ -44,12 +45,11 @@ final class Postgres19Suite extends CdcQueries {
     private val listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress)
     def port: Int = listener.getLocalPort
 
-    background(
-      Iterator.continually(Try(listener.accept())).takeWhile(_.isSuccess).foreach { client =>
-        val upstream = new Socket(InetAddress.getLoopbackAddress, server)
-        background(pump(client.get.getInputStream, upstream.getOutputStream)(identity))
-        background(pump(upstream.getInputStream, client.get.getOutputStream)(replaced))
-      })
+    background(Iterator.continually(Try(listener.accept())).takeWhile(_.isSuccess).foreach { client =>
+      val upstream = new Socket(InetAddress.getLoopbackAddress, server)
+      background(pump(client.get.getInputStream, upstream.getOutputStream)(identity))
+      background(pump(upstream.getInputStream, client.get.getOutputStream)(replaced))
+    })
 
     private def replaced(part: String): String = texts.foldLeft(part) { case (text, (before, after)) =>
       val length = s"\u0000\u0000\u0000${before.length.toChar}"
@@ -67,7 +67,11 @@ final class Postgres19Suite extends CdcQueries {
     }
 
     private def background(body: => Any): Unit =
-      new DaemonThreads("epochal-test-proxy").newThread(() => { val _ = body }).start()
+      new DaemonThreads("epochal-test-proxy")
+        .newThread { () =>
+          val _ = body
+        }
+        .start()
 
     override def close(): Unit = listener.close()
   }

@@ -48,8 +48,9 @@ final class RenewedPasswordSuite extends CdcQueries {
           until(query)(assert(ids == Seq(1, 2, 3, 4)))
           // Only heartbeats move the slot now.
           val end = node.text("SELECT pg_current_wal_lsn()")
-          until(query)(assert(
-            node.text(s"SELECT confirmed_flush_lsn > '$end' FROM pg_replication_slots WHERE slot_name = 'orders'") == "t"))
+          until(query)(
+            assert(node.text(
+              s"SELECT confirmed_flush_lsn > '$end' FROM pg_replication_slots WHERE slot_name = 'orders'") == "t"))
         }
       }
     }

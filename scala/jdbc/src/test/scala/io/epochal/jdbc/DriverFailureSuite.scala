@@ -73,9 +73,9 @@ object Logins {
       () => database.retrying("a test")(Using.resource(database.lend())(_ => ()))).map { login =>
       val begun = System.nanoTime()
       Try(login()) match {
-        case Success(_)                                          => "connected"
+        case Success(_)                                            => "connected"
         case Failure(_) if System.nanoTime() - begun > 4000000000L => "late"
-        case Failure(error)                                      => EpochalException.in(error).fold(error.toString)(_.getMessage)
+        case Failure(error) => EpochalException.in(error).fold(error.toString)(_.getMessage)
       }
     }
   }

@@ -75,7 +75,9 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 20)
   }
 
-  on("a run that another driver overtook in the same checkpoint names that driver's run, and continues after it", table) { f =>
+  on(
+    "a run that another driver overtook in the same checkpoint names that driver's run, and continues after it",
+    table) { f =>
     val (first, second) = (f.newRun(query), f.newRun(query))
     (0 to 2).foreach(epoch => write(f, first, epoch.toLong, numbers(f, epoch * 10 until epoch * 10 + 10)))
     val run = ledger(f, "run_id")

@@ -9,12 +9,16 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.test.QuerySuite
 
+import io.epochal.support.SlowTests.slowIf
+
 /** A password that is renewed while a query runs, as by a sidecar that keeps a token file. */
 final class RenewedPasswordSuite extends QuerySuite {
   import testImplicits._
 
   Seq("inline", "staged").foreach { transport =>
-    test(s"transport=$transport: connections of a running query, its tasks and its next claim use the renewed password") {
+    test(
+      s"transport=$transport: connections of a running query, its tasks and its next claim use the renewed password",
+      slowIf(transport == "staged"): _*) {
       Using.resource(PostgresServer.node().fold(TestServer.missing("postgres"), identity)) { node =>
         withTempDir { directory =>
           val password = directory.toPath.resolve("password")

@@ -27,12 +27,16 @@ private[cdc] object SlotCreation {
     * @throws InterruptedException
     *   if this thread is interrupted; there is no slot then
     */
-  def create(server: CaptureServer, connection: Connection, name: String, facts: Server)(
-      report: String => Unit): Unit = {
+  def create(
+      server: CaptureServer,
+      connection: Connection,
+      name: String,
+      facts: Server)(report: String => Unit): Unit = {
     val process = connection.unwrap(classOf[PGConnection]).getBackendPID
     def reports(): Unit = Iterator.from(0).foreach { number =>
       Thread.sleep(Patience)
-      val (isAlive, transactions) = server.once(connection => (lives(connection, process), running(connection, process)))
+      val (isAlive, transactions) =
+        server.once(connection => (lives(connection, process), running(connection, process)))
       // The driver does not notice it.
       if (!isAlive) connection.abort(_.run())
       val text =
@@ -47,7 +51,8 @@ private[cdc] object SlotCreation {
       catch { case _: InterruptedException | _: SQLException => () }
     }
     reporter.start()
-    val slot = sql"SELECT pg_catalog.pg_create_logical_replication_slot($name, 'pgoutput'${Sql.raw(facts.failoverArgument)})"
+    val slot =
+      sql"SELECT pg_catalog.pg_create_logical_replication_slot($name, 'pgoutput'${Sql.raw(facts.failoverArgument)})"
     try slot.query(connection)(_.getString(1)): Unit
     finally reporter.interrupt()
   }

@@ -150,11 +150,7 @@ object EpochDecision {
       "reason" -> reason)
 
   /** The checkpoint has the ledger's last epoch: it was not rewound, but another driver wrote it since this run read it. */
-  private def overtaken(
-      epoch: Long,
-      sinkId: String,
-      last: AppliedEpoch,
-      lastRun: Option[String]): EpochalException =
+  private def overtaken(epoch: Long, sinkId: String, last: AppliedEpoch, lastRun: Option[String]): EpochalException =
     Conditions.EpochRegressed.withHint(
       s"Another driver${lastRun.fold("")(run => s" ($run)")} runs this query with the same checkpoint: it committed epoch <last> " +
         "after this run had read the checkpoint. It can commit no more (SINK_FENCED). End it, and start this query again: it continues after epoch <last>.")(

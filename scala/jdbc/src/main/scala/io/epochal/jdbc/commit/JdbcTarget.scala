@@ -112,7 +112,8 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     override def ledgerRow(): Option[LedgerRow] = ledger.lock(connection, run.sinkId)
 
     override def lastRun: Option[String] = ledger
-      .latest(connection, run.sinkId, 1)(row => s"run ${row.getString("run_id")}, generation ${row.getLong("generation")}")
+      .latest(connection, run.sinkId, 1)(row =>
+        s"run ${row.getString("run_id")}, generation ${row.getLong("generation")}")
       .headOption
 
     override def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {

@@ -151,7 +151,7 @@ private[jdbc] object ConnectionPool {
       try Some(source.getConnection)
       catch {
         case timeout: SQLTransientConnectionException if cannotRun(timeout).nonEmpty => throw cannotRun(timeout).get
-        case _: SQLTransientConnectionException if System.nanoTime() < turn => None
+        case _: SQLTransientConnectionException if System.nanoTime() < turn          => None
         // With a cause, the database refused a connection; without one, none was returned to the pool in time, though one
         // may have been since.
         case timeout: SQLTransientConnectionException if timeout.getCause == null && isComplete(source) =>
