@@ -120,6 +120,11 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     override def ledgerRow(): Option[LedgerRow] =
       ledger.lock(transaction, run.sinkId, if (hasLoaded) preparedLoad else None)
 
+    override def lastRun: Option[String] = ledger
+      .latest(connection, run.sinkId, 1)(row =>
+        s"run ${row.getString("run_id")}, generation ${row.getLong("generation")}")
+      .headOption
+
     override def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {
       val epoch = next.last.get.epoch
       load(shipment, whole, epoch.toString)

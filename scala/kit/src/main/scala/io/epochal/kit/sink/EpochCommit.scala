@@ -57,7 +57,13 @@ final private[sink] class EpochCommit(
           else EpochOutcome.Applied(0L, 0L)
         else
           EpochDecision
-            .decide(attempt, row, settings.onLedgerEmpty, settings.onEpochMismatch, settings.onNewQuery.replaces)
+            .decide(
+              attempt,
+              row,
+              settings.onLedgerEmpty,
+              settings.onEpochMismatch,
+              settings.onNewQuery.replaces,
+              transaction.lastRun)
             .fold(throw _, identity) match {
             case EpochDecision.AlreadyApplied(contentDiffers) => EpochOutcome.Repeated(contentDiffers)
             case EpochDecision.Apply(next)                    => apply(shipment, whole, next, transaction, doubt)

@@ -101,7 +101,8 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
       before =>
         Option
           .when(new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).repartitions(before))(before)
-          .flatMap(CheckpointOffsets.hash(query.checkpoint, _, engine.hadoop))
+          .flatMap(CheckpointOffsets.hash(query.checkpoint, _, engine.hadoop)),
+      CheckpointOffsets.hash(query.checkpoint, _, engine.hadoop)
     )
 
   /** Called before any task runs. */
