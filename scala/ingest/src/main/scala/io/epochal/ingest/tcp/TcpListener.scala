@@ -233,7 +233,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
   /** The periodic work for a connection: retries an arrival that was not stored, and ends a connection that is idle. */
   private def tick(connection: TcpConnection, now: Long): Unit = {
     connection.retry(now).foreach(offer(connection, _))
-    if (connection.isStuck(now)) throw new IOException("it takes nothing, and sends nothing")
+    if (connection.isStuck(now)) throw new IOException("idle: neither reading nor writing")
     if (connection.isSilent(now))
       connection.refuse(s"TOKEN and the token did not come within ${TcpConnection.GreetingSeconds} s")
     if (connection.isIdle(now)) connection.refuse(s"nothing was sent for ${settings.idleTimeout.toSeconds} s")

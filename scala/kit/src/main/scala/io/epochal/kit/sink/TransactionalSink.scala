@@ -45,7 +45,7 @@ trait TransactionalSink {
     */
   def refusesEndless(how: WriteKind): Option[EpochalException] = MicroBatches.refused(format, how.trigger)
 
-  /** The one of both that holds for a query's trigger. */
+  /** Refusal for this trigger, if any. */
   final private[sink] def refusesQuery(how: WriteKind): Option[EpochalException] =
     if (how.trigger == TriggerMode.MicroBatch) refuses(how) else refusesEndless(how)
 

@@ -158,7 +158,7 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
       .fold(throw _, identity)
   }
 
-  /** Lets the trigger run that must run first. */
+  /** Moves our epoch aside so that the other trigger can run. */
   private def takeBack(epoch: Long): Unit =
     try { val _ = new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).takeBack(epoch) }
     catch {
