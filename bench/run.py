@@ -19,7 +19,6 @@ BENCHMARKS = {
     "rest-sink": "rest_sink",
     "jdbc": "jdbc",
     "jdbc-latency": "jdbc_latency",
-    "jdbc-far": "jdbc_far",
     "ingest-http": "ingest_http",
     "cdc": "cdc",
 }

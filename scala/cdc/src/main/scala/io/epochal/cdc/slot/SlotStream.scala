@@ -47,8 +47,7 @@ final private[cdc] class SlotStream(
       .withAutomaticFlush(false)
       .withStatusInterval(StatusSeconds, TimeUnit.SECONDS)
       .withSlotOption("proto_version", 1)
-      // The driver puts values in quotes as they are.
-      .withSlotOption("publication_names", Sql.quoted(publication).replace("'", "''"))
+      .withSlotOption("publication_names", Sql.quoted(publication))
     val typed = if (binary) plain.withSlotOption("binary", true) else plain
     (if (messages) typed.withSlotOption("messages", true) else typed).start()
   }

@@ -14,12 +14,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     * values of the wrong type, and missing required options.
     */
   def parse(raw: Map[String, String]): Either[EpochalException, OptionValues] = {
-    val ours = raw.filterNot { case (name, _) =>
-      OptionGroup.belongsToSpark(name) && !knows(name) || OptionGroup.isCatalogs(name, raw)
-    }
-    val (others, known) = ours.toSeq.sortBy(_._1).partitionMap { case (name, text) =>
-      specOf(name).map(spec => (spec, name, text)).toRight(name)
-    }
+    val (others, known) = split(raw)
     for {
       _ <- unknown(others).toLeft(())
       byName <- known.foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
@@ -31,6 +26,24 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
         .map(spec => if (OptionGroup.isCatalogTable(raw)) withoutOptions else missing(spec))
         .toLeft(())
     } yield new OptionValues(this, byName)
+  }
+
+  /** Rejects unknown names as `parse` does.
+    *
+    * @param prefix
+    *   of all names in the error
+    */
+  def known(raw: Map[String, String], prefix: String): Either[EpochalException, Unit] =
+    unknown(split(raw)._1, prefix).toLeft(())
+
+  /** The unknown names, and the other options. */
+  private def split(raw: Map[String, String]): (Seq[String], Seq[(OptionSpec[_], String, String)]) = {
+    val ours = raw.filterNot { case (name, _) =>
+      OptionGroup.belongsToSpark(name) && !knows(name) || OptionGroup.isCatalogs(name, raw)
+    }
+    ours.toSeq.sortBy(_._1).partitionMap { case (name, text) =>
+      specOf(name).map(spec => (spec, name, text)).toRight(name)
+    }
   }
 
   /** Whether the format has an option of this name. */
@@ -57,13 +70,13 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     }
 
   /** One error for all of them. */
-  private def unknown(names: Seq[String]): Option[EpochalException] = Option.when(names.nonEmpty) {
+  private def unknown(names: Seq[String], prefix: String = ""): Option[EpochalException] = Option.when(names.nonEmpty) {
     val meant = names.flatMap(Nearest.of(_, specs.map(_.name))).distinct
     Conditions.OptionUnknown(
-      "format" -> format,
-      "option" -> names.mkString("' or '"),
+      "format" -> (if (prefix.isEmpty) format else s"$format ($prefix*)"),
+      "option" -> names.map(prefix + _).mkString("' or '"),
       "suggestion" -> (if (meant.isEmpty) s"Its options are ${specs.map(_.name).mkString(", ")}."
-                       else s"Did you mean ${meant.map(right => s"'$right'").mkString(" and ")}?")
+                       else s"Did you mean ${meant.map(right => s"'$prefix$right'").mkString(" and ")}?")
     )
   }
 

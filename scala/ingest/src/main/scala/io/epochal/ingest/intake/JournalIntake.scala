@@ -56,8 +56,6 @@ final private[epochal] class JournalIntake(
   private var waitingBytes = 0L
   private var buffer = ByteBuffer.allocate(64 << 10)
   private var closed = false
-  // Of the last append.
-  private var appendNanos = 0L
 
   @volatile private var isHeld = false
   @volatile private var dead = false
@@ -66,7 +64,7 @@ final private[epochal] class JournalIntake(
 
   restore()
 
-  private val writer = new DaemonThreads("epochal-intake").newThread(() => storeAll())
+  private val writer = new DaemonThreads("epochal-intake").newThread(() => run())
   writer.start()
 
   /** The error, temporary or final, that currently prevents acknowledgements. */
@@ -83,8 +81,6 @@ final private[epochal] class JournalIntake(
     "refusedFull" -> full.sum.toString,
     "refusedFailed" -> refused.sum.toString
   )
-
-  override def run: String = journal.run
 
   override def gauges: Seq[(String, String, Long)] = Seq(
     ("epochal_ingest_journal_bytes", "Bytes of the journal.", journal.bytes),
@@ -139,7 +135,7 @@ final private[epochal] class JournalIntake(
 
   private def isFull: Boolean = backlogBytes >= settings.maxJournalBytes || keys.size >= settings.maxKeys
 
-  private def storeAll(): Unit =
+  private def run(): Unit =
     try {
       var group = take()
       while (group.nonEmpty) {
@@ -162,7 +158,6 @@ final private[epochal] class JournalIntake(
       if (crowded) keys.expire(clock.millis() * 1000L)
       wait(if (crowded) ExpiryMillis else 0L)
     }
-    gather()
     val group = Vector.newBuilder[Waiting]
     var bytes = 0L
     while (!closed && !waiting.isEmpty && (bytes == 0 || bytes + waiting.peek().bytes <= MaxGroup)) {
@@ -172,16 +167,6 @@ final private[epochal] class JournalIntake(
     }
     waitingBytes -= bytes
     group.result()
-  }
-
-  /** Lets clients that have just been acknowledged join the group, if the store is slow: else they would wait for two groups. */
-  private def gather(): Unit = {
-    val end = System.nanoTime() + math.min(LongestGather, appendNanos / GatherShare)
-    var left = end - System.nanoTime()
-    while (!closed && left >= ShortestGather && waitingBytes < MaxGroup) {
-      wait(left / 1000000L, (left % 1000000L).toInt)
-      left = end - System.nanoTime()
-    }
   }
 
   /** Completes every receipt, also after an error. An error that ends the thread ends the run: see `ended`. */
@@ -216,11 +201,9 @@ final private[epochal] class JournalIntake(
       buffer = ByteBuffer.allocate(math.max(length, math.min(2 * buffer.capacity, MaxGroup)))
     buffer.clear()
     group.foreach(_.encoded.write(buffer))
-    val begin = System.nanoTime()
     journal.append(group.map(_.encoded.records).sum, buffer.array, 0, length) {
       keys.toBytes(ahead = wall.millis() * 1000L - now)
     }: Unit
-    appendNanos = System.nanoTime() - begin
     group.foreach(_.encoded.key.foreach(keys.add(_, now)))
     if (buffer.capacity > MaxGroup) buffer = ByteBuffer.allocate(MaxGroup)
     currentError = None
@@ -250,8 +233,9 @@ final private[epochal] class JournalIntake(
     journal.restore(keys.addAll(_, now)) { (payload, length) =>
       ArrivalFormat
         .all(payload, length)
-        .foreach(arrival => arrival.key.foreach(keys.add(_, math.min(now, arrival.receivedAt))))
+        .foreach(arrival => arrival.key.foreach(keys.restore(_, arrival.receivedAt, now)))
     }
+    keys.restored(now)
     keys.expire(now)
   }
 }
@@ -264,11 +248,6 @@ private[ingest] object JournalIntake {
 
   /** Maximum bytes of one group, unless a single arrival is larger. */
   private val MaxGroup = 4 << 20
-
-  /** Time in which a group gathers: a small share of an append. In nanoseconds. */
-  private val GatherShare = 10
-  private val LongestGather = 5000000L
-  private val ShortestGather = 1000000L
 
   /** Milliseconds between expiry checks while there is no room for keys. */
   private val ExpiryMillis = 1000L
@@ -326,6 +305,9 @@ final private[intake] class LiveKeys(window: Duration) {
   private val windowMicros = window.toMillis * 1000L
   private val stored = new LinkedHashMap[KeyDigest, Long]
 
+  /** Restored keys whose times are in the future. */
+  private val ahead = new ArrayDeque[KeyDigest]
+
   private var latest = Long.MinValue
 
   @volatile private var count = 0
@@ -363,9 +345,25 @@ final private[intake] class LiveKeys(window: Duration) {
     bytes.array
   }
 
-  /** Adds keys that `toBytes` wrote; times after `now` count as `now`. */
+  /** Adds keys that `toBytes` wrote, as `restore` does. */
   def addAll(bytes: Array[Byte], now: Long): Unit = {
     val all = ByteBuffer.wrap(bytes)
-    while (all.remaining >= 24) add(KeyDigest(all.getLong(), all.getLong()), math.min(now, all.getLong()))
+    while (all.remaining >= 24) restore(KeyDigest(all.getLong(), all.getLong()), all.getLong(), now)
+  }
+
+  /** Adds a key of an earlier run, in the order in which they were stored. A time after `now` is of a clock that was ahead: the
+    * time of the next key that is not counts instead.
+    */
+  def restore(key: KeyDigest, at: Long, now: Long): Unit =
+    if (at > now) ahead.add(key): Unit
+    else {
+      restored(at)
+      add(key, at)
+    }
+
+  /** All keys are added: the last ones, if their clock was ahead, count as stored at `now`. */
+  def restored(now: Long): Unit = {
+    ahead.forEach(add(_, now))
+    ahead.clear()
   }
 }

@@ -271,4 +271,20 @@ final class JournalIntakeSuite extends AnyFunSuite {
     case Receipt.Failed(error) => error.getMessage
     case other                 => fail(s"$other")
   }
+
+  test("a key is remembered for the window and no longer, though the clock was a day ahead for a while") {
+    val fixture = new Fixture
+    val first = fixture.run()
+    def stored(key: String, seconds: Long) = {
+      val at = start.plusSeconds(seconds)
+      first.accept(arrival(Seq(key), Some(key), at.toEpochMilli * 1000L)).get(60, SECONDS)
+    }
+    assert(
+      Seq("k" -> 1L, "l" -> 86400L, "m" -> 86401L, "n" -> 3L).map((stored _).tupled).forall(_ == Receipt.Stored(1)))
+    first.close()
+    fixture.clock.advance(3401)
+    val second = fixture.run()
+    Seq("k", "l", "m", "n").foreach(key => assert(fixture.keyed(second, key) == Receipt.Stored(1), key))
+    second.close()
+  }
 }

@@ -79,6 +79,8 @@ private[epochal] object PageScan {
   *   the given pointers with null at them, or on the path to them
   * @param outline
   *   the first fields around the records: their pointers, and the beginnings of the scalars' texts
+  * @param nullArray
+  *   JSON Pointer to null in place of an array of records, unless that means an empty one
   */
 final private[epochal] case class ScannedPage(
     records: Int = 0,
@@ -86,7 +88,8 @@ final private[epochal] case class ScannedPage(
     values: Map[String, Option[String]] = Map.empty,
     keys: Option[(Option[String], Option[String])] = None,
     nulls: Set[String] = Set.empty,
-    outline: Seq[(String, Option[String])] = Nil
+    outline: Seq[(String, Option[String])] = Nil,
+    nullArray: Option[String] = None
 )
 
 private[epochal] object ScannedPage {
@@ -154,7 +157,7 @@ final private[record] class ArrayScan(
     json: Set[String]
 ) extends PageScan {
 
-  private val around = FieldNode.of(pointers, json)
+  private val around = FieldNode.of(pointers ++ format.arrays, json)
   private val inRecord = key.map(pointer => FieldNode.of(Seq(pointer), json))
 
   override def read(body: Body, skip: Long): ScannedPage =
@@ -166,7 +169,9 @@ final private[record] class ArrayScan(
         fields
       }
       val found = records(body, skip)
-      fields.fold(found)(_.copy(records = found.records, spans = found.spans, keys = found.keys))
+      val page = fields.fold(found)(_.copy(records = found.records, spans = found.spans, keys = found.keys))
+      val nullArray = if (format.mayMiss) None else format.arrays.find(page.nulls)
+      page.copy(values = page.values -- format.arrays.diff(pointers), nullArray = nullArray)
     }
 
   private def records(body: Body, skip: Long): ScannedPage =

@@ -79,6 +79,9 @@ object RecordFormat {
   final case class Json(pointer: String, mayMiss: Boolean = false, shape: Option[RecordShape] = None)
       extends RecordFormat("JSON") {
 
+    /** JSON Pointers to the arrays of records in a response. */
+    private[record] def arrays: Seq[String] = shape.fold(Seq(pointer))(_.places.map(_.pointer))
+
     /** The format of a prepared body. */
     private[record] val array: Json = if (shape.isEmpty) this else Json("")
 

@@ -70,12 +70,17 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
       pages.records.pass()
       true
     } else {
+      val before = misfits
       current = made()
-      if (current != null) columns.setOrigin(current, pages.origin)
+      if (current != null) {
+        columns.setOrigin(current, pages.origin)
+        if (misfits == before)
+          columns.misfit.foreach(found => current = unfit(current, pages.records.bytes, found.reason))
+      }
       current != null
     }
 
-  /** The record as a row; null if the record is dropped. */
+  /** The record as a row; null if it becomes none. */
   @scala.annotation.tailrec
   private def made(): InternalRow = {
     var failure: Throwable = null
@@ -167,8 +172,18 @@ final private[epochal] case class RecordReading(
 /** The origin of a page's records. */
 private[epochal] trait RecordOrigin {
 
-  /** The value of a column, in Spark's internal form; null if it is unknown. */
+  /** The value of a column, in Spark's internal form, or a [[RecordOrigin.Misfit]]; null if it is unknown. */
   def value(column: String): Any
+}
+
+private[epochal] object RecordOrigin {
+
+  /** In place of a value that does not fit its column: then no record of this origin fits.
+    *
+    * @param reason
+    *   by names and types, without the value
+    */
+  final case class Misfit(reason: String)
 }
 
 /** The columns of a task's rows: fields of records, and columns with other values. Created in the task. One thread at a time.
@@ -190,6 +205,9 @@ final private[epochal] class RecordColumns(
   private val ofOrigin = rules.origin.map(column => schema.fieldNames.indexOf(column.name)).filter(_ >= 0).toArray
   private var origin: RecordOrigin = _
   private var originValues = valuesOf(null)
+
+  /** Why no record of the present origin fits. */
+  var misfit: Option[RecordOrigin.Misfit] = misfitOf(originValues)
 
   /** Whether values are found by position, or by a header that must have all columns. */
   val byPosition: Boolean = rules.format.isInstanceOf[RecordFormat.Csv]
@@ -226,13 +244,17 @@ final private[epochal] class RecordColumns(
     if (known ne origin) {
       origin = known
       originValues = valuesOf(known)
+      misfit = misfitOf(originValues)
     }
     var i = 0
     while (i < ofOrigin.length) {
-      row.update(ofOrigin(i), originValues(i))
+      row.update(ofOrigin(i), if (originValues(i).isInstanceOf[RecordOrigin.Misfit]) null else originValues(i))
       i += 1
     }
   }
+
+  private def misfitOf(values: Array[Any]): Option[RecordOrigin.Misfit] =
+    values.collectFirst { case found: RecordOrigin.Misfit => found }
 
   private def valuesOf(origin: RecordOrigin): Array[Any] = ofOrigin.map { column =>
     val field = name(column)

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.util.Try
 
+import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Encoders, SparkSession}
 
@@ -148,8 +149,8 @@ private[epochal] object SchemaInference {
     *   SCHEMA_CHANGED
     */
   def fix(source: String, schema: StructType, checkpoint: InitialOffset): Unit = {
-    val text = checkpoint.named(FileName).orElse(schema.json)
-    val known = Try(DataType.fromJson(text)).toOption.collect { case struct: StructType => struct }
+    def parsed(text: String) = Try(DataType.fromJson(text)).toOption.collect { case struct: StructType => struct }
+    val known = parsed(checkpoint.named(FileName).orElse(schema.json, fits = parsed(_).contains(schema)))
     if (!known.contains(schema))
       throw Conditions.SchemaChanged(
         "format" -> source,
@@ -173,8 +174,14 @@ private[epochal] object SchemaInference {
   private def ofCsv(lines: Seq[String], csv: RecordFormat.Csv, header: Option[Seq[String]]): StructType = {
     val spark = SparkSession.active
     val plain = spark.read.option("inferSchema", "true").option("sep", csv.separator.toString).option("escape", "\"")
-    val found =
-      csv.nullText.fold(plain)(plain.option("nullValue", _)).csv(spark.createDataset(lines)(Encoders.STRING)).schema
+    val reader = csv.nullText.fold(plain)(plain.option("nullValue", _))
+    val texts = spark.createDataset(lines)(Encoders.STRING)
+    // Spark infers TIMESTAMP from times without a date.
+    val found = StructType(reader.csv(texts).schema.map { field =>
+      def isTime =
+        reader.option("inferSchema", "false").csv(texts).where(col(field.name).rlike("^\\s*(T|\\d+:)")).head(1)
+      if (field.dataType == TimestampType && isTime.nonEmpty) field.copy(dataType = StringType) else field
+    })
     header.fold(found)(names => StructType(found.zip(names).map { case (field, name) => field.copy(name = name) }))
   }
 

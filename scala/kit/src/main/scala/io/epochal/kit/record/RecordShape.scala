@@ -39,7 +39,11 @@ final private[epochal] case class RecordShape(
   * @param part
   *   the segments of a JSON Pointer within each element, to the record
   */
-final private[epochal] case class RecordPlace(path: List[String], part: List[String])
+final private[epochal] case class RecordPlace(path: List[String], part: List[String]) {
+
+  /** The JSON Pointer of the path. */
+  def pointer: String = path.map(name => s"/${name.replace("~", "~0").replace("/", "~1")}").mkString
+}
 
 private[epochal] object RecordPlace {
   def of(pointer: String, part: String = ""): RecordPlace =
@@ -111,7 +115,7 @@ final private[record] class Reshaping(
     val missing = shape.places.filterNot(found)
     val lacks = if (shape.alternative) missing == shape.places else missing.nonEmpty
     wrong
-      .orElse(Option.when(lacks && !format.mayMiss)(pointer(missing.head.path) -> "missing"))
+      .orElse(Option.when(lacks && !format.mayMiss)(missing.head.pointer -> "missing"))
       .foreach { case (at, what) => throw notFound(at, what) }
     out.append("]")
   }
@@ -242,7 +246,7 @@ final private[record] class Reshaping(
 
   private def notFound(at: String, what: String): EpochalException = {
     val found = s"${if (at.isEmpty) "the response" else s"'$at'"} is $what"
-    val places = shape.places.map(one => pointer(one.path)).mkString(",")
+    val places = shape.places.map(_.pointer).mkString(",")
     Conditions.RecordsNotFound("url" -> place, "pointer" -> places, "found" -> found, "array" -> "/data/items")
   }
 }
@@ -270,9 +274,6 @@ private object Reshaping {
   private def quoted(text: String): String = new String(JsonStringEncoder.getInstance().quoteAsString(text))
 
   private def field(name: String): String = s"\"${quoted(name)}\":"
-
-  private def pointer(path: List[String]): String =
-    path.map(name => s"/${name.replace("~", "~0").replace("/", "~1")}").mkString
 
   /** None: there is no name in some element. */
   private def namesOf(array: JsonNode): Option[Seq[String]] = array match {

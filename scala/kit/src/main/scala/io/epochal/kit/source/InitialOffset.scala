@@ -52,24 +52,33 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     *
     * @param constant
     *   whether `first` is the same at every start, so that it can replace a damaged file
+    * @param fits
+    *   whether a stored one belongs to this start. Another one is replaced as long as the query has logged no epoch: an earlier
+    *   start may have failed before it read anything
     * @throws io.epochal.core.error.EpochalException
     *   OFFSET_INVALID, if the file is damaged
     */
-  def orElse(first: => String, constant: Boolean = false): String = {
+  def orElse(first: => String, constant: Boolean = false, fits: String => Boolean = _ => true): String = {
     val fs = file.getFileSystem(hadoop)
+    def rewritten(why: String): String = {
+      InitialOffset.log.warn(s"$why It is written again.")
+      fs.delete(file, false): Unit
+      write(fs, first)
+      read(fs)
+    }
     if (!fs.exists(file)) {
       write(fs, first)
       Failpoints.reach(Failpoint.FirstOffset)
     }
-    try read(fs)
-    catch {
-      case error: EpochalException if constant =>
-        InitialOffset.log.warn(s"${error.problem} It is written again.")
-        fs.delete(file, false): Unit
-        write(fs, first)
-        read(fs)
-    }
+    try {
+      val stored = read(fs)
+      if (fits(stored) || !isUnused) stored
+      else rewritten(s"$file is of a start with other options, which failed before anything was read.")
+    } catch { case error: EpochalException if constant => rewritten(error.problem) }
   }
+
+  /** Whether no run of the query has logged an epoch, or has begun one that is logged at its end. */
+  private def isUnused: Boolean = epochs.exists(_.isEmpty) && !realTimeRuns.began(0)
 
   private def write(fs: FileSystem, text: String): Unit = {
     fs.mkdirs(directory)

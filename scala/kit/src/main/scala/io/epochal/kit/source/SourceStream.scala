@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.Conditions
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.spark.{ApplicationEnd, LogPace, QueryMetrics, QueryStop, RunningQuery}
 
@@ -37,7 +38,11 @@ abstract class CheckpointedStream[P] private[source] (
   private var begun = false
   private val stopped = new AtomicBoolean
   @volatile private var atEnd = Option.empty[AutoCloseable]
-  private lazy val first = deserializeOffset(initial.orElse(source.toJson(source.first), source.isFirstConstant))
+  private lazy val first =
+    deserializeOffset(initial.orElse(source.toJson(source.first), source.isFirstConstant, !isOfOther(_)))
+
+  private def isOfOther(json: String): Boolean =
+    source.fromJson(json).left.exists(_.condition == Conditions.SourceChanged)
 
   /** Spark calls it at the first start, and again when batch 0 is replayed. */
   final override def initialOffset(): Offset = QueryStop.guard(first)

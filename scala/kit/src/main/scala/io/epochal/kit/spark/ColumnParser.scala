@@ -2,10 +2,10 @@ package io.epochal.kit.spark
 
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonParser}
-import org.apache.spark.sql.types.{DataType, DecimalType, StructField, StructType}
+import org.apache.spark.sql.types.{DataType, DecimalType, StructField, StructType, TimestampType}
 
-/** Spark's parser of JSON values. It also rejects excessive numbers for DECIMAL columns at any depth, and knows which fields
-  * of the structs within columns it has read.
+/** Spark's parser of JSON values. At any depth it also rejects excessive numbers for DECIMAL columns, and times without a date
+  * for TIMESTAMP columns; and it knows which fields of the structs within columns it has read.
   */
 final private[spark] class ColumnParser(schema: StructType, options: JSONOptions)
     extends JacksonParser(schema, options, false) {
@@ -57,6 +57,13 @@ final private[spark] class ColumnParser(schema: StructType, options: JSONOptions
         if (parser.currentToken == JsonToken.FIELD_NAME)
           parser.nextToken(): Unit // Skips the name of a field within a struct or map.
         if (!DecimalText.isBounded(parser)) throw new InexactValueException
+        converter(parser)
+      }
+    case TimestampType =>
+      parser => {
+        if (parser.currentToken == JsonToken.FIELD_NAME) parser.nextToken(): Unit
+        if (parser.currentToken == JsonToken.VALUE_STRING && !TimestampText.hasDate(parser.getText))
+          throw new InexactValueException
         converter(parser)
       }
     case _ => converter

@@ -5,7 +5,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.csv.{CSVOptions, UnivocityParser}
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
-import org.apache.spark.sql.types.{DecimalType, StringType, StructType}
+import org.apache.spark.sql.types.{DecimalType, StringType, StructType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Plural
@@ -57,6 +57,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     readable.fields.map(field => spark.makeConverter(field.name, field.dataType, nullable = true))
   private val asIs = schema.fields.map(_.dataType == StringType)
   private val decimal = schema.fields.map(_.dataType.isInstanceOf[DecimalType])
+  private val moment = schema.fields.map(_.dataType == TimestampType)
   private val unknownColumn = unknown.fold(-1)(schema.fieldNames.indexOf(_))
   private val unknownFields = if (unknownColumn < 0) null else new UnknownFields
   final private val NamesShown = 12
@@ -127,6 +128,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     else {
       val text = line.text(field)
       if (text != null && decimal(column) && !DecimalText.isBounded(text)) throw new InexactValueException
+      if (text != null && moment(column) && !TimestampText.hasDate(text)) throw new InexactValueException
       values(column) = if (text == null) null else exact(text, converters(column)(text))
     }
   }

@@ -1,6 +1,7 @@
 package io.epochal.kit.spark
 
 import java.nio.CharBuffer
+import java.util.regex.Pattern
 
 import com.fasterxml.jackson.core.util.JsonParserDelegate
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
@@ -103,6 +104,15 @@ private[spark] object DecimalText {
       exponent <= MaxExponent && (i == text.length || !Character.isDigit(text.charAt(i)))
     }
   }
+}
+
+/** Detects times without a date, such as `12:30`. Spark reads them as a time of the present day: a replay on another day would
+  * yield another row.
+  */
+private[spark] object TimestampText {
+  private val TimeOnly = Pattern.compile("[\\s\\p{Cntrl}]*(T|\\d+:)")
+
+  def hasDate(text: String): Boolean = !TimeOnly.matcher(text).lookingAt
 }
 
 /** A record that was parsed again, value by value.

@@ -30,6 +30,9 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
 
   def lastLogged: Option[Long] = epochs(offsets).maxOption
 
+  /** Whether no epoch was ever logged. */
+  def isEmpty: Boolean = Seq(offsets, commits, aside).forall(epochs(_).isEmpty) && setAsideEntries.isEmpty
+
   /** Whether the last epoch was logged under a continuous trigger. Such an entry has no line of settings, which other triggers
     * need to resume.
     */

@@ -20,6 +20,8 @@ import io.epochal.rest.http.Refusal
   *   the response, if the server refused the page
   * @param totals
   *   numbers in the response that may be the length of the list
+  * @param more
+  *   why a page without records is not behind the end of the list, worded to follow "0 records, and says"
   */
 final private[rest] case class Counted(
     records: Long,
@@ -27,7 +29,8 @@ final private[rest] case class Counted(
     content: Long = 0,
     digests: Seq[(Long, String)] = Nil,
     refusal: Option[Refusal] = None,
-    totals: Seq[Long] = Nil)
+    totals: Seq[Long] = Nil,
+    more: Option[String] = None)
 
 /** Searches for the end of a counted list, poll after poll. Records are counted from 0.
   *
@@ -175,7 +178,7 @@ final private[rest] class EndSearch(
     * short page must be proven to be the last one.
     */
   private def absorb(before: Known, request: PageRequest): Known = {
-    val page = count(request)
+    val page = believable(request)
     val known = if (page.totals.isEmpty) before else before.copy(totals = page.totals)
     if (page.records > request.size) throw mismatch(request, Plural.of(page.records, "record"))
     else if (page.records == request.size) {
@@ -189,6 +192,17 @@ final private[rest] class EndSearch(
       known
         .to(math.min(known.exists, request.first), math.min(known.ends, request.first))
         .copy(refusal = refusal)
+    }
+  }
+
+  /** Requests a page, once more if it has no records although it says that there are some. */
+  private def believable(request: PageRequest): Counted = {
+    val page = count(request)
+    if (page.more.isEmpty) page
+    else {
+      val again = count(request)
+      again.more.foreach(says => throw mismatch(request, s"0 records, and says $says"))
+      again
     }
   }
 
@@ -207,10 +221,10 @@ final private[rest] class EndSearch(
     else {
       val byOffset = pagination.isInstanceOf[Pagination.ByOffset]
       val after = pagination.request(request.end)
-      val follows = count(if (byOffset) pagination.continueAt(request.first + page.records) else after)
+      val follows = believable(if (byOffset) pagination.continueAt(request.first + page.records) else after)
       // A server whose pages begin at multiples of their size returns the short page once more.
       val isRepeated = byOffset && follows.copy(digests = Nil) == page.copy(digests = Nil)
-      if ((if (isRepeated) count(after) else follows).records == 0)
+      if ((if (isRepeated) believable(after) else follows).records == 0)
         (page.records, memory.copy(short = short, trusted = 0))
       else {
         val again = count(request).records // The list may just have grown.

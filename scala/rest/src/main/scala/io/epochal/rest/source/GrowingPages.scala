@@ -12,8 +12,17 @@ import io.epochal.rest.http.{Endpoint, HttpCall, HttpClient}
   * Not guaranteed: that a server returns pages of the requested size. [[PageSizes]] checks it.
   *
   * A token is the number of a page's first record.
+  *
+  * @param total
+  *   JSON Pointer to the length of the list in a response, which ends with the page that has the last of so many records
+  * @param totalHeader
+  *   the header with that number instead
   */
-final private[rest] case class GrowingPages(counted: Pagination) extends ChainedPagination {
+final private[rest] case class GrowingPages(
+    counted: Pagination,
+    total: Option[String] = None,
+    totalHeader: Option[String] = None)
+    extends ChainedPagination {
   private val pages = CountedPages(counted, None)
 
   override def kind: String = counted.kind
@@ -26,8 +35,21 @@ final private[rest] case class GrowingPages(counted: Pagination) extends Chained
   override private[rest] def mayBePastEnd(token: Option[String]): Boolean = pages.mayBePastEnd(token)
   override private[rest] def endCheck(token: Option[String]): Option[EndCheck] = pages.endCheck(token)
 
-  override private[rest] def next(response: PageResponse): ChainedPagination.Next =
-    if (isShort(response.token, response.scanned.records.toLong)) Right(None) else pages.next(response)
+  override def pointers: Seq[String] = total.toSeq
+
+  override private[rest] def next(response: PageResponse): ChainedPagination.Next = {
+    val (page, records) = (request(response.token), response.scanned.records.toLong)
+    val inBody = total.map(at => s"'$at'" -> response.scanned.values.get(at).flatten)
+    val stated = inBody.orElse(totalHeader.map(name => s"the header $name" -> response.head.header(name)))
+    (stated, stated.flatMap(_._2).flatMap(_.trim.toLongOption)) match {
+      case (Some((place, _)), None) if records > 0 && response.head.refusal.isEmpty =>
+        Left(NoPage.Mismatch(s"a response that does not say at $place how many records there are"))
+      case (Some((place, _)), Some(all)) if records == 0 && all > page.first =>
+        Left(NoPage.Mismatch(s"and says at $place that there are $all in all"))
+      case (_, Some(all)) if records <= page.size && page.first + records >= all => Right(None)
+      case _ => if (isShort(response.token, records)) Right(None) else pages.next(response)
+    }
+  }
 
   def request(token: Option[String]): PageRequest = pages.request(token)
 

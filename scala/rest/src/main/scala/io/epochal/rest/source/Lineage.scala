@@ -5,7 +5,7 @@ import java.util.regex.Matcher
 
 import org.apache.spark.sql.types.{StringType, StructField}
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, SourceOptions}
 import io.epochal.rest.http.{AuthScheme, Endpoint, HttpOptions, OptionList, RequestOptions}
 
@@ -56,7 +56,11 @@ final private[rest] class Level(
 
   /** How the pages of a list are followed, which may grow. */
   val pagination: ChainedPagination = template.paging match {
-    case counted: Pagination        => GrowingPages(counted)
+    case counted: Pagination =>
+      GrowingPages(
+        counted,
+        template.values.get(CountingOptions.TotalCount),
+        template.values.get(CountingOptions.TotalCountHeader))
     case chained: ChainedPagination => chained
     case other                      => throw new IllegalArgumentException(s"pagination=${other.kind}")
   }
@@ -147,7 +151,7 @@ private[rest] object Lineage extends OptionList {
   private val MaxAncestors = 2
 
   /** One list without a parent. */
-  def ofOneList(options: RestOptions): Lineage =
+  def alone(options: RestOptions): Lineage =
     new Lineage(
       Vector(new Level(options, Map(RestOptions.Url.name -> options.values(RestOptions.Url)), Vector.empty, Nil)))
 
@@ -188,6 +192,7 @@ private[rest] object Lineage extends OptionList {
 
   private def tree(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     for {
+      _ <- known(raw, "")
       levels <- levels(raw, 0)
       leaf = levels.last.template
       _ <- leaf.values.consistent(!leaf.values.isSet(FanOut.PartitionParams))(
@@ -220,10 +225,7 @@ private[rest] object Lineage extends OptionList {
             "Read the first levels with a query of their own."))
         _ <- values.required(ParentUrl)
         fields <- values.required(ParentFields)
-        above = raw.collect {
-          case (name, text) if isOfParent(name) && !name.equalsIgnoreCase(ParentFields.name) =>
-            name.substring(Prefix.length) -> text
-        }
+        above = this.above(raw)
         parents <- levels(inherited(own, above), depth + 1)
         names = parents.last.names ++ fields.map(_._1)
         _ <- named(names)
@@ -234,6 +236,18 @@ private[rest] object Lineage extends OptionList {
         val whole = parents.init :+ parents.last.withFields(fields)
         whole.map(one => if (shares && one.template.http.query == budget) one.within(query) else one) :+ child
       }
+  }
+
+  /** Rejects unknown options of all levels, before options that are missing. */
+  private def known(raw: Map[String, String], prefix: String): Either[EpochalException, Unit] =
+    RestOptions.group
+      .known(raw, prefix)
+      .flatMap(_ => if (isParent(raw)) known(above(raw), prefix + Prefix) else Right(()))
+
+  /** The options of the parent. */
+  private def above(raw: Map[String, String]): Map[String, String] = raw.collect {
+    case (name, text) if isOfParent(name) && !name.equalsIgnoreCase(ParentFields.name) =>
+      name.substring(Prefix.length) -> text
   }
 
   /** @param own
@@ -380,14 +394,4 @@ private[rest] object Lineage extends OptionList {
     }
     server(one).exists(server(other).contains)
   }
-}
-
-/** A list of a parent's record that the API no longer has. */
-private[rest] object Gone {
-  val Statuses: Seq[Int] = Seq(404, 410)
-
-  /** Whether an error says that the requested page does not exist. */
-  def is(error: EpochalException): Boolean =
-    (error.condition == Conditions.HttpStatus || error.condition == Conditions.PageRefused) &&
-      error.values.get("status").flatMap(_.toIntOption).exists(Statuses.contains)
 }

@@ -40,7 +40,13 @@ final private[rest] class MemberPoll(
   private val leaf = lineage.levels.size - 1
   private val lines = lineage.leaf.template.rules.format.lines
   private val queue = mutable.ArrayDeque.empty[Found]
+
+  /** Members that have had a turn in this poll, and have more: next when all others have had theirs. */
+  private val again = mutable.ArrayDeque.empty[Member]
   private var busy = 0
+
+  /** Parents that are being read: they may name members that have had no turn. */
+  private var reading = 0
   private var workers = 0
   private var stopped = false
   private var failure = Option.empty[Throwable]
@@ -113,6 +119,7 @@ final private[rest] class MemberPoll(
         finally
           synchronized {
             busy -= 1
+            if (one.isInstanceOf[Listing]) reading -= 1
             notifyAll()
           }
       }
@@ -131,11 +138,13 @@ final private[rest] class MemberPoll(
 
   /** The next list; waits while a parent is read that may name more. */
   private def next(): Option[Found] = synchronized {
-    while (queue.isEmpty && busy > 0 && !ends) wait()
-    if (queue.isEmpty || ends) None
+    while (queue.isEmpty && busy > 0 && (again.isEmpty || reading > 0) && !ends) wait()
+    if (queue.isEmpty && again.isEmpty || ends) None
     else {
       busy += 1
-      Some(queue.removeHead())
+      val one = if (queue.nonEmpty) queue.removeHead() else again.removeHead()
+      if (one.isInstanceOf[Listing]) reading += 1
+      Some(one)
     }
   }
 
@@ -157,7 +166,8 @@ final private[rest] class MemberPoll(
     listing.grown = false
     var whole = false
     try {
-      requests.follow(listing.level, options, NextPage.First, None, (_, _) => ())((_, _) => ()) { (chain, _) =>
+      val read = listing.versions.nonEmpty && listing.reads > 0
+      requests.follow(listing.level, options, NextPage.First, None, (_, _) => (), read)((_, _) => ()) { (chain, _) =>
         val children = requests.children(listing.level, options, chain.page, listing.params) { (record, index) =>
           listing.versions.foreach(_.pass(record, index, options))
         }
@@ -194,15 +204,12 @@ final private[rest] class MemberPoll(
     }
   }
 
-  /** Receives pages of a member: to its end, or its share of the batch. */
+  /** Receives pages of a member: to its end, or one if others wait for their turn. */
   private def visit(member: Member): Unit = {
     val params = synchronized(table.params(member))
     val list = lineage.leaf.of(params)
     if (member.token == null) member.versions.foreach(_.begin(clock.instant()))
     val options = member.versions.fold(list)(_.asked(list))
-    val share = synchronized {
-      if (most == Long.MaxValue) most else math.max(1L, (most - tail.available) / (queue.size + busy))
-    }
     val unless = Option(member.unless).filter(_ => member.believed < MemberPoll.Believed)
     member.believed = if (unless.nonEmpty && lineage.leaf.pagination.byHeader) member.believed + 1 else 0
     def lost(has: Int, had: Long): Unit =
@@ -214,7 +221,9 @@ final private[rest] class MemberPoll(
     var atEnd = true
     var asked = false
     try {
-      requests.follow(leaf, options, member.next, unless, lost) { (block, chain) =>
+      // The records of an earlier pass: its end was proven.
+      val endedBefore = member.versions.nonEmpty && member.records > 0
+      requests.follow(leaf, options, member.next, unless, lost, endedBefore) { (block, chain) =>
         val fresh = member.versions.fold(Option(block))(_.fresh(block, seen, options))
         seen += block.records
         fresh.foreach { left =>
@@ -234,18 +243,18 @@ final private[rest] class MemberPoll(
         atEnd = chain.atEnd
         synchronized(moved(member, chain, records))
         if (!atEnd) looped(member, options, chain)
-        rows < share && empty < EmptyPages && !ends
+        empty < EmptyPages && !ends && !othersWait
       }
       synchronized {
         if (asked) table.answered += leaf
         member.gone = false
         if (empty >= EmptyPages) skipped = true
-        val again = atEnd && once && member.resumed
+        val begins = atEnd && once && member.resumed
         if (atEnd) member.resumed = false
-        if (!again && (atEnd || empty >= EmptyPages)) rest(member, lineage.leaf.template, rows > 0)
+        if (!begins && (atEnd || empty >= EmptyPages)) rest(member, lineage.leaf.template, rows > 0)
         else {
           member.due = clock.millis
-          queue.append(member)
+          again.append(member)
           notifyAll()
         }
       }
@@ -255,6 +264,8 @@ final private[rest] class MemberPoll(
         synchronized(rest(member, lineage.leaf.template, rows > 0))
     }
   }
+
+  private def othersWait: Boolean = synchronized(queue.nonEmpty || again.nonEmpty || reading > 0)
 
   private def moved(member: Member, chain: Chain, records: Int): Unit = {
     val next = chain.next

@@ -39,9 +39,16 @@ final private[rest] class MemberRequests(
     *   the index of the list's level
     * @param page
     *   called after each page, with its number of new records
+    * @param endedBefore
+    *   whether an earlier pass through the list has found its end
     */
-  def follow(level: Int, options: RestOptions, start: NextPage, unless: Option[Validator], lost: (Int, Long) => Unit)(
-      block: (RecordBlock, Chain) => Unit)(page: (Chain, Int) => Boolean): Unit = {
+  def follow(
+      level: Int,
+      options: RestOptions,
+      start: NextPage,
+      unless: Option[Validator],
+      lost: (Int, Long) => Unit,
+      endedBefore: Boolean = false)(block: (RecordBlock, Chain) => Unit)(page: (Chain, Int) => Boolean): Unit = {
     val pagination = lineage.levels(level).pagination
     val client = this.client(level, options)
     val chain = pagination match {
@@ -55,7 +62,7 @@ final private[rest] class MemberRequests(
           new WindowKeys(Nil, options.mismatch(_, _)),
           () => clock.instant())
       case _ =>
-        new PageChain(options, pagination, client, start, lost, Int.MaxValue, unless, contacted.get)
+        new PageChain(options, pagination, client, start, lost, Int.MaxValue, unless, contacted.get, endedBefore)
     }
     var more = chain.beginPoll()
     while (more)

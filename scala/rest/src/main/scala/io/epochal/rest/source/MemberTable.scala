@@ -34,7 +34,7 @@ final private[rest] class Listing(val level: Int, val key: String, var params: M
   */
 final private[rest] class Member(val key: String) extends Found {
 
-  /** The values that do not select it, joined; '+' precedes each value that is present. */
+  /** The values that do not select it, each after a sign that there is one, joined. */
   var extras: String = _
   var records = 0L
   var token: String = _
@@ -43,7 +43,7 @@ final private[rest] class Member(val key: String) extends Found {
   /** The validator of the last page, if that ended the list. */
   var unless: Validator = _
 
-  /** Consecutive polls answered 304. */
+  /** Polls in a row that believed the validator. */
   var believed = 0
 
   /** Whether the API has ever answered with records or an empty page. */
@@ -177,7 +177,7 @@ final private[rest] class MemberTable(lineage: Lineage) {
                                                })
 
   /** The lists that are due, in the order of their polls: first those above the members, then alternately the members
-    * that changed most recently and those that have waited longest, so that none starves.
+    * that have waited longest, so that none starves, and those that changed most recently.
     */
   def ready(now: Long): Seq[Found] = {
     val above = lists.filter(one => one.isPresent && one.due <= now).toVector.sortBy(_.level)
@@ -198,8 +198,8 @@ final private[rest] class MemberTable(lineage: Lineage) {
     }
     var (i, j) = (0, 0)
     while (i < longest.length) {
-      j = take(latest, j)
       i = take(longest, i)
+      j = take(latest, j)
     }
     above.foreach(_.queued = true)
     order.toSeq

@@ -62,6 +62,8 @@ private[rest] trait Chain {
   *   the validator of that page, if all its records were taken and it was the last one: it may not have changed since
   * @param contacted
   *   whether the server has responded to an earlier chain
+  * @param endedBefore
+  *   whether an earlier chain has found the end of this list: a page without a next one is then the last
   */
 final private[rest] class PageChain(
     options: RestOptions,
@@ -71,7 +73,8 @@ final private[rest] class PageChain(
     lost: (Int, Long) => Unit,
     maxEmpty: Int,
     unless: Option[Validator] = None,
-    contacted: Boolean = false
+    contacted: Boolean = false,
+    endedBefore: Boolean = false
 ) extends Chain {
   final private val PollsBelieved = 15
 
@@ -125,7 +128,7 @@ final private[rest] class PageChain(
   override def nextPage(each: RecordBlock => Unit): Int = {
     if (pagesRead >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> pagesRead)
     val call = options.pageCall.of(endpoint, pagination, at.token)
-    val absentEnds = options.endAssumed || pagination.continues(at.token)
+    val absentEnds = options.endAssumed || endedBefore || pagination.continues(at.token)
     def response(head: ResponseHead, scanned: ScannedPage) =
       PageResponse(endpoint, at.token, call.target, absentEnds, head, scanned, options.emptyEnds, isOther(scanned))
     val skip = math.max(at.taken, pagination.before(at.token))
@@ -229,7 +232,19 @@ final private[rest] class PageChain(
   }
 
   private def followed(response: PageResponse): Option[String] = pagination.follows(response) match {
-    case Right(found) => found
+    case Right(found) =>
+      if (inWindow(found).nonEmpty) response.scanned.nullArray.foreach { pointer =>
+        throw Conditions.RecordsNotFound(
+          "url" -> endpoint,
+          "pointer" -> pointer,
+          "found" -> "null, although the response names a next page",
+          "array" -> "/data/items")
+      }
+      if (response.scanned.records == 0 && response.head.refusal.isEmpty && !options.endAssumed)
+        counted(response.token)
+          .flatMap(WholeList.more(response.head, response.scanned, _))
+          .foreach(says => throw options.mismatch(s"for ${describe(response.token)}", s"0 records, and says $says"))
+      found
     case Left(NoPage.Mismatch(found)) =>
       throw options.mismatch(
         s"for ${describe(response.token)}",
@@ -246,6 +261,23 @@ final private[rest] class PageChain(
     case Left(NoPage.Refused(link, reason)) =>
       throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
   }
+
+  /** The request for a page of counted records; None: pages are not counted. */
+  private def counted(token: Option[String]): Option[PageRequest] = {
+    val within = pagination match {
+      case windows: TimeWindow => windows.within
+      case other               => other
+    }
+    within match {
+      case pages: GrowingPages => Some(pages.request(token))
+      case pages: CountedPages => Some(pages.request(inWindow(token))).filter(_ => pages.counted != Pagination.Whole)
+      case _                   => None
+    }
+  }
+
+  /** The token of a page within its list or window. */
+  private def inWindow(token: Option[String]): Option[String] =
+    if (pagination.isInstanceOf[TimeWindow]) token.flatMap(WindowPosition.parse).flatMap(_.page) else token
 
   /** Describes the page of a token, and its request. */
   private def describe(token: Option[String]): String = {

@@ -187,15 +187,40 @@ private[rest] object WholeList {
       NoPage.Incomplete(s"its flag at '$pointer' says that more pages follow", "cursor")
   }
 
-  private def total(response: ResponseHead, scanned: ScannedPage): Option[NoPage.Incomplete] = {
-    val inHeader = response.header("X-Total-Count").map("the header X-Total-Count" -> _)
-    val inBody = scanned.outline.collect {
-      case (pointer, Some(text)) if Total(plain(pointer)) => s"'$pointer'" -> text
-    }
-    (inHeader ++ inBody).flatMap { case (place, text) => text.trim.toLongOption.map(place -> _) }.collectFirst {
+  private def total(response: ResponseHead, scanned: ScannedPage): Option[NoPage.Incomplete] =
+    numbers(response, scanned, "X-Total-Count", Total).collectFirst {
       case (place, total) if total > scanned.records =>
         NoPage.Incomplete(s"according to $place the list has $total", "page")
     }
+
+  /** A number in the response to the request for a page without records, according to which the list has records there.
+    *
+    * @return
+    *   worded to follow "0 records, and says"
+    */
+  def more(response: ResponseHead, scanned: ScannedPage, page: PageRequest): Option[String] = {
+    val total = numbers(response, scanned, "X-Total-Count", Total).collectFirst {
+      case (place, all) if all > page.first => s"at $place that there are $all in all"
+    }
+    // An empty list may have one page.
+    total.orElse(numbers(response, scanned, "X-Total-Pages", PageCount).collectFirst {
+      case (place, pages)
+          if pages > 1 && (pages - 1) >= page.first / page.size && (pages - 1) * page.size >= page.first =>
+        s"at $place that there are $pages pages"
+    })
+  }
+
+  /** Numbers in a header or in fields of these names, with their places. */
+  private def numbers(
+      response: ResponseHead,
+      scanned: ScannedPage,
+      header: String,
+      names: Set[String]): Seq[(String, Long)] = {
+    val inHeader = response.header(header).map(s"the header $header" -> _)
+    val inBody = scanned.outline.collect {
+      case (pointer, Some(text)) if names(plain(pointer)) => s"'$pointer'" -> text
+    }
+    (inHeader ++ inBody).flatMap { case (place, text) => text.trim.toLongOption.map(place -> _) }.toSeq
   }
 
   /** Numbers in a response that may be the length of the list. One that equals its number of records counts only where the
@@ -229,6 +254,7 @@ private[rest] object WholeList {
     "nexttoken",
     "nextcursor")
   private val More = Set("hasmore", "hasnext", "hasnextpage")
+  private val PageCount = Set("pagecount", "totalpages", "numpages", "pagestotal", "lastpage")
   private val Total = Set("total", "totalcount", "totalrecords", "totalitems", "totalresults", "odatacount")
 }
 

@@ -49,7 +49,7 @@ private[rest] object PagingOptions extends OptionList {
   val LastPage = option("lastPage", OptionType.jsonPointer, sample = Some("/end_of_stream"))(
     "JSON Pointer to a flag that is true on the last page, instead of hasMore (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
   val EndOfList = option("endOfList", OptionType.oneOf("proven", "assumed", "repeated"), Some("proven"))(
-    "proven: a first page that names no next page (neither null nor empty) fails the query until some page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the list. repeated (not with none): like proven, and a page that names itself as the next one is the last (pagination=none, cursor, link, next-url, time-window).")
+    "proven: a first page that names no next page (neither null nor empty) fails the query until some page has named one; so does a response of pagination=none that mentions further pages, and a page without records that states a greater total (offset, page). assumed: all of these end the list. repeated (where pages are named): like proven, and a page that names itself as the next one is the last (not with keyset, graphql).")
   val EmptyPages = option("emptyPages", OptionType.oneOf("skip", "end"), sample = Some("end"))(
     "Whether a page without records that names a next one is skipped or is the last (pagination=cursor, link, next-url, time-window). Unset: up to 1000 such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are requested one per poll by other streams.")
 
@@ -62,7 +62,7 @@ private[rest] object PagingOptions extends OptionList {
   private[rest] val inBodies: Seq[OptionSpec[_]] =
     Seq(NextCursor, NextUrl, Connection, HasMore, LastPage, KeyField, WindowOptions.Overlap, WindowOptions.KeyColumns)
 
-  private val counted = PageSize +: KeyField +: CountingOptions.all
+  private val counted = PageSize +: KeyField +: EndOfList +: CountingOptions.all
   private val cursors = Seq(CursorParam, CursorHeader, BodyOptions.Cursor, FirstCursor)
   private val chained = Seq(HasMore, LastPage, PollOptions.MaxPages)
 
@@ -90,8 +90,8 @@ private[rest] object PagingOptions extends OptionList {
         else
           of[ChainedPagination](values, values(WindowOptions.WindowPagination))(CountedPages(_, flag(values)))
             .flatMap(WindowOptions.read(values, _))
-      _ <- values.consistent(values(EndOfList) != "repeated" || !isWhole(paging))(
-        "{option:endOfList=repeated} where one response has all records",
+      _ <- values.consistent(values(EndOfList) != "repeated" || !isCounted(paging))(
+        "{option:endOfList=repeated} where pages are counted",
         "Leave {option:endOfList} out: no page names a next one there.")
       _ <- pointersOutside(values, paging)
       _ <- values.consistent(
@@ -119,9 +119,9 @@ private[rest] object PagingOptions extends OptionList {
     case _          => Right(counting(Pagination.Whole))
   }
 
-  private def isWhole(paging: Paging): Boolean = paging match {
-    case Pagination.Whole    => true
-    case windows: TimeWindow => windows.within.kind == "none"
+  private def isCounted(paging: Paging): Boolean = paging match {
+    case _: Pagination       => true
+    case windows: TimeWindow => windows.within.isInstanceOf[CountedPages]
     case _                   => false
   }
 

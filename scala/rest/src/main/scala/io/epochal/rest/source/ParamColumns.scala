@@ -2,7 +2,6 @@ package io.epochal.rest.source
 
 import org.apache.spark.sql.types.StructField
 
-import io.epochal.core.error.Conditions
 import io.epochal.kit.record.{RecordOrigin, RecordReading}
 import io.epochal.kit.spark.{TextColumns, TextMap}
 
@@ -29,12 +28,11 @@ final private[rest] class ParamColumns(options: RestOptions, reading: RecordRead
       Some(column => ours.getOrElse(column, front.origin.map(_.value(column)).orNull))
     }
 
-  private def value(column: StructField, text: String): Any = texts.value(column.name, text).getOrElse {
-    throw Conditions.RecordInvalid(
-      "index" -> 0,
-      "url" -> options.place,
-      "reason" -> s"the column '${column.name}' is ${column.dataType.sql}, and the parent's value does not fit")
-  }
+  private def value(column: StructField, text: String): Any = texts
+    .value(column.name, text)
+    .getOrElse(
+      RecordOrigin.Misfit(
+        s"the column '${column.name}' is ${column.dataType.sql}, and the value that selects the list does not fit"))
 }
 
 private[rest] object ParamColumns {

@@ -221,7 +221,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(records, part))
     val inBody = totalPointer.map(at => s"'$at'" -> scanned.values.get(at).flatten)
     val stated = inBody.orElse(totalHeader.map(name => s"the header $name" -> response.header(name)))
-    val totalCount = stated.filterNot(_ => buffer.absent).map { case (place, text) => total(request, place, text) }
+    val isSilent = buffer.absent || records == 0 && stated.exists(_._2.isEmpty)
+    val totalCount = stated.filterNot(_ => isSilent).map { case (place, text) => total(request, place, text) }
     val content = options.pagination match {
       case _: Pagination.ByOffset if records > 0 => digest(scanned)
       case _                                     => 0L
@@ -229,7 +230,9 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     val isPlaced = records > 0 && records <= request.size && totalCount.forall(_ >= request.first + records)
     val compared = if (isUsual(request) && isPlaced) listMarks.candidates(request, records) else Nil
     val totals = if (totalled) Nil else WholeList.totals(response, scanned)
-    Counted(records, totalCount, content, digests.read(buffer, request.first, compared), response.refusal, totals)
+    val mayEnd = totalled || records > 0 || response.refusal.nonEmpty || options.endAssumed || !isUsual(request)
+    val more = if (mayEnd) None else WholeList.more(response, scanned, request)
+    Counted(records, totalCount, content, digests.read(buffer, request.first, compared), response.refusal, totals, more)
   }
 
   private def total(request: PageRequest, place: String, text: Option[String]): Long = {

@@ -256,4 +256,21 @@ final class RestQuerySuite extends QuerySuite {
       }
     }
   }
+
+  test("a first start that failed before any offset binds the checkpoint to nothing, and one with an offset does") {
+    RecordsApi.using(records = 3) { api =>
+      withTempDir { checkpoint =>
+        val delivered = new Delivered
+        def failing(more: (String, String)*): EpochalException = {
+          val query = delivered.start(stream(api, more: _*), checkpoint, Trigger.AvailableNow())
+          EpochalException.in(intercept[Exception](query.awaitTermination(60000))).get
+        }
+        val nowhere = Seq("url" -> "http://127.0.0.1:9/none", "retry.maxAttempts" -> "1")
+        assert(failing(nowhere: _*).condition.name == "HTTP_UNREACHABLE")
+        delivered.run(stream(api), checkpoint)
+        assert(delivered.all == Seq(0, 1, 2))
+        assert(failing(nowhere: _*).condition.name == "SOURCE_CHANGED")
+      }
+    }
+  }
 }

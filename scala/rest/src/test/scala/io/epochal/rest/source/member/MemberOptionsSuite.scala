@@ -129,4 +129,18 @@ final class MemberOptionsSuite extends AnyFunSuite {
       RestOptions.read(Map("url" -> "https://api.example.com/c", "paramColumns" -> "owner")).left.toOption.get
     assert(columns.condition.name == "OPTION_CONFLICT")
   }
+
+  test("an unknown option of any level comes before one that is missing") {
+    def unknown(raw: Map[String, String]): String = {
+      val error = RestOptions.read(raw).left.toOption.get
+      assert(error.condition.name == "OPTION_UNKNOWN", error)
+      error.getMessage
+    }
+    val url = Map("url" -> "https://api.example.com/${owner}/${repo}")
+    val one = unknown(url + ("parent.recods" -> "/data"))
+    assert(one.contains("'parent.recods'") && one.contains("Did you mean 'parent.records'"), one)
+    val two = unknown(url + ("parent.parent.recods" -> "/data"))
+    assert(two.contains("'parent.parent.recods'") && two.contains("Did you mean 'parent.parent.records'"), two)
+    assert(unknown(url + ("parent.recods" -> "/data") + ("recods" -> "/data")).contains("has no option 'recods'"))
+  }
 }

@@ -148,4 +148,28 @@ final class MemberQuerySuite extends QuerySuite {
       }
     }
   }
+
+  test("a value that does not fit its column of paramColumns is a record that does not fit, by the mode") {
+    TreeApi.using { api =>
+      Seq("x/1" -> 2, "x/b" -> 2, "x/3" -> 1).foreach { case (repo, n) => api.add(repo, n) }
+      def of(mode: String) = options(api, "paramColumns" -> "repo", "mode" -> mode)
+      def batch(mode: String) = spark.read.format("epochal-rest").schema("id STRING, repo INT").options(of(mode)).load()
+      val fitting = Seq(Row("x/1#0", 1), Row("x/1#1", 1), Row("x/3#0", 3))
+      def bad(n: Int) = Row(s"x/b#$n", null, s"""{"id":"x/b#$n"}""")
+      val all = fitting.map(row => Row.fromSeq(row.toSeq :+ null)) ++ Seq(bad(0), bad(1))
+      val columns = Seq("id", "repo", "_corrupt_record")
+      checkAnswer(batch("DROPMALFORMED"), fitting)
+      assert(batch("DROPMALFORMED").count() == 3)
+      checkAnswer(batch("PERMISSIVE").selectExpr(columns: _*), all)
+      val error = EpochalException.in(intercept[Exception](batch("FAILFAST").collect())).get
+      assert(error.condition.name == "RECORD_INVALID" && error.getMessage.contains("the column 'repo' is INT"), error)
+      Seq("DROPMALFORMED" -> fitting, "PERMISSIVE" -> all).foreach { case (mode, expected) =>
+        withTempDir { checkpoint =>
+          val stream = spark.readStream.format("epochal-rest").schema("id STRING, repo INT").options(of(mode)).load()
+          val wanted = columns.filter(stream.columns.contains)
+          assert(sorted(run(stream.selectExpr(wanted: _*), checkpoint.getPath)) == sorted(expected))
+        }
+      }
+    }
+  }
 }

@@ -216,4 +216,26 @@ final class MemberSuite extends AnyFunSuite with MemberFixture {
       assert(error.condition.name == "PAGINATION_LOOP")
     }
   }
+
+  test("a list that never ends leaves the others their turns, with one connection, within one poll") {
+    val small = (0 until 20).map(n => f"x/s$n%02d" -> 1)
+    of("cursor", "maxConcurrency" -> "1", "parent.refreshInterval" -> "1h")(("x/big" -> 4) +: small: _*) { query =>
+      query.api.before = path => if (path.endsWith("big")) query.api.add("x/big", 4)
+      val rows = Iterator.continually(query.batch(ReadLimit.maxRows(8))).take(30).flatten.toVector
+      val counts = rows.groupBy(_.takeWhile(_ != '#'))
+      assert(small.forall { case (repo, _) => counts.get(repo).exists(_.size == 1) }, counts.keySet)
+    }
+  }
+
+  test("the rows of a batch come from all lists that have some, and not from the first one that a parent names") {
+    val small = (0 until 76).map(n => f"x/s$n%02d" -> 3)
+    Seq("1", "2").foreach { connections =>
+      of("cursor", "maxConcurrency" -> connections)(("x/big" -> 1000) +: small: _*) { query =>
+        val rows = query.batch(ReadLimit.maxRows(300))
+        val big = rows.count(_.startsWith("x/big"))
+        assert(rows.size == 300 && big <= 80, s"$big of ${rows.size}")
+        assert(rows.map(_.takeWhile(_ != '#')).toSet.size == 77)
+      }
+    }
+  }
 }

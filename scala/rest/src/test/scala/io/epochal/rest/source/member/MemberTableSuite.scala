@@ -54,7 +54,7 @@ final class MemberTableSuite extends AnyFunSuite {
       member.due = i.toLong
       member.changed = if (i < 6) i.toLong else 0L
     }
-    assert(table.ready(now = 6) == Seq(5, 0, 4, 1, 3, 2, 6).map(members))
+    assert(table.ready(now = 6) == Seq(0, 5, 1, 4, 2, 3, 6).map(members))
   }
 
   test("a list is polled only while its parent lists it") {

@@ -265,4 +265,51 @@ final class RecordModesSuite extends QuerySuite {
       refusal("mode" -> "PERMISSIVE", "rescuedDataColumn" -> "_corrupt_record")("id INT").condition.name ==
         "OPTION_CONFLICT")
   }
+
+  test("a time without a date is no TIMESTAMP, at any depth: it would be another one on another day") {
+    val times = Seq(
+      "\"12:30:00\"",
+      "\"T12:30\"",
+      "\" 1:02\"",
+      "\"12:30:00Z\"",
+      "\"12:30:00 Europe/Berlin\"",
+      "\"now\"",
+      "\"today\"")
+    areBad("TIMESTAMP", times: _*)
+    areBad("TIMESTAMP_NTZ", times: _*)
+    areBad("ARRAY<TIMESTAMP>", times.map(time => s"[$time]"): _*)
+    areBad("MAP<STRING, TIMESTAMP>", times.map(time => s"""{"k":$time}"""): _*)
+    areBad("STRUCT<a: TIMESTAMP>", times.map(time => s"""{"a":$time}"""): _*)
+    areBad("DATE", times: _*)
+    using(3) { api =>
+      val texts = Seq("2026-01-31 12:30", "2026-01-31T12:30:00Z", "2026")
+      api.record = i => s"""{"x":"${texts(i)}"}"""
+      assert(frame(api, streaming = false, "x TIMESTAMP").where("x IS NOT NULL").count() == 3)
+    }
+  }
+
+  test("CSV: a time without a date is no TIMESTAMP, and no schema is inferred from it") {
+    using(3) { api =>
+      api.body = _ => "id,x\n1,2026-01-31 12:30:00\n2,12:30:00\n3,\n"
+      def rows(schema: String, more: (String, String)*) =
+        spark.read
+          .format("epochal-rest")
+          .schema(schema)
+          .options(Map("url" -> api.url, "bodyFormat" -> "csv") ++ more)
+          .load()
+      val error = intercept[Exception](rows("id INT, x TIMESTAMP").collect())
+      assert(EpochalException.in(error).exists(_.getMessage.contains("the column 'x' is TIMESTAMP")), error)
+      assert(rows("id INT, x TIMESTAMP", "mode" -> "DROPMALFORMED").select("id").as[Int].collect().toSeq == Seq(1, 3))
+      val kept = rows("id INT, x TIMESTAMP", "mode" -> "PERMISSIVE").select("id", "x", "_corrupt_record").collect()
+      assert(kept(1) == Row(2, null, "2,12:30:00") && !kept(0).isNullAt(1))
+      api.body = _ => "id,x\n1,12:30:00\n2,12:31:00\n"
+      val inferred = spark.read
+        .format("epochal-rest")
+        .options(Map("url" -> api.url, "bodyFormat" -> "csv", "inferSchema" -> "true"))
+        .load()
+      assert(
+        inferred.schema.toDDL == "id INT,x STRING" || inferred.schema("x").dataType.typeName.startsWith("time("),
+        inferred.schema)
+    }
+  }
 }

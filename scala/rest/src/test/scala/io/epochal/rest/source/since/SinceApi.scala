@@ -39,6 +39,9 @@ final class SinceApi extends StubServer("/since") {
     item => s"""{"id":${item.id}, "version": ${item.version},"updated_at":${value(item.at)}}"""
   @volatile var status: Int = 200
 
+  /** Whether responses have the number of items of all pages. */
+  @volatile var totals: Boolean = false
+
   private val snapshots = TrieMap.empty[Int, Vector[Item]]
   private val number = new AtomicInteger
   private val log = new ConcurrentLinkedQueue[String]
@@ -93,7 +96,7 @@ final class SinceApi extends StubServer("/since") {
     }
     val (items, cursor) = (page.mkString("[", " , ", "]"), next.fold("null")(cursor => s"\"$cursor\""))
     val text =
-      if (!body.has("query")) s"""{"data":$items,"next":$cursor}"""
+      if (!body.has("query")) s"""{"data":$items,"next":$cursor${if (totals) s",\"total\":${found.size}" else ""}}"""
       else s"""{"data":{"items":{"nodes":$items,"pageInfo":{"hasNextPage":${next.nonEmpty},"endCursor":$cursor}}}}"""
     val tag = s"\"${text.hashCode}\""
     exchange.getResponseHeaders.set("ETag", tag)
