@@ -71,7 +71,7 @@ lazy val kit = project
     description := "Base for exactly-once connectors for Spark Structured Streaming",
     Common.locales := Seq(Locales.Turkish),
     // Spark throws its exceptions when a query is stopped.
-    libraryDependencies ++= (sparkSql % Provided) +: inTests(httpClient % Test)
+    libraryDependencies ++= (sparkSql % Provided) +: inTests(httpClient % Test, hdfs % Test)
   )
 
 // No connector depends on another, except that tests take rows from `random`.

@@ -19,6 +19,7 @@ BENCHMARKS = {
     "rest-sink": "rest_sink",
     "jdbc": "jdbc",
     "jdbc-latency": "jdbc_latency",
+    "jdbc-far": "jdbc_far",
     "ingest-http": "ingest_http",
     "cdc": "cdc",
 }

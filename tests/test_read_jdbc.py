@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -157,6 +159,37 @@ def test_an_unreachable_database_and_a_missing_driver_are_named_errors(spark: Sp
         with pytest.raises(epochal.DatabaseError) as raised:
             epochal.read.jdbc(spark, url, table="t")
         assert raised.value.condition == "DRIVER_MISSING"
+
+
+_WRITE_AND_READ = """
+import sys, epochal
+from pyspark.sql import SparkSession
+conf = {"spark.ui.enabled": False, "spark.log.level": "OFF", "spark.driver.extraJavaOptions": sys.argv[1]}
+spark = epochal.configure(SparkSession.builder.master("local[1]").config(map=conf)).getOrCreate()
+sink = spark.range(3).write.format("epochal-jdbc").mode("append")
+sink = sink.options(url=sys.argv[2], dbtable="t", createTable=True)
+for step in (sink.save, lambda: print(epochal.read.jdbc(spark, sys.argv[2], table="t").count())):
+    try:
+        step()
+    except epochal.EpochalError as error:
+        print(error.condition, error.hint)
+"""
+
+
+@pytest.mark.slow
+def test_sqlites_library_that_cannot_be_loaded_is_named_with_a_jvm_option_that_works(tmp_path: Path) -> None:
+    def lines(option: str) -> list[str]:
+        command = [sys.executable, "-c", _WRITE_AND_READ, option, f"jdbc:sqlite:{tmp_path}/x.db"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=100)
+        return [line for line in done.stdout.splitlines() if line.startswith(("DRIVER", "DATABASE", "3"))]
+
+    failed = lines("-Dorg.sqlite.tmpdir=/no/such/directory")
+    assert [line.partition(" ")[0] for line in failed] == ["DRIVER_UNUSABLE"] * 2
+    for line in failed:
+        option = re.search(r"-D[^ ,]+", line)
+        assert option is not None
+        assert lines(option[0])[-1] == "3"
+        Path(tmp_path / "x.db").unlink()
 
 
 def test_table_and_query_are_mutually_exclusive(spark: SparkSession, sqlite: Sqlite) -> None:

@@ -2,7 +2,8 @@
 
 Starts a session, prints ``ready``, waits for a second line, and streams until it is killed.
 
-Settings: ``port``, ``url``, ``checkpoint``; ``count`` for counts of words (complete mode) in place of lines; ``socket``
+Settings: ``port``, ``url``, ``checkpoint``; ``conf`` for Spark; ``run`` for acknowledgements
+that name the run; ``count`` for counts of words (complete mode) in place of lines; ``socket``
 for Spark's own source, which reads from a server on that port.
 """
 
@@ -22,7 +23,9 @@ from epochal import ingest
 
 def main() -> None:
     settings: dict[str, Any] = json.loads(sys.stdin.readline())
-    spark = epochal.configure(SparkSession.builder.master("local[2]").config(map=QUICK)).getOrCreate()
+    spark = epochal.configure(
+        SparkSession.builder.master("local[2]").config(map=QUICK | settings.get("conf", {}))
+    ).getOrCreate()
     print("ready", flush=True)
     if not sys.stdin.readline():
         return
@@ -32,7 +35,9 @@ def main() -> None:
         lines = spark.readStream.format("socket").options(host="127.0.0.1", port=port).load()
     else:
         journal = ingest.Journal(max_bytes="64m")
-        lines = epochal.read.ingest(spark, protocol=ingest.Tcp(port, ack=True), journal=journal, num_partitions=1)
+        lines = epochal.read.ingest(
+            spark, protocol=ingest.Tcp(port, ack=True, ack_run=settings.get("run")), journal=journal, num_partitions=1
+        )
     target = {"url": settings["url"], "checkpoint": settings["checkpoint"], "user": settings.get("user")}
     if settings.get("count"):
         words = lines.selectExpr("explode(split(value, ' ')) AS word").groupBy("word").count()

@@ -25,6 +25,7 @@ class Program:
         environment: environment variables, in addition to this process's.
         files: inherited file descriptors.
         python: the interpreter; by default this process's.
+        arguments: of the module.
     """
 
     def __init__(
@@ -33,10 +34,11 @@ class Program:
         environment: dict[str, str] | None = None,
         files: tuple[int, ...] = (),
         python: Path | None = None,
+        arguments: tuple[str, ...] = (),
     ) -> None:
         path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [str(python or sys.executable), "-m", module],
+            [str(python or sys.executable), "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

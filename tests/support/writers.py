@@ -31,6 +31,7 @@ class Writer:
     Attributes:
         acknowledged: all lines with lower numbers were acknowledged.
         sent: all lines with lower numbers were sent at least once.
+        runs: ids in the acknowledgements, if the listener has ``ack_run``.
         resent: lines that were sent on several connections, because they were not acknowledged.
     """
 
@@ -40,6 +41,7 @@ class Writer:
     acknowledged: int = 0
     sent: int = 0
     resent: set[int] = field(default_factory=set)
+    runs: set[str] = field(default_factory=set)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -75,4 +77,6 @@ class Writer:
                     line = said.readline()
                     if not line.startswith("OK "):
                         raise OSError(f"the listener said {line!r}")
-                    self.acknowledged = first + int(line[3:])
+                    count, *run = line[3:].split()
+                    self.runs.update(run)
+                    self.acknowledged = first + int(count)

@@ -189,6 +189,10 @@ def _custom_schema(frame: DataFrame) -> str:
 
 _JAVA = re.compile(r"\b((?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error))\)?:? ?([^\n]*)")
 _MISSING = ("ClassNotFoundException", "No suitable driver")
+_UNUSABLE = re.compile(
+    r"(?:org\.sqlite\.NativeLibraryNotFoundException"
+    r"|java\.lang\.(?:UnsatisfiedLinkError|NoClassDefFoundError|ExceptionInInitializerError))[^\n]*"
+)
 
 
 def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) -> EpochalError | None:
@@ -206,6 +210,10 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
             f"The driver {driver or 'of ' + without_login(options['url'])} is not on Spark's class path.",
             "Add its jar to the session (spark.jars, or --jars), or name its class: options={'driver': '…'}.",
         )
+    if unusable := _UNUSABLE.search(message):
+        return DatabaseError(
+            "DRIVER_UNUSABLE", f"The JDBC driver {driver} cannot run in Spark's JVM: {unusable[0]}.", _advice(driver)
+        )
     reason = _of_driver(message)
     if reason is None:
         return None
@@ -217,6 +225,16 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
         "DATABASE_ERROR",
         f"{without_login(options['url'])} cannot be read: {without_login(text)}.",
         "Correct the cause that the database reports, and run it again.",
+    )
+
+
+def _advice(driver: str) -> str:
+    if driver != "org.sqlite.JDBC":
+        return "Add all jars that the driver needs, in releases that fit, to the session (spark.jars, or --jars)."
+    return (
+        "It unpacks its native library into Java's temporary directory. Start Spark with "
+        "spark.driver.extraJavaOptions=-Dorg.sqlite.tmpdir=/var/tmp (and spark.executor.extraJavaOptions), or another "
+        "directory that this user may write and that is mounted without noexec."
     )
 
 

@@ -107,7 +107,7 @@ def cdc(
 
     Raises:
         OptionError: the source rejects a value.
-        DatabaseError: the server cannot be reached, or does not allow the capture: the error has the SQL that mends it.
+        DatabaseError: the server cannot be reached, or does not allow the capture: the error has the SQL that fixes it.
         TableError: the table or one of its columns cannot be captured.
     """
     return load(spark, CDC, CDC.given(locals()), options, schema, streaming=True)

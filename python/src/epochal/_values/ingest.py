@@ -36,6 +36,8 @@ class Tcp(Value, protocol="tcp"):
         token: Token required in each connection's first line: TOKEN, a space, the token. Secret.
         ack: Whether clients receive OK and the number of their connection's lines that are stored and synced. Default:
             ``False``.
+        ack_run: Whether each OK also ends with the id of the run that stored the lines, which is in the query's
+            progress. Default: ``False``.
         max_line_bytes: Maximum line size; a longer line closes its connection with an error. Default: ``"1m"``.
         idle_timeout: Silence after which a connection is closed; 0s: never. Default: ``"1h"``.
         max_connections: Maximum connections; further ones are closed. Default: ``1000``.
@@ -46,6 +48,7 @@ class Tcp(Value, protocol="tcp"):
     host: str | None = option("host", TEXT, own_doc=True)
     token: Secret | str | None = option("token", SECRET)
     ack: bool | None = option("ack", BOOLEAN)
+    ack_run: bool | None = option("ackRun", BOOLEAN)
     max_line_bytes: Size | None = option("maxLineBytes", SIZE)
     idle_timeout: Duration | None = option("idleTimeout", DURATION, own_doc=True)
     max_connections: int | None = option("maxConnections", whole(), own_doc=True)

@@ -99,7 +99,7 @@ def check(
         connection: properties for the driver.
 
     Returns:
-        The points, each with the SQL that mends it.
+        The points, each with the SQL that fixes it.
 
     Raises:
         OptionError: an argument is invalid.

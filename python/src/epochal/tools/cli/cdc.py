@@ -32,7 +32,7 @@ def add(commands: Any) -> None:
     """Adds the command to the parser's own."""
     group = commands.add_parser("cdc", help="check a server whose changes are to be captured")
     inner = group.add_subparsers(dest="cdc_command", metavar="command", required=True)
-    parser = shared.command(inner, "check", "list what capture needs of a server, with the SQL that mends it", run)
+    parser = shared.command(inner, "check", "list what capture needs of a server, with the SQL that fixes it", run)
     parser.set_defaults(form=_ARGUMENTS)
     parser.add_argument("url", help="JDBC URL of the server")
     parser.add_argument("--table", required=True, help="table to capture; several: public.orders,public.items")

@@ -1,5 +1,6 @@
 package io.epochal.cdc
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.time.Duration
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
@@ -97,6 +98,11 @@ object CdcOptions extends OptionList {
       text => Option.when(text.matches("[a-z0-9_]{1,63}"))(text),
       identity)
 
+  private val publicationName: OptionType[String] =
+    new OptionType[String]("string", "a name of 1 to 63 bytes", "orders")(
+      text => Option.when(text.nonEmpty && text.getBytes(UTF_8).length <= 63 && !text.contains('\u0000'))(text),
+      identity)
+
   val Url = option("url", OptionType.string, sample = Some("jdbc:postgresql://127.0.0.1/shop"), required = true)(
     "JDBC URL of the server itself, not of a pooler: jdbc:postgresql:.")
   val DbTable = option("dbtable", TableSelection.Type, sample = Some("public.orders"), required = true)(
@@ -106,7 +112,7 @@ object CdcOptions extends OptionList {
   val Slot = option("slot", slotName, sample = Some("orders"))(
     "Replication slot, used by this query alone. Unset: a name made of the table's and the checkpoint's.")
   val CreateSlot = option("createSlot", OptionType.boolean, Some(true))("Whether a missing slot is created.")
-  val Publication = option("publication", OptionType.string, sample = Some("orders"))(
+  val Publication = option("publication", publicationName, sample = Some("orders"))(
     "Publication with the table. Unset: the slot's name.")
   val CreatePublication = option("createPublication", OptionType.boolean, Some(true))(
     "Whether a missing publication is created, which needs the table's owner.")

@@ -61,7 +61,7 @@ final private[cdc] class CdcSetup(
       watch.foreach(_.begin(connection, wanted.publication, tables.all.map(_.facts.oid)))
       Failpoints.reach(Failpoint.PublicationCreated)
       facts.slot match {
-        case None => SlotCreation.create(server, connection, wanted.slot, facts.server.failoverArgument)(report)
+        case None => SlotCreation.create(server, connection, wanted.slot, facts.server)(report)
         // Standbys lack it.
         case Some(slot) => if (facts.server.hasFailover && !slot.failover) server.addFailover(slot.name)
       }
@@ -96,18 +96,20 @@ final private[cdc] class CdcSetup(
     standby = found.isStandby
     version = found.major
     if (found.systemId != origin.system)
-      throw changed(s"another system identifier, ${found.systemId} instead of ${origin.system}")
+      throw changed(
+        s"another system identifier, ${found.systemId} instead of ${origin.system}, as a new installation or a restored dump has")
     // A standby that was promoted. Other slots may have been created on it, too late.
     if (found.timeline != origin.timeline && !facts.slot.exists(slot => slot.failover && slot.isSynced))
       throw changed(
-        s"another timeline, ${found.timeline} instead of ${origin.timeline}, and no slot ${origin.slot} from its primary")
+        s"another timeline, ${found.timeline} instead of ${origin.timeline}, as a promoted standby or a backup restored to a point in time has, and no slot ${origin.slot} from its primary")
     val slot = facts.slot.getOrElse(throw lost(origin.slot, "does not exist"))
     if (slot.status == "lost" || slot.invalidation.nonEmpty)
       throw lost(origin.slot, s"was invalidated${slot.invalidation.fold("")(reason => s" ($reason)")}")
     val reached = state.last.fold(origin.start)(_.transaction.lsn)
     // The log of a standby may end earlier after its restart.
     if (!found.isStandby && compareUnsigned(found.end, reached) < 0)
-      throw changed(s"a log up to ${Lsn.show(found.end)}, before the ${Lsn.show(reached)} of the checkpoint")
+      throw changed(
+        s"a log up to ${Lsn.show(found.end)}, before the ${Lsn.show(reached)} of the checkpoint, as a restored older copy of its files has")
     if (slot.confirmed.exists(compareUnsigned(_, reached) > 0))
       throw lost(
         origin.slot,

@@ -341,7 +341,7 @@ final class CdcQuerySuite extends CdcQueries {
     }
   }
 
-  test("what is missing on the server is listed before the start, with the SQL that mends it") {
+  test("what is missing on the server is listed before the start, with the SQL that fixes it") {
     Using.resource(new Shop) { shop =>
       shop.run("CREATE TABLE keyless (note text)")
       val error = refused(Conditions.CaptureNotReady)(shop.read("dbtable" -> "keyless", "createSlot" -> "false"))

@@ -63,6 +63,8 @@ object IngestOptions extends SecretOptionList {
     secret("token", "Token required in each connection's first line: TOKEN, a space, the token (protocol=tcp)")
   val Ack = option("ack", OptionType.boolean, Some(false))(
     "Whether clients receive OK and the number of their connection's lines that are stored and synced (protocol=tcp, mode=listen).")
+  val AckRun = option("ackRun", OptionType.boolean, Some(false))(
+    "Whether each OK also ends with the id of the run that stored the lines, which is in the query's progress (protocol=tcp, ack=true).")
   val MaxLineBytes = option("maxLineBytes", OptionType.bytes, Some(1L << 20))(
     "Maximum line size; a longer line closes its connection with an error (protocol=tcp).")
   val IdleTimeout = option("idleTimeout", OptionType.duration, Some(Duration.ofHours(1)))(
@@ -84,7 +86,7 @@ object IngestOptions extends SecretOptionList {
   val NumPartitions =
     option("numPartitions", OptionType.int(1))("Partitions per batch. Unset: Spark's default parallelism.")
 
-  private val ofTcp: Seq[OptionSpec[_]] = Token.all ++ Seq(Ack, MaxLineBytes)
+  private val ofTcp: Seq[OptionSpec[_]] = Token.all ++ Seq(Ack, AckRun, MaxLineBytes)
   private val ofHttp: Seq[OptionSpec[_]] = DedupWindow +: IngestHttpOptions.all
 
   val group: OptionGroup = OptionGroup(
@@ -134,11 +136,15 @@ object IngestOptions extends SecretOptionList {
     for {
       token <- Token.of(values)
       _ <- IngestHttpOptions.atMost(values, MaxLineBytes, 256L << 20, "256m")
+      _ <- values.consistent(values(Ack) || !values(AckRun))(
+        s"${AckRun.reference} without {option:ack=true}",
+        "Set {option:ack=true}: the run is named in what it acknowledges.")
       settings = TcpSettings(
         values(Host),
         values(Port),
         token,
         values(Ack),
+        values(AckRun),
         values(MaxLineBytes).toInt,
         values(IdleTimeout),
         values(MaxConnections),
@@ -153,7 +159,7 @@ object IngestOptions extends SecretOptionList {
 
   private def connect(values: OptionValues, settings: TcpSettings): Either[EpochalException, Start] =
     for {
-      _ <- values.only(Ack, MaxConnections, IdleTimeout)(holds = false, "{option:mode=listen}")
+      _ <- values.only(Ack, AckRun, MaxConnections, IdleTimeout)(holds = false, "{option:mode=listen}")
       _ <- Either.cond(settings.port > 0, (), values.group.invalid(Port, "0", "the port of a server"))
     } yield () => new TcpReceiver(settings)
 

@@ -52,6 +52,7 @@ final private[ingest] class IngestSource(
       intake.metrics ++ listener.metrics ++ Map(
         "address" -> listener.address.getHostString,
         "port" -> listener.address.getPort.toString,
+        "run" -> intake.run,
         "journalBytes" -> intake.journal.bytes.toString,
         "backlogBytes" -> intake.backlogBytes.toString,
         "failing" -> intake.failure.fold("")(_.problem)

@@ -75,6 +75,22 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 20)
   }
 
+  on(
+    "a run that another driver overtook in the same checkpoint names that driver's run, and continues after it",
+    table) { f =>
+    val (first, second) = (f.newRun(query), f.newRun(query))
+    (0 to 2).foreach(epoch => write(f, first, epoch.toLong, numbers(f, epoch * 10 until epoch * 10 + 10)))
+    val run = ledger(f, "run_id")
+    val error = refused(Conditions.EpochRegressed)(write(f, second, 1, numbers(f, 10 until 20)))
+    assert(error.getMessage.contains(s"Another driver (run $run, generation 1) runs this query"))
+    refused(Conditions.SinkFenced)(write(f, first, 3, numbers(f, 30 until 40)))
+    write(f, f.newRun(query), 3, numbers(f, 30 until 40))
+    holds(f, 0 until 40)
+    java.nio.file.Files.delete(f.checkpoint.resolve("offsets/3"))
+    val rewound = refused(Conditions.EpochRegressed)(write(f, f.newRun(query), 2, numbers(f, 20 until 30)))
+    assert(rewound.getMessage.contains("The checkpoint was rewound"))
+  }
+
   on("a replay with other rows for the same offsets is counted", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))

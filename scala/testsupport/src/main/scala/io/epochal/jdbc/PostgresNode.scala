@@ -75,6 +75,14 @@ final class PostgresNode private (bin: Path, settings: Seq[String]) extends Auto
     rows.getString(1)
   }
 
+  /** Creates a role whose logins need a password. */
+  def requirePassword(role: String): Unit = run(
+    s"CREATE ROLE $role LOGIN",
+    s"""COPY (VALUES ('host all $role 127.0.0.1/32 scram-sha-256'), ('host all all 127.0.0.1/32 trust'),
+       |  ('host replication all 127.0.0.1/32 trust')) TO '$data/pg_hba.conf'""".stripMargin,
+    "SELECT pg_reload_conf()"
+  )
+
   override def close(): Unit = TestServer.stop(process, home)
 }
 

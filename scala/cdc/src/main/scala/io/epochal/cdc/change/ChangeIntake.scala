@@ -30,11 +30,11 @@ private[cdc] trait ChangeSink {
     */
   def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit
 
-  /** Makes durable that a transaction without rows was the last one. */
+  /** Makes durable the marker of an empty transaction, the last one. */
   def witness(transaction: Transaction): Unit
 }
 
-/** Which changes the rows of the snapshot show already. */
+/** Which changes are already contained in the snapshot. */
 private[cdc] trait Contained {
 
   /** None: they show none of the transaction's changes. Else whether they show the change of a row, by its key. */
@@ -81,7 +81,7 @@ private[cdc] object Captured {
   * @param capture
   *   what to do with a table: Right if its changes are delivered, None if not, Left the end of the stream
   * @param contained
-  *   which changes the rows of the snapshot show already
+  *   which changes are already contained in the snapshot
   * @param truncated
   *   whether a TRUNCATE becomes a row; Left: the end of the stream
   * @param ddl

@@ -4,6 +4,7 @@ import java.lang.Long.{compareUnsigned, parseUnsignedLong}
 import java.nio.charset.StandardCharsets.US_ASCII
 import java.util.Locale
 
+import scala.collection.mutable
 import scala.util.{Try, Using}
 
 import io.epochal.core.journal.{FileStore, JournalDamage}
@@ -26,14 +27,18 @@ final private[cdc] class WitnessFiles(store: FileStore) {
     WitnessFiles.parse(name).getOrElse(throw new JournalDamage(name, "its name has no numbers"))
   }
 
+  /** The files that are there: no other run writes here, except one that was replaced, whose file is older. */
+  private lazy val present = mutable.Set.from(store.names())
+
   def write(transaction: Transaction): Unit = {
     val name = WitnessFiles.name(transaction)
-    val older = store.names().filter(_ != name)
-    if (!store.exists(name)) Using.resource(store.create(name)) { file =>
+    if (!present(name)) Using.resource(store.createUnique(name)) { file =>
       file.write(name.getBytes(US_ASCII), 0, name.length)
       file.sync()
     }
-    older.foreach(old => Try(store.delete(old)))
+    present += name
+    val older = present.toSeq.filter(_ != name)
+    present --= older.diff(store.deleteAll(older).map(_._1))
   }
 }
 

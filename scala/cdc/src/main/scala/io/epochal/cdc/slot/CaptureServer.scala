@@ -113,7 +113,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
   }
 
   private def login(properties: Map[String, String]): Connection =
-    new LoginDataSource(settings, Some(Driver), properties + LoginTimeout).getConnection
+    new LoginDataSource(settings, Some(Driver), properties + LoginTimeout + Oldest).getConnection
 
   /** Before a session is changed: behind a pooler it may be used by others.
     *
@@ -143,10 +143,13 @@ private[cdc] object CaptureServer {
   private val Driver = JdbcDriver("org.postgresql.Driver")
 
   private val ForReplication =
-    Map("replication" -> "database", "preferQueryMode" -> "simple", "assumeMinServerVersion" -> "13")
+    Map("replication" -> "database", "preferQueryMode" -> "simple")
 
   /** In seconds. With it the driver ends a login when its thread is interrupted. */
   private val LoginTimeout = "loginTimeout" -> "60"
+
+  /** With it the driver sends its settings with the login. */
+  private val Oldest = "assumeMinServerVersion" -> "13"
 
   private val ObjectInUse = "55006"
 

@@ -55,7 +55,7 @@ private[slot] object Interruption {
 
   private def abort(connection: Connection): Unit = Try(connection.abort(_.run())): Unit
 
-  /** Milliseconds between two looks. */
+  /** Interval between checks, in milliseconds. */
   private val Pause = 250L
 
   /** The number of looks from the cancellation to the end of the connection. */

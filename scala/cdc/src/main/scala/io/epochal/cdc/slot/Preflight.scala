@@ -56,8 +56,10 @@ private[cdc] object Preflight {
     val needed = facts.slot.isEmpty && wanted.createsSlot
     Seq(
       point("server version", server.major.toString, server.major >= 13)("/* upgrade to PostgreSQL 13 or newer */"),
-      point("wal_level", server.walLevel, server.walLevel == "logical")(
-        "ALTER SYSTEM SET wal_level = logical; /* then restart the server */"),
+      point("wal_level", walLevel(server), server.effectiveWalLevel == "logical" || server.raisesWalLevel)(
+        if (server.isStandby && server.major >= 19)
+          "/* create a logical slot on the primary, or set wal_level = logical there */"
+        else "ALTER SYSTEM SET wal_level = logical; /* then restart the server */"),
       point(
         "replication slots",
         s"${server.slots._1} of ${server.slots._2} in use",
@@ -90,6 +92,12 @@ private[cdc] object Preflight {
           s"ALTER SYSTEM SET synchronized_standby_slots = ${server.standbys.mkString(", ")}; SELECT pg_reload_conf();")
       ))
   }
+
+  private def walLevel(server: Server): String =
+    if (server.raisesWalLevel) s"${server.walLevel}, which the first logical slot raises to logical"
+    else if (server.effectiveWalLevel != server.walLevel)
+      s"${server.walLevel}, in effect ${server.effectiveWalLevel}"
+    else server.walLevel
 
   private def table(table: TableFacts, facts: ServerFacts, wanted: Wanted): Seq[Point] = {
     val place = s"table ${table.name}"

@@ -14,6 +14,8 @@ final private[cdc] case class ServerFacts(
 
 /** @param version
   *   as `server_version_num`: 150003
+  * @param effectiveWalLevel
+  *   what the server writes: from PostgreSQL 19 on, the first logical slot raises it to logical
   * @param systemId
   *   of the cluster's files: a dump that is restored elsewhere has another one
   * @param replicates
@@ -37,6 +39,7 @@ final private[cdc] case class Server(
     database: String,
     role: String,
     walLevel: String,
+    effectiveWalLevel: String,
     isStandby: Boolean,
     replicates: Boolean,
     createsPublications: Boolean,
@@ -47,6 +50,10 @@ final private[cdc] case class Server(
 
   /** The major version: 15. */
   def major: Int = version / 10000
+
+  /** Whether it writes what logical slots need only once there is one. */
+  def raisesWalLevel: Boolean =
+    major >= 19 && walLevel == "replica" && effectiveWalLevel != "logical" && !isStandby
 
   /** Whether its standbys can have its slots. */
   def hasFailover: Boolean = major >= 17 && !isStandby
@@ -162,7 +169,18 @@ final private[cdc] case class TableFacts(
 private[cdc] object ServerFacts {
 
   /** A name in SQL that people read: in quotes only where it needs them. */
-  def name(text: String): String = if (text.matches("[a-z_][a-z0-9_]*")) text else Sql.quoted(text)
+  def name(text: String): String =
+    if (text.matches("[a-z_][a-z0-9_]*") && !Keywords(text)) text else Sql.quoted(text)
+
+  /** Words that are no names without quotes, of PostgreSQL 13 to 19. */
+  private val Keywords =
+    """all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
+      |column concurrently constraint create cross current_catalog current_date current_role current_schema current_time
+      |current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze
+      |from full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit
+      |localtime localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references
+      |returning right select session_user similar some symmetric system_user table tablesample then to trailing true union
+      |unique user using variadic verbose when where window with""".stripMargin.split("\\s").toSet
 
   /** Where the log ends, in SQL. */
   private val End =
@@ -181,6 +199,7 @@ private[cdc] object ServerFacts {
              |    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END AS timeline,
              |  $End AS log_end,
              |  current_database() AS database, current_user AS role, current_setting('wal_level') AS level,
+             |  COALESCE(current_setting('effective_wal_level', true), current_setting('wal_level')) AS effective_level,
              |  pg_is_in_recovery() AS standby,
              |  (SELECT r.rolreplication OR r.rolsuper FROM pg_roles r WHERE r.rolname = current_user)
              |    OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'rds_replication' AND pg_has_role(r.oid, 'USAGE')) AS replicates,
@@ -201,6 +220,7 @@ private[cdc] object ServerFacts {
           rows.getString("database"),
           rows.getString("role"),
           rows.getString("level"),
+          rows.getString("effective_level"),
           rows.getBoolean("standby"),
           rows.getBoolean("replicates"),
           rows.getBoolean("creates"),

@@ -9,7 +9,9 @@ import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 
-/** Creates slots. The server first waits until the transactions that run have ended, in any of its databases. */
+/** Creates slots. The server first waits until the transactions that run have ended, in any of its databases. PostgreSQL 19 may have
+  * to raise its `effective_wal_level` before, which waits for its other processes.
+  */
 private[cdc] object SlotCreation {
   private val log = LoggerFactory.getLogger("io.epochal.cdc.SlotCreation")
 
@@ -18,19 +20,28 @@ private[cdc] object SlotCreation {
 
   private val ReportsPerLine = 15
 
-  /** Creates a slot.
+  /** Creates a slot. Lasts as long as the server's process that waits.
     *
     * @param report
     *   takes a text about the transactions that it waits for, every two seconds
     * @throws InterruptedException
     *   if this thread is interrupted; there is no slot then
     */
-  def create(server: CaptureServer, connection: Connection, name: String, failover: String)(
-      report: String => Unit): Unit = {
+  def create(
+      server: CaptureServer,
+      connection: Connection,
+      name: String,
+      facts: Server)(report: String => Unit): Unit = {
     val process = connection.unwrap(classOf[PGConnection]).getBackendPID
     def reports(): Unit = Iterator.from(0).foreach { number =>
       Thread.sleep(Patience)
-      val text = s"The slot $name waits for the end of transactions: ${server.once(running(_, process))}"
+      val (isAlive, transactions) =
+        server.once(connection => (lives(connection, process), running(connection, process)))
+      // The driver does not notice it.
+      if (!isAlive) connection.abort(_.run())
+      val text =
+        if (transactions.isEmpty && facts.raisesWalLevel) s"The slot $name waits until effective_wal_level is logical."
+        else s"The slot $name waits for the end of transactions: $transactions"
       report(text)
       if (number % ReportsPerLine == 0) log.warn(s"${server.place}: $text")
     }
@@ -40,10 +51,14 @@ private[cdc] object SlotCreation {
       catch { case _: InterruptedException | _: SQLException => () }
     }
     reporter.start()
-    val slot = sql"SELECT pg_catalog.pg_create_logical_replication_slot($name, 'pgoutput'${Sql.raw(failover)})"
+    val slot =
+      sql"SELECT pg_catalog.pg_create_logical_replication_slot($name, 'pgoutput'${Sql.raw(facts.failoverArgument)})"
     try slot.query(connection)(_.getString(1)): Unit
     finally reporter.interrupt()
   }
+
+  private def lives(connection: Connection, process: Int): Boolean =
+    sql"SELECT count(*) FROM pg_stat_activity WHERE pid = $process".query(connection)(_.getInt(1)).contains(1)
 
   /** The oldest transactions that may keep a process waiting, with their ages. */
   private def running(connection: Connection, process: Int): String = {

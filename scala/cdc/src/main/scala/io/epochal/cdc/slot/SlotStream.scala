@@ -47,7 +47,8 @@ final private[cdc] class SlotStream(
       .withAutomaticFlush(false)
       .withStatusInterval(StatusSeconds, TimeUnit.SECONDS)
       .withSlotOption("proto_version", 1)
-      .withSlotOption("publication_names", Sql.quoted(publication))
+      // The driver puts values in quotes as they are.
+      .withSlotOption("publication_names", Sql.quoted(publication).replace("'", "''"))
     val typed = if (binary) plain.withSlotOption("binary", true) else plain
     (if (messages) typed.withSlotOption("messages", true) else typed).start()
   }

@@ -6,7 +6,7 @@ import io.epochal.cdc.change.{Captured, ChangeState, Contained, ServerSnapshot, 
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.core.error.Conditions
 
-/** Which changes the rows of a snapshot show already: those of transactions that were in the server's snapshot in which a row was
+/** Which changes are already contained in a snapshot: those of transactions that were in the server's snapshot in which a row was
   * read. Rows that a killed run and its successor have read belong to different ones.
   *
   * Decided by transaction numbers, not by positions in the log: a commit is streamed before other sessions see it.

@@ -3,8 +3,16 @@ package io.epochal.cdc.snapshot
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.{Connection, SQLException}
-import java.util.concurrent.{Callable, CancellationException, ExecutionException, Executors}
+import java.util.concurrent.{
+  Callable,
+  CancellationException,
+  CompletableFuture,
+  ConcurrentLinkedQueue,
+  ExecutionException,
+  Executors
+}
 
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.postgresql.PGConnection
@@ -71,9 +79,9 @@ final private[cdc] class Snapshot(
     * @throws SQLException
     *   if a connection is lost, and the server's snapshot with it; what was appended stays
     */
-  def run(begun: ChangeState): ChangeState = {
-    if (begun.snapshots.isEmpty) server.once(awaitCommits(_))
-    server.once(run(_, begun))
+  def run(begun: ChangeState): ChangeState = server.once { connection =>
+    if (begun.snapshots.isEmpty) awaitCommits(connection)
+    run(connection, begun)
   }
 
   /** Waits until the transactions that run now have ended, two seconds at most. Of one that has committed and not ended, changes may
@@ -91,28 +99,42 @@ final private[cdc] class Snapshot(
 
   private def run(connection: Connection, begun: ChangeState): ChangeState = {
     connection.setAutoCommit(false)
-    Sql.run(connection, Begin)
     val (exported, taken, at) = Sql
-      .query(connection, Export)(rows =>
+      .together(connection, Seq(Sql.raw(Begin), Sql.raw(Export)))((_, rows) =>
         (rows.getString(1), ServerSnapshot(rows.getString(2), rows.getLong(3)), rows.getLong(4)))
+      .last
       .head
     check(connection)
-    // Else a crash may take back what the snapshot shows, and other transactions get the same numbers.
-    server.once(Sql.run(_, Flush))
     val before = begun.snapshot(copied.number)
     val bounds = if (before.runs.isEmpty) divide(connection) else before.bounds
     val snapshot = before.copy(rows = begun.snapshotRows, bounds = bounds, runs = before.runs :+ taken)
     // The clock may have gone back since another table was read.
     val stamp = math.max(at, begun.snapshotStamp)
     val progress = new Progress(begun.updated(copied.number, snapshot), Transaction(lsn, xid = 0, at, stamp))
-    val workers = Executors.newFixedThreadPool(threads, new DaemonThreads("epochal-cdc-snapshot"))
+    val ranges = new ConcurrentLinkedQueue(progress.snapshot.left.map(Int.box).asJava)
+    val number = math.max(1, math.min(threads, ranges.size))
+    val workers = Executors.newFixedThreadPool(number, new DaemonThreads("epochal-cdc-snapshot"))
+    val flushed = new CompletableFuture[Unit]
+    // Else a crash may take back what the snapshot shows, and other transactions get the same numbers.
+    def flush(of: Connection): Unit =
+      try {
+        Sql.run(of, Flush)
+        flushed.complete(()): Unit
+      } catch {
+        case error: Throwable =>
+          flushed.completeExceptionally(error): Unit
+          throw error
+      }
     try {
-      val ranges = progress.snapshot.left.map { range =>
+      val reads = (0 until number).map { worker =>
         workers.submit(new Callable[Unit] {
-          override def call(): Unit = server.once(read(_, exported, range, progress))
+          override def call(): Unit = server.once { own =>
+            if (worker == 0) flush(own) else flushed.get()
+            read(own, exported, ranges, progress)
+          }
         })
       }
-      ranges.foreach(_.get())
+      reads.foreach(_.get())
     } catch {
       case failed: ExecutionException =>
         // With its session the server forgets the snapshot.
@@ -175,10 +197,20 @@ final private[cdc] class Snapshot(
     }
   }
 
-  private def read(connection: Connection, exported: String, range: Int, progress: Progress): Unit = {
+  /** Reads ranges until none is left. */
+  private def read(
+      connection: Connection,
+      exported: String,
+      ranges: ConcurrentLinkedQueue[Integer],
+      progress: Progress): Unit = {
     connection.setAutoCommit(false)
-    Sql.run(connection, Begin)
-    Sql.run(connection, s"SET TRANSACTION SNAPSHOT '$exported'")
+    Sql.run(connection, s"$Begin; SET TRANSACTION SNAPSHOT '$exported'")
+    Iterator.continually(ranges.poll()).takeWhile(_ != null).foreach(read(connection, _, progress))
+    // An error of a lost connection would hide the first one.
+    Try(connection.rollback()): Unit
+  }
+
+  private def read(connection: Connection, range: Int, progress: Progress): Unit = {
     val copy = connection.unwrap(classOf[PGConnection]).getCopyAPI.copyOut(select(range, progress.snapshot))
     val builder = new FrameBuilder
     val row = new CopiedRow(beside.size, copied.binary)
@@ -204,10 +236,7 @@ final private[cdc] class Snapshot(
       Failpoints.reach(Failpoint.RangeCopied)
     } finally
       // An error of a lost connection would hide the first one.
-      Try {
-        if (copy.isActive) copy.cancelCopy()
-        connection.rollback()
-      }: Unit
+      Try(if (copy.isActive) copy.cancelCopy()): Unit
   }
 
   private def select(range: Int, snapshot: SnapshotState): String = {
@@ -228,7 +257,8 @@ final private[cdc] class Snapshot(
         connection,
         text"""SELECT ${printed.mkString(", ")} FROM (
            |  SELECT $order, part, lead(part) OVER (ORDER BY $order) AS next FROM (
-           |    SELECT $order, ntile($Ranges) OVER (ORDER BY $order) AS part FROM ${copied.table.rows} AS t
+           |    SELECT $order, ntile((SELECT LEAST($Ranges, GREATEST($FewRanges,
+           |        pg_catalog.pg_relation_size(${copied.table.oid}) / $RangeBytes))::int)) OVER (ORDER BY $order) AS part FROM ${copied.table.rows} AS t
            |    TABLESAMPLE SYSTEM ((SELECT LEAST(100, 100.0 * $SampledPages / GREATEST(1, relpages))
            |      FROM pg_catalog.pg_class WHERE oid = ${copied.table.oid})) REPEATABLE (1)) AS t) AS t
            |WHERE part <> next ORDER BY $order"""
@@ -239,8 +269,10 @@ final private[cdc] class Snapshot(
 
 private[cdc] object Snapshot {
 
-  /** Ranges of a table. */
+  /** Ranges of a table, and of a small one: each is a round trip. */
   private val Ranges = 16
+  private val FewRanges = 4
+  private val RangeBytes = 1 << 20
 
   private val SecondsToAnswer = 5
 

@@ -12,6 +12,7 @@ final class PreflightSuite extends AnyFunSuite {
     database = "shop",
     role = "cdc",
     walLevel = "logical",
+    effectiveWalLevel = "logical",
     isStandby = false,
     replicates = true,
     createsPublications = true,
@@ -76,6 +77,7 @@ final class PreflightSuite extends AnyFunSuite {
     val found = missing(
       facts.copy(server = server.copy(
         walLevel = "replica",
+        effectiveWalLevel = "replica",
         replicates = false,
         slots = (10, 10),
         senders = (10, 10),
@@ -89,6 +91,23 @@ final class PreflightSuite extends AnyFunSuite {
         "ALTER ROLE cdc REPLICATION; /* on RDS and Aurora: GRANT rds_replication TO cdc */",
         "/* connect to the primary: a standby has logical slots from PostgreSQL 16 on */"
       ))
+  }
+
+  test("from PostgreSQL 19 on wal_level=replica suffices, except on a standby whose primary has no logical slot") {
+    def level(version: Int, level: String, effective: String, standby: Boolean = false) = {
+      val of = server.copy(version = version, walLevel = level, effectiveWalLevel = effective, isStandby = standby)
+      Preflight.check(facts.copy(server = of), wanted).find(_.name == "wal_level").map(one => one.found -> one.mend)
+    }
+    val restart = Some("ALTER SYSTEM SET wal_level = logical; /* then restart the server */")
+    val raised = "replica, which the first logical slot raises to logical"
+    assert(level(180003, "replica", "replica").contains("replica" -> restart))
+    assert(level(190000, "minimal", "minimal").contains("minimal" -> restart))
+    assert(level(190000, "replica", "replica").contains(raised -> None))
+    assert(level(190000, "replica", "logical").contains("replica, in effect logical" -> None))
+    assert(level(190000, "logical", "logical").contains("logical" -> None))
+    assert(level(190000, "replica", "logical", standby = true).contains("replica, in effect logical" -> None))
+    val primary = Some("/* create a logical slot on the primary, or set wal_level = logical there */")
+    assert(level(190000, "replica", "replica", standby = true).contains("replica" -> primary))
   }
 
   test("a table without an identity for its updates is refused, unless its publication has inserts only") {

@@ -19,16 +19,20 @@ abstract class SnapshotRuns(server: => Either[String, String]) extends ServerSui
   protected def create(): Unit
   final protected lazy val created: Unit = create()
 
-  final protected def setup(tables: String, binary: Boolean = false): (CdcSetup, CdcOrigin) = {
+  final protected def setup(
+      tables: String,
+      binary: Boolean = false,
+      url: => String = connection.getMetaData.getURL,
+      threads: Int = 1): (CdcSetup, CdcOrigin) = {
     created
     val options = CdcOptions
-      .read(Map("url" -> connection.getMetaData.getURL, "dbtable" -> tables, "retry.maxAttempts" -> "1"))
+      .read(Map("url" -> url, "dbtable" -> tables, "retry.maxAttempts" -> "1"))
       .fold(throw _, identity)
     val server = new CaptureServer(options.connection, options.retry)
     val found = CdcTables.find(options)
     val origin =
       CdcOrigin("s", "s", "7", 1, start = 1000, snapshot = true, found.all.map(t => t.facts.name -> t.facts.oid).toMap)
-    new CdcSetup(options, server, "checkpoint", found, binary, threads = 1) -> origin
+    new CdcSetup(options, server, "checkpoint", found, binary, threads) -> origin
   }
 
   /** Copies what is left, from the durable state; dies before the frame of a number. */

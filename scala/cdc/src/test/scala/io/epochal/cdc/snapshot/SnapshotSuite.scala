@@ -12,6 +12,7 @@ import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.PostgresServer
+import io.epochal.support.NetworkProxy
 
 /** Snapshots of several tables, one after the other, that die in any of them. */
 final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventually {
@@ -84,6 +85,31 @@ final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventual
         other.rollback()
       }
       execute("DELETE FROM keyless WHERE note = 'late'")
+    }
+  }
+
+  on("a snapshot of 2,000 rows takes 30 round trips over 4 connections") {
+    created
+    execute(
+      "CREATE TABLE far (id int PRIMARY KEY, note text)",
+      "INSERT INTO far SELECT i, 'note ' || i FROM generate_series(1, 2000) i",
+      "ANALYZE far")
+    val direct = connection.getMetaData.getURL
+    val Port = "//[^/:]+:(\\d+)/".r.unanchored
+    val Port(port) = direct: @unchecked
+    Using.resource(new NetworkProxy(port.toInt)) { proxy =>
+      val (found, origin) = setup("far,empty", url = proxy.url(direct), threads = 2)
+      val journal = new Journal
+      val append = (_: Int, frame: Bytes, _: ChangeState, _: ChangeState) =>
+        journal.frames += java.util.Arrays.copyOfRange(frame.array, frame.offset, frame.offset + frame.length): Unit
+      found.expectedRows(found.left(origin, ChangeState.Empty)): Unit
+      proxy.roundTrips(): Unit
+      proxy.connections(): Unit
+      val table = found.left(origin, ChangeState.Empty).find(_.facts.table == "far").get
+      found.snapshot(origin, table, ChangeState.Empty, append, () => ()).run(ChangeState.Empty): Unit
+      val (trips, connections) = (proxy.roundTrips(), proxy.connections())
+      assert(trips <= 30 && connections <= 4, s"$trips round trips over $connections connections")
+      assert(journal.rows.map(_._2).sorted == expected("far").map(_._2).sorted)
     }
   }
 

@@ -65,6 +65,7 @@ object Conditions {
   val DatabaseUnreachable: Condition = Condition("DATABASE_UNREACHABLE")
   val LoginRefused: Condition = Condition("LOGIN_REFUSED")
   val DriverMissing: Condition = Condition("DRIVER_MISSING")
+  val DriverUnusable: Condition = Condition("DRIVER_UNUSABLE")
   val DatabaseError: Condition = Condition("DATABASE_ERROR")
   val DatabaseLocked: Condition = Condition("DATABASE_LOCKED")
   val DatabaseFull: Condition = Condition("DATABASE_FULL")

@@ -1,6 +1,10 @@
 package io.epochal.core.journal
 
-import scala.util.Using
+import java.io.EOFException
+import java.nio.file.NoSuchFileException
+
+import scala.annotation.unused
+import scala.util.{Try, Using}
 
 /** Write-once files in one directory: all that the journal requires of a file system. No rename, no append, no lock.
   *
@@ -11,6 +15,14 @@ trait FileStore {
   /** Creates a file; an existing one is an error. The file may be visible to others immediately, or only once it is closed. */
   def create(name: String): FileOutput
 
+  /** Creates a file whose name nobody else uses: an object store need not ask first whether it exists. */
+  def createUnique(name: String): FileOutput = create(name)
+
+  /** Creates a file that exists from `close` on, whole, unless one of this name exists then: `close` throws
+    * FileAlreadyExistsException. None if the store cannot do so in one step.
+    */
+  def createConditionally(@unused name: String): Option[FileOutput] = None
+
   /** Opens a file for reading.
     *
     * @throws java.nio.file.NoSuchFileException
@@ -18,16 +30,18 @@ trait FileStore {
     */
   def open(name: String): FileInput
 
+  /** Opens a file that has at least so many bytes, and reads no further: an object store need not ask for its length. A file
+    * that does not exist may be reported by the first read.
+    */
+  def open(name: String, @unused length: Long): FileInput = open(name)
+
   /** The content of a small file.
     *
     * @throws java.nio.file.NoSuchFileException
     *   if it does not exist
     */
-  final def content(name: String): Array[Byte] = Using.resource(open(name)) { file =>
-    val bytes = new Array[Byte](Math.toIntExact(file.length))
-    file.read(0, bytes, 0, bytes.length)
-    bytes
-  }
+  final def content(name: String): Array[Byte] =
+    Using.resource(open(name))(file => FileInput.bytes(file, 0, file.length))
 
   /** Whether a file exists. */
   def exists(name: String): Boolean
@@ -35,8 +49,22 @@ trait FileStore {
   /** The names of all files; empty if the directory does not exist. Throws if the directory cannot be read. */
   def names(): Seq[String]
 
+  /** The names of all files with their lengths in bytes. */
+  def lengths(): Map[String, Long] = names().flatMap { name =>
+    try Some(name -> Using.resource(open(name))(_.length))
+    catch { case _: NoSuchFileException => None }
+  }.toMap
+
   /** Removes a file, if it exists. */
   def delete(name: String): Unit
+
+  /** Removes files, with as few requests as possible.
+    *
+    * @return
+    *   those that could not be removed, and why
+    */
+  def deleteAll(names: Seq[String]): Seq[(String, Throwable)] =
+    names.flatMap(name => Try(delete(name)).failed.toOption.map(name -> _))
 
   /** Whether `FileOutput.sync` makes the bytes written so far readable and durable while the file stays open. If not, only
     * `close` does.
@@ -50,6 +78,9 @@ trait FileOutput extends AutoCloseable {
 
   /** Makes the bytes written so far as durable as the store can. A store that does so at `close` has nothing to do here. */
   def sync(): Unit
+
+  /** Ends a file that is of no use: what was written need not become visible. */
+  def abandon(): Unit = close()
 
   /** Ends the file, which is complete if and only if this returns. Later calls do nothing. */
   override def close(): Unit
@@ -67,4 +98,24 @@ trait FileInput extends AutoCloseable {
     *   if the file ends before
     */
   def read(position: Long, into: Array[Byte], from: Int, length: Int): Unit
+}
+
+object FileInput {
+
+  /** A part of a file, as a file of its own whose first byte has the position `from`. */
+  def of(bytes: Array[Byte], from: Long = 0): FileInput = new FileInput {
+    override def length: Long = from + bytes.length
+    override def read(position: Long, into: Array[Byte], at: Int, count: Int): Unit = {
+      if (position < from || position + count > length) throw new EOFException(s"it has $length bytes")
+      System.arraycopy(bytes, (position - from).toInt, into, at, count)
+    }
+    override def close(): Unit = ()
+  }
+
+  /** The bytes between two positions. */
+  private[epochal] def bytes(file: FileInput, from: Long, until: Long): Array[Byte] = {
+    val bytes = new Array[Byte](Math.toIntExact(until - from))
+    file.read(from, bytes, 0, bytes.length)
+    bytes
+  }
 }

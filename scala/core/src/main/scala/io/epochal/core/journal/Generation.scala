@@ -1,16 +1,17 @@
 package io.epochal.core.journal
 
 import java.io.IOException
+import java.nio.file.FileAlreadyExistsException
 import java.util.Locale
-
-import scala.util.Try
 
 /** Decides which run may add to a journal: the one with the highest generation. Each run has one file, in a separate directory.
   *
   * @param run
   *   32 hexadecimal digits, unique to the run
+  * @param isConditional
+  *   whether the store was seen to create files conditionally: see [[FileStore.createConditionally]]
   */
-final private[epochal] class Generation(store: FileStore, run: String, val number: Long) {
+final private[epochal] class Generation(store: FileStore, run: String, val number: Long, val isConditional: Boolean) {
   private val name = Generation.name(number, run)
 
   /** Whether no other run has claimed this generation or a higher one.
@@ -26,28 +27,47 @@ final private[epochal] class Generation(store: FileStore, run: String, val numbe
     own
   }
 
-  /** Removes the files of earlier runs. */
-  private def sweep(): Unit =
-    store.names().filter(Generation.number(_).exists(_ < number)).foreach(old => Try(store.delete(old)))
+  /** Removes the run's file: it writes nothing any more. */
+  def end(): Unit = store.delete(name)
 }
 
+/** An earlier run that may still write.
+  *
+  * @param isConditional
+  *   as in [[Generation]]
+  */
+final private[epochal] case class EarlierRun(generation: Long, run: String, isConditional: Boolean)
+
 private[epochal] object Generation {
-  private val Name = "(\\d{19})-[0-9a-f]{32}[.]run".r
+  private val Name = "(\\d{19})-([0-9a-f]{32})[.]run".r
 
   /** Claims a generation above all existing ones and above `known`. If two runs claim at once, the later one to look sees the
-    * other's file and claims a higher generation: only one run stays the highest.
+    * other's file and claims a higher generation: only one run stays the highest. The files of earlier runs are removed then.
+    *
+    * @param conditional
+    *   whether to find out if the store creates files conditionally
+    * @param succeed
+    *   called with the claim and the earlier runs before their files are removed: if it fails, the next run finds them
     */
   @scala.annotation.tailrec
-  def claim(store: FileStore, run: String, known: Long): Generation = {
+  def claim(store: FileStore, run: String, known: Long, conditional: Boolean = false)(
+      succeed: (Generation, Seq[EarlierRun]) => Unit): Generation = {
     val next = math.max(known, highest(store)) + 1
-    val file = store.create(name(next, run))
-    try file.sync()
-    finally file.close()
-    val claimed = new Generation(store, run, next)
+    val isConditional = conditional && createConditionally(store, name(next, run))
+    if (!isConditional) {
+      val file = store.createUnique(name(next, run))
+      try file.sync()
+      finally file.close()
+    }
+    val claimed = new Generation(store, run, next, isConditional)
     if (claimed.isOwn) {
-      claimed.sweep()
+      val lengths = store.lengths()
+      val earlier = lengths.keys.toSeq.filter(number(_).exists(_ < next))
+      val runs = earlier.collect { case file @ Name(digits, id) => EarlierRun(digits.toLong, id, lengths(file) > 0) }
+      succeed(claimed, runs.filter(_.run != run))
+      store.deleteAll(earlier): Unit
       claimed
-    } else claim(store, run, next)
+    } else claim(store, run, next, conditional)(succeed)
   }
 
   /** The highest generation whose file exists; 0 if there is none. */
@@ -56,7 +76,20 @@ private[epochal] object Generation {
   def name(number: Long, run: String): String = s"${"%019d".formatLocal(Locale.ROOT, number)}-$run.run"
 
   private def number(name: String): Option[Long] = name match {
-    case Name(digits) => digits.toLongOption
-    case _            => None
+    case Name(digits, _) => digits.toLongOption
+    case _               => None
   }
+
+  /** Creates the file of a run with one byte, if the store lets only one of two writers of a name succeed. A store that ignores
+    * the condition is left with the empty file of the second.
+    */
+  private def createConditionally(store: FileStore, name: String): Boolean =
+    (store.createConditionally(name) zip store.createConditionally(name)).exists { case (first, second) =>
+      first.write(Array[Byte](1), 0, 1)
+      first.close()
+      try {
+        second.close()
+        false
+      } catch { case _: FileAlreadyExistsException => true }
+    }
 }

@@ -9,7 +9,7 @@ final class SegmentWriter private[journal] (store: FileStore, val name: String, 
   private var position = 0L
   private var row = from
   private var isOpen = true
-  private val file = store.create(name)
+  private val file = store.createUnique(name)
   write(header, 0, header.length)
 
   /** The row after the last appended one. */

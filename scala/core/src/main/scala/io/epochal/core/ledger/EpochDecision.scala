@@ -58,6 +58,8 @@ object OnLedgerEmpty {
   *   hash of the epoch's offsets in Spark's checkpoint; None if they cannot be read
   * @param repartitions
   *   the hash of an earlier epoch's offsets, if in that epoch Spark only repartitioned the query's state: no sink sees it
+  * @param logged
+  *   the hash of any epoch's offsets in Spark's checkpoint as it is now
   */
 final case class EpochAttempt(
     queryId: String,
@@ -67,7 +69,8 @@ final case class EpochAttempt(
     trigger: TriggerMode,
     offsetsHash: Option[String],
     digest: ContentDigest,
-    repartitions: Long => Option[String] = _ => None
+    repartitions: Long => Option[String] = _ => None,
+    logged: Long => Option[String] = _ => None
 ) {
   def applied: AppliedEpoch = AppliedEpoch(epoch, trigger, offsetsHash, digest)
 }
@@ -101,13 +104,16 @@ object EpochDecision {
     *   the sink's row, read under its lock
     * @param replaces
     *   whether the query's first epoch empties the target ([[OnNewQuery]])
+    * @param lastRun
+    *   the run that committed the last epoch, for messages
     */
   def decide(
       attempt: EpochAttempt,
       row: LedgerRow,
       onEmpty: OnLedgerEmpty,
       onMismatch: OnEpochMismatch,
-      replaces: Boolean
+      replaces: Boolean,
+      lastRun: => Option[String] = None
   ): Either[EpochalException, EpochDecision] =
     fence(attempt.generation, attempt.runId, row).flatMap { _ =>
       row.last match {
@@ -117,6 +123,8 @@ object EpochDecision {
         case None if attempt.epoch == 0 || onEmpty == OnLedgerEmpty.Write(attempt.epoch) =>
           Right(Apply(applied(attempt, row)))
         case None => Left(Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> row.sinkId))
+        case Some(last) if attempt.epoch < last.epoch && last.offsetsHash.exists(attempt.logged(last.epoch).contains) =>
+          Left(overtaken(attempt.epoch, row.sinkId, last, lastRun))
         case Some(last) =>
           inOrder(row.sinkId, attempt.epoch, attempt.trigger, last, attempt.repartitions).flatMap(_ =>
             if (attempt.epoch > last.epoch) Right(Apply(applied(attempt, row)))
@@ -140,6 +148,15 @@ object EpochDecision {
       "known" -> row.queryId,
       "sinkId" -> row.sinkId,
       "reason" -> reason)
+
+  /** The checkpoint has the ledger's last epoch: it was not rewound, but another driver wrote it since this run read it. */
+  private def overtaken(epoch: Long, sinkId: String, last: AppliedEpoch, lastRun: Option[String]): EpochalException =
+    Conditions.EpochRegressed.withHint(
+      s"Another driver${lastRun.fold("")(run => s" ($run)")} runs this query with the same checkpoint: it committed epoch <last> " +
+        "after this run had read the checkpoint. It can commit no more (SINK_FENCED). End it, and start this query again: it continues after epoch <last>.")(
+      "epoch" -> epoch,
+      "sinkId" -> sinkId,
+      "last" -> last.epoch)
 
   /** The claim left the row to the previous query. */
   private def replace(

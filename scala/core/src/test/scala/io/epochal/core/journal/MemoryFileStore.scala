@@ -9,8 +9,11 @@ import scala.collection.mutable
   *
   * @param syncsOpenFiles
   *   as on a local disk
+  * @param isConditional
+  *   whether it creates files conditionally; a failed sync is then a stored file whose response was lost
   */
-final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extends FileStore {
+final class MemoryFileStore(override val syncsOpenFiles: Boolean = false, isConditional: Boolean = false)
+    extends FileStore {
   val files: mutable.Map[String, Array[Byte]] = mutable.TreeMap.empty
 
   /** The number of bytes that can still be written. */
@@ -25,7 +28,7 @@ final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extend
   /** Whether `delete` fails. */
   var deleteFails = false
 
-  /** Called before each step: `create`, `write`, `sync`, `names`. */
+  /** Called before each step: `create`, `write`, `sync`, `names`, and `close` of a conditional file. */
   var before: String => Unit = _ => ()
 
   override def create(name: String): FileOutput = {
@@ -46,6 +49,30 @@ final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extend
         if (syncFails) throw new IOException("Input/output error")
       }
       override def close(): Unit = if (closeFails) throw new IOException("Input/output error")
+    }
+  }
+
+  override def createConditionally(name: String): Option[FileOutput] = Option.when(isConditional) {
+    before("create")
+    new FileOutput {
+      private var content = Array.emptyByteArray
+      private var isClosed = false
+      override def write(bytes: Array[Byte], from: Int, length: Int): Unit = {
+        before("write")
+        if (room < length) throw new IOException("No space left on device")
+        room -= length
+        content ++= bytes.slice(from, from + length)
+      }
+      override def sync(): Unit = ()
+      override def abandon(): Unit = isClosed = true
+      override def close(): Unit = if (!isClosed) {
+        isClosed = true
+        before("close")
+        if (files.contains(name)) throw new FileAlreadyExistsException(name)
+        if (closeFails) throw new IOException("Input/output error")
+        files(name) = content
+        if (syncFails) throw new IOException("Connection reset")
+      }
     }
   }
 

@@ -244,6 +244,17 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refusal(decide(attempt(4), at(5))) == Conditions.EpochRegressed)
   }
 
+  test("an older epoch whose checkpoint has the ledger's last one was overtaken by another driver, not rewound") {
+    def hint(logged: Long => Option[String]): String = EpochDecision
+      .decide(attempt(4).copy(logged = logged), at(7), OnLedgerEmpty.Fail, OnEpochMismatch.Fail, false, Some("run 9"))
+      .fold(
+        error => { assert(error.condition == Conditions.EpochRegressed); error.getMessage },
+        other => fail(s"$other"))
+    assert(hint(Map(7L -> "h7").get).contains("Another driver (run 9) runs this query with the same checkpoint"))
+    Seq(Map(7L -> "other").get _, Map(6L -> "h7").get _).foreach(logged =>
+      assert(hint(logged).contains("rewound or is an old copy, beside which another driver")))
+  }
+
   test("an epoch follows the last one across epochs that only repartitioned the state") {
     def after(known: Long => Option[String]) = decide(attempt(8).copy(repartitions = known), at(5))
     assert(after(Map(6L -> "h5", 7L -> "h5").get).isRight)

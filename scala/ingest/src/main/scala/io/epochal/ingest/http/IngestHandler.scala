@@ -76,8 +76,9 @@ final private[http] class IngestHandler(shared: Shared, isLoopback: Boolean, met
 final private[http] class Reply(response: Response, callback: Callback, metrics: HttpMetrics) {
   final private val Json = "application/json"
 
-  def json(status: Int, body: String): Unit = {
+  def json(status: Int, body: String, headers: (String, String)*): Unit = {
     metrics.answered(status)
+    headers.foreach { case (name, value) => response.getHeaders.put(name, value) }
     send(status, Json, body.getBytes(UTF_8))
   }
 

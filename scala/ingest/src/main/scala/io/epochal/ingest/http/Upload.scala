@@ -149,7 +149,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   private def acknowledge(complete: Long, body: String): Unit = {
     close()
     shared.metrics.acknowledged(System.nanoTime() - complete)
-    reply.json(200, body)
+    reply.json(200, body, "Epochal-Run" -> shared.intake.run)
   }
 
   /** The client disconnected, was too slow, or sent invalid HTTP. */

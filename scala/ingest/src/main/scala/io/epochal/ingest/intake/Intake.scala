@@ -91,6 +91,11 @@ trait Intake {
     */
   def accept(arrival: Arrival): CompletableFuture[Receipt]
 
+  /** The id of this run, unique over all listeners. Acknowledgements name it, so that a client notices another listener on the
+    * port.
+    */
+  def run: String
+
   /** Whether an arrival would be accepted now. While it is false, a listener that can hold back its clients stops reading. */
   def hasRoom: Boolean
 

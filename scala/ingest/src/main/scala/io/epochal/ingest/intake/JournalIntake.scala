@@ -56,6 +56,8 @@ final private[epochal] class JournalIntake(
   private var waitingBytes = 0L
   private var buffer = ByteBuffer.allocate(64 << 10)
   private var closed = false
+  // Of the last append.
+  private var appendNanos = 0L
 
   @volatile private var isHeld = false
   @volatile private var dead = false
@@ -64,7 +66,7 @@ final private[epochal] class JournalIntake(
 
   restore()
 
-  private val writer = new DaemonThreads("epochal-intake").newThread(() => run())
+  private val writer = new DaemonThreads("epochal-intake").newThread(() => storeAll())
   writer.start()
 
   /** The error, temporary or final, that currently prevents acknowledgements. */
@@ -81,6 +83,8 @@ final private[epochal] class JournalIntake(
     "refusedFull" -> full.sum.toString,
     "refusedFailed" -> refused.sum.toString
   )
+
+  override def run: String = journal.run
 
   override def gauges: Seq[(String, String, Long)] = Seq(
     ("epochal_ingest_journal_bytes", "Bytes of the journal.", journal.bytes),
@@ -135,7 +139,7 @@ final private[epochal] class JournalIntake(
 
   private def isFull: Boolean = backlogBytes >= settings.maxJournalBytes || keys.size >= settings.maxKeys
 
-  private def run(): Unit =
+  private def storeAll(): Unit =
     try {
       var group = take()
       while (group.nonEmpty) {
@@ -158,6 +162,7 @@ final private[epochal] class JournalIntake(
       if (crowded) keys.expire(clock.millis() * 1000L)
       wait(if (crowded) ExpiryMillis else 0L)
     }
+    gather()
     val group = Vector.newBuilder[Waiting]
     var bytes = 0L
     while (!closed && !waiting.isEmpty && (bytes == 0 || bytes + waiting.peek().bytes <= MaxGroup)) {
@@ -167,6 +172,16 @@ final private[epochal] class JournalIntake(
     }
     waitingBytes -= bytes
     group.result()
+  }
+
+  /** Lets clients that have just been acknowledged join the group, if the store is slow: else they would wait for two groups. */
+  private def gather(): Unit = {
+    val end = System.nanoTime() + math.min(LongestGather, appendNanos / GatherShare)
+    var left = end - System.nanoTime()
+    while (!closed && left >= ShortestGather && waitingBytes < MaxGroup) {
+      wait(left / 1000000L, (left % 1000000L).toInt)
+      left = end - System.nanoTime()
+    }
   }
 
   /** Completes every receipt, also after an error. An error that ends the thread ends the run: see `ended`. */
@@ -201,9 +216,11 @@ final private[epochal] class JournalIntake(
       buffer = ByteBuffer.allocate(math.max(length, math.min(2 * buffer.capacity, MaxGroup)))
     buffer.clear()
     group.foreach(_.encoded.write(buffer))
+    val begin = System.nanoTime()
     journal.append(group.map(_.encoded.records).sum, buffer.array, 0, length) {
       keys.toBytes(ahead = wall.millis() * 1000L - now)
     }: Unit
+    appendNanos = System.nanoTime() - begin
     group.foreach(_.encoded.key.foreach(keys.add(_, now)))
     if (buffer.capacity > MaxGroup) buffer = ByteBuffer.allocate(MaxGroup)
     currentError = None
@@ -248,6 +265,11 @@ private[ingest] object JournalIntake {
 
   /** Maximum bytes of one group, unless a single arrival is larger. */
   private val MaxGroup = 4 << 20
+
+  /** Time in which a group gathers: a small share of an append. In nanoseconds. */
+  private val GatherShare = 10
+  private val LongestGather = 5000000L
+  private val ShortestGather = 1000000L
 
   /** Milliseconds between expiry checks while there is no room for keys. */
   private val ExpiryMillis = 1000L

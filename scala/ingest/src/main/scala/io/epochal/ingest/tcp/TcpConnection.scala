@@ -16,6 +16,8 @@ import io.epochal.ingest.intake.{Arrival, Receipt}
   *
   * @param unauthorized
   *   counts clients whose first line is not the token
+  * @param run
+  *   which acknowledgements name
   */
 final private[tcp] class TcpConnection(
     val channel: SocketChannel,
@@ -23,10 +25,12 @@ final private[tcp] class TcpConnection(
     settings: TcpSettings,
     val remote: String,
     token: Option[Array[Byte]],
-    unauthorized: LongAdder
+    unauthorized: LongAdder,
+    run: String
 ) {
   import TcpConnection._
 
+  private val suffix = if (settings.namesRun) s" $run" else ""
   private val buffer = new LineBuffer(settings.maxLineBytes, settings.blanks)
   private var inFlight = Option.empty[(Arrival, Int)]
   private var offeredAgainAt = Long.MaxValue
@@ -148,7 +152,7 @@ final private[tcp] class TcpConnection(
   private def writeReplies(): Unit = {
     if (!output.hasRemaining) {
       val last = errorLine.filter(_ => inFlight.isEmpty && buffer.lines == 0)
-      val counts = if (settings.acknowledges && acknowledged > announced) s"OK $acknowledged\n" else ""
+      val counts = if (settings.acknowledges && acknowledged > announced) s"OK $acknowledged$suffix\n" else ""
       announced = acknowledged
       val text = counts + last.getOrElse("")
       if (last.nonEmpty) errorLine = Some("")

@@ -28,6 +28,8 @@ import io.epochal.kit.access.Secret
   *   the token of the first line of each connection, `TOKEN <token>`; None: the first line is a record
   * @param acknowledges
   *   whether each client receives the number of its lines stored so far, as `OK <number>`
+  * @param namesRun
+  *   whether such a line ends with the intake's run, ` <run>`
   * @param maxLineBytes
   *   a longer line ends its connection
   * @param idleTimeout
@@ -40,6 +42,7 @@ final private[epochal] case class TcpSettings(
     port: Int,
     token: Option[Secret],
     acknowledges: Boolean,
+    namesRun: Boolean,
     maxLineBytes: Int,
     idleTimeout: Duration,
     maxConnections: Int,
@@ -212,7 +215,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     channel.setOption[java.lang.Boolean](StandardSocketOptions.TCP_NODELAY, true)
     val key = channel.register(selector, SelectionKey.OP_READ)
     val remote = Listener.shown(channel.getRemoteAddress)
-    val connection = new TcpConnection(channel, key, settings, remote, token, unauthorized)
+    val connection = new TcpConnection(channel, key, settings, remote, token, unauthorized, intake.run)
     key.attach(connection)
     connections.add(connection): Unit
     if (!connection.isKnown) unknown.add(connection): Unit
@@ -230,7 +233,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
   /** The periodic work for a connection: retries an arrival that was not stored, and ends a connection that is idle. */
   private def tick(connection: TcpConnection, now: Long): Unit = {
     connection.retry(now).foreach(offer(connection, _))
-    if (connection.isStuck(now)) throw new IOException("it takes nothing, and sends nothing")
+    if (connection.isStuck(now)) throw new IOException("idle: neither reading nor writing")
     if (connection.isSilent(now))
       connection.refuse(s"TOKEN and the token did not come within ${TcpConnection.GreetingSeconds} s")
     if (connection.isIdle(now)) connection.refuse(s"nothing was sent for ${settings.idleTimeout.toSeconds} s")

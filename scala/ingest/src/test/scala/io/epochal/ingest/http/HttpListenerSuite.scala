@@ -31,7 +31,8 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
 
   test("records of every format are stored and counted, by POST and PUT, for the stream in the path") {
     listening() { fixture =>
-      assert(fixture.post("a\nb\n").body == """{"records":2}""")
+      val first = fixture.post("a\nb\n")
+      assert(first.body == """{"records":2}""" && first.headers.get("epochal-run").contains(fixture.intake.run))
       assert(fixture.ask("PUT", "/clicks", "[{\"x\":1}, 2]", "Content-Type" -> "application/json").status == 200)
       assert(fixture.ask("POST", "/clicks.2-a_~", "{}\n1\n", "Content-Type" -> "application/x-ndjson").status == 200)
       assert(fixture.ask("POST", "/", "a=b", "Content-Type" -> "application/x-www-form-urlencoded").status == 200)

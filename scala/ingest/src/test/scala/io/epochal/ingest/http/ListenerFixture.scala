@@ -14,6 +14,7 @@ import io.epochal.ingest.intake.{Arrival, Intake, Receipt}
 
 /** An intake in memory, with receipts that a test can replace. */
 final class MemoryIntake extends Intake {
+  override val run: String = "0123456789abcdef0123456789abcdef"
   private val stored = new ConcurrentLinkedQueue[Arrival]
   private val keys = ConcurrentHashMap.newKeySet[String]
 

@@ -49,6 +49,20 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     Using.resource(new IngestRun(checkpoint, Map.empty))(run => assert(run.values() == Seq("a", "b", "cd", "")))
   }
 
+  test("with ackRun=true each acknowledgement names the run, another one after a restart, and the progress has it") {
+    val checkpoint = Files.createTempDirectory("epochal-ingest").resolve("0")
+    val runs = Seq("a", "b").map { line =>
+      Using.resource(new IngestRun(checkpoint, Map("ack" -> "true", "ackRun" -> "true"))) { run =>
+        client(run) { client =>
+          client.send(s"$line\n")
+          assert(client.line() == s"OK 1 ${run.metric("run")}")
+        }
+        run.metric("run")
+      }
+    }
+    assert(runs.forall(_.matches("[0-9a-f]{32}")) && runs.distinct.size == 2)
+  }
+
   test("lines do not depend on packet boundaries") {
     val random = new Random(7)
     val lines = Seq.fill(200)(random.alphanumeric.take(random.nextInt(300)).mkString)
@@ -270,13 +284,13 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
   }
 
   test("a connection whose first line does not become complete is closed") {
-    val connection = new TcpSettings("", 0, None, false, 10, java.time.Duration.ZERO, 1, true)
+    val connection = new TcpSettings("", 0, None, false, false, 10, java.time.Duration.ZERO, 1, true)
     Using.resource(java.nio.channels.Selector.open()) { selector =>
       Using.resource(java.nio.channels.SocketChannel.open()) { channel =>
         channel.configureBlocking(false): Unit
         val key = channel.register(selector, 0)
         def opened(token: Option[String]) =
-          new TcpConnection(channel, key, connection, "", token.map(_.getBytes("UTF-8")), new LongAdder)
+          new TcpConnection(channel, key, connection, "", token.map(_.getBytes("UTF-8")), new LongAdder, "")
         val later = System.nanoTime() + 31000000000L
         val waiting = opened(Some("t"))
         waiting.received("TOKEN".getBytes("UTF-8"), 5)

@@ -1,6 +1,6 @@
 package io.epochal.jdbc.commit
 
-import java.sql.Connection
+import java.sql.{Connection, SQLException}
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
@@ -70,6 +70,11 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       transaction.commit()
     }
 
+  private lazy val preparedLoad = if (bound.added.isEmpty) dialect.preparedLoad(bound) else None
+
+  /** Whether an epoch was committed. Before, an epoch may be a replay, which must not depend on the table. */
+  @volatile private var hasLoaded = false
+
   /** How the last epoch's rows were loaded. */
   @volatile private var loadedBy = Map.empty[String, String]
 
@@ -104,12 +109,21 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     new AddedColumns(connection, dialect).add(database.options.table, bound)
 
   final private class Committing(transaction: Transaction) extends SinkTransaction {
-    private val connection = transaction.connection
+    private def connection: Connection = transaction.connection
+
+    /** Statements that are sent with the COMMIT. */
+    private var last = Seq.empty[Sql]
 
     override def id: Option[String] = transaction.id
     override def server: ServerIdentity = dialect.server(connection)
     override def isCommitted(transaction: String): Option[Boolean] = dialect.isCommitted(connection, transaction)
-    override def ledgerRow(): Option[LedgerRow] = ledger.lock(connection, run.sinkId)
+    override def ledgerRow(): Option[LedgerRow] =
+      ledger.lock(transaction, run.sinkId, if (hasLoaded) preparedLoad else None)
+
+    override def lastRun: Option[String] = ledger
+      .latest(connection, run.sinkId, 1)(row =>
+        s"run ${row.getString("run_id")}, generation ${row.getLong("generation")}")
+      .headOption
 
     override def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {
       val epoch = next.last.get.epoch
@@ -126,8 +140,10 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       record(next)
     }
 
-    private def record(next: LedgerRow): Unit =
-      if (!ledger.record(connection, next, isUnchanged)) throw Interference.replaced(run)
+    private def record(next: LedgerRow): Unit = ledger.recording(next, isUnchanged) match {
+      case Some(statements) => last = statements
+      case None             => if (!ledger.record(connection, next, isUnchanged)) throw Interference.replaced(run)
+    }
 
     override def applyBatch(shipment: Shipment, whole: Boolean): Unit = {
       load(shipment, whole, Condition.BatchWrite)
@@ -140,7 +156,11 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     override lazy val progress: Option[SinkProgress] =
       Option.when(dialect.abilities.flushes)(new Progressing(connection)).filter(progressIsReady || _.exists)
 
-    override def commit(): Unit = transaction.commit()
+    override def commit(): Unit = {
+      try transaction.commit(last)
+      catch { case error: SQLException if dialect.ledger.isUnchanged(error) => throw Interference.replaced(run) }
+      hasLoaded = true
+    }
 
     /** Loads an epoch's rows into the table and checks that all of them are stored.
       *
@@ -148,7 +168,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       *   the epoch replaces the table's contents
       */
     private def load(shipment: Shipment, whole: Boolean, epoch: String): Unit = {
-      addColumns(connection)
+      if (bound.added.nonEmpty) addColumns(connection)
       if (whole) clear(epoch)
       loadedBy = Map.empty
       if (shipment.stored > 0) {
@@ -163,7 +183,10 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     private def loadRows(shipment: Shipment, epoch: String): Loaded =
       database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
         case Some(bulk) => bulk.load(connection, run, shipment, epoch)
-        case None       => dialect.load(connection, bound, shipment.rows, batchSize)
+        case None =>
+          transaction
+            .loadPrepared(shipment.rows)
+            .getOrElse(dialect.load(connection, bound, shipment.rows, batchSize))
       }
 
     /** Deletes all rows and checks, within this transaction, that none remain: DELETE's count includes rows that a trigger or rule

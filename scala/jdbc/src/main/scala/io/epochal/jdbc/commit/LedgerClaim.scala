@@ -165,7 +165,8 @@ final private[jdbc] class LedgerClaim(
 
     private def check(sessions: Sessions, session: Long, done: CountDownLatch): Unit =
       database.pool.use() { connection =>
-        Transaction.run(connection, dialect, Pause) { _ =>
+        Transaction.run(connection, dialect, Pause) { transaction =>
+          transaction.connection: Unit
           ledger.row(connection, run.sinkId).foreach { row =>
             val successor = Writer.of(schema, run.sinkId, row.generation)
             val decision = decided(connection, row)

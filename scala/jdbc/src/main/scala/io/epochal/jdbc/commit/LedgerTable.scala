@@ -4,7 +4,7 @@ import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
-import io.epochal.jdbc.database.{BulkRun, Database, Dialect, LedgerDialect, Trust, WriteNeeds}
+import io.epochal.jdbc.database._
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{QualifiedName, Sql}
 import io.epochal.kit.sink.Run
@@ -103,8 +103,15 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   /** The sink's row, locked until the transaction ends. */
   def lock(connection: Connection, sinkId: String): Option[LedgerRow] = {
     if (words.locksByUpdate) sql"UPDATE $ledger SET v = v WHERE sink_id = $sinkId".run(connection)
-    sql"SELECT * FROM $ledger WHERE sink_id = $sinkId$forUpdate".query(connection)(read).headOption
+    locked(sinkId).query(connection)(read).headOption
   }
+
+  private def locked(sinkId: String): Sql = sql"SELECT * FROM $ledger WHERE sink_id = $sinkId$forUpdate"
+
+  /** The same, as the transaction's first statement. */
+  private[jdbc] def lock(transaction: Transaction, sinkId: String, load: Option[PreparedLoad]): Option[LedgerRow] =
+    if (words.locksByUpdate) lock(transaction.connection, sinkId)
+    else transaction.first(locked(sinkId), load)(read).headOption
 
   /** The sink's row. Takes no lock. */
   def find(connection: Connection, sinkId: String): Option[LedgerRow] =
@@ -192,29 +199,33 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     *   false if the table changed: the transaction must be rolled back
     */
   def record(connection: Connection, row: LedgerRow, isUnchanged: Sql, added: Option[Long] = None): Boolean = {
-    val applied = row.last.get
-    val changed =
-      sql"""UPDATE $ledger SET ${setLast(row.last)}, epochs = epochs + 1,
-         |total_rows = total_rows + ${added.getOrElse(applied.digest.rows)}, updated_at = $now
-         |WHERE sink_id = ${row.sinkId} AND generation = ${row.generation} AND run_id = ${row.runId}
-         |AND $isUnchanged""".update(connection)
+    val changed = update(row, isUnchanged, added).update(connection)
     if (changed == 1L) {
-      recordHistory(connection, row.sinkId)
-      if (applied.epoch % Prune == 0) prune(connection, row.sinkId)
+      sql"INSERT INTO ${noted(ledger)} WHERE sink_id = ${row.sinkId}".run(connection)
+      prune(row).foreach(_.run(connection))
     }
     changed == 1L
   }
 
-  private def recordHistory(connection: Connection, sinkId: String): Unit =
-    sql"""INSERT INTO $history (sink_id, $number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
+  /** The same in statements that fail if the table changed; None: the database has none. */
+  private[jdbc] def recording(row: LedgerRow, isUnchanged: Sql): Option[Seq[Sql]] =
+    words.changeOne(update(row, isUnchanged, None), noted(sql"changed")).map(_ +: prune(row).toSeq)
+
+  private def update(row: LedgerRow, isUnchanged: Sql, added: Option[Long]): Sql =
+    sql"""UPDATE $ledger SET ${setLast(row.last)}, epochs = epochs + 1,
+       |total_rows = total_rows + ${added.getOrElse(row.last.get.digest.rows)}, updated_at = $now
+       |WHERE sink_id = ${row.sinkId} AND generation = ${row.generation} AND run_id = ${row.runId}
+       |AND $isUnchanged"""
+
+  private def noted(from: Sql): Sql =
+    sql"""$history (sink_id, $number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
        |digest, $rowCount, committed_at)
        |SELECT sink_id, epochs, last_epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash, digest, $rowCount,
-       |updated_at FROM $ledger WHERE sink_id = $sinkId""".run(connection)
+       |updated_at FROM $from"""
 
-  private def prune(connection: Connection, sinkId: String): Unit =
-    sql"""DELETE FROM $history WHERE sink_id = $sinkId
-       |AND $number <= (SELECT epochs - ${Sql.raw(Keep.toString)} FROM $ledger WHERE sink_id = $sinkId)"""
-      .run(connection)
+  private def prune(row: LedgerRow): Option[Sql] =
+    Option.when(row.last.get.epoch % Prune == 0)(sql"""DELETE FROM $history WHERE sink_id = ${row.sinkId}
+       |AND $number <= (SELECT epochs - ${Sql.raw(Keep.toString)} FROM $ledger WHERE sink_id = ${row.sinkId})""")
 
   /** For repairs, under the row's lock: sets the last applied epoch. Like a claim, it raises the generation, so that an active run
     * is fenced.

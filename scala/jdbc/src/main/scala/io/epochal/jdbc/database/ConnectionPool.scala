@@ -146,12 +146,16 @@ private[jdbc] object ConnectionPool {
   /** Takes a connection from a pool, and waits while all of them are lent: tasks return theirs when they end. */
   private def take(source: HikariDataSource, patience: Option[Duration]): Connection = {
     val since = System.nanoTime()
+    var turn = since + ConnectionTimeout.toNanos
     def attempt(): Option[Connection] =
       try Some(source.getConnection)
       catch {
+        case timeout: SQLTransientConnectionException if cannotRun(timeout).nonEmpty => throw cannotRun(timeout).get
+        case _: SQLTransientConnectionException if System.nanoTime() < turn          => None
         // With a cause, the database refused a connection; without one, none was returned to the pool in time, though one
         // may have been since.
         case timeout: SQLTransientConnectionException if timeout.getCause == null && isComplete(source) =>
+          turn = System.nanoTime() + ConnectionTimeout.toNanos
           if (patience.exists(System.nanoTime() - since >= _.toNanos)) throw new AllBusy(source.getMaximumPoolSize)
           log.warn(
             "epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one",
@@ -160,6 +164,10 @@ private[jdbc] object ConnectionPool {
       }
     Iterator.continually(attempt()).flatten.next()
   }
+
+  /** The failure of a driver that cannot open any connection. */
+  private def cannotRun(timeout: SQLException): Option[EpochalException] =
+    EpochalException.in(timeout).filter(_.condition == Conditions.DriverUnusable)
 
   /** All connections of a pool stayed lent for as long as the caller was willing to wait. */
   final class AllBusy(connections: Int)
@@ -244,7 +252,7 @@ private[jdbc] object ConnectionPool {
     config.setMaximumPoolSize(key.settings.maxConnections.getOrElse(dialect.abilities.maxConnections))
     config.setMinimumIdle(0)
     config.setIdleTimeout(Idle.toMillis)
-    config.setConnectionTimeout(ConnectionTimeout)
+    config.setConnectionTimeout(Pause.toMillis)
     // Creating the pool opens no connection: the first caller does, and gets the error.
     config.setInitializationFailTimeout(-1)
     new HikariDataSource(config)
@@ -255,8 +263,11 @@ private[jdbc] object ConnectionPool {
       .newSingleThreadScheduledExecutor(new DaemonThreads("epochal-connections"))
       .scheduleWithFixedDelay(() => sweep(Idle), Idle.toMillis, Idle.toMillis / 2, TimeUnit.MILLISECONDS): Unit
 
-  /** In milliseconds: how long Hikari waits before [[take]] logs that all connections are busy. */
-  private val ConnectionTimeout = 15000L
+  /** How long [[take]] waits for a connection that cannot be opened, and before it logs that all connections are busy. */
+  private val ConnectionTimeout = Duration.ofSeconds(15)
+
+  /** How long Hikari waits: as soon as it returns, [[take]] sees that the driver cannot run. */
+  private val Pause = Duration.ofSeconds(1)
 
   /** The SQLExceptions in a chain of causes, outermost first. */
   def sqlErrors(error: Throwable): List[SQLException] =

@@ -125,7 +125,7 @@ private[jdbc] object ConnectionWatch {
   private val watches = ConcurrentHashMap.newKeySet[ConnectionWatch]()
   private val current = new ThreadLocal[ConnectionWatch]
 
-  /** Milliseconds between two looks; shorter in tests. */
+  /** Interval between checks, in milliseconds; shorter in tests. */
   @volatile private[jdbc] var pause = 5000L
 
   // In looks.

@@ -1,7 +1,7 @@
 package io.epochal.jdbc.database
 
 import java.nio.file.{Files, Path}
-import java.sql.{Connection, SQLException, SQLTransientConnectionException}
+import java.sql.{Connection, ResultSet, SQLException, SQLTransientConnectionException}
 import java.time.Duration
 
 import scala.annotation.unused
@@ -14,6 +14,8 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
+import io.epochal.kit.database.Sql
+import io.epochal.kit.sink.row.EncodedRows
 
 /** One database as a query uses it: connections, the meaning of errors, and retries.
   *
@@ -191,33 +193,74 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   }
 }
 
-/** An open transaction on a connection.
-  *
-  * @param id
-  *   by which the database can report its outcome later, if it can
-  */
+/** A transaction on a connection. It begins when it is first used. */
 final private[jdbc] class Transaction private (
-    val connection: Connection,
-    val id: Option[String],
+    raw: Connection,
     dialect: Dialect,
+    lockTimeout: Duration,
     writer: Option[Writer]) {
-  private var open = true
+  private var begun = false
+  private var open = false
+  private var assigned = Option.empty[String]
+  private var prepared = Option.empty[PreparedLoad]
 
-  /** Commits; nothing may follow. Fails if the file written to is not the database any more. */
-  def commit(): Unit = {
-    dialect.commit(connection)
+  /** The connection, in the open transaction. */
+  def connection: Connection = {
+    if (!begun) begin((dialect.begin(raw, lockTimeout, writer), Nil)): Unit
+    prepared.foreach(_.undo(raw))
+    prepared = None
+    raw
+  }
+
+  /** By which the database can report its outcome later, if it can. */
+  def id: Option[String] = assigned
+
+  /** Runs a query: in an unused transaction together with its beginning.
+    *
+    * @param load
+    *   to be prepared with it, if [[loadPrepared]] follows
+    */
+  def first[A](sql: Sql, load: Option[PreparedLoad])(read: ResultSet => A): Seq[A] =
+    if (begun) sql.query(connection)(read)
+    else {
+      val rows = begin(dialect.begin(raw, lockTimeout, writer, sql, load)(read))
+      prepared = load
+      rows
+    }
+
+  /** Loads rows, if nothing but [[first]] has used the transaction. */
+  def loadPrepared(rows: => EncodedRows): Option[Loaded] = prepared.map(_(raw, rows))
+
+  private def begin[A](body: => (Option[String], Seq[A])): Seq[A] = {
+    begun = true
+    val (id, rows) = ConnectionWatch.briefly(body)
+    open = true
+    assigned = id
+    ConnectionWatch.enter(dialect.sessions.flatMap(_.session(raw, id)))
+    OpenFiles.check(raw)
+    rows
+  }
+
+  /** Commits; nothing may follow. Fails if the file written to is not the database any more.
+    *
+    * @param last
+    *   statements to run before
+    */
+  def commit(last: Seq[Sql] = Nil): Unit = {
+    if (!begun) connection: Unit
+    dialect.commit(raw, last)
     open = false
     ended()
-    OpenFiles.check(connection)
+    OpenFiles.check(raw)
   }
 
   private def close(): Unit = if (open) {
-    dialect.rollback(connection)
+    dialect.rollback(raw)
     ended()
   }
 
   // The transaction is committed: a failure here must not make it look otherwise.
-  private def ended(): Unit = writer.foreach(mine => Try(dialect.sessions.foreach(_.ended(connection, mine))))
+  private def ended(): Unit = writer.foreach(mine => Try(dialect.sessions.foreach(_.ended(raw, mine))))
 }
 
 private[jdbc] object Transaction {
@@ -228,18 +271,11 @@ private[jdbc] object Transaction {
     *   the run whose transaction it is, for successors that wait for it
     */
   def run[A](connection: Connection, dialect: Dialect, lockTimeout: Duration, writer: Option[Writer] = None)(
-      body: Transaction => A): A = {
-    val id = ConnectionWatch.briefly(dialect.begin(connection, lockTimeout, writer))
-    val transaction = new Transaction(connection, id, dialect, writer)
-    ConnectionWatch.inSession(dialect.sessions.flatMap(_.session(connection, id)))(complete(transaction)(body))
-  }
-
-  private def complete[A](transaction: Transaction)(body: Transaction => A): A = {
+      body: Transaction => A): A = ConnectionWatch.inSession(None) {
+    val transaction = new Transaction(connection, dialect, lockTimeout, writer)
     val result =
-      try {
-        OpenFiles.check(transaction.connection)
-        body(transaction)
-      } catch {
+      try body(transaction)
+      catch {
         case error: Throwable => // Fatal errors too: the connection must not return to the pool with the transaction open.
           // On a lost connection there is nothing to roll back, and the first error is the cause.
           try transaction.close()

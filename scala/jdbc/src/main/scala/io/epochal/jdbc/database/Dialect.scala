@@ -1,15 +1,16 @@
 package io.epochal.jdbc.database
 
 import java.nio.file.Path
-import java.sql.{Connection, SQLException}
+import java.sql.{Connection, ResultSet, SQLException}
 import java.time.Duration
 
 import scala.annotation.unused
 import scala.util.Try
+import scala.util.control.NonFatal
 
 import org.apache.spark.sql.types._
 
-import io.epochal.core.error.{Conditions, EpochalException, Plural}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.option.JdbcOptions
@@ -122,7 +123,37 @@ trait Dialect {
     */
   def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String]
 
+  /** The same, and runs a query in it: in one round trip, where the driver sends several statements at once.
+    *
+    * @param load
+    *   to be prepared, too
+    */
+  def begin[A](
+      connection: Connection,
+      lockTimeout: Duration,
+      writer: Option[Writer],
+      first: Sql,
+      @unused load: Option[PreparedLoad])(read: ResultSet => A): (Option[String], Seq[A]) = {
+    val id = begin(connection, lockTimeout, writer)
+    try (id, first.query(connection)(read))
+    catch {
+      case error: Throwable =>
+        try rollback(connection)
+        catch { case NonFatal(second) => error.addSuppressed(second) }
+        throw error
+    }
+  }
+
+  /** How the beginning of a transaction can prepare the load of rows that the driver has; None: not at all. */
+  def preparedLoad(@unused table: BoundTable): Option[PreparedLoad] = None
+
   def commit(connection: Connection): Unit = connection.commit()
+
+  /** Runs statements, then commits: all in one round trip, where the driver sends several statements at once. */
+  def commit(connection: Connection, last: Seq[Sql]): Unit = {
+    last.foreach(_.run(connection))
+    commit(connection)
+  }
   def rollback(connection: Connection): Unit = connection.rollback()
 
   /** Whether another connection's transaction was committed, once decided; None if the database cannot report it: then the
@@ -317,6 +348,17 @@ abstract class LedgerDialect(
     */
   def place: Option[String] = None
 
+  /** SQL that changes one row of a table, inserts its new state into another one, and fails unless there was one row: the
+    * transaction can be committed in the same message. None: the sink counts the rows itself.
+    *
+    * @param noted
+    *   follows INSERT INTO; the changed row is `changed`
+    */
+  def changeOne(@unused update: Sql, @unused noted: Sql): Option[Sql] = None
+
+  /** Whether the error is that of [[changeOne]] without a row. */
+  def isUnchanged(@unused error: SQLException): Boolean = false
+
   /** SQL for "equal, or both NULL". */
   def same(left: String, right: String): String
 
@@ -324,47 +366,6 @@ abstract class LedgerDialect(
     * the table `epochal_ledger_lock` is locked instead.
     */
   def serializeClaims(@unused connection: Connection): Boolean = false
-}
-
-/** The result of a load. */
-sealed trait Loaded {
-
-  /** Number of rows that the database reports as stored. */
-  def stored: Long
-
-  /** For the progress metrics: how the rows were loaded, and why so, where the database has several ways. */
-  def by: Map[String, String] = Map.empty
-
-  /** @param keys
-    *   the key columns, as the user named them
-    * @throws EpochalException
-    *   DUPLICATE_KEYS; ROWS_DROPPED: the database stored fewer rows than it was sent, or more
-    */
-  def check(epoch: String, table: QualifiedName, keys: Seq[String] = Nil): Unit
-}
-
-object Loaded {
-
-  /** @param expected
-    *   number of rows that should be stored: all rows sent, less those of the same key that lost by the order column
-    */
-  final case class Rows(stored: Long, expected: Long, override val by: Map[String, String] = Map.empty) extends Loaded {
-    override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
-      if (stored != expected)
-        throw Conditions.RowsDropped(
-          "stored" -> stored,
-          "sent" -> expected,
-          "epoch" -> epoch,
-          "table" -> table,
-          "found" -> s"the database stored $stored of the ${Plural.of(expected, "row")}")
-  }
-
-  /** Rows share a key, and no order column decides between them. */
-  final case class DuplicateKeys(rows: Long) extends Loaded {
-    override def stored: Long = 0L
-    override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
-      throw Conditions.DuplicateKeys("epoch" -> epoch, "rows" -> rows, "columns" -> keys.mkString(", "))
-  }
 }
 
 /** A dialect of Epochal's own: ranked after users' dialects. */

@@ -126,7 +126,8 @@ abstract class KeyedMerge(
        |WHERE $place = 1)"""
   }
 
-  protected def distinct: Long = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source AS s) AS k")
+  protected def distinct: Long = count(distinctSql)
+  protected def distinctSql: String = s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source AS s) AS k"
 
   /** The number of rows that share their key with another. */
   protected def duplicates: Long = count(

@@ -1,11 +1,11 @@
 package io.epochal.jdbc.postgres
 
-import java.sql.{Connection, SQLException}
+import java.sql.{Connection, ResultSet, SQLException}
 import java.time.Duration
 import java.util.Properties
 import java.util.concurrent.ConcurrentHashMap
 
-import scala.util.{Try, Using}
+import scala.util.Try
 
 import org.postgresql.jdbc.SslMode
 import org.postgresql.util.PSQLException
@@ -55,30 +55,53 @@ class PostgresDialect extends Dialect with BuiltInDialect {
     * isolation level stricter than READ COMMITTED a transaction would not see the changes it waited for; a stronger
     * `synchronous_commit` is kept.
     */
-  override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
-    val more = (PostgresSessions.guards +: writer.map(PostgresSessions.mark).toSeq).mkString(", ")
+  override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] =
+    begin(connection, lockTimeout, writer, Nil)((_, row) => row.getString(1)).last.headOption
+
+  override def begin[A](
+      connection: Connection,
+      lockTimeout: Duration,
+      writer: Option[Writer],
+      first: Sql,
+      load: Option[PreparedLoad])(read: ResultSet => A): (Option[String], Seq[A]) = {
+    val results = begin(connection, lockTimeout, writer, first +: load.toSeq.flatMap(_.preparation)) { (statement, row) =>
+      if (statement == 3) Right(read(row)) else Left(row.getString(1))
+    }
+    (results(2).headOption.flatMap(_.left.toOption), results(3).flatMap(_.toOption))
+  }
+
+  /** Runs three statements, and more. The third returns the transaction's id. */
+  private def begin[A](connection: Connection, lockTimeout: Duration, writer: Option[Writer], more: Seq[Sql])(
+      read: (Int, ResultSet) => A): Seq[Seq[A]] = {
     connection.setAutoCommit(false)
-    Using.resource(connection.createStatement()) { statement =>
-      statement.execute(text"""SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-           |${SearchPath.Pin};
-           |SELECT pg_current_xact_id()::text,
+    Sql.together(
+      connection,
+      Seq(
+        Sql.raw("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"),
+        Sql.raw(SearchPath.Pin),
+        Sql.raw(settings(lockTimeout, writer))) ++ more)(read)
+  }
+
+  private def settings(lockTimeout: Duration, writer: Option[Writer]): String = {
+    val more = (PostgresSessions.guards +: writer.map(PostgresSessions.mark).toSeq).mkString(", ")
+    text"""SELECT pg_current_xact_id()::text,
            |  set_config('synchronous_commit',
            |    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
            |  set_config('lock_timeout', '${lockTimeout.toMillis}ms', true),
            |  set_config('idle_in_transaction_session_timeout',
            |    '${math.max(lockTimeout.toMillis, ShortestIdle)}ms', true),
-           |  $more"""): Unit
-      statement.getMoreResults(): Unit
-      statement.getMoreResults(): Unit
-      Using.resource(statement.getResultSet)(rows => Option.when(rows.next())(rows.getString(1)))
-    }
+           |  $more"""
   }
 
+  override def preparedLoad(table: BoundTable): Option[PreparedLoad] = PostgresLoad.prepared(table)
+
   /** Deferred triggers run in this statement. */
-  override def commit(connection: Connection): Unit = {
-    SearchPath.restore(connection)
-    connection.commit()
-  }
+  override def commit(connection: Connection): Unit = commit(connection, Nil)
+
+  override def commit(connection: Connection, last: Seq[Sql]): Unit = Sql.together(
+    connection,
+    (if (last.isEmpty) Nil else SearchPath.Pinned +: last) :+ SearchPath.OfSession :+ Sql.raw("COMMIT"))((_, _) =>
+    ()): Unit
 
   override def inspecting[A](connection: Connection)(body: => A): A = SearchPath.pinned(connection)(body)
   override def writing[A](connection: Connection)(body: => A): A = SearchPath.ofSession(connection)(body)
@@ -137,6 +160,13 @@ class PostgresDialect extends Dialect with BuiltInDialect {
 
     override def table(name: QualifiedName): String = quote(name)
 
+    override def changeOne(update: Sql, noted: Sql): Option[Sql] = Some(
+      sql"""WITH changed AS ($update RETURNING *), noted AS (INSERT INTO $noted RETURNING 1)
+           |SELECT CASE count(*) WHEN 1 THEN 1 ELSE ('${Sql.raw(Unchanged)}' || count(*))::integer END FROM noted""")
+
+    override def isUnchanged(error: SQLException): Boolean =
+      Sql.state(error) == "22P02" && String.valueOf(error.getMessage).contains(Unchanged)
+
     override def serializeClaims(connection: Connection): Boolean = {
       Sql.run(connection, s"SELECT pg_advisory_xact_lock($ClaimsLock)")
       true
@@ -149,6 +179,9 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   /** An arbitrary but fixed number: the bytes of "epochal". */
   private val ClaimsLock = 0x65706f6368616cL
   private val ShortestIdle = 30000L
+
+  /** In the error that stops a COMMIT whose ledger row has changed. */
+  private val Unchanged = "epochal_ledger rows: "
 }
 
 /** The shared instance: the dialect is stateless. */

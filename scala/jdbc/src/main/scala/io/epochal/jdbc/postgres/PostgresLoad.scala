@@ -10,7 +10,16 @@ import org.postgresql.PGConnection
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
 import io.epochal.jdbc.commit.LedgerTable
-import io.epochal.jdbc.database.{BoundColumn, BoundTable, BulkLoad, BulkRun, ConnectionWatch, Loaded, WriteMode}
+import io.epochal.jdbc.database.{
+  BoundColumn,
+  BoundTable,
+  BulkLoad,
+  BulkRun,
+  ConnectionWatch,
+  Loaded,
+  PreparedLoad,
+  WriteMode
+}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.sink.row.EncodedRows
 import io.epochal.kit.sink.transport.TaskAttempt
@@ -22,26 +31,52 @@ private[postgres] object PostgresLoad {
     case WriteMode.Append =>
       Loaded.Rows(append(connection, table, rows), rows.rows)
     case upsert: WriteMode.Upsert =>
-      val from = PostgresIncoming.copy(connection, table, rows)
-      val source = if (PostgresIncoming.parses(table)) s"(${PostgresIncoming.typed(table, from)})" else from
-      PostgresMerge(connection, table, upsert, source, rows.rows)
+      merge(connection, table, upsert, rows, PostgresIncoming.copy(connection, table, rows))
+  }
+
+  private def merge(
+      connection: Connection,
+      table: BoundTable,
+      upsert: WriteMode.Upsert,
+      rows: EncodedRows,
+      from: String): Loaded = {
+    val source = if (PostgresIncoming.parses(table)) s"(${PostgresIncoming.typed(table, from)})" else from
+    PostgresMerge(connection, table, upsert, source, rows.rows)
+  }
+
+  /** Rows of a table that is appended to are copied under the session's path; others have a temporary table. */
+  def prepared(table: BoundTable): Option[PreparedLoad] = table.mode match {
+    case WriteMode.Append if PostgresIncoming.parses(table) => None
+    case WriteMode.Append =>
+      Some(new PreparedLoad {
+        override val preparation: Seq[Sql] = Seq(SearchPath.OfSession)
+        override def undo(connection: Connection): Unit = SearchPath.pin(connection)
+        override def apply(connection: Connection, rows: EncodedRows): Loaded =
+          Loaded.Rows(copyInto(connection, table, rows), rows.rows)
+      })
+    case upsert: WriteMode.Upsert =>
+      Some(new PreparedLoad {
+        override val preparation: Seq[Sql] = Seq(PostgresIncoming.creation(table))
+        override def apply(connection: Connection, rows: EncodedRows): Loaded =
+          merge(connection, table, upsert, rows, PostgresIncoming.fill(connection, table, rows))
+      })
   }
 
   /** COPY into the table: directly, unless the server has to parse texts. */
   def append(connection: Connection, table: BoundTable, rows: EncodedRows): Long =
     if (PostgresIncoming.parses(table)) move(connection, table, PostgresIncoming.copy(connection, table, rows))
     else
-      SearchPath.ofSession(connection) {
-        copy(connection, PostgresDialect.quote(table.table.name), table.columnNames, rows)
-      }
+      SearchPath.ofSession(connection)(copyInto(connection, table, rows))
+
+  private def copyInto(connection: Connection, table: BoundTable, rows: EncodedRows): Long =
+    copy(connection, PostgresDialect.quote(table.table.name), table.columnNames, rows)
 
   /** Moves the rows of another relation, and returns how many the server stored. */
   def move(connection: Connection, table: BoundTable, from: String): Long = {
     val columns = table.columnNames.map(PostgresDialect.quote).mkString(", ")
     val rows = PostgresIncoming.typed(table, from)
     PostgresIncoming.parsing(table)(
-      SearchPath.ofSession(connection)(
-        Sql.update(connection, s"INSERT INTO ${PostgresDialect.quote(table.table.name)} ($columns) $rows")))
+      SearchPath.update(connection, s"INSERT INTO ${PostgresDialect.quote(table.table.name)} ($columns) $rows"))
   }
 
   def copy(connection: Connection, into: String, columns: Seq[String], rows: EncodedRows): Long =
@@ -61,19 +96,28 @@ private[postgres] object PostgresIncoming {
 
   /** Fills a table with encoded rows. Returns SQL of the relation. */
   def copy(connection: Connection, table: BoundTable, rows: EncodedRows): String = {
-    val into = create(connection, table, "incoming", like(table))
+    creation(table).run(connection)
+    fill(connection, table, rows)
+  }
+
+  /** Creates the table that [[fill]] fills. */
+  def creation(table: BoundTable): Sql = creation(table, Incoming, like(table))
+
+  def fill(connection: Connection, table: BoundTable, rows: EncodedRows): String = {
+    val into = relation(table, Incoming)
     PostgresLoad.copy(connection, into, table.incoming, rows): Unit
     into
   }
 
-  /** Creates a table with the columns of a query, if missing. It is empty at the first call in a transaction. Returns SQL of the
-    * relation.
-    */
-  def create(connection: Connection, table: BoundTable, kind: String, query: String): String = {
-    val name = s"epochal_${kind}_${hash(table)}"
-    Sql.run(connection, s"CREATE TEMPORARY TABLE IF NOT EXISTS $name ON COMMIT DELETE ROWS AS $query WITH NO DATA")
-    s"pg_temp.$name"
-  }
+  private val Incoming = "incoming"
+
+  /** Creates a table with the columns of a query, if missing. It is empty at the first call in a transaction. */
+  def creation(table: BoundTable, kind: String, query: String): Sql =
+    Sql.raw(s"CREATE TEMPORARY TABLE IF NOT EXISTS ${name(table, kind)} ON COMMIT DELETE ROWS AS $query WITH NO DATA")
+
+  def relation(table: BoundTable, kind: String): String = s"pg_temp.${name(table, kind)}"
+
+  private def name(table: BoundTable, kind: String): String = s"epochal_${kind}_${hash(table)}"
 
   /** Whether the server has to parse texts of a column. */
   def parses(table: BoundTable): Boolean = table.columns.exists(parses(_))

@@ -1,6 +1,6 @@
 package io.epochal.jdbc.postgres
 
-import java.sql.{Connection, SQLException}
+import java.sql.{Connection, ResultSet, SQLException}
 
 import io.epochal.jdbc.database.{BoundTable, Loaded, OperationColumn, WriteMode}
 import io.epochal.jdbc.insert.KeyedMerge
@@ -35,6 +35,7 @@ private[postgres] object PostgresMerge {
   private val SortMemory = "256MB"
   private val Many = 10000L
 
+  private val Winners = "winners"
   private val Numbers = Set("smallint", "integer", "bigint")
 
   private val CardinalityViolation = "21000"
@@ -78,14 +79,14 @@ final private class PostgresMerge(
   private def follow(changes: Feed): Loaded = {
     if (changes.emptied.nonEmpty) write(s"DELETE FROM $target"): Unit
     val deletes = changes.deletes
-    val from = PostgresIncoming.create(connection, table, "winners", s"SELECT * FROM $source AS s")
-    val different = Sql.update(connection, s"INSERT INTO $from SELECT * FROM ${changes.winners} AS w")
-    val (removing, partial) = Sql
-      .query(
-        connection,
-        s"SELECT count(*) FILTER (WHERE $deletes), count(*) FILTER (WHERE ${changes.lacks}) FROM $from")(row =>
-        row.getLong(1) -> row.getLong(2))
-      .head
+    val from = PostgresIncoming.relation(table, Winners)
+    val (different, removing, partial) = withOperators(
+      Seq(
+        PostgresIncoming.creation(table, Winners, s"SELECT * FROM $source AS s"),
+        Sql.raw(s"INSERT INTO $from SELECT * FROM ${changes.winners} AS w"),
+        Sql.raw(
+          s"SELECT count(*), count(*) FILTER (WHERE $deletes), count(*) FILTER (WHERE ${changes.lacks}) FROM $from"))
+    )(row => (row.getLong(1), row.getLong(2), row.getLong(3)))
     val (found, deleted) = if (removing + partial == 0) (0L, 0L) else delete(from, deletes)
     val updated = if (partial == 0) 0L else changes.update(from, keysEqual)(write)
     // Of a condition the server would not know how many rows it leaves.
@@ -97,11 +98,12 @@ final private class PostgresMerge(
   /** First locks all target rows that change, in key order. */
   private def changeByKey(operation: OperationColumn, rows: Long): Loaded = {
     val deletes = quote(operation.name)
-    val different = distinct
+    val counts = Sql.raw(s"SELECT ($distinctSql), (SELECT count(*) FROM $source AS w WHERE w.$deletes)")
+    val (different, marked) = withOperators(Seq(counts))(row => (row.getLong(1), row.getLong(2)))
     if (different < rows && upsert.order.isEmpty) Loaded.DuplicateKeys(duplicates)
     else {
       val from = if (different < rows) winners else source
-      val removing = count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes")
+      val removing = if (different < rows) count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes") else marked
       val (found, deleted) = if (removing == 0) (0L, 0L) else delete(from, deletes)
       val stored = insert(s"(SELECT * FROM $from AS w WHERE NOT w.$deletes)")
       // Between the two statements another transaction may have committed a row with a key to delete.
@@ -159,10 +161,20 @@ final private class PostgresMerge(
     merged
   }
 
-  private lazy val keysEqual: String = SearchPath.equal(connection, target, upsert.keys)
+  /** Runs statements, and returns the row of the last one. Asks for [[keysEqual]] in the same message. */
+  private def withOperators[A](statements: Seq[Sql])(read: ResultSet => A): A = {
+    val results = Sql.together(connection, SearchPath.operators(target) +: statements)((statement, row) =>
+      if (statement == 0) Left(SearchPath.operator(row)) else Right(read(row)))
+    operators = Some(results.head.flatMap(_.left.toOption))
+    results.last.flatMap(_.toOption).head
+  }
+
+  private var operators = Option.empty[Seq[(String, (String, String))]]
+  private lazy val keysEqual: String =
+    operators.fold(SearchPath.equal(connection, target, upsert.keys))(SearchPath.equal(_, upsert.keys))
 
   /** Runs a statement that writes the target, under the session's path: every function and operator must be qualified. */
-  private def write(sql: String): Long = SearchPath.ofSession(connection)(Sql.update(connection, sql))
+  private def write(sql: String): Long = SearchPath.update(connection, sql)
 
   /** A condition that limits the join to the source's key range, so that the server need not read the other rows. */
   private def keyRange(from: String): String = upsert.keys match {

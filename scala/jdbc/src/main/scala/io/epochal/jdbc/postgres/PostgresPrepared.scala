@@ -192,7 +192,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
       if (isPrepared(connection, run)) {
         val (decided, undecided) = Transaction.run(connection, database.dialect, database.options.lockTimeout) {
           transaction =>
-            val found = new DecidedTransactions(connection, run).unsettled
+            val found = new DecidedTransactions(transaction.connection, run).unsettled
             transaction.commit()
             found
         }

@@ -1,6 +1,6 @@
 package io.epochal.jdbc.postgres
 
-import java.sql.Connection
+import java.sql.{Connection, ResultSet}
 
 import scala.util.control.NonFatal
 
@@ -132,9 +132,9 @@ private[postgres] object SearchPath {
   val Schemas: String =
     "COALESCE(NULLIF(current_setting('epochal.schemas', true), '')::name[], current_schemas(false))"
 
-  private val Pinned = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)"
-  private val OfSession =
-    "SELECT pg_catalog.set_config('search_path', pg_catalog.current_setting('epochal.search_path'), true)"
+  val Pinned: Sql = Sql.raw("SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)")
+  val OfSession: Sql =
+    Sql.raw("SELECT pg_catalog.set_config('search_path', pg_catalog.current_setting('epochal.search_path'), true)")
 
   /** Runs `body` under the session's path. After a server error the path stays: the rollback that follows, to the beginning or to
     * an earlier savepoint, restores it.
@@ -147,10 +147,14 @@ private[postgres] object SearchPath {
   }
 
   /** Restores the session's path. */
-  def restore(connection: Connection): Unit = Sql.run(connection, OfSession)
+  def restore(connection: Connection): Unit = OfSession.query(connection)(_ => ()): Unit
 
   /** Restores the pinned path. */
-  def pin(connection: Connection): Unit = Sql.run(connection, Pinned)
+  def pin(connection: Connection): Unit = Pinned.query(connection)(_ => ()): Unit
+
+  /** Runs a statement under the session's path, in one round trip, and returns the number of changed rows. */
+  def update(connection: Connection, sql: String): Long =
+    Sql.changedTogether(connection, Seq(OfSession, Sql.raw(sql), Pinned))(1)
 
   /** Runs `body`, which writes no table, in a pinned transaction of its own, on a connection without one. */
   def pinned[A](connection: Connection)(body: => A): A = {
@@ -168,10 +172,13 @@ private[postgres] object SearchPath {
   /** SQL that compares each key column of `t` and `w` for equality, by the qualified operator of the unique index. Arguments of an
     * operator outside `pg_catalog` (citext's) are cast to its own types, since another operator in its schema could match better.
     */
-  def equal(connection: Connection, table: String, keys: Seq[String]): String = {
+  def equal(connection: Connection, table: String, keys: Seq[String]): String =
+    equal(operators(table).query(connection)(operator), keys)
+
+  /** A query for what `equal` needs; `operator` reads its rows. */
+  def operators(table: String): Sql =
     // For columns of unique indexes: the operator, and the type to which its arguments must be cast.
-    val found =
-      sql"""SELECT a.attname, format('OPERATOR(%I.%s)', n.nspname, o.oprname),
+    sql"""SELECT a.attname, format('OPERATOR(%I.%s)', n.nspname, o.oprname),
          |  CASE WHEN n.nspname = 'pg_catalog' THEN '' ELSE format('::%I.%I', tn.nspname, t.typname) END
          |FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[], i.indclass::oid[]) AS k(attnum, class_id)
          |JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
@@ -182,8 +189,12 @@ private[postgres] object SearchPath {
          |JOIN pg_type t ON t.oid = c.opcintype JOIN pg_namespace tn ON tn.oid = t.typnamespace
          |WHERE i.indrelid = to_regclass($table) AND i.indisunique
          |ORDER BY c.opcdefault"""
-        .query(connection)(rows => rows.getString(1) -> (rows.getString(2), rows.getString(3)))
-        .toMap
+
+  def operator(rows: ResultSet): (String, (String, String)) =
+    rows.getString(1) -> (rows.getString(2), rows.getString(3))
+
+  def equal(operators: Seq[(String, (String, String))], keys: Seq[String]): String = {
+    val found = operators.toMap
     keys
       .map { key =>
         val column = PostgresDialect.quote(key)

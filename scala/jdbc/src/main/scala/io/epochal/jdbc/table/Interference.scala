@@ -59,7 +59,8 @@ private[jdbc] object Interference {
   /** On another connection: that of the failed statement may be unusable. */
   private def explained(database: Database)(body: Connection => Option[EpochalException]): Option[EpochalException] =
     Try(database.pool.use(Some(Patience))(connection =>
-      Transaction.run(connection, database.dialect, Patience)(_ => body(connection)))).toOption.flatten
+      Transaction.run(connection, database.dialect, Patience)(transaction =>
+        body(transaction.connection)))).toOption.flatten
 
   private def caused(found: EpochalException, error: EpochalException): EpochalException =
     found.condition.because(error)(found.values.toSeq: _*)

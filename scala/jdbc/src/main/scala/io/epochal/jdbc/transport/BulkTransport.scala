@@ -86,7 +86,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     }
   })
 
-  /** The look for a reason takes another connection: this task's is given back before. */
+  /** Diagnosis needs a second connection: this task's is returned before. */
   private def interference[A](body: => A): A =
     Interference.explaining(database, transport.run, transport.load.tables: _*) {
       try body

@@ -44,8 +44,9 @@ private[epochal] class LoginDataSource(
       throw missing(s"the class ${driver.className} is no ${classOf[Driver].getName}", driver.artifact)
     try found.getDeclaredConstructor().newInstance().asInstanceOf[Driver]
     catch {
-      case e @ (_: ReflectiveOperationException | _: LinkageError) =>
+      case e: ReflectiveOperationException =>
         throw missing(s"the class ${driver.className} cannot be made (${e.getClass.getSimpleName})", driver.artifact)
+      case e: LinkageError => throw unusable(driver.className, e)
     }
   }
 
@@ -82,6 +83,9 @@ private[epochal] class LoginDataSource(
       if (JdbcUrl.isOfFile(settings.url)) source.connect(settings.url, properties)
       else limited(source.connect(settings.url, properties))
     catch {
+      case e: LinkageError => throw unusable(source.getClass.getName, e)
+      case e: SQLException if e.getCause.isInstanceOf[LinkageError] || isWithoutLibrary(e.getCause) =>
+        throw unusable(source.getClass.getName, e.getCause)
       case e: RuntimeException =>
         throw new SQLNonTransientConnectionException(s"${source.getClass.getName} failed: $e", "08001", e)
     }
@@ -135,6 +139,21 @@ private[epochal] object LoginDataSource {
 
   /** Milliseconds that a login may take; shorter in tests. */
   @volatile private[epochal] var limit = 60000L
+
+  /** A class, or a native library, that the driver needs is missing or cannot be loaded: no login of this JVM can succeed. */
+  private def unusable(driver: String, error: Throwable): EpochalException = {
+    val library = Option(System.getProperty("org.sqlite.tmpdir")).getOrElse(System.getProperty("java.io.tmpdir"))
+    val advice =
+      if (driver == "org.sqlite.JDBC")
+        s"It unpacks its native library into $library. Start Spark with spark.driver.extraJavaOptions=-Dorg.sqlite.tmpdir=/var/tmp, or another directory that this user may write and that is mounted without noexec."
+      else
+        "Put the driver's jar and all jars that it needs, in releases that fit, on Spark's class path (spark.jars or --packages), and start Spark again."
+    Conditions.DriverUnusable.because(error)("driver" -> driver, "reason" -> error, "advice" -> advice)
+  }
+
+  /** SQLite's first failure; it throws an UnsatisfiedLinkError from then on. */
+  private def isWithoutLibrary(cause: Throwable): Boolean =
+    cause != null && cause.getClass.getName == "org.sqlite.NativeLibraryNotFoundException"
 
   private val CommonSchemes = Seq("postgresql", "mysql", "mariadb", "sqlite", "h2", "oracle", "sqlserver", "db2")
 }

@@ -12,9 +12,7 @@ final class Sql private (private val text: String, private val parameters: Seq[A
 
   def query[A](connection: Connection)(read: ResultSet => A): Seq[A] =
     prepared(connection) { statement =>
-      Using.resource(statement.executeQuery()) { rows =>
-        Iterator.continually(rows).takeWhile(_.next()).map(read).toVector
-      }
+      Using.resource(statement.executeQuery())(Sql.all(_)(read))
     }
 
   /** Returns the number of changed rows. */
@@ -42,6 +40,35 @@ object Sql {
 
   /** The pieces with commas between them. */
   def join(pieces: Seq[Sql]): Sql = new Sql(pieces.map(_.text).mkString(", "), pieces.flatMap(_.parameters))
+
+  /** Runs statements, and returns the rows of each. The driver must accept several at once: PostgreSQL's sends them in one message,
+    * and the server skips those that follow an error.
+    *
+    * @param read
+    *   takes the statement's index, too
+    */
+  def together[A](connection: Connection, statements: Seq[Sql])(read: (Int, ResultSet) => A): Seq[Seq[A]] =
+    several(connection, statements)((statement, index, hasRows) =>
+      if (hasRows) Using.resource(statement.getResultSet)(all(_)(read(index, _))) else Nil)
+
+  /** The same, and returns how many rows each statement changed; -1: it returned rows. */
+  def changedTogether(connection: Connection, statements: Seq[Sql]): Seq[Long] =
+    several(connection, statements)((statement, _, hasRows) => if (hasRows) -1L else statement.getLargeUpdateCount)
+
+  private def several[A](connection: Connection, statements: Seq[Sql])(
+      result: (PreparedStatement, Int, Boolean) => A): Seq[A] =
+    new Sql(statements.map(_.text).mkString(";\n"), statements.flatMap(_.parameters)).prepared(connection) {
+      statement =>
+        var hasRows = statement.execute()
+        statements.indices.map { index =>
+          val each = result(statement, index, hasRows)
+          hasRows = statement.getMoreResults()
+          each
+        }
+    }
+
+  private def all[A](rows: ResultSet)(read: ResultSet => A): Seq[A] =
+    Iterator.continually(rows).takeWhile(_.next()).map(read).toVector
 
   private[database] def of(parts: Seq[String], values: Seq[Any]): Sql = new Sql(
     StringContext(parts: _*).s(values.map { case sql: Sql => sql.text; case _ => "?" }: _*),

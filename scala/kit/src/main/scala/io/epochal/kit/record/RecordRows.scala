@@ -80,7 +80,7 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
       current != null
     }
 
-  /** The record as a row; null if it becomes none. */
+  /** The record as a row; null if the record is dropped. */
   @scala.annotation.tailrec
   private def made(): InternalRow = {
     var failure: Throwable = null

@@ -57,7 +57,13 @@ final private[sink] class EpochCommit(
           else EpochOutcome.Applied(0L, 0L)
         else
           EpochDecision
-            .decide(attempt, row, settings.onLedgerEmpty, settings.onEpochMismatch, settings.onNewQuery.replaces)
+            .decide(
+              attempt,
+              row,
+              settings.onLedgerEmpty,
+              settings.onEpochMismatch,
+              settings.onNewQuery.replaces,
+              transaction.lastRun)
             .fold(throw _, identity) match {
             case EpochDecision.AlreadyApplied(contentDiffers) => EpochOutcome.Repeated(contentDiffers)
             case EpochDecision.Apply(next)                    => apply(shipment, whole, next, transaction, doubt)
@@ -126,7 +132,6 @@ final private[sink] class EpochCommit(
   */
 final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedger: Boolean) {
   private var open = false
-  private var current: Option[String] = None
   private var lost: Option[String] = None
   private var server: Option[ServerIdentity] = None
 
@@ -135,10 +140,7 @@ final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedge
   /** Runs `body` in a transaction, and again after a transient failure, then perhaps in doubt. */
   def inTransaction[A](step: String)(body: (SinkTransaction, CommitDoubt) => A): A =
     try
-      target.inTransaction(step) { transaction =>
-        current = transaction.id
-        body(transaction, this)
-      }
+      target.inTransaction(step)(body(_, this))
     catch {
       case ours: EpochalException if !open || !target.couldNotAsk(ours) => throw ours
       case NonFatal(error) if open => throw unknown(String.valueOf(error.getMessage), error)
@@ -153,7 +155,7 @@ final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedge
     } catch {
       case NonFatal(error) if target.losesConnection(error) =>
         open = true
-        lost = current
+        lost = transaction.id
         throw error
     }
   }

@@ -45,7 +45,7 @@ trait TransactionalSink {
     */
   def refusesEndless(how: WriteKind): Option[EpochalException] = MicroBatches.refused(format, how.trigger)
 
-  /** The one of both that holds for a query's trigger. */
+  /** Refusal for this trigger, if any. */
   final private[sink] def refusesQuery(how: WriteKind): Option[EpochalException] =
     if (how.trigger == TriggerMode.MicroBatch) refuses(how) else refusesEndless(how)
 
@@ -218,6 +218,9 @@ trait SinkTransaction {
 
   /** The sink's row, locked until the transaction ends; None: the ledger has lost it. */
   def ledgerRow(): Option[LedgerRow]
+
+  /** For messages: the run that committed the last epoch of the ledger's row. */
+  def lastRun: Option[String] = None
 
   /** Writes an epoch's rows into the target, its dead letters into their table, and its ledger row. Fails if some of them are
     * missing, or if they were encoded for another target.

@@ -101,7 +101,8 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
       before =>
         Option
           .when(new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).repartitions(before))(before)
-          .flatMap(CheckpointOffsets.hash(query.checkpoint, _, engine.hadoop))
+          .flatMap(CheckpointOffsets.hash(query.checkpoint, _, engine.hadoop)),
+      CheckpointOffsets.hash(query.checkpoint, _, engine.hadoop)
     )
 
   /** Called before any task runs. */
@@ -157,7 +158,7 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
       .fold(throw _, identity)
   }
 
-  /** Lets the trigger run that must run first. */
+  /** Moves our epoch aside so that the other trigger can run. */
   private def takeBack(epoch: Long): Unit =
     try { val _ = new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).takeBack(epoch) }
     catch {

@@ -45,7 +45,7 @@ private[spark] object PlainValue {
   /** Whether dates are parsed as in Spark 2. */
   private def legacy: Boolean = SQLConf.get.getConfString("spark.sql.legacy.timeParserPolicy") == "LEGACY"
 
-  /** Not even NULL is the same for all types. */
+  /** No fast path for these types. */
   private object Unknown extends PlainValue {
     override def read(scan: JsonScan): AnyRef = Other
     override protected def some(scan: JsonScan): AnyRef = Other

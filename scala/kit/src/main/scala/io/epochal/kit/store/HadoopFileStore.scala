@@ -7,11 +7,13 @@ import java.nio.file.StandardOpenOption.{READ, WRITE}
 import java.nio.file.{FileAlreadyExistsException, FileSystemException, Files, NoSuchFileException, Path => LocalPath}
 import java.util.concurrent.atomic.AtomicBoolean
 
+import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs._
 import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
+import org.apache.hadoop.util.functional.FutureIO
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
@@ -30,6 +32,7 @@ final class HadoopFileStore(
     guarded: Option[String] = None)
     extends FileStore
     with Serializable {
+  import HadoopFileStore._
 
   @transient private lazy val path = new Path(directory)
 
@@ -63,6 +66,33 @@ final class HadoopFileStore(
     new HadoopOutput(files.create(file, null, false, HadoopFileStore.BufferSize, replication, block, null))
   }
 
+  /** One request on S3: its client looks for an existing file, or directory, unless an option forbids it. */
+  override def createUnique(name: String): FileOutput = {
+    guard
+    local.fold[FileOutput](new HadoopOutput(fileBuilder(name).opt(Performance, true).build()))(_.create(name))
+  }
+
+  /** S3 alone creates a file by one request with a condition; on HDFS and ABFS a name is taken before it has content. */
+  override def createConditionally(name: String): Option[FileOutput] = Option
+    .when(files.getUri.getScheme == "s3a") {
+      guard
+      try
+        Some(new HadoopOutput(fileBuilder(name).must(Conditional, true).build()) {
+          override def close(): Unit =
+            try super.close()
+            catch { case e: IOException if isRefused(e) => throw new FileAlreadyExistsException(s"$directory/$name") }
+        })
+      // Hadoop before 3.4.2, or switched off.
+      catch { case _: IllegalArgumentException | _: UnsupportedOperationException => None }
+    }
+    .flatten
+
+  private def fileBuilder(name: String): FSDataOutputStreamBuilder[_ <: FSDataOutputStream, _] = {
+    val builder = files.createFile(new Path(path, name))
+    builder.overwrite(true).recursive()
+    builder
+  }
+
   /** Created once, before the first file is written. */
   @transient private lazy val guard: Unit = guarded.map(new Path(_)).filterNot(files.exists).foreach { directory =>
     files.mkdirs(directory, new FsPermission(FsAction.ALL, FsAction.NONE, FsAction.NONE))
@@ -80,7 +110,29 @@ final class HadoopFileStore(
     }
   }
 
+  /** One request on S3, and none for the length. */
+  override def open(name: String, length: Long): FileInput =
+    if (local.nonEmpty) open(name)
+    else {
+      val file = new Path(path, name)
+      // S3 asks for what the status says; others ignore it.
+      val status = new FileStatus(length, false, 1, length, 0L, files.makeQualified(file))
+      val builder = files.openFile(file).withFileStatus(status).opt(ReadPolicy, "whole-file, sequential")
+      missing(name)(new HadoopInput(FutureIO.awaitFuture(builder.build()), length) {
+        override def read(position: Long, into: Array[Byte], from: Int, length: Int): Unit =
+          missing(name)(super.read(position, into, from, length))
+      })
+    }
+
+  private def missing[A](name: String)(body: => A): A =
+    try body
+    catch { case _: FileNotFoundException => throw new NoSuchFileException(s"$directory/$name") }
+
   override def exists(name: String): Boolean = files.exists(new Path(path, name))
+
+  override def lengths(): Map[String, Long] =
+    try files.listStatus(path).iterator.map(file => file.getPath.getName -> file.getLen).toMap
+    catch { case _: FileNotFoundException => Map.empty }
 
   override def names(): Seq[String] = local.fold(namesThere())(_.names())
 
@@ -94,6 +146,19 @@ final class HadoopFileStore(
   override def delete(name: String): Unit = {
     val _ = files.delete(new Path(path, name), false)
   }
+
+  /** One request for many files on S3. */
+  override def deleteAll(names: Seq[String]): Seq[(String, Throwable)] =
+    if (local.nonEmpty || names.isEmpty) super.deleteAll(names)
+    else
+      try
+        Using.resource(files.createBulkDelete(path)) { deletion =>
+          names.grouped(deletion.pageSize).toSeq.flatMap { page =>
+            val failures = deletion.bulkDelete(page.map(new Path(path, _)).asJava).asScala
+            failures.map(failure => failure.getKey.getName -> new IOException(failure.getValue))
+          }
+        }
+      catch { case e: IOException => names.map(_ -> e) }
 
   /** A subdirectory. */
   def below(name: String): HadoopFileStore = new HadoopFileStore(new Path(path, name).toString, hadoop, guarded)
@@ -123,6 +188,16 @@ final class HadoopFileStore(
 }
 
 private object HadoopFileStore {
+  val Performance = "fs.s3a.create.performance"
+  val Conditional = "fs.option.create.conditional.overwrite"
+  val ReadPolicy = "fs.option.openfile.read.policy"
+
+  /** Whether a conditional request failed because a file of that name exists. */
+  def isRefused(error: IOException): Boolean = error match {
+    case _: org.apache.hadoop.fs.FileAlreadyExistsException => true
+    case other => other.getClass.getSimpleName == "RemoteFileChangedException"
+  }
+
   val BufferSize: Int = 256 << 10
 
   /** The maximum number of streams whose settings a JVM caches: reading them takes longer than many tasks do. */
@@ -143,7 +218,7 @@ private object HadoopFileStore {
   }
 }
 
-final private class HadoopOutput(out: FSDataOutputStream) extends FileOutput {
+private class HadoopOutput(out: FSDataOutputStream) extends FileOutput {
   private var closed = false
 
   override def write(bytes: Array[Byte], from: Int, length: Int): Unit = out.write(bytes, from, length)
@@ -151,13 +226,19 @@ final private class HadoopOutput(out: FSDataOutputStream) extends FileOutput {
   // Object stores cannot sync: a file is visible and durable once it is closed.
   override def sync(): Unit = if (out.hasCapability(StreamCapabilities.HSYNC)) out.hsync()
 
+  override def abandon(): Unit =
+    if (!closed && out.hasCapability(StreamCapabilities.ABORTABLE_STREAM)) {
+      closed = true
+      out.abort(): Unit
+    } else close()
+
   override def close(): Unit = if (!closed) {
     closed = true
     out.close()
   }
 }
 
-final private class HadoopInput(in: FSDataInputStream, override val length: Long) extends FileInput {
+private class HadoopInput(in: FSDataInputStream, override val length: Long) extends FileInput {
 
   override def read(position: Long, into: Array[Byte], from: Int, length: Int): Unit = {
     if (position + length > this.length) throw new EOFException(s"it has ${this.length} bytes")

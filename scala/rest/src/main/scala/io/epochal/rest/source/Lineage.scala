@@ -151,7 +151,7 @@ private[rest] object Lineage extends OptionList {
   private val MaxAncestors = 2
 
   /** One list without a parent. */
-  def alone(options: RestOptions): Lineage =
+  def ofOneList(options: RestOptions): Lineage =
     new Lineage(
       Vector(new Level(options, Map(RestOptions.Url.name -> options.values(RestOptions.Url)), Vector.empty, Nil)))
 

@@ -34,7 +34,7 @@ final private[rest] class Listing(val level: Int, val key: String, var params: M
   */
 final private[rest] class Member(val key: String) extends Found {
 
-  /** The values that do not select it, each after a sign that there is one, joined. */
+  /** The values that do not select it, joined; '+' precedes each value that is present. */
   var extras: String = _
   var records = 0L
   var token: String = _
@@ -43,7 +43,7 @@ final private[rest] class Member(val key: String) extends Found {
   /** The validator of the last page, if that ended the list. */
   var unless: Validator = _
 
-  /** Polls in a row that believed the validator. */
+  /** Consecutive polls answered 304. */
   var believed = 0
 
   /** Whether the API has ever answered with records or an empty page. */

@@ -55,7 +55,7 @@ final case class RestOptions(
     * each poll.
     */
   def polled: Option[Lineage] =
-    lineage.orElse(since.filter(_ => fanOut.isEmpty).map(_ => Lineage.alone(this)))
+    lineage.orElse(since.filter(_ => fanOut.isEmpty).map(_ => Lineage.ofOneList(this)))
 
   /** The options for the requests of a batch read, and of a stream's first poll. */
   def first: RestOptions = since.fold(this)(one => one.asked(this, one.first))
@@ -88,8 +88,8 @@ final case class RestOptions(
   /** Whether it can be read continuously: the pages of one list are received into the journal. */
   def followed: Boolean = fanOut.isEmpty && polled.isEmpty && journal
 
-  /** A copy without the parts that only the driver needs. */
-  def alone: RestOptions = copy(fanOut = None)
+  /** A copy for tasks. */
+  def withoutFanOut: RestOptions = copy(fanOut = None)
 
   def endpoint: Endpoint = http.endpoint
 
@@ -221,7 +221,7 @@ object RestOptions extends OptionList {
 
   /** LIST_SHIFTED where no `keyField` can be set. */
   private lazy val Shifted = Conditions.ListShifted.withHint(
-    "Request an order in which new records come only at the end. {option:onDrift=warn} continues from here, " +
+    "Sort so that new records come last. {option:onDrift=warn} continues from here, " +
       "{option:onDrift=restart} reads the list again.")
 
   val Url = option("url", OptionType.string, required = true, sample = Some("https://api.example.com/comments"))(

@@ -94,7 +94,7 @@ private[rest] class RestSource(
   /** Tasks get the settings of the checkpoint's file system only if records are or were journalled. */
   override lazy val readerFactory: PartitionReaderFactory = {
     val kept = Option.when(options.journal || journal.names().nonEmpty)(journal)
-    new RestReaderFactory(options.alone, reading, counters, kept)
+    new RestReaderFactory(options.withoutFanOut, reading, counters, kept)
   }
 
   /** Counts of driver and tasks. */
@@ -134,7 +134,7 @@ private[rest] object RestSource {
         override protected def journalled: RestReceiver = supply
         override def needsEnd: Option[String] = options.rules.needsEnd
         override protected lazy val feedRows: FeedRows =
-          new RestFeedRows(options.alone, reading, counters, journal)
+          new RestFeedRows(options.withoutFanOut, reading, counters, journal)
       }
     else new RestSource(options, reading, checkpoint, tasks, clock, counters)
   }
@@ -209,6 +209,6 @@ final private class RestBatch(options: RestOptions, reading: RecordReading, spar
 
   override def createReaderFactory(): PartitionReaderFactory = {
     if (!counters.isRegistered) spark.register(counters)
-    new RestReaderFactory(options.alone, reading, counters, None)
+    new RestReaderFactory(options.withoutFanOut, reading, counters, None)
   }
 }

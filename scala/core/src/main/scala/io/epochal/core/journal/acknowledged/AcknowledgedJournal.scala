@@ -3,7 +3,7 @@ package io.epochal.core.journal.acknowledged
 import java.nio.file.NoSuchFileException
 import java.util.UUID
 
-import scala.util.{Try, Using}
+import scala.util.Using
 
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.journal._
@@ -17,12 +17,13 @@ import io.epochal.core.journal._
   * with ''carried state'': bytes that the caller keeps for longer than the rows, such as idempotency keys.
   * [[FrameFormat]] defines the bytes.
   *
-  *   - '''A1''' A segment's name is unique. Its file is written by one run, which neither reopens it nor writes to it
-  *     again after a failed write or sync.
+  *   - '''A1''' A segment's name belongs to one run. The run neither reopens its file nor writes to it again after a failed
+  *     write or sync.
   *   - '''A2''' A frame is written only after the frame before it was synced. So a broken frame with an intact one
   *     after it was damaged later. Without one, it is the torn tail of a run that died, and was never acknowledged.
   *   - '''A3''' A row is acknowledged, and delivered, only after its frame was synced and the run has then seen that
-  *     its own generation is the highest and that the segment's file exists.
+  *     its own generation is the highest and that a segment's file that is still open exists. Conditional creation (A11)
+  *     shows both: the frame is synced by it, and nothing more is read.
   *   - '''A4''' A new run reads all segments forward and takes over every intact frame: all acknowledged ones, and
   *     perhaps a last frame that was written and not acknowledged, or not even synced. So it rewrites the last frame
   *     into a segment of its own, before it delivers or acknowledges a row or restores state from it.
@@ -38,6 +39,11 @@ import io.epochal.core.journal._
   *   - '''A10''' Except for A8, a run removes a file of its own only if no other run can have taken over rows from it:
   *     it has never had an intact frame, or another file has acknowledged rows from the same number on. A fenced run
   *     removes nothing.
+  *   - '''A11''' If the store creates files conditionally, a run numbers its segments from 1 without gaps, and creates each only if
+  *     no file has its name: number n + 1 only after n exists with a frame of its own. Before a new run reads the segments, it
+  *     creates a ''barrier'' under the next number of every earlier run that has not closed its journal: a file without frames,
+  *     which is never removed. A run whose number is taken by a barrier is fenced. A run that cannot create barriers does not
+  *     take over from one that relies on them.
   *
   * No acknowledged row is lost if a run was frozen and wakes up after a new run has begun (A3, A7). The old run syncs a
   * frame at time s and reads the generations at time g, s < g. The new run claims a generation at time c and reads the
@@ -49,10 +55,15 @@ import io.epochal.core.journal._
   *     frame that the new run has read. That frame is in a segment of a higher generation, too (A4), so the old segment
   *     does not count (A5).
   *
+  * With conditional creation (A11) the old run acknowledges without looking. Let b be the number of its barrier. It has created
+  * all numbers below b, in order, and before the barrier, because the barrier was created at a number whose predecessor existed:
+  * the new run, which reads the segments after that, reads them all. It never creates b or a higher number.
+  *
   * This requires a store in which every later listing shows a created file, and every later read returns the synced
   * bytes: local file systems, HDFS, S3.
   *
-  * On a store that cannot sync open files, each frame has a segment of its own, which is durable once it is closed.
+  * On a store that cannot sync open files, each frame has a segment of its own, which is durable once it is closed. To keep their
+  * number small, state is carried after every committed epoch there, unless the state is larger than what came since.
   *
   * Not guaranteed: that a row whose frame failed to sync is gone. It is not acknowledged, and this run does not deliver
   * it. But if the run dies or is fenced before it acknowledges another row, the next run may find the row intact, and
@@ -71,44 +82,41 @@ import io.epochal.core.journal._
 final class AcknowledgedJournal private (
     store: FileStore,
     source: String,
-    run: String,
+    val run: String,
     generation: Generation,
     segmentBytes: Long,
-    recovered: Vector[SegmentIndex]
+    recovered: Recovered
 ) extends AutoCloseable {
-  private val mark = OpenSegment.mark(run)
-  private var open = Option.empty[OpenSegment]
-  // Of this run's newest segment.
-  private var number = 0L
-  // Bytes of the frames since this run last carried state; Long.MaxValue before it has.
+  import AcknowledgedJournal._
+
+  private val written = new RunSegments(store, source, run, generation)
+  // Bytes of the frames since this run last carried state, Long.MaxValue before it has; their number; the size of that state.
   private var sinceCarried = Long.MaxValue
+  private var framesSinceCarried = 0
+  private var carriedBytes = 0L
+  @volatile private var hasCommitted = false
 
-  /** Whether a failed append may have left an intact frame without acknowledged rows; the files that have only such
-    * frames.
-    */
-  private var unsure = false
-  private var doubtful = Vector.empty[String]
-
-  @volatile private var fenced = false
   // The argument of `skipTo`.
   @volatile private var skipped = 0L
-  @volatile private var segments = recovered
+  @volatile private var segments = Segments(recovered.segments)
+  // Of recovered files, until the state is restored.
+  private var contents = recovered.contents
   // The ends of the last epochs committed.
   private var committed = Vector.empty[Long]
   // Released segments whose files still exist.
   private var garbage = Vector.empty[String]
 
   /** The row after the last acknowledged one. */
-  def until: Long = math.max(skipped, segments.lastOption.fold(0L)(_.until))
+  def until: Long = math.max(skipped, segments.until)
 
   /** Whether another run has taken over. */
-  def isFenced: Boolean = fenced
+  def isFenced: Boolean = written.isFenced
 
   /** The size of all segments, in bytes. */
-  def bytes: Long = segments.map(_.bytes).sum
+  def bytes: Long = segments.bytes
 
   /** Bytes of the frames with rows from `row` on. */
-  def bytesFrom(row: Long): Long = segments.map(_.bytesFrom(row)).sum
+  def bytesFrom(row: Long): Long = segments.bytesFrom(row)
 
   /** Appends a frame of rows and makes it durable (A2, A3): the rows may be acknowledged when this returns. After a
     * failure the next call begins a new segment.
@@ -124,29 +132,20 @@ final class AcknowledgedJournal private (
     */
   def append(rows: Int, bytes: Array[Byte], offset: Int, length: Int)(carry: => Array[Byte]): Long = {
     require(rows > 0 && length > 0, "a frame without rows")
-    if (fenced) throw new JournalFenced(generation.number)
+    if (isFenced) throw new JournalFenced(generation.number)
     try {
-      val segment = open.getOrElse(begin(carry))
-      val frame = segment.append(rows, bytes, offset, length)
-      fence()
-      // A deleted file still accepts frames that no reader can find.
-      if (!store.exists(segment.name)) throw new NoSuchFileException(segment.name)
+      val (segment, frame) = written.append(rows, bytes, offset, length)(until, carried(carry))
       synchronized {
-        segments = segments.lastOption match {
-          case Some(last) if last.name == segment.name => segments.updated(segments.size - 1, last + frame)
-          case _                                       => segments :+ indexOf(segment, frame)
-        }
+        segments += (segment, frame)
         notifyAll()
       }
-      sinceCarried = if (segment.carried.nonEmpty && frame.first == segments.last.from) 0L else sinceCarried
-      sinceCarried += length.toLong
-      settle()
-      if (!store.syncsOpenFiles) open = None
-      else if (segments.last.bytes - segment.carried.fold(0L)(_.length.toLong) >= segmentBytes) seal()
+      count(segment, frame)
+      written.settle()
+      if (segments.all.last.bytes - segment.carried.fold(0L)(_.length.toLong) >= segmentBytes) written.seal()
       frame.first
     } catch {
       case e: Throwable =>
-        abandon()
+        written.abandon(name => segments.all.exists(_.name == name))
         throw e
     }
   }
@@ -158,8 +157,8 @@ final class AcknowledgedJournal private (
 
   /** Numbers the next rows from `row` on if the journal ends before it: Spark's offsets name rows that are lost. */
   def skipTo(row: Long): Unit = if (row > until) {
-    seal()
-    doubtful = Vector.empty // Later rows do not begin before the doubtful ones.
+    written.seal()
+    written.keepDoubtful()
     skipped = row
   }
 
@@ -179,38 +178,13 @@ final class AcknowledgedJournal private (
   }
 
   /** Plans the read of the rows from `from` to `until`, exclusive, with gaps for missing rows. The file of each planned
-    * segment was checked to exist.
+    * segment was listed.
     */
-  def plan(from: Long, until: Long): JournalPlan = {
-    val reach = segments.filter(segment => segment.until > from && segment.from < until)
-    val (there, gone) = reach.partition(segment => store.exists(segment.name))
-    val slices = there.flatMap { segment =>
-      val frames = segment.frames.iterator.drop(segment.framesBelow(from)).takeWhile(_.first < until)
-      frames.map(Slice.of(segment.name, _, from, until))
-    }
-    val ends = slices.scanLeft(from)((_, slice) => slice.first + slice.take)
-    val gaps = (ends zip slices.map(_.first).appended(until)).collect {
-      case (at, next) if at < next =>
-        val missing = gone.find(segment => segment.until > at && segment.from < next)
-        Gap(at, next, missing.fold("they are damaged, or were removed")(one => s"the segment ${one.name} is not there"))
-    }
-    JournalPlan(slices, gaps, until)
-  }
+  def plan(from: Long, until: Long): JournalPlan = segments.plan(from, until, store.names().toSet)
 
   /** The number of rows from `from` on that fit into so many bytes, estimated from the average size of a frame's rows.
     */
-  def rowsWithin(from: Long, bytes: Long): Long = {
-    val frames = segments.iterator.flatMap(segment => segment.frames.iterator.drop(segment.framesBelow(from)))
-    var (rows, left) = (0L, bytes)
-    while (left > 0 && frames.hasNext) {
-      val frame = frames.next()
-      val count = frame.until - math.max(from, frame.first)
-      val size = math.max(1L, frame.length * count / frame.rows)
-      rows += (if (size <= left) count else count * left / size)
-      left -= size
-    }
-    rows
-  }
+  def rowsWithin(from: Long, bytes: Long): Long = segments.rowsWithin(from, bytes)
 
   /** Commits an epoch, and removes segments that no replay can need any more (A8). Idempotent.
     *
@@ -223,26 +197,24 @@ final class AcknowledgedJournal private (
     committed = (committed :+ end).takeRight(Journal.Kept + 1)
     val known = committed.size > Journal.Kept
     garbage ++= synchronized {
-      val carrying = segments.lastIndexWhere(_.carried.nonEmpty)
-      val below = segments.take(carrying).takeWhile(_.until <= committed.head)
+      val below = segments.all.take(segments.carrying).takeWhile(_.until <= committed.head)
       val free = if (known) below else below.dropRight(Journal.Kept)
-      segments = segments.drop(free.size)
+      segments = Segments(segments.all.drop(free.size))
       free.map(_.name)
     }
+    hasCommitted = true
     // Retried after the next epoch.
-    val failures = garbage.flatMap(name => Try(store.delete(name)).failed.toOption.map(name -> _))
+    val failures = store.deleteAll(garbage)
     if (failures.size < garbage.size) Failpoints.reach(Failpoint.SegmentsRemoved)
-    garbage = failures.map(_._1)
+    garbage = failures.map(_._1).toVector
     failures.headOption.foreach(failure => throw failure._2)
   }
 
   /** Removes the files of earlier runs that are not part of the journal: none of their rows count (A5). */
   def sweep(): Unit = {
-    val known = segments.map(_.name).toSet
-    store
-      .names()
-      .filter(name => SegmentIndex.parse(name).exists(_._1 < generation.number) && !known(name))
-      .foreach(name => Try(store.delete(name)))
+    val kept = segments.all.map(_.name).toSet ++ recovered.barriers
+    store.deleteAll(
+      store.names().filter(name => SegmentIndex.parse(name).exists(_._1 < generation.number) && !kept(name))): Unit
   }
 
   /** Restores the caller's state (A9): passes on the newest carried state, then the payload of each frame after it, in
@@ -254,42 +226,55 @@ final class AcknowledgedJournal private (
     *   if a frame, or the only carried state, cannot be read as it was written
     */
   def restore(carried: Array[Byte] => Unit)(payload: (Array[Byte], Int) => Unit): Unit = {
-    val carrying = segments.lastIndexWhere(_.carried.nonEmpty)
     // The state of row 0 is the caller's first one.
-    if (carrying < 0)
-      segments.headOption.filter(_.from > 0).foreach(first => throw new JournalDamage(first.name, "it lacks its state"))
-    segments.drop(math.max(0, carrying)).foreach { segment =>
-      try
-        Using.resource(store.open(segment.name)) { file =>
+    if (segments.carrying < 0)
+      segments.all.headOption
+        .filter(_.from > 0)
+        .foreach(first => throw new JournalDamage(first.name, "it lacks its state"))
+    // The files of a disk are large, and read fast enough one after the other.
+    ParallelReads(segments.sinceCarried, if (store.syncsOpenFiles) 1 else ParallelReads.Width)(opened) {
+      case (segment, file) =>
+        try {
           var bytes = Array.emptyByteArray
           (segment.carried.toSeq ++ segment.frames).foreach { frame =>
             bytes = read(file, segment.name, frame, if (frame.rows == 0) Array.emptyByteArray else bytes)
             if (frame.rows == 0) carried(bytes) else payload(bytes, frame.length)
           }
-        }
-      catch { case _: NoSuchFileException => throw new JournalDamage(segment.name, "it is not there") }
+        } catch { case _: NoSuchFileException => throw missing(segment) }
+        finally file.close()
     }
+    contents = Map.empty
   }
 
-  /** Ends the current segment. Later appends begin a new one. */
-  override def close(): Unit = seal()
+  /** A segment's file: of a small one on an object store, its content. */
+  private def opened(segment: SegmentIndex): (SegmentIndex, FileInput) =
+    try
+      segment -> contents.get(segment.name).map(FileInput.of(_)).getOrElse {
+        val file = store.open(segment.name, segment.bytes)
+        if (store.syncsOpenFiles || segment.bytes > ParallelReads.SmallFile) file
+        else Using.resource(file)(whole => FileInput.of(FileInput.bytes(whole, 0, segment.bytes)))
+      }
+    catch { case _: NoSuchFileException => throw missing(segment) }
+
+  private def missing(segment: SegmentIndex) = new JournalDamage(segment.name, "it is not there")
+
+  /** Ends the current segment, and on a store with conditional creation the run: it must not append any more. */
+  override def close(): Unit = written.close()
 
   /** Rewrites the last recovered frame into this run's first segment (A4). If the frame is the only one of its segment,
     * the new segment replaces the old one, with its carried state.
     */
-  private def takeOver(): Unit = recovered.lastOption.foreach { last =>
+  private def takeOver(): Unit = recovered.segments.lastOption.foreach { last =>
     val (rest, frame) = (last.before(last.frames.last.first), last.frames.last)
     val alone = rest.frames.isEmpty
-    val (payload, state) = Using.resource(store.open(last.name)) { file =>
+    val (payload, state) = Using.resource(opened(last)._2) { file =>
       def bytesOf(frame: Frame) = read(file, last.name, frame, Array.emptyByteArray)
       (bytesOf(frame), last.carried.filter(_ => alone).map(bytesOf))
     }
-    val segment = newSegment(frame.first, state)
     try {
-      val copy = segment.append(frame.rows, payload, 0, frame.length)
-      fence()
-      segments = recovered.init ++ Option.when(!alone)(rest) :+ indexOf(segment, copy)
-    } finally segment.close()
+      val (segment, copy) = written.append(frame.rows, payload, 0, frame.length)(frame.first, state)
+      segments = Segments(recovered.segments.init ++ Option.when(!alone)(rest)) + (segment, copy)
+    } finally written.seal()
   }
 
   /** Reads the payload of a frame, into the given array if it is large enough. */
@@ -299,54 +284,25 @@ final class AcknowledgedJournal private (
     bytes
   }
 
-  private def begin(carry: => Array[Byte]): OpenSegment = {
-    // Another run may have taken the failed rows over: no segment may begin before them then.
-    if (unsure) fence()
-    val segment = newSegment(until, Option.when(sinceCarried >= segmentBytes || store.syncsOpenFiles)(carry))
-    open = Some(segment)
-    segment
-  }
-
-  private def newSegment(from: Long, state: Option[Array[Byte]]): OpenSegment = {
-    number += 1
-    new OpenSegment(store, SegmentIndex.name(generation.number, number, run), mark, source, from, state)
-  }
-
-  /** The index of the newest segment, with its first frame. */
-  private def indexOf(segment: OpenSegment, frame: Frame): SegmentIndex =
-    SegmentIndex(segment.name, generation.number, number, frame.first, segment.carried, Vector.empty, 0L) + frame
-
-  private def seal(): Unit = {
-    open.foreach(_.close())
-    open = None
-  }
-
-  /** Gives up the current segment after a failure (A1), and removes its file if nothing can be in it (A10). */
-  private def abandon(): Unit = {
-    open.foreach { segment =>
-      segment.close()
-      unsure ||= segment.mayHoldRows
-      if (!fenced && !segments.exists(_.name == segment.name)) {
-        if (segment.mayHoldRows) doubtful :+= segment.name
-        else Try(store.delete(segment.name)): Unit
-      }
-    }
-    open = None
-  }
-
-  /** Removes the doubtful files after an append: a run that takes over from now on reads the acknowledged rows instead
-    * (A5, A7), so A10 allows it.
+  /** The state for a new segment, if it is due: always on a disk, where segments are large; else with the first segment after
+    * each committed epoch, if what came since is worth it.
     */
-  private def settle(): Unit = {
-    doubtful.foreach(name => Try(store.delete(name)))
-    doubtful = Vector.empty
-    unsure = false
+  private def carried(carry: => Array[Byte]): Option[Array[Byte]] = {
+    val isWorthIt = sinceCarried / FrameCost + framesSinceCarried >= carriedBytes / FrameCost
+    val isDue = store.syncsOpenFiles || sinceCarried >= segmentBytes || hasCommitted && isWorthIt
+    if (isDue) hasCommitted = false
+    Option.when(isDue)(carry)
   }
 
-  /** Fails if another run has claimed this generation or a higher one. */
-  private def fence(): Unit = if (!generation.isOwn) {
-    fenced = true
-    throw new JournalFenced(generation.number)
+  /** Counts a frame towards the next carried state. */
+  private def count(segment: SegmentIndex, frame: Frame): Unit = {
+    if (segment.carried.nonEmpty && frame.first == segment.from) {
+      sinceCarried = 0L
+      framesSinceCarried = 0
+      carriedBytes = segment.carried.fold(0L)(_.length.toLong)
+    }
+    sinceCarried += frame.length
+    framesSinceCarried += 1
   }
 }
 
@@ -361,6 +317,9 @@ object AcknowledgedJournal {
     * all of it is delivered.
     */
   val SegmentBytes: Long = 64L << 20
+
+  /** The bytes of state that may be carried for each frame: writing and reading a file takes as long as so many bytes. */
+  private val FrameCost = 64L << 10
 
   /** Takes the journal over from the previous run: claims a generation, recovers the acknowledged rows, and rewrites
     * the last frame (A4, A7).
@@ -384,7 +343,7 @@ object AcknowledgedJournal {
       run: String = UUID.randomUUID().toString.replace("-", "")
   ): AcknowledgedJournal = {
     val known = store.names().flatMap(SegmentIndex.parse(_)).map(_._1).maxOption.getOrElse(0L)
-    val generation = Generation.claim(generations, run, known)
+    val generation = Generation.claim(generations, run, known, conditional = true)(Barriers.raise(store, source, run))
     val journal =
       new AcknowledgedJournal(store, source, run, generation, segmentBytes, Recovery.segments(store, source))
     journal.takeOver()

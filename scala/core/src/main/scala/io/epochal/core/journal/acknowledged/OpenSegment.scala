@@ -7,34 +7,44 @@ import java.util.zip.CRC32C
 import scala.util.Try
 
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.journal.{FileStore, Frame, SegmentFormat}
+import io.epochal.core.journal.{FileOutput, FileStore, Frame, SegmentFormat}
 
 /** Writes a segment, in one thread. After any failure it must be abandoned: the result of a failed write or sync is unknown
   * (A1).
   *
   * @param carry
   *   the state that the segment begins with, if any
+  * @param file
+  *   a new one
+  * @param version
+  *   of the format
   */
 final private[acknowledged] class OpenSegment(
     store: FileStore,
     val name: String,
+    val number: Long,
+    file: FileOutput,
+    version: Int,
     mark: Long,
     source: String,
-    from: Long,
+    val from: Long,
     carry: Option[Array[Byte]]
 ) {
-  private val file = store.create(name)
   private var position = 0L
   private var row = from
 
-  private val header = FrameFormat.header(mark, from, source)
+  private val header = FrameFormat.header(version, mark, from, source)
   private var headerWritten = false
   private var mayHold = false
+  private var newest = Option.empty[Frame]
 
   /** The frame of the carried state. */
   val carried: Option[Frame] = carry.map { state =>
     frame(header.length.toLong, 0, state, 0, state.length)
   }
+
+  /** The frame of the last append, which may have failed. */
+  def attempt: Option[Frame] = newest
 
   /** Whether a reader may find an intact frame with rows in it, synced or not. */
   def mayHoldRows: Boolean = mayHold
@@ -43,6 +53,7 @@ final private[acknowledged] class OpenSegment(
   def append(rows: Int, bytes: Array[Byte], offset: Int, length: Int): Frame = {
     if (!headerWritten) writeHeader()
     val added = frame(position, rows, bytes, offset, length)
+    newest = Some(added)
     put(FrameFormat.head(mark, added))
     // The last byte is written separately: without it the frame is not intact, whichever other bytes the store has kept.
     file.write(bytes, offset, length - 1)
@@ -59,6 +70,9 @@ final private[acknowledged] class OpenSegment(
 
   /** Closes the segment. Synced frames stay durable even if closing fails. */
   def close(): Unit = Try(file.close()): Unit
+
+  /** Closes the segment after a failure. */
+  def abandon(): Unit = Try(file.abandon()): Unit
 
   private def frame(at: Long, rows: Int, bytes: Array[Byte], offset: Int, length: Int): Frame =
     Frame(at + FrameFormat.HeadLength, length, row, rows, SegmentFormat.frameCrc(rows, bytes, offset, length))
@@ -89,7 +103,7 @@ private[acknowledged] object OpenSegment {
   *
   * {{{
   * header   "EPOCHALA"                 8 bytes of ASCII
-  *          version                    u4, 1
+  *          version                    u4: 1; 2 in files that were created conditionally (A11)
   *          first row                  u8
   *          mark                       8 random bytes, other ones in each run
   *          source                     u4 bytes, then so many bytes of UTF-8
@@ -109,6 +123,9 @@ private[acknowledged] object OpenSegment {
 private[acknowledged] object FrameFormat {
   val Version = 1
 
+  /** Releases that do not close earlier runs with a barrier must not take over from their writer (A11). */
+  val ConditionalVersion = 2
+
   /** Bytes of a frame before its payload. */
   val HeadLength = 32
 
@@ -116,12 +133,12 @@ private[acknowledged] object FrameFormat {
   private val FixedHeader = Magic.length + 4 + 8 + 8 + 4
   private val MaxSource = 1 << 20
 
-  def header(mark: Long, from: Long, source: String): Array[Byte] = {
+  def header(version: Int, mark: Long, from: Long, source: String): Array[Byte] = {
     val name = source.getBytes(UTF_8)
     val bytes = ByteBuffer
       .allocate(FixedHeader + name.length + 4)
       .put(Magic)
-      .putInt(Version)
+      .putInt(version)
       .putLong(from)
       .putLong(mark)
       .putInt(name.length)
@@ -173,7 +190,8 @@ private[acknowledged] object FrameFormat {
       if ByteBuffer.wrap(whole).getInt(whole.length - 4) == crcOf(whole, whole.length - 4)
       owner = new String(whole, FixedHeader, length, UTF_8)
     } yield
-      if (version != Version) Left(s"it has version $version, and this release reads version $Version")
+      if (version != Version && version != ConditionalVersion)
+        Left(s"it has version $version, and this release reads versions up to $ConditionalVersion")
       else if (owner != source) Left(s"it belongs to the source '$owner'")
       else Right(Header(from, mark, whole.length))
 

@@ -7,37 +7,93 @@ import java.util.Locale
 
 import scala.util.Using
 
-import io.epochal.core.journal.{FileInput, FileStore, Frame, Journal, JournalDamage, Slice}
+import io.epochal.core.journal._
+
+/** The state of a journal in the files of earlier runs.
+  *
+  * @param segments
+  *   those with rows, in row order. The last frame may have been written but not synced
+  * @param barriers
+  *   files that close a run (A11)
+  * @param contents
+  *   of the newest files, as far as memory allows, so that `restore` need not read them again
+  */
+final private[acknowledged] case class Recovered(
+    segments: Vector[SegmentIndex],
+    barriers: Set[String],
+    contents: Map[String, Array[Byte]])
 
 /** Recovers the rows that earlier runs acknowledged: reads all segments forward, and checks every frame. */
 private[acknowledged] object Recovery {
   private val Block = 1 << 20
 
-  /** The segments with rows, in row order. Their last frame may have been written but not synced. State that a segment without
-    * rows carries belongs to the segments before it, which all exist.
+  /** Maximum bytes of files that are read once and kept until the state is restored. */
+  private val CachedBytes = 64L << 20
+
+  /** Reads each file once. State that a segment without rows carries belongs to the segments before it, which all exist.
     *
     * @throws JournalDamage
     *   if a segment belongs to another source or has a newer version
     */
-  def segments(store: FileStore, source: String): Vector[SegmentIndex] = {
-    val names = store.names().flatMap(name => SegmentIndex.parse(name).map(_ -> name)).sorted.map(_._2).toVector
-    val found = names.flatMap(segment(store, source, _)).filter(_.frames.nonEmpty)
+  def segments(store: FileStore, source: String): Recovered = {
+    val lengths = store.lengths()
+    val names = lengths.keys.flatMap(name => SegmentIndex.parse(name).map(_ -> name)).toVector.sorted.map(_._2)
+    // From the last file: those are kept.
+    val sums = names.reverseIterator
+      .map(name => name -> lengths(name))
+      .scanLeft("" -> 0L)((sum, next) => next._1 -> (sum._2 + next._2))
+    val cached = if (store.syncsOpenFiles) Set.empty[String] else sums.takeWhile(_._2 <= CachedBytes).map(_._1).toSet
+    val found = Vector.newBuilder[SegmentIndex]
+    var barriers = Set.empty[String]
+    var contents = Map.empty[String, Array[Byte]]
+    ParallelReads(names)(scan(store, source, _, lengths)) { case (name, index, content) =>
+      index.foreach { case (header, segment) =>
+        if (segment.frames.nonEmpty) {
+          found += segment
+          content.filter(_ => cached(name)).foreach(bytes => contents += name -> bytes)
+        } else if (header.mark != SegmentIndex.mark(name)) barriers += name
+      }
+    }
     // From the last segment: where does the next one begin (A5)?
-    val limits = found.map(_.from).scanRight(Long.MaxValue)(math.min).drop(1)
-    (found zip limits).map { case (segment, limit) => segment.before(limit) }.filter(_.frames.nonEmpty)
+    val all = found.result()
+    val limits = all.map(_.from).scanRight(Long.MaxValue)(math.min).drop(1)
+    val counting = (all zip limits).map { case (segment, limit) => segment.before(limit) }.filter(_.frames.nonEmpty)
+    Recovered(SegmentIndex.counted(counting), barriers, contents)
   }
 
-  /** The positions of a segment's intact frames; None if the segment was removed meanwhile. */
-  private def segment(store: FileStore, source: String, name: String): Option[SegmentIndex] =
+  /** A file's header and the positions of its intact frames, and the content of a small file of an object store; None for both if
+    * the file was removed meanwhile.
+    */
+  private def scan(
+      store: FileStore,
+      source: String,
+      name: String,
+      lengths: Map[String, Long]): (String, Option[(Header, SegmentIndex)], Option[Array[Byte]]) =
     try
-      Using.resource(store.open(name)) { file =>
-        FrameFormat.readHeader(bytesOf(file, _, _), source) match {
-          case Some(Left(reason))  => throw new JournalDamage(name, reason)
-          case Some(Right(header)) => Some(new SegmentScan(file, name, header).index())
-          case None => headless(new SegmentScan(file, name, Header(0L, SegmentIndex.mark(name), 0)).index())
+      Using.resource(store.open(name, lengths(name))) { file =>
+        if (store.syncsOpenFiles || lengths(name) > ParallelReads.SmallFile) (name, segment(file, name, source), None)
+        else {
+          val bytes = FileInput.bytes(file, 0, lengths(name))
+          (name, segment(FileInput.of(bytes), name, source), Some(bytes))
         }
       }
-    catch { case _: NoSuchFileException => None }
+    catch { case _: NoSuchFileException => (name, None, None) }
+
+  private def segment(file: FileInput, name: String, source: String): Option[(Header, SegmentIndex)] =
+    FrameFormat.readHeader(bytesOf(file, _, _), source) match {
+      case Some(Left(reason))  => throw new JournalDamage(name, reason)
+      case Some(Right(header)) => Some(header -> new SegmentScan(file, name, header).index())
+      case None =>
+        val header = Header(0L, SegmentIndex.mark(name), 0)
+        headless(new SegmentScan(file, name, header).index()).map(header -> _)
+    }
+
+  /** A file's header, and its intact frames with rows. */
+  def read(store: FileStore, name: String, source: String): (Option[Header], Seq[Frame]) =
+    Using.resource(store.open(name)) { file =>
+      val index = segment(file, name, source)
+      (index.map(_._1), index.toSeq.flatMap(_._2.frames))
+    }
 
   /** Without an intact header there is no frame, or the header was damaged later. */
   private def headless(index: SegmentIndex): Option[SegmentIndex] =
@@ -123,6 +179,8 @@ private[acknowledged] object Recovery {
   *   the frame with the carried state
   * @param bytes
   *   up to the end of its last intact frame
+  * @param earlier
+  *   bytes of the frames of all earlier segments, including removed ones of this run
   */
 final private[acknowledged] case class SegmentIndex(
     name: String,
@@ -131,7 +189,8 @@ final private[acknowledged] case class SegmentIndex(
     from: Long,
     carried: Option[Frame],
     frames: Vector[Frame],
-    bytes: Long
+    bytes: Long,
+    earlier: Long = 0L
 ) {
 
   /** The row after the last. */
@@ -148,24 +207,39 @@ final private[acknowledged] case class SegmentIndex(
     }
 
   /** The number of frames that lie wholly below a row. */
-  def framesBelow(row: Long): Int = {
-    var (low, high) = (0, frames.length)
-    while (low < high) {
-      val middle = (low + high) >>> 1
-      if (frames(middle).until <= row) low = middle + 1 else high = middle
-    }
-    low
-  }
+  def framesBelow(row: Long): Int = SegmentIndex.below(frames.length, frames(_).until, row)
 
-  /** The bytes of the frames that do not lie wholly below a row. */
-  def bytesFrom(row: Long): Long = {
+  /** The bytes of the frames of all earlier segments, and of those here that lie wholly below a row. */
+  def bytesBelow(row: Long): Long = {
     val below = framesBelow(row)
-    if (below == frames.length) 0L else bytes - frames(below).position + FrameFormat.HeadLength
+    if (below == 0) earlier
+    else
+      earlier + frames(below - 1).position + frames(below - 1).length - (frames.head.position - FrameFormat.HeadLength)
   }
 }
 
 private[acknowledged] object SegmentIndex {
   private val Name = "(\\d{19})-(\\d{9,18})-([0-9a-f]{32})[.]ack".r
+
+  /** The segments, each with the bytes of the frames before it. */
+  def counted(segments: Vector[SegmentIndex]): Vector[SegmentIndex] =
+    segments.foldLeft(Vector.empty[SegmentIndex]) { (all, next) =>
+      all :+ next.copy(earlier = all.lastOption.fold(0L)(_.bytesBelow(Long.MaxValue)))
+    }
+
+  /** Of so many spans of rows in order, the number that lie wholly below a row.
+    *
+    * @param until
+    *   the row after the last of a span
+    */
+  def below(count: Int, until: Int => Long, row: Long): Int = {
+    var (low, high) = (0, count)
+    while (low < high) {
+      val middle = (low + high) >>> 1
+      if (until(middle) <= row) low = middle + 1 else high = middle
+    }
+    low
+  }
 
   def name(generation: Long, number: Long, run: String): String =
     s"${"%019d-%09d".formatLocal(Locale.ROOT, generation, number)}-$run.ack"
@@ -174,6 +248,12 @@ private[acknowledged] object SegmentIndex {
   def parse(name: String): Option[(Long, Long)] = name match {
     case Name(generation, number, _) => generation.toLongOption.zip(number.toLongOption)
     case _                           => None
+  }
+
+  /** The part of a segment's name that is common to its run: generation and run. */
+  def runOf(name: String): Option[(String, String)] = name match {
+    case Name(generation, _, run) => Some(generation -> run)
+    case _                        => None
   }
 
   /** The mark of the frames of a segment with this name: see [[OpenSegment.mark]]. */

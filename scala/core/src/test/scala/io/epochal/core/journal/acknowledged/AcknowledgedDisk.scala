@@ -8,19 +8,19 @@ import scala.util.Try
 import io.epochal.core.journal.{Gap, Journal, MemoryFileStore}
 
 /** A journal's two directories in memory, and the runs over them. */
-final class AcknowledgedDisk(syncsOpenFiles: Boolean = true) {
-  val segments = new MemoryFileStore(syncsOpenFiles)
-  val generations = new MemoryFileStore(syncsOpenFiles)
+final class AcknowledgedDisk(syncsOpenFiles: Boolean = true, isConditional: Boolean = false) {
+  val segments = new MemoryFileStore(syncsOpenFiles, isConditional)
+  val generations = new MemoryFileStore(syncsOpenFiles, isConditional)
   private var runs = 0
 
   def run(segmentBytes: Long = 1L << 20): AcknowledgedJournal = {
     runs += 1
-    AcknowledgedJournal.take(segments, generations, "source", segmentBytes, "%032x".format(runs))
+    AcknowledgedJournal.take(segments, generations, "source", segmentBytes, "%016x%016x".format(runs, runs))
   }
 
   /** The same files on another disk. */
   def copy(): AcknowledgedDisk = {
-    val other = new AcknowledgedDisk(syncsOpenFiles)
+    val other = new AcknowledgedDisk(syncsOpenFiles, isConditional)
     other.segments.files ++= segments.files.view.mapValues(_.clone)
     other.generations.files ++= generations.files
     other.runs = runs
@@ -73,4 +73,14 @@ final class AcknowledgedDisk(syncsOpenFiles: Boolean = true) {
       found ++= new String(bytes, 0, length, UTF_8): Unit)
     found.toString
   }
+}
+
+object AcknowledgedDisk {
+
+  /** Kinds of stores, by name. */
+  val Kinds: Seq[(String, () => AcknowledgedDisk)] = Seq(
+    "a disk" -> (() => new AcknowledgedDisk),
+    "a store that cannot sync open files" -> (() => new AcknowledgedDisk(syncsOpenFiles = false)),
+    "a store with conditional creation" -> (() => new AcknowledgedDisk(syncsOpenFiles = false, isConditional = true))
+  )
 }

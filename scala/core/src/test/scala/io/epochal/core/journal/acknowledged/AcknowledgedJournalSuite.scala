@@ -124,14 +124,14 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.rows(disk.run()) == "abcdef")
   }
 
-  for (syncsOpenFiles <- Seq(true, false); syncFails <- Seq(false, true))
+  for ((kind, newDisk) <- AcknowledgedDisk.Kinds; syncFails <- Seq(false, true))
     test(
-      "A3, A7, A10: at any takeover the new run has all rows that its predecessor acknowledges, and keeps those it took over " +
-        s"(syncs open files: $syncsOpenFiles, a sync fails: $syncFails)") {
+      "A3, A7, A10, A11: at any takeover the new run has all rows that its predecessor acknowledges, and keeps those it took over " +
+        s"(on $kind, a sync fails: $syncFails)") {
       val steps = Iterator
         .from(0)
         .takeWhile { step =>
-          val disk = new AcknowledgedDisk(syncsOpenFiles)
+          val disk = newDisk()
           val old = disk.run(segmentBytes = 1)
           disk.append(old, "abc"): Unit
           disk.segments.syncFails = syncFails
@@ -156,17 +156,17 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
           taken.nonEmpty
         }
         .size
-      assert(steps >= (if (syncFails) 4 else 5), "create, writes, sync, and the listing of generations")
+      assert(steps >= (if (syncFails) 4 else 5), "create, writes, sync, and the listing of generations or the close")
     }
 
-  for (syncsOpenFiles <- Seq(true, false); segmentBytes <- Seq(1L, 1L << 20))
+  for ((kind, newDisk) <- AcknowledgedDisk.Kinds; segmentBytes <- Seq(1L, 1L << 20))
     test(
       "A5, A10: a failed frame that a new run took over is not truncated by later segments of its predecessor " +
-        s"(syncs open files: $syncsOpenFiles, segments of $segmentBytes bytes)") {
+        s"(on $kind, segments of $segmentBytes bytes)") {
       val steps = Iterator
         .from(0)
         .takeWhile { step =>
-          val disk = new AcknowledgedDisk(syncsOpenFiles)
+          val disk = newDisk()
           val old = disk.run(segmentBytes)
           disk.append(old, "abc"): Unit
           disk.segments.syncFails = true
@@ -360,8 +360,8 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
 
   test("over any failures and deaths of runs, acknowledged rows exist once, in order", Slow) {
     val ops = Gen.listOf(Gen.frequency(8 -> "append", 2 -> "full", 2 -> "sync", 2 -> "die", 1 -> "torn", 2 -> "roll"))
-    val property = Prop.forAll(ops, Gen.oneOf(true, false)) { (steps, syncsOpenFiles) =>
-      val disk = new AcknowledgedDisk(syncsOpenFiles)
+    val property = Prop.forAll(ops, Gen.oneOf(AcknowledgedDisk.Kinds.map(_._2))) { (steps, newDisk) =>
+      val disk = newDisk()
       var journal = disk.run(40)
       var acknowledged = Vector.empty[String]
       steps.zipWithIndex.foreach { case (step, n) =>

@@ -66,7 +66,7 @@ final class FeedLog(store: HadoopFileStore, source: String) {
   /** Claims a generation. A run that begins a feed calls it before it reads what it takes over. */
   def claim(): Unit = if (generation.isEmpty) {
     val known = store.names().flatMap(FeedLog.parse).map(_._1).maxOption.getOrElse(0L)
-    generation = Some(Generation.claim(generations, run, known))
+    generation = Some(Generation.claim(generations, run, known)((_, _) => ()))
   }
 
   /** Writes a file with what was received.

@@ -1,12 +1,12 @@
 package io.epochal.kit.source.journal
 
-import java.io.IOException
+import java.io.{EOFException, IOException}
 import java.net.InetAddress
 import java.nio.file.NoSuchFileException
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.collection.mutable
-import scala.util.Try
+import scala.util.{Try, Using}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
@@ -14,7 +14,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.journal.{FileInput, FileStore, Generation, Journal, JournalDamage, JournalPlan, Segment, Slice}
+import io.epochal.core.journal._
 import io.epochal.kit.source.{ContinuousSource, EndlessReader, EndlessReaderFactory}
 import io.epochal.kit.spark.QueryStop
 import io.epochal.kit.store.HadoopFileStore
@@ -220,30 +220,70 @@ final class JournalFrames(
 
   private var file = Option.empty[(String, FileInput)]
 
+  /** Slices of an object store, and the files' parts with them. */
+  private val fetched = mutable.Queue.empty[(Slice, FileInput)]
+
   /** Reads the next intact frame. */
   @scala.annotation.tailrec
-  override def next(into: Int => Array[Byte]): Option[Slice] =
-    if (!slices.hasNext) {
+  override def next(into: Int => Array[Byte]): Option[Slice] = {
+    if (fetched.isEmpty && !store.syncsOpenFiles) fetch()
+    if (fetched.isEmpty && !slices.hasNext) {
       // A file that is still being written is longer when it is reopened.
       close()
       None
     } else {
-      val slice = slices.next()
-      if (isRead(slice, into)) Some(slice) else next(into)
+      val (slice, input) =
+        if (fetched.nonEmpty) fetched.dequeue()
+        else {
+          val slice = slices.next()
+          (slice, opened(slice.segment))
+        }
+      if (isRead(slice, input, into)) Some(slice) else next(into)
     }
+  }
 
   override def close(): Unit = {
     file.foreach(_._2.close())
     file = None
   }
 
-  private def isRead(slice: Slice, into: Int => Array[Byte]): Boolean =
+  /** Reads many small files of an object store together, each by one request. */
+  private def fetch(): Unit = {
+    val parts = mutable.ArrayBuffer.empty[Vector[Slice]]
+    var bytes = 0L
+    while (slices.hasNext && bytes < JournalFrames.FetchedBytes && parts.sizeIs < JournalFrames.FetchedFiles) {
+      val slice = slices.next()
+      bytes += slice.frame.length
+      if (parts.lastOption.exists(_.last.segment == slice.segment)) parts(parts.size - 1) :+= slice
+      else parts += Vector(slice)
+    }
+    ParallelReads(parts.toSeq)(part)(fetched ++= _)
+  }
+
+  /** A part of a file; of a file that is cut off, each frame by itself. */
+  private def part(slices: Vector[Slice]): Vector[(Slice, FileInput)] = {
+    val (from, until) = (slices.head.frame.position, slices.last.frame.position + slices.last.frame.length)
+    try
+      Using.resource(store.open(slices.head.segment, until)) { whole =>
+        val input = FileInput.of(FileInput.bytes(whole, from, until), from)
+        slices.map(_ -> input)
+      }
+    catch {
+      case _: EOFException if slices.size > 1             => slices.flatMap(slice => part(Vector(slice)))
+      case _: EOFException                                => slices.map(_ -> FileInput.of(Array.emptyByteArray))
+      case e: IOException if !QueryStop.isInterruption(e) => throw unseen(e)
+    }
+  }
+
+  private def isRead(slice: Slice, input: FileInput, into: Int => Array[Byte]): Boolean =
     try {
-      Journal.read(opened(slice.segment), slice)(into)
+      Journal.read(input, slice)(into)
       true
     } catch {
       case damage: JournalDamage =>
-        LoggerFactory.getLogger(getClass).warn(lost(slice.first, slice.first + slice.take, damage.getMessage))
+        LoggerFactory
+          .getLogger(classOf[JournalFrames])
+          .warn(lost(slice.first, slice.first + slice.take, damage.getMessage))
         false
     }
 
@@ -266,4 +306,11 @@ final class JournalFrames(
     Conditions.JournalNotShared
       .because(error)("host" -> host, "source" -> source, "path" -> store, "reason" -> reason)
   }
+}
+
+private object JournalFrames {
+
+  /** Of an object store, how much is read before it is delivered. */
+  val FetchedBytes: Long = 16L << 20
+  val FetchedFiles: Int = 4 * ParallelReads.Width
 }

@@ -37,7 +37,7 @@ final class RealTimeSourceStream[P] private[source] (
     * batch that a later one runs again, to another end: so no run ends a batch once a later one has begun.
     */
   private lazy val runs = initial.beside("real-time")
-  private lazy val generation = Generation.claim(runs, UUID.randomUUID().toString.replace("-", ""), 0L)
+  private lazy val generation = Generation.claim(runs, UUID.randomUUID().toString.replace("-", ""), 0L)((_, _) => ())
 
   override def prepareForRealTimeMode(): Unit = realTime = true
 

@@ -1,0 +1,59 @@
+package io.epochal.jdbc.database
+
+import java.sql.Connection
+
+import scala.annotation.unused
+
+import io.epochal.core.error.{Conditions, Plural}
+import io.epochal.kit.database.{QualifiedName, Sql}
+import io.epochal.kit.sink.row.EncodedRows
+
+/** The result of a load. */
+sealed trait Loaded {
+
+  /** Number of rows that the database reports as stored. */
+  def stored: Long
+
+  /** For the progress metrics: how the rows were loaded, and why so, where the database has several ways. */
+  def by: Map[String, String] = Map.empty
+
+  /** @param keys
+    *   the key columns, as the user named them
+    * @throws io.epochal.core.error.EpochalException
+    *   DUPLICATE_KEYS; ROWS_DROPPED: the database stored fewer rows than it was sent, or more
+    */
+  def check(epoch: String, table: QualifiedName, keys: Seq[String] = Nil): Unit
+}
+
+object Loaded {
+
+  /** @param expected
+    *   number of rows that should be stored: all rows sent, less those of the same key that lost by the order column
+    */
+  final case class Rows(stored: Long, expected: Long, override val by: Map[String, String] = Map.empty) extends Loaded {
+    override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
+      if (stored != expected)
+        throw Conditions.RowsDropped(
+          "stored" -> stored,
+          "sent" -> expected,
+          "epoch" -> epoch,
+          "table" -> table,
+          "found" -> s"the database stored $stored of the ${Plural.of(expected, "row")}")
+  }
+
+  /** Rows share a key, and no order column decides between them. */
+  final case class DuplicateKeys(rows: Long) extends Loaded {
+    override def stored: Long = 0L
+    override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
+      throw Conditions.DuplicateKeys("epoch" -> epoch, "rows" -> rows, "columns" -> keys.mkString(", "))
+  }
+}
+
+/** The load of rows into a table, in a transaction whose first message has prepared it. */
+trait PreparedLoad {
+  def preparation: Seq[Sql]
+  def apply(connection: Connection, rows: EncodedRows): Loaded
+
+  /** Makes the transaction one without preparation, for statements that are no such load. */
+  def undo(@unused connection: Connection): Unit = ()
+}

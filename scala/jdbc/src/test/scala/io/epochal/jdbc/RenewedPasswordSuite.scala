@@ -1,0 +1,68 @@
+package io.epochal.jdbc
+
+import java.io.File
+import java.nio.file.{Files, Path}
+
+import scala.util.Using
+
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.test.QuerySuite
+
+import io.epochal.support.SlowTests.slowIf
+
+/** A password that is renewed while a query runs, as by a sidecar that keeps a token file. */
+final class RenewedPasswordSuite extends QuerySuite {
+  import testImplicits._
+
+  Seq("inline", "staged").foreach { transport =>
+    test(
+      s"transport=$transport: connections of a running query, its tasks and its next claim use the renewed password",
+      slowIf(transport == "staged"): _*) {
+      Using.resource(PostgresServer.node().fold(TestServer.missing("postgres"), identity)) { node =>
+        withTempDir { directory =>
+          val password = directory.toPath.resolve("password")
+          node.requirePassword("loader")
+          renew(node, password, "first")
+          node.run("CREATE SCHEMA loader AUTHORIZATION loader")
+          val rows = MemoryStream[Int]
+          def start(): StreamingQuery = rows
+            .toDF()
+            .toDF("id")
+            .writeStream
+            .format("epochal-jdbc")
+            .options(
+              Map(
+                "url" -> node.url.replace("user=postgres", "user=loader"),
+                "dbtable" -> "loader.t",
+                "createTable" -> "true",
+                "transport" -> transport,
+                "passwordFile" -> password.toString,
+                "retry.maxDelay" -> "200ms",
+                "checkpointLocation" -> new File(directory, "checkpoint").getPath))
+            .start()
+          val query = start()
+          rows.addData(1, 2)
+          query.processAllAvailable()
+          renew(node, password, "second")
+          rows.addData(3, 4)
+          query.processAllAvailable()
+          query.stop()
+          renew(node, password, "third")
+          val again = start()
+          rows.addData(5, 6)
+          again.processAllAvailable()
+          again.stop()
+          assert(node.text("SELECT string_agg(id::text, ',' ORDER BY id) FROM loader.t") == "1,2,3,4,5,6")
+        }
+      }
+    }
+  }
+
+  /** Ends the sessions of the old password, too. */
+  private def renew(node: PostgresNode, file: Path, password: String): Unit = {
+    node.run(s"ALTER ROLE loader PASSWORD '$password'")
+    Files.writeString(file, s"$password\n")
+    node.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'loader'")
+  }
+}
