@@ -161,6 +161,8 @@ final private[cdc] class Capture(
       val stream = setup.stream(origin, confirmed)
       Using.resource(stream)(read)
     } catch {
+      // The publication did not exist when a change was made.
+      case e: SQLException if e.getSQLState == "42704" && changed.nonEmpty => throw changed.fold[Throwable](e)(_._2)
       case e: SQLException if setup.server.isTransient(e) && !closed =>
         reconnects.increment()
         log.warn(s"${options.source}: the connection was lost: ${setup.server.explain(e).problem}")
@@ -190,7 +192,10 @@ final private[cdc] class Capture(
       truncated,
       setup.contained(state),
       setup.moved(origin),
-      ddl = statement => if (setup.concerns(statement)) refuse())
+      ddl = setup.concerned(origin)(_).foreach { error =>
+        refuse()
+        error.foreach(throw _)
+      })
     var flushed, beat = System.nanoTime()
     var pause = 1L
     reached = confirmed
@@ -234,6 +239,7 @@ final private[cdc] class Capture(
           confirm(intake.settle())
           look(writes = true)
         }
+        if (isDefined) watch(now)
         if (full) stream.report()
         Thread.sleep(pause)
         pause = math.min(pause + 1, MaxPause)

@@ -36,24 +36,40 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
     written = (accepted, System.nanoTime())
     if (accepted.isEmpty && origin.isWatched)
       throw new JournalDamage(store.toString, "the state of the catalog is missing")
-    if (accepted.isEmpty || origin.snapshot && state.last.isEmpty && state.runs.isEmpty)
-      accept(facts(connection, origin.publication, of))
+    if (accepted.isEmpty || origin.snapshot && state.last.isEmpty && state.runs.isEmpty) {
+      val now = facts(connection, origin.publication, of)
+      accept(now.copy(all = now.all ++ (if (accepted.isEmpty) delivered(state, now) else Nil)))
+    }
   }
+
+  /** Columns of rows that were delivered, and are gone. */
+  private def delivered(state: ChangeState, now: CatalogFacts): Seq[Fact] = for {
+    relation <- state.definitions.values.toSeq
+    table = Integer.toUnsignedLong(relation.oid)
+    column <- relation.columns if !now.columns(table).exists(_.name == column.name)
+  } yield Fact("column", table, column.name, column.name, s"${Integer.toUnsignedString(column.typeOid)}:${column.modifier}", "")
 
   /** Whether the query reads a column of a table. */
   def reads(table: Long, column: String): Boolean =
     tables.chosen.fold(accepted.exists(_.of("column", table).exists(_.name == column)))(_.contains(column))
 
-  /** Whether a DDL statement may have changed what the capture rests on.
+  /** Whether a DDL statement may have changed what the capture rests on, and the error for a table that is logged no more.
     *
     * @param statement
     *   the content of a message of [[io.epochal.cdc.slot.DdlTrigger]]: its tag, then OIDs
     */
-  def concerns(statement: String): Boolean = {
+  def concerned(origin: CdcOrigin, statement: String): Option[Option[EpochalException]] = {
     val (words, oids) = statement.split(' ').toSeq.partition(word => !word.headOption.exists(_.isDigit))
     val objects = oids.flatMap(_.split(',')).toSet
-    words.exists(word => word == "PUBLICATION" || word == "TYPE") ||
-    accepted.exists(_.all.exists(fact => fact.kind == "file" && (objects(fact.id) || objects(fact.subject.toString))))
+    val files = accepted.toSeq.flatMap(_.all.filter(_.kind == "file"))
+    val table = files.find(file => objects(file.id) || objects(file.subject.toString))
+    Option.when(table.nonEmpty || words.exists(word => word == "PUBLICATION" || word == "TYPE")) {
+      val unlogged = table.filter(_ => words.contains(DdlTrigger.Persistence)).map { file =>
+        val text = s"${file.name} was unlogged"
+        CatalogChange(text, None, Sha256.hex(s"$text $statement", 4))
+      }
+      refused(origin, unlogged.toSeq)
+    }
   }
 
   /** Where the log ends, if the catalog has changed so that rows may be hidden or others than the log shows. Else the catalog is

@@ -215,8 +215,9 @@ final private[cdc] class CdcSetup(
     case None         => Option.when(known.exists(_._2 == name))(tablesChanged(s"$name was created again"))
   }
 
-  /** Whether a DDL statement is about the tables, the publication or a type. */
-  def concerns(statement: String): Boolean = watch.exists(_.concerns(statement))
+  /** As in [[CatalogWatch.concerned]]. */
+  def concerned(origin: CdcOrigin)(statement: String): Option[Option[EpochalException]] =
+    watch.flatMap(_.concerned(origin, statement))
 
   /** OIDs of the tables. */
   private def captured: Iterable[Long] = known.keys

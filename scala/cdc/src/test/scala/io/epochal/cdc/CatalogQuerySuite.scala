@@ -8,6 +8,7 @@ import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 
 import io.epochal.cdc.slot.DdlTrigger
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.jdbc.{PostgresServer, TestServer}
 import io.epochal.support.Collected
 
 /** Queries whose server changes in a way that the log does not show. */
@@ -109,6 +110,39 @@ final class CatalogQuerySuite extends CdcQueries {
       )
       assert(ended(query).getMessage.contains("publication"))
       assert(ids("cdc_ddl").take(2) == Seq(1, 2) && !ids("cdc_ddl").contains(4))
+    }
+  }
+
+  test("with the event trigger, a table that is unlogged for a while ends the query") {
+    withShop { (shop, dir) =>
+      shop.run(DdlTrigger.Create, s"CREATE PUBLICATION ${shop.name} FOR ALL TABLES", "INSERT INTO orders VALUES (1, 'a')")
+      val query = start(shop.read("heartbeatInterval" -> "10m"), "cdc_unlogged", dir)
+      until(query)(assert(ids("cdc_unlogged") == Seq(1)))
+      shop.run(
+        "ALTER TABLE orders SET UNLOGGED",
+        "INSERT INTO orders VALUES (2, 'b')",
+        "ALTER TABLE orders SET LOGGED",
+        "INSERT INTO orders VALUES (3, 'c')")
+      val error = ended(query)
+      assert(error.getMessage.contains("public.orders was unlogged") && ids("cdc_unlogged") == Seq(1))
+      stopped(start(shop.read("acceptChange" -> token(error)), "cdc_logged", dir)) {
+        until(spark.streams.active.head)(assert(ids("cdc_logged") == Seq(3)))
+      }
+    }
+  }
+
+  test("a publication of PostgreSQL 15 that was created again has the same error, since its server decodes no change from before") {
+    Using.resource(new Shop(PostgresServer.icu.fold(TestServer.missing("postgres"), identity))) { shop =>
+      withTempDir { dir =>
+        def run(name: String) = start(shop.read(), name, dir.toString, Trigger.AvailableNow())
+        run("cdc_publication_15").awaitTermination()
+        shop.run(
+          s"DROP PUBLICATION ${shop.name}",
+          "INSERT INTO orders VALUES (1, 'a')",
+          s"CREATE PUBLICATION ${shop.name} FOR TABLE orders",
+          "INSERT INTO orders VALUES (2, 'b')")
+        assert(ended(run("cdc_publication_15_again")).getMessage.contains("was dropped and created again"))
+      }
     }
   }
 
@@ -261,20 +295,29 @@ final class CatalogQuerySuite extends CdcQueries {
   test("a checkpoint of an older release takes the catalog as it is") {
     withShop { (shop, dir) =>
       def run(name: String) = start(shop.read(), name, dir, Trigger.AvailableNow()).awaitTermination()
-      run("cdc_older_release")
-      val logs = new File(dir, "offsets").listFiles.filter(_.getName.matches("\\d+")).toSeq
-      (new File(dir, "sources/0/initial-offset") +: logs).map(_.toPath).foreach { log =>
-        val text = java.nio.file.Files.readString(log)
-        assert(text.contains(""","watched":true"""))
-        java.nio.file.Files.writeString(log, text.replace(""","watched":true""", "")): Unit
-        java.nio.file.Files.deleteIfExists(log.resolveSibling(s".${log.getFileName}.crc")): Unit
+      def forget(): Unit = {
+        val logs = new File(dir, "offsets").listFiles.filter(_.getName.matches("\\d+")).toSeq
+        (new File(dir, "sources/0/initial-offset") +: logs).map(_.toPath).foreach { log =>
+          val text = java.nio.file.Files.readString(log)
+          java.nio.file.Files.writeString(log, text.replace(""","watched":true""", "")): Unit
+          java.nio.file.Files.deleteIfExists(log.resolveSibling(s".${log.getFileName}.crc")): Unit
+        }
+        org.apache.commons.io.FileUtils.deleteQuietly(new File(dir, "sources/0/cdc/catalog")): Unit
       }
-      org.apache.commons.io.FileUtils.deleteDirectory(new File(dir, "sources/0/cdc/catalog"))
+      run("cdc_older_release")
+      val log = new File(dir, "sources/0/initial-offset").toPath
+      assert(java.nio.file.Files.readString(log).contains(""","watched":true"""))
+      forget()
       shop.run("INSERT INTO orders VALUES (1, 'a')")
       run("cdc_newer_release")
       assert(ids("cdc_newer_release") == Seq(1))
       shop.run("ALTER TABLE orders DROP note, ADD note text")
       ended(start(shop.read(), "cdc_newer_changed", dir, Trigger.AvailableNow()))
+      // A column that was delivered, and is gone at the first start of this release.
+      forget()
+      shop.run("ALTER TABLE orders DROP note")
+      val error = ended(start(shop.read(), "cdc_newer_lacking", dir, Trigger.AvailableNow()), Conditions.TableChanged)
+      assert(error.getMessage.contains("without note"))
     }
   }
 }

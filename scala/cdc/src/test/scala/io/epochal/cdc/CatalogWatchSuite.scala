@@ -242,7 +242,7 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
     } finally
       execute(
         "RESET ROLE",
-        "DROP EVENT TRIGGER epochal_ddl, epochal_ddl_drop",
+        "DROP EVENT TRIGGER epochal_ddl, epochal_ddl_drop, epochal_ddl_rewrite",
         s"SELECT pg_drop_replication_slot('$slot')",
         s"DROP OWNED BY $slot CASCADE",
         s"DROP ROLE $slot")

@@ -10,10 +10,13 @@ import io.epochal.kit.database.Sql
   */
 private[cdc] object DdlTrigger {
 
+  /** In the message of a table that becomes unlogged, or logged. */
+  final val Persistence = "PERSISTENCE"
+
   def exists(connection: Connection): Boolean = Sql
     .query(
       connection,
-      """SELECT count(*) = 2 FROM pg_event_trigger t JOIN pg_proc p ON p.oid = t.evtfoid
+      """SELECT count(*) = 3 FROM pg_event_trigger t JOIN pg_proc p ON p.oid = t.evtfoid
         |WHERE p.proname = 'epochal_ddl' AND t.evtenabled <> 'D'""".stripMargin
     )(_.getBoolean(1))
     .head
@@ -26,7 +29,8 @@ private[cdc] object DdlTrigger {
       if (isThere) "puts DDL into the log"
       else "none: a change that the log does not show is noticed after heartbeatInterval",
       Severity.Fine,
-      Option.unless(isThere)(Create))
+      // Older servers send no messages.
+      Option.when(!isThere && connection.getMetaData.getDatabaseMajorVersion >= 14)(Create))
   }
 
   /** Creates it; for a superuser, or the provider's role for event triggers. */
@@ -36,12 +40,15 @@ private[cdc] object DdlTrigger {
        |BEGIN
        |  IF TG_EVENT = 'sql_drop' THEN
        |    SELECT string_agg(DISTINCT objid::text, ',') INTO objects FROM pg_event_trigger_dropped_objects() WHERE NOT is_temporary;
+       |  ELSIF TG_EVENT = 'table_rewrite' THEN
+       |    objects := pg_event_trigger_table_rewrite_oid() || CASE WHEN pg_event_trigger_table_rewrite_reason() & 1 = 1 THEN ' $Persistence' ELSE '' END;
        |  ELSE
        |    SELECT string_agg(DISTINCT objid::text, ',') INTO objects FROM pg_event_trigger_ddl_commands() WHERE schema_name IS DISTINCT FROM 'pg_temp';
        |  END IF;
        |  IF objects IS NOT NULL THEN PERFORM pg_logical_emit_message(true, '${Emitted.Ddl}', TG_TAG || ' ' || objects); END IF;
        |END $$$$;
-       |DROP EVENT TRIGGER IF EXISTS epochal_ddl, epochal_ddl_drop;
+       |DROP EVENT TRIGGER IF EXISTS epochal_ddl, epochal_ddl_drop, epochal_ddl_rewrite;
        |CREATE EVENT TRIGGER epochal_ddl ON ddl_command_end WHEN TAG IN ('ALTER TABLE', 'ALTER TYPE', 'ALTER PUBLICATION') EXECUTE FUNCTION public.epochal_ddl();
-       |CREATE EVENT TRIGGER epochal_ddl_drop ON sql_drop EXECUTE FUNCTION public.epochal_ddl();""".stripMargin
+       |CREATE EVENT TRIGGER epochal_ddl_drop ON sql_drop EXECUTE FUNCTION public.epochal_ddl();
+       |CREATE EVENT TRIGGER epochal_ddl_rewrite ON table_rewrite EXECUTE FUNCTION public.epochal_ddl();""".stripMargin
 }
