@@ -47,7 +47,13 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
     relation <- state.definitions.values.toSeq
     table = Integer.toUnsignedLong(relation.oid)
     column <- relation.columns if !now.columns(table).exists(_.name == column.name)
-  } yield Fact("column", table, column.name, column.name, s"${Integer.toUnsignedString(column.typeOid)}:${column.modifier}", "")
+  } yield Fact(
+    "column",
+    table,
+    column.name,
+    column.name,
+    s"${Integer.toUnsignedString(column.typeOid)}:${column.modifier}",
+    "")
 
   /** Whether the query reads a column of a table. */
   def reads(table: Long, column: String): Boolean =

@@ -115,7 +115,10 @@ final class CatalogQuerySuite extends CdcQueries {
 
   test("with the event trigger, a table that is unlogged for a while ends the query") {
     withShop { (shop, dir) =>
-      shop.run(DdlTrigger.Create, s"CREATE PUBLICATION ${shop.name} FOR ALL TABLES", "INSERT INTO orders VALUES (1, 'a')")
+      shop.run(
+        DdlTrigger.Create,
+        s"CREATE PUBLICATION ${shop.name} FOR ALL TABLES",
+        "INSERT INTO orders VALUES (1, 'a')")
       val query = start(shop.read("heartbeatInterval" -> "10m"), "cdc_unlogged", dir)
       until(query)(assert(ids("cdc_unlogged") == Seq(1)))
       shop.run(
@@ -131,10 +134,12 @@ final class CatalogQuerySuite extends CdcQueries {
     }
   }
 
-  test("a publication of PostgreSQL 15 that was created again has the same error, since its server decodes no change from before") {
+  test(
+    "a publication of PostgreSQL 15 that was created again has the same error, since its server decodes no change from before") {
     Using.resource(new Shop(PostgresServer.icu.fold(TestServer.missing("postgres"), identity))) { shop =>
       withTempDir { dir =>
         def run(name: String) = start(shop.read(), name, dir.toString, Trigger.AvailableNow())
+        shop.run("INSERT INTO orders VALUES (0, 'copied')")
         run("cdc_publication_15").awaitTermination()
         shop.run(
           s"DROP PUBLICATION ${shop.name}",
