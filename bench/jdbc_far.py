@@ -74,10 +74,17 @@ def rows(spark: SparkSession) -> DataFrame:
 
 def epochs(spark: SparkSession, distance: Distance, url: str, target: Target, mode: str) -> None:
     """Prints the median of an epoch, without the first three."""
-    options = {"append": {}, "upsert": {"key_columns": "id"}, "changes": {"key_columns": "id", "op_column": "op"}}[mode]
+    keys = {"keyColumns": "id"} | ({"opColumn": "op"} if mode == "changes" else {})
     frame = rows(spark) if mode == "changes" else rows(spark).drop("op")
     with table_of(target) as table, tempfile.TemporaryDirectory() as checkpoint:
-        query = epochal.write.jdbc(frame, url, table=table, checkpoint=checkpoint, trigger="availableNow", **options)
+        query = epochal.write.jdbc(
+            frame,
+            url,
+            table=table,
+            checkpoint=checkpoint,
+            trigger="availableNow",
+            options={} if mode == "append" else keys,
+        )
         marks: list[tuple[int, float]] = []
         while query.isActive:
             done = target.value(f"SELECT count(*) / {ROWS} FROM {table}")
