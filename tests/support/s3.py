@@ -33,6 +33,7 @@ def settings(port: int) -> dict[str, str]:
         "spark.hadoop.fs.s3a.endpoint": f"http://127.0.0.1:{port}",
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.input.stream.type": "classic",
         "spark.hadoop.fs.s3a.access.key": "a",
         "spark.hadoop.fs.s3a.secret.key": "b",
         "spark.hadoop.fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
