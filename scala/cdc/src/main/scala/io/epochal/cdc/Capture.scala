@@ -2,17 +2,17 @@ package io.epochal.cdc
 
 import java.lang.Long.compareUnsigned
 import java.sql.SQLException
+import java.time.Duration
 import java.util.concurrent.atomic.LongAdder
 
 import scala.util.Using
-import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
-import io.epochal.cdc.slot.{Lsn, ServerFacts, SlotFacts, SlotStream}
+import io.epochal.cdc.slot.{Lsn, ServerFacts, SlotFacts, SlotStream, StreamWatch}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.journal.JournalDamage
@@ -143,7 +143,13 @@ final private[cdc] class Capture(
     try while (!closed) attempt()
     catch {
       case _: InterruptedException if closed => ()
-      case NonFatal(e)                       => if (!closed) failure = Some(explained(e))
+      // An error of the JVM, too: a query whose thread has ended must not wait for it.
+      case e: Throwable =>
+        if (!closed) {
+          val error = explained(e)
+          log.warn(s"${options.source}: nothing more is captured: ${error.problem}")
+          failure = Some(error)
+        }
     }
 
   /** Reads until the connection is lost. */
@@ -158,8 +164,9 @@ final private[cdc] class Capture(
       }
       left.foreach(table => state = copy(table))
       if (left.nonEmpty) Failpoints.reach(Failpoint.SnapshotCopied)
-      val stream = setup.stream(origin, confirmed)
-      Using.resource(stream)(read)
+      Using.resource(setup.stream(origin, confirmed)) { stream =>
+        Using.resource(new StreamWatch(setup.server, origin.slot, stream, patience))(_ => read(stream))
+      }
     } catch {
       // The publication did not exist when a change was made.
       case e: SQLException if e.getSQLState == "42704" && changed.nonEmpty => throw changed.fold[Throwable](e)(_._2)
@@ -168,6 +175,13 @@ final private[cdc] class Capture(
         log.warn(s"${options.source}: the connection was lost: ${setup.server.explain(e).problem}")
         Thread.sleep(PauseAfterLoss)
     }
+
+  /** Longer than from one heartbeat to the next, which comes back through the stream. */
+  private def patience: Duration = {
+    val beat = options.heartbeat
+    val (shortest, longest) = (Duration.ofSeconds(1), Duration.ofMinutes(1))
+    Seq(Seq(beat.plus(beat), beat.plusSeconds(10), longest).min, shortest).max
+  }
 
   private def copy(table: CdcTable): ChangeState = {
     val append = (rows: Int, frame: Bytes, before: ChangeState, after: ChangeState) => {
@@ -289,7 +303,7 @@ final private[cdc] class Capture(
     */
   private def look(writes: Boolean): Unit = {
     // Retried with the stream: a server that shuts down waits until it is closed.
-    val found = setup.server.once { connection =>
+    val found = setup.server.look { connection =>
       val isBeat = isDefined || System.nanoTime() - compared > options.heartbeat.toNanos
       if (changed.isEmpty && isBeat) {
         isDefined = false
@@ -328,7 +342,9 @@ final private[cdc] class Capture(
 
   private def explained(error: Throwable): EpochalException = error match {
     case ours: EpochalException => ours
-    case error: SQLException    => setup.server.explain(error)
+    case error: SQLException =>
+      if (error.getSQLState == UndefinedObject) setup.withoutPublication(origin, error)
+      else setup.server.explain(error)
     case other =>
       faults.named.applyOrElse(
         other,
@@ -347,6 +363,9 @@ private object Capture {
 
   /** The heartbeat after a table was defined. */
   private val DefinedNanos = 1000L * 1000000L
+
+  /** From the stream of a slot: the publication did not exist when a change was made. */
+  private val UndefinedObject = "42704"
 
   /** Milliseconds. */
   private val MaxPause = 5L

@@ -89,7 +89,7 @@ final private[cdc] class CdcSetup(
     * @throws EpochalException
     *   with everything that is missing, or what has changed
     */
-  def check(origin: CdcOrigin, state: ChangeState): SlotFacts = server.sql { connection =>
+  def check(origin: CdcOrigin, state: ChangeState): SlotFacts = server.catalog { connection =>
     val wanted = needs.wanted(origin.slot, Some(origin.publication))
     val facts = needs.facts(connection, tables, wanted)
     val found = facts.server
@@ -337,6 +337,16 @@ final private[cdc] class CdcSetup(
       "expected" -> s"${Integer.toUnsignedString(xid)} at ${Lsn.show(lsn)}",
       "found" -> s"${Integer.toUnsignedString(found.xid)} at ${Lsn.show(found.commitLsn)}")
   }
+
+  /** The error for changes from before the publication, which the server can decode no more. */
+  def withoutPublication(origin: CdcOrigin, cause: Throwable): EpochalException =
+    Conditions.SlotLost
+      .withHint(
+        s"Drop it: SELECT pg_drop_replication_slot('${origin.slot}'). Then load the table again: start the query with a new checkpoint and {option:startingOffset=initial}.")
+      .because(cause)(
+        "slot" -> origin.slot,
+        "url" -> server.place,
+        "what" -> s"has changes from before the publication ${origin.publication} was created")
 
   private def changed(what: String): EpochalException =
     Conditions.ServerChanged("url" -> server.place, "change" -> what)

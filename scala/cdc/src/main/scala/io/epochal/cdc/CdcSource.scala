@@ -54,10 +54,10 @@ final private[cdc] class CdcSource(
 
   override protected def end(taken: AcknowledgedJournal): Unit = target = Some(setup.server.sql(ServerFacts.end(_)))
 
-  /** A bounded run first waits for all changes up to its end, or as many as the journal takes. */
+  /** A bounded run first waits for all changes up to its end or an error, or as many as the journal takes. */
   override def available(start: CdcPosition, most: Long): Long = {
     for (lsn <- target) {
-      while (!running.hasReached(lsn) && !running.isFull && running.ended.isEmpty) Thread.sleep(CdcSource.EndPause)
+      while (!running.hasReached(lsn) && !running.isFull && ended.isEmpty) Thread.sleep(CdcSource.EndPause)
       if (running.hasReached(lsn)) {
         freeze(journal.until)
         target = None
@@ -69,9 +69,7 @@ final private[cdc] class CdcSource(
   override protected def journal: AcknowledgedJournal = running.journal
   override protected def isOpen: Boolean = capture.nonEmpty
 
-  /** Changes before the error are delivered first. */
-  override protected def ended(row: Long): Option[EpochalException] =
-    running.ended.filter(_ => row >= running.journal.until)
+  override protected def ended: Option[EpochalException] = running.ended
 
   override protected def deliveredUntil(row: Long): Unit = running.deliveredUntil(row)
   override protected def numPartitions: Option[Int] = options.numPartitions

@@ -1,62 +1,12 @@
 package io.epochal.cdc
 
-import java.nio.file.Files
-import java.util.Comparator
-
-import scala.util.Using
-
-import org.apache.hadoop.conf.Configuration
-import org.scalatest.concurrent.Eventually
-import org.scalatest.time.{Millis, Minutes, Span}
-
 import io.epochal.cdc.value.ServerSuite
 import io.epochal.core.error.Conditions
-import io.epochal.core.journal.acknowledged.AcknowledgedJournal
+import io.epochal.core.failpoint.Failpoints
 import io.epochal.jdbc.PostgresServer
-import io.epochal.kit.source.journal.JournalFaults
-import io.epochal.kit.store.HadoopFileStore
 
 /** A capture without a query: its looks at the slot, and its metrics. */
-final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) with Eventually {
-
-  implicit override val patienceConfig: PatienceConfig =
-    PatienceConfig(timeout = Span(1, Minutes), interval = Span(20, Millis))
-
-  /** More rows than a frame has, in one range: without a key the table is not divided. */
-  private def create(table: String, rows: Int = 20000): Unit = execute(
-    s"CREATE TABLE $table (id int, note text)",
-    s"ALTER TABLE $table REPLICA IDENTITY FULL",
-    s"INSERT INTO $table SELECT i, repeat('x', 200) FROM generate_series(1, $rows) i",
-    s"ANALYZE $table"
-  )
-
-  /** @param begun
-    *   run between the creation of the slot and the start
-    */
-  private def capture(table: String, more: (String, String)*)(begun: => Unit)(body: Capture => Any): Unit = {
-    val directory = Files.createTempDirectory("epochal-capture")
-    val slot = s"capture_${ProcessHandle.current.pid}_$table"
-    val named = Map("url" -> connection.getMetaData.getURL, "dbtable" -> table, "slot" -> slot)
-    val options = CdcOptions.read(named + ("heartbeatInterval" -> "50ms") ++ more).fold(throw _, identity)
-    val tables = CdcTables.find(options)
-    val setup = new CdcSetup(options, options.server, directory.toString, tables, binary = false, threads = 2)
-    val store = new HadoopFileStore(directory.toString, new Configuration)
-    val journal = AcknowledgedJournal.take(store, store.below("runs"), options.source)
-    val faults = new JournalFaults(CdcOptions.Format, options.source, store.toString)
-    val capture = new Capture(options, setup, setup.begin(), journal, store, faults, None)
-    begun
-    capture.start()
-    try { body(capture); () }
-    finally {
-      capture.close()
-      eventually(execute(s"SELECT pg_drop_replication_slot('$slot')"))
-      Using.resource(Files.walk(directory))(_.sorted(Comparator.reverseOrder()).forEach(Files.delete(_)))
-    }
-  }
-
-  private def log(bytes: Int): Unit = execute(s"SELECT pg_logical_emit_message(false, 'test', repeat('x', $bytes))")
-
-  private def number(capture: Capture, name: String): Double = capture.metrics(name).toDouble
+final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) with Captures {
 
   on("progress has the snapshot's part and its end, then the lag of the slot") {
     create("followed")
@@ -95,6 +45,22 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
       log(2000000)
       eventually(assert(capture.ended.exists(_.condition == Conditions.SlotLagExceeded)))
       assert(capture.metrics("snapshotTablesLeft") == "1")
+    }
+  }
+
+  Seq("capture.range" -> "copies rows", "capture.changes" -> "stores changes").foreach { case (step, work) =>
+    val table = s"fatal_${step.replaceAll(".*[.]", "")}"
+    on(s"an error of the JVM in a thread that $work ends the capture by name") {
+      create(table, rows = 10)
+      capture(table)(Failpoints.arm(s"$step=fatal")) { capture =>
+        try {
+          // Else the snapshot may have the row.
+          eventually(assert(capture.ended.nonEmpty || capture.metrics("snapshotTablesLeft") == "0"))
+          execute(s"INSERT INTO $table VALUES (0, 'new')")
+          eventually(assert(capture.ended.exists(_.condition == Conditions.FeedFailed)))
+          assert(capture.ended.get.getMessage.contains(s"LinkageError: failpoint $step"))
+        } finally Failpoints.disarm()
+      }
     }
   }
 

@@ -10,7 +10,7 @@ import io.epochal.core.journal.Slice
 import io.epochal.ingest.intake.{ArrivalFormat, StoredArrival}
 import io.epochal.kit.json.Json
 import io.epochal.kit.record._
-import io.epochal.kit.source.journal.{FeedRows, FeedView, JournalFrames, JournalRows}
+import io.epochal.kit.source.journal.{FeedRows, JournalFrames, JournalRows}
 import io.epochal.kit.spark.{ArrayRow, TextMap}
 import io.epochal.kit.store.HadoopFileStore
 
@@ -25,11 +25,6 @@ final private class IngestReaderFactory(
     reading: RecordReading,
     val store: HadoopFileStore
 ) extends FeedRows {
-
-  override protected def remoteView(): FeedView = throw IngestOptions.group.unsupported(
-    "be read by a continuous or real-time query on a cluster",
-    "its end is known in the driver's process alone, and this task runs in another",
-    "Use a micro-batch trigger, or local mode.")
 
   override def source: String = options.source
 

@@ -33,7 +33,7 @@ final private[ingest] class IngestSource(
 
   override def limit: ReadLimit = options.limit
 
-  override def needsEnd: Option[String] = factory.needsEnd
+  override def needsEnd: Option[String] = factory.needsEnd.orElse(super.needsEnd)
 
   override def eventTimeColumn: Option[String] = options.eventTimeColumn
 
@@ -71,7 +71,7 @@ final private[ingest] class IngestSource(
 
   override protected def isOpen: Boolean = opened.nonEmpty
 
-  override protected def ended(row: Long): Option[EpochalException] = intake.ended.orElse(listener.ended)
+  override protected def ended: Option[EpochalException] = intake.ended.orElse(listener.ended)
 
   override protected def deliveredUntil(row: Long): Unit = intake.deliveredUntil(row)
 

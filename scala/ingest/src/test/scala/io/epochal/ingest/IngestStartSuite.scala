@@ -12,6 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.failpoint.Failpoints
 import io.epochal.ingest.IngestStreams.store
 import io.epochal.ingest.intake.Receipt
 import io.epochal.ingest.tcp.TcpClient
@@ -147,6 +148,26 @@ final class IngestStartSuite extends AnyFunSuite with Eventually {
       val start = run.stream.initialOffset()
       assert(start == position(0) && run.stream.latestOffset(start, run.source.limit) == position(1))
       assert(run.values() == Seq("a"))
+    }
+  }
+
+  test(
+    "acknowledged rows are delivered before the error that ended the intake or the listener, also by a bounded run") {
+    def fail(run: IngestRun): Unit = {
+      Failpoints.arm("journal.written=fatal")
+      try assert(store(run.source.intake, Seq("c")).isInstanceOf[Receipt.Failed])
+      finally Failpoints.disarm()
+    }
+    Seq(true, false).foreach { bounded =>
+      Using.resource(new IngestRun(fresh(), Map.empty)) { run =>
+        assert(store(run.source.intake, Seq("a", "b")) == Receipt.Stored(2))
+        if (bounded) run.stream.prepareForTriggerAvailableNow()
+        fail(run)
+        def end(start: Long) = run.stream.latestOffset(position(start), run.source.limit)
+        assert(end(0) == position(2) && run.values() == Seq("a", "b"))
+        val error = intercept[EpochalException](end(2))
+        assert(error.condition == Conditions.JournalUnwritable && error.getMessage.contains("journal.written"))
+      }
     }
   }
 

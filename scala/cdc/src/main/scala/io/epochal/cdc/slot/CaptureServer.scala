@@ -34,6 +34,13 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
   def once[A](body: Connection => A): A =
     Using.resource(open(Map.empty))(connection => Interruption.watch(connection)(body(connection)))
 
+  /** Like `once`, for statements that the server answers at once: if it does not within half a minute, the connection is lost. */
+  def look[A](body: Connection => A): A =
+    Using.resource(open(Map(LookTimeout)))(connection => Interruption.watch(connection)(body(connection)))
+
+  /** Like `look`, and again after errors that pass. */
+  def catalog[A](body: Connection => A): A = explained(retrier.run(_ => look(body)))
+
   /** The changes of a slot from a position on; waits while another process reads it.
     *
     * @throws EpochalException
@@ -113,7 +120,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
   }
 
   private def login(properties: Map[String, String]): Connection =
-    new LoginDataSource(settings, Some(Driver), properties + LoginTimeout + Oldest).getConnection
+    new LoginDataSource(settings, Some(Driver), properties + LoginTimeout + Oldest + KeepAlive).getConnection
 
   /** Before a session is changed: behind a pooler it may be used by others.
     *
@@ -150,6 +157,11 @@ private[cdc] object CaptureServer {
 
   /** With it the driver sends its settings with the login. */
   private val Oldest = "assumeMinServerVersion" -> "13"
+
+  private val KeepAlive = "tcpKeepAlive" -> "true"
+
+  /** In seconds. */
+  private val LookTimeout = "socketTimeout" -> "30"
 
   private val ObjectInUse = "55006"
 

@@ -35,6 +35,9 @@ final private[cdc] class SlotStream(
     messages: Boolean)
     extends ChangeStream {
 
+  /** The process of the server: a proxy reports another one. */
+  val process: Int = Sql.query(connection, "SELECT pg_catalog.pg_backend_pid()")(_.getInt(1)).head
+
   private val stream: PGReplicationStream = {
     val plain = connection
       .unwrap(classOf[PGConnection])
@@ -55,15 +58,47 @@ final private[cdc] class SlotStream(
 
   private def StatusSeconds = 5
 
-  override def poll(): Bytes = stream.readPending() match {
-    case null    => null
-    case message => Bytes(message.array, message.arrayOffset + message.position(), message.remaining)
+  /** When the last poll began, and when the server was last heard, or nobody listened. */
+  @volatile private var polledAt, heardAt = System.nanoTime()
+  @volatile private var isPolling = false
+  @volatile private var confirmed = from
+  private var heard = received
+
+  override def poll(): Bytes = {
+    val now = System.nanoTime()
+    if (now - polledAt > SlotStream.ReadNanos) heardAt = now
+    polledAt = now
+    isPolling = true
+    val message = stream.readPending()
+    isPolling = false
+    if (message != null || heard != received) {
+      heard = received
+      heardAt = now
+    }
+    if (message == null) null
+    else Bytes(message.array, message.arrayOffset + message.position(), message.remaining)
   }
+
+  /** Nanoseconds for which a reader has heard nothing; 0 if nobody reads. Called by any thread. */
+  def silence: Long = {
+    val now = System.nanoTime()
+    if (!isPolling && now - polledAt > SlotStream.ReadNanos) 0L else now - heardAt
+  }
+
+  /** Whether a message has begun, and its end is waited for. Called by any thread. */
+  def isWithinMessage: Boolean = isPolling && System.nanoTime() - polledAt > SlotStream.ReadNanos
+
+  /** Closes the connection at once; a poll then fails. Called by any thread. */
+  def abort(): Unit = connection.abort(_.run())
 
   /** The server has sent every transaction that was committed before this position. */
   def received: Long = stream.getLastReceiveLSN.asLong
 
+  /** The position up to which nothing is missing: the server sends no message to say so to a reader that has confirmed it. */
+  def known: Long = if (java.lang.Long.compareUnsigned(confirmed, received) > 0) confirmed else received
+
   override def confirm(lsn: Long): Unit = {
+    confirmed = lsn
     val position = LogSequenceNumber.valueOf(lsn)
     stream.setFlushedLSN(position)
     stream.setAppliedLSN(position)
@@ -76,4 +111,10 @@ final private[cdc] class SlotStream(
   override def close(): Unit =
     try Interruption.limit(connection)(stream.close())
     finally connection.close()
+}
+
+private object SlotStream {
+
+  /** A reader polls more often. */
+  private val ReadNanos = 1000000000L
 }

@@ -79,6 +79,7 @@ object Failpoint {
   *
   *   - `halt` ends the JVM at once, as SIGKILL does
   *   - `fail` throws, as any bug would
+  *   - `fatal` throws an error of the JVM, as a class that cannot be loaded would
   *   - `disconnect` throws what a driver throws when the connection is lost
   *   - `hold:<file>` waits until the file is gone; adds the thread's name to it as a line
   */
@@ -121,6 +122,7 @@ private[epochal] object Failpoints {
     def reach(): Unit = if (time.forall(_ == times.incrementAndGet())) action match {
       case "halt"       => Runtime.getRuntime.halt(137)
       case "fail"       => throw new IllegalStateException(s"failpoint ${point.name}")
+      case "fatal"      => throw new LinkageError(s"failpoint ${point.name}")
       case "disconnect" => throw new SQLException(s"failpoint ${point.name}", "08006")
       case "hold"       => hold()
       case other        => throw new IllegalArgumentException(s"no action '$other'")

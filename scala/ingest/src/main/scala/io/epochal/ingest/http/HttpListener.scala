@@ -1,6 +1,7 @@
 package io.epochal.ingest.http
 
 import java.net.InetSocketAddress
+import java.nio.channels.ClosedSelectorException
 import java.time.temporal.ChronoUnit
 import java.time.{Clock, Instant}
 import java.util.LinkedHashMap
@@ -12,13 +13,13 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.eclipse.jetty.io.ssl.SslConnection
-import org.eclipse.jetty.io.{ByteBufferPool, Connection}
+import org.eclipse.jetty.io.{ByteBufferPool, Connection, ManagedSelector}
 import org.eclipse.jetty.server._
 import org.eclipse.jetty.util.ssl.SslContextFactory
 import org.eclipse.jetty.util.thread.{QueuedThreadPool, Scheduler}
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.http.auth.Admission
 import io.epochal.ingest.http.body.BodyBudget
 import io.epochal.ingest.intake.{Intake, Listener}
@@ -52,14 +53,29 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
   private val server = new Server(threads)
   private val connector = makeConnector()
   private val clients = new Clients(settings, connector.getScheduler, counts)
+  @volatile private var failure = Option.empty[EpochalException]
 
   override val address: InetSocketAddress =
     new InetSocketAddress(bind.getAddress, Listener.addressOf(channel).getPort)
 
   override def metrics: Map[String, String] = counts.progress(clients.open)
 
+  /** An error of the JVM in a thread of Jetty, which continues without it, or has lost its selector. */
+  override def ended: Option[EpochalException] = {
+    if (server.isStarted && failure.isEmpty && !selectors.forall(one =>
+        one.getSelector != null && one.getSelector.isOpen))
+      end(new ClosedSelectorException)
+    failure
+  }
+
+  private[http] def selectors: Seq[ManagedSelector] =
+    connector.getSelectorManager.getBeans(classOf[ManagedSelector]).asScala.toSeq
+
+  private def end(error: Throwable): Unit =
+    failure = Some(Conditions.FeedFailed.because(error)("source" -> Listener.Format, "reason" -> error.toString))
+
   override def serve(intake: Intake): Unit = {
-    val shared = new Shared(settings, intake, admission, counts, clients, threads, clock)
+    val shared = new Shared(settings, intake, admission, counts, clients, threads, clock, end(_))
     connector.addBean(clients): Unit
     server.addConnector(connector)
     server.addBean(new NetworkConnectionLimit(settings.maxConnections, connector)): Unit
@@ -135,6 +151,8 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
   *
   * @param executor
   *   sends responses, to keep that off the journal's thread
+  * @param fatal
+  *   takes an error of the JVM, which ends the query
   */
 final private[http] class Shared(
     val settings: HttpSettings,
@@ -143,7 +161,8 @@ final private[http] class Shared(
     val metrics: HttpMetrics,
     val clients: Clients,
     val executor: Executor,
-    clock: Clock) {
+    clock: Clock,
+    val fatal: Throwable => Unit) {
   val budget = new BodyBudget(settings.maxBufferedBytes, clients.dropUpload(_))
 
   def nowMicros: Long = ChronoUnit.MICROS.between(Instant.EPOCH, clock.instant)

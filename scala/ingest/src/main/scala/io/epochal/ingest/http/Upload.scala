@@ -66,7 +66,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     try read()
     catch {
       case refusal: Refusal => refuse(refusal)
-      case NonFatal(e)      => failed(e)
+      case e: Throwable     => failed(e)
     }
 
   @scala.annotation.tailrec
@@ -144,7 +144,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
           refuse(Refusal(503, "not_stored", "the records could not be stored", retryAfterSeconds = Some(1)))
         case null => failed(error)
       }
-    catch { case NonFatal(e) => failed(e) }
+    catch { case e: Throwable => failed(e) }
 
   private def acknowledge(complete: Long, body: String): Unit = {
     close()
@@ -161,6 +161,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 
   private def failed(error: Throwable): Unit = {
     Upload.log.warn("A request failed", error)
+    if (!NonFatal(error)) shared.fatal(error)
     refuse(Refusal(500, "failed", "internal error"))
   }
 

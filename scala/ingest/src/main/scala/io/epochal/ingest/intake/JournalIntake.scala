@@ -146,6 +146,11 @@ final private[epochal] class JournalIntake(
         store(group)
         group = take()
       }
+    } catch {
+      case e: Throwable =>
+        dead = true
+        failed(e): Unit
+        throw e
     } finally {
       val left = synchronized {
         closed = true

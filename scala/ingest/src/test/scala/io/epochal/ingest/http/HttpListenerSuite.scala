@@ -42,6 +42,24 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
+  test("an error of the JVM in a request refuses it, and ends the run by name") {
+    listening() { fixture =>
+      assert(fixture.listener.ended.isEmpty)
+      fixture.intake.instead = _ => throw new LinkageError("a class is missing")
+      assert(fixture.post("a").status == 500)
+      val error = fixture.listener.ended
+      assert(error.exists(_.condition == Conditions.FeedFailed) && error.get.getMessage.contains("a class is missing"))
+    }
+  }
+
+  test("a listener whose selector has ended ends the run by name") {
+    listening() { fixture =>
+      assert(fixture.post("a").status == 200 && fixture.listener.ended.isEmpty)
+      fixture.listener.selectors.foreach(_.getSelector.close())
+      eventually(assert(fixture.listener.ended.exists(_.condition == Conditions.FeedFailed)))
+    }
+  }
+
   test("a request is not acknowledged before its receipt completes") {
     listening() { fixture =>
       val receipt = new CompletableFuture[Receipt]

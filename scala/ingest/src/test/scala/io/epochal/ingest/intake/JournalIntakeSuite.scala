@@ -20,12 +20,12 @@ final class JournalIntakeSuite extends AnyFunSuite {
     private val runs = new SlowStore
     val clock = new ManualClock(start)
 
-    def run(wall: Clock = clock): JournalIntake =
+    def run(wall: Clock = clock, steady: Clock = clock): JournalIntake =
       new JournalIntake(
         AcknowledgedJournal.take(files, runs, "source", settings.segmentBytes),
         settings,
         new JournalFaults("epochal-ingest", "source", "/journal"),
-        clock,
+        steady,
         wall)
 
     def keyed(intake: JournalIntake, key: String): Receipt =
@@ -248,6 +248,20 @@ final class JournalIntakeSuite extends AnyFunSuite {
     assert(failed(behind.get(60, SECONDS)).contains("INTAKE_STOPPED"))
     assert(failed(store(intake, Seq("n"))).contains("INTAKE_STOPPED") && !intake.hasRoom)
     assert(intake.ended.exists(_.getMessage.contains("a class is missing")))
+    intake.close()
+  }
+
+  test("an error of the JVM between two groups ends the run, too") {
+    val fixture = new Fixture(IntakeSettings(1L << 20, Duration.ofMinutes(10), maxKeys = 1))
+    @volatile var fails = false
+    val clock = new SteadyClock(start, () => if (fails) throw new LinkageError("a class is missing") else 0L)
+    val intake = fixture.run(steady = clock)
+    assert(store(intake, Seq("a"), Some("k")) == Receipt.Stored(1))
+    fails = true
+    val deadline = System.nanoTime() + SECONDS.toNanos(60)
+    while (intake.ended.isEmpty && System.nanoTime() < deadline) Thread.sleep(10)
+    assert(intake.ended.exists(_.getMessage.contains("a class is missing")))
+    assert(failed(store(intake, Seq("b"))).contains("INTAKE_STOPPED"))
     intake.close()
   }
 

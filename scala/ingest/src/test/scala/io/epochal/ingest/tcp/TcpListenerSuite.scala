@@ -1,6 +1,7 @@
 package io.epochal.ingest.tcp
 
 import java.nio.file.Files
+import java.util.concurrent.CompletableFuture
 import java.util.concurrent.atomic.LongAdder
 
 import scala.util.{Random, Using}
@@ -10,6 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.ingest.intake.{Arrival, Intake, Receipt}
 import io.epochal.ingest.{IngestOptions, IngestRun, IngestStreams}
 
 final class TcpListenerSuite extends AnyFunSuite with Eventually {
@@ -346,6 +348,21 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
         client.await(1)
       }
       assert(run.values().contains("good"))
+    }
+  }
+
+  test("an error of the JVM in the listener's thread ends the run by name") {
+    val read = IngestOptions.read(Map("port" -> "0")).fold(throw _, identity)
+    Using.resource(read.listen()) { listener =>
+      listener.serve(new Intake {
+        override def accept(arrival: Arrival): CompletableFuture[Receipt] = throw new LinkageError("a class is missing")
+        override def hasRoom: Boolean = true
+      })
+      Using.resource(new TcpClient(listener.address.getPort)) { client =>
+        client.send("a\n")
+        eventually(assert(listener.ended.exists(_.condition == Conditions.FeedFailed)))
+        assert(listener.ended.get.getMessage.contains("a class is missing"))
+      }
     }
   }
 

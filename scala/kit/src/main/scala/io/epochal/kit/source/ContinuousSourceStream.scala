@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.connector.read.streaming._
 
-import io.epochal.kit.spark.{CountedStream, QueryStop, RunningQuery}
+import io.epochal.kit.spark.{CountedStream, FirstFailure, QueryStop, RunningQuery}
 
 /** The driver's part of a source in a continuous query. Spark plans partitions once; the readers run continuously, and at every
   * epoch `mergeOffsets` receives their partition offsets. Spark logs its result before the sink commits, and calls `commit`
@@ -45,6 +45,7 @@ final class ContinuousSourceStream[P](
     if (!planned) forgetUncommitted()
     planned = true
     fail = RunningQuery.failureOfThisThread()
+    FirstFailure.watch()
     synchronized {
       waiting = 0
       reconfiguring = false

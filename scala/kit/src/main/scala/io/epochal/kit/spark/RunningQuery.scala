@@ -38,8 +38,10 @@ object RunningQuery {
   /** Controls a continuous or real-time query; must be called in the query's own thread. */
   def endless(queryId: String, trigger: TriggerMode): Either[EpochalException, EndlessQuery] =
     known(queryId) { execution =>
-      if (trigger == TriggerMode.Continuous) new ContinuousQuery(execution)
-      else new PlannedQuery(execution, "streaming.sql.batchId")
+      if (trigger == TriggerMode.Continuous) {
+        FirstFailure.watch()
+        new ContinuousQuery(execution)
+      } else new PlannedQuery(execution, "streaming.sql.batchId")
     }
 
   /** The current epoch of this thread's query; None in any other thread. */
@@ -80,7 +82,7 @@ object RunningQuery {
     * thread runs no such query.
     */
   private[kit] def failureOfThisThread(): Throwable => Unit =
-    idOfThisThread.flatMap(id => Try(execution(id)).toOption).fold((_: Throwable) => ())(end)
+    ofThisThread.fold((_: Throwable) => ())(_.fail)
 
   private[spark] def end(continuous: AnyRef)(error: Throwable): Unit =
     if (isActive(continuous))
@@ -155,6 +157,9 @@ final private[spark] class ThreadQuery(val id: String, execution: AnyRef) {
 
   /** Whether it has ended or is stopping. */
   def ended: Boolean = !RunningQuery.isActive(execution)
+
+  /** Ends it, if it is continuous, with a reason and from any thread, unless it is stopping. */
+  def fail(error: Throwable): Unit = RunningQuery.end(execution)(error)
 }
 
 /** The table of a sink that a run claims. Only then, and while no other run can claim it, it edits Spark's offset log. */

@@ -153,13 +153,16 @@ private[http] object RequestWatch {
   def end(request: WatchedRequest): Unit = watched.remove(request): Unit
 
   private def watch(requests: java.util.Set[WatchedRequest]): Unit =
-    while (true) {
-      Thread.sleep(CheckMillis)
-      val now = System.nanoTime()
-      requests.forEach(request =>
-        try request.check(now)
-        catch { case NonFatal(e) => log.debug("A request could not be broken off", e) })
-    }
+    while (true)
+      try {
+        Thread.sleep(CheckMillis)
+        val now = System.nanoTime()
+        requests.forEach { request =>
+          try request.check(now)
+          catch { case NonFatal(e) => log.debug("A request could not be broken off", e) }
+        }
+        // No request has a limit without this thread.
+      } catch { case e: Throwable => log.warn("Requests could not be checked", e) }
 }
 
 /** A response exceeds a limit that no sound server reaches. A retry would not help.

@@ -5,6 +5,7 @@ import java.io.IOException
 import scala.util.Try
 import scala.util.control.NonFatal
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.slf4j.{Logger, LoggerFactory}
 
@@ -14,7 +15,7 @@ import io.epochal.core.journal.{JournalDamage, JournalPlan}
 import io.epochal.kit.source.{Extent, Supply}
 
 /** A source whose rows the driver receives into an [[AcknowledgedJournal]], from `open` to `close`: delivers every row that was
-  * acknowledged, and nothing else. A position is a row of the journal.
+  * acknowledged, and nothing else. A position is a row of the journal. Continuous and real-time queries run in local mode only.
   */
 abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultPartitions: => Int)
     extends FedSource[P]
@@ -36,8 +37,8 @@ abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultP
 
   protected def isOpen: Boolean
 
-  /** The error that ended the receiver before `close`, for a reader that has reached a row. */
-  protected def ended(row: Long): Option[EpochalException]
+  /** The error that ended the receiver before `close`. Rows before it are delivered first. */
+  protected def ended: Option[EpochalException]
 
   /** Marks rows before `row` as delivered. */
   protected def deliveredUntil(row: Long): Unit
@@ -88,7 +89,7 @@ abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultP
   final protected def hide(): Unit = LiveFeeds.remove(factory.store, this)
 
   override def available(start: P, most: Long): Long = {
-    ended(row(start)).foreach(throw _)
+    refuse(row(start))
     deliveredUntil(row(start))
     val until = frozen.getOrElse(journal.until)
     reached = Some(until)
@@ -129,6 +130,13 @@ abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultP
 
   override protected def feedRows: FeedRows = factory
 
+  final override protected def isLogged: Boolean = false
+
+  /** A frame may be written and not acknowledged yet: only the driver's process shows which rows count. */
+  override def needsEnd: Option[String] = SparkSession.getActiveSession
+    .filterNot(_.sparkContext.isLocal)
+    .map(_ => "its rows are visible in the driver's process as they arrive, and tasks of a cluster run in others")
+
   override protected def follow(start: P): Long = {
     available(start, 0): Unit
     row(start)
@@ -138,10 +146,15 @@ abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultP
 
   /** Synced rows for an endless task. */
   override def await(row: Long, millis: Long): Option[JournalPlan] = {
-    if (journal.isFenced) throw Conditions.JournalFenced("source" -> factory.source, "path" -> factory.store)
-    ended(row).foreach(throw _)
+    refuse(row)
     Option.when(journal.await(row, math.min(millis, AcknowledgedSource.EndedCheck)))(
       journal.plan(row, math.min(journal.until, row + AcknowledgedSource.PlannedRows)))
+  }
+
+  /** Fails if a reader that has reached a row will receive no more. */
+  private def refuse(row: Long): Unit = {
+    if (journal.isFenced) throw Conditions.JournalFenced("source" -> factory.source, "path" -> factory.store)
+    ended.filter(_ => row >= journal.until).foreach(throw _)
   }
 
   override def lookAhead(end: P): Unit = Try(available(end, 0)): Unit

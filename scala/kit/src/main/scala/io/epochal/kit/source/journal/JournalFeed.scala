@@ -176,14 +176,18 @@ final private[journal] class JournalFeed[P, C](
     catch {
       case error: Throwable =>
         val isOver = synchronized(closed)
-        fail(error)
+        val isFatal = !NonFatal(error) && !error.isInstanceOf[InterruptedException]
+        fail(
+          if (isFatal)
+            Conditions.FeedFailed.because(error)("source" -> journal.source, "reason" -> error.toString)
+          else error)
         if (!isOver) {
           JournalFeed.log.warn(s"The feed has stopped receiving: $error")
           // Tasks in other processes read the failure from the log.
           val (known, next) = synchronized(announced)
           Try(announce(known, next, Some(String.valueOf(error.getMessage)))): Unit
         }
-        if (!NonFatal(error) && !error.isInstanceOf[InterruptedException]) throw error
+        if (isFatal) throw error
     }
 
   /** The rows before `row` have been read. */

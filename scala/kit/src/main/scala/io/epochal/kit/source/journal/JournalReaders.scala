@@ -36,13 +36,16 @@ trait FedSource[P] extends ContinuousSource[P] {
 
   protected def feedRows: FeedRows
 
+  /** Whether a [[FeedLog]] shows the rows to tasks in other processes. */
+  protected def isLogged: Boolean
+
   final override def endlessPartitions(start: P): Array[InputPartition] = Array(FeedPartition(follow(start)))
 
   final override def endlessReaders: EndlessReaderFactory = {
-    val feed = feedRows
+    val (feed, logged) = (feedRows, isLogged)
     partition =>
       partition match {
-        case FeedPartition(row) => new FeedReader(feed, feed.view(), row)
+        case FeedPartition(row) => new FeedReader(feed, FeedView.of(feed, logged), row)
         case other              => throw new IllegalArgumentException(s"not a partition of a feed: $other")
       }
   }
@@ -65,12 +68,6 @@ trait FeedRows extends PartitionReaderFactory {
     case JournalPartition(slices) => rows(slices.iterator)
     case other                    => throw new IllegalArgumentException(s"not a partition of $source: $other")
   }
-
-  /** The feed that an endless reader follows, on an executor. */
-  final def view(): FeedView = LiveFeeds.of(store).getOrElse(remoteView())
-
-  /** The view of a feed in another process. */
-  protected def remoteView(): FeedView = new LoggedFeed(this)
 
   /** The journal's directory. */
   def store: HadoopFileStore
@@ -101,6 +98,19 @@ trait FeedView {
 }
 
 private object FeedView {
+
+  /** The feed that an endless reader follows.
+    *
+    * @param isLogged
+    *   as in [[FedSource]]
+    * @throws io.epochal.core.error.EpochalException
+    *   FEED_FAILED, if there is no such feed in this process, and no log
+    */
+  def of(feed: FeedRows, isLogged: Boolean): FeedView = LiveFeeds
+    .of(feed.store)
+    .getOrElse(if (isLogged) new LoggedFeed(feed)
+    else
+      throw Conditions.FeedFailed("source" -> feed.source, "reason" -> "it receives in another process, or has ended."))
 
   /** Plans the rows of segments after a row, with a separate journal: a journal remembers the frames of all segments that it
     * has planned.

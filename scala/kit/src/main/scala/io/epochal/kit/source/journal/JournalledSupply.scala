@@ -250,6 +250,8 @@ trait JournalledSource[P] extends FedSource[P] {
   /** The supply, which has a [[Feeding]]. */
   protected def journalled: JournalledSupply[P, _]
 
+  final override protected def isLogged: Boolean = true
+
   final override protected def follow(start: P): Long = journalled.follow(start)
 
   final override protected def followedTo(row: Long): P = journalled.followedTo(row)

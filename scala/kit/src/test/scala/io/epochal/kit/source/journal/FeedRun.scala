@@ -12,6 +12,9 @@ import io.epochal.kit.store.HadoopFileStore
 final private class HeldFeed extends Feed {
   @volatile var first = 0
   @volatile var problem = Option.empty[String]
+
+  /** Thrown by the origin, as it is. */
+  @volatile var fatal = Option.empty[Error]
   private var held = false
 
   def hold(): Unit = synchronized { held = true }
@@ -22,6 +25,7 @@ final private class HeldFeed extends Feed {
   }
 
   override def take(number: Int): Option[Int] = {
+    fatal.foreach(throw _)
     problem.foreach(text => throw new IllegalStateException(text))
     val before = first
     val found = super.take(number)

@@ -199,6 +199,22 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
+  test("an error of the JVM ends the feed by name, after the rows before it") {
+    using { (feed, runs) =>
+      feed.size = 2
+      val run = runs()
+      run.follow(0): Unit
+      val reader = run.readerAt(0)
+      assert(read(reader, 1) == Seq(0L))
+      feed.fatal = Some(new LinkageError("a class is missing"))
+      eventually(timeout(Span(10, Seconds)))(assert(Try(run.follow(0)).isFailure))
+      assert(read(reader, 1) == Seq(1L))
+      val failed = intercept[EpochalException](reader.next(10000))
+      assert(failed.condition == Conditions.FeedFailed && failed.getMessage.contains("a class is missing"))
+      run.close()
+    }
+  }
+
   test("F2: the next run has the rows of a file even if its own run never learned that the file counts") {
     using { (feed, runs) =>
       feed.size = 2
