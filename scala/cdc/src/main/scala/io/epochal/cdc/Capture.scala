@@ -156,7 +156,7 @@ final private[cdc] class Capture(
   private def attempt(): Unit =
     try {
       see(Some(setup.check(origin, state)))
-      changed = setup.server.sql(setup.changes(_, origin))
+      changed = setup.server.catalog(setup.changes(_, origin))
       val left = setup.left(origin, state)
       if (left.nonEmpty) {
         val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0L)
@@ -165,7 +165,14 @@ final private[cdc] class Capture(
       left.foreach(table => state = copy(table))
       if (left.nonEmpty) Failpoints.reach(Failpoint.SnapshotCopied)
       Using.resource(setup.stream(origin, confirmed)) { stream =>
-        Using.resource(new StreamWatch(setup.server, origin.slot, stream, patience))(_ => read(stream))
+        Using.resource(new StreamWatch(setup.server, origin.slot, stream, patience)) { watch =>
+          try read(stream)
+          catch {
+            case e: SQLException if !closed =>
+              watch.release()
+              throw e
+          }
+        }
       }
     } catch {
       // The publication did not exist when a change was made.

@@ -6,12 +6,16 @@ import java.net.{InetAddress, ServerSocket, Socket, URI}
 import scala.util.Try
 
 import org.scalatest.tagobjects.Slow
+import org.scalatest.time.{Millis, Minutes, Span}
 
 import io.epochal.cdc.value.ServerSuite
 import io.epochal.jdbc.PostgresServer
 
 /** Connections of a capture that are dead but open, and others that are silent for good reasons. */
 final class DeadConnectionSuite extends ServerSuite("PostgreSQL", PostgresServer.url) with Captures {
+
+  /** A look at the server that is frozen, too, takes half a minute. */
+  implicit override val patienceConfig: PatienceConfig = PatienceConfig(Span(3, Minutes), Span(20, Millis))
 
   /** Forwards connections, until those that are open are frozen: nothing comes through any more, and nobody closes them. */
   private object proxy {
@@ -36,12 +40,13 @@ final class DeadConnectionSuite extends ServerSuite("PostgreSQL", PostgresServer
 
     private def pump(number: Int, in: InputStream, out: OutputStream, to: Socket): Unit = {
       val block = new Array[Byte](8 << 10)
-      var count = in.read(block)
-      while (count >= 0 && number > frozen) {
-        out.write(block, 0, count)
-        count = in.read(block)
-      }
-      if (number > frozen) to.close()
+      try {
+        var count = in.read(block)
+        while (count >= 0 && number > frozen) {
+          out.write(block, 0, count)
+          count = in.read(block)
+        }
+      } finally if (number > frozen) to.close()
     }
 
     private def background(body: => Any): Unit = {
@@ -79,8 +84,6 @@ final class DeadConnectionSuite extends ServerSuite("PostgreSQL", PostgresServer
   }
 
   on("a stream to which the server cannot write is read again") {
-    // Within a message only the server's own timeout shows it.
-    execute(s"ALTER DATABASE ${connection.getCatalog} SET wal_sender_timeout = '8s'")
     frozen("blocked", more = 5000) {
       execute("INSERT INTO blocked SELECT i, repeat(md5(i::text), 100) FROM generate_series(11, 5010) i")
     }

@@ -36,7 +36,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
 
   /** Like `once`, for statements that the server answers at once: if it does not within half a minute, the connection is lost. */
   def look[A](body: Connection => A): A =
-    Using.resource(open(Map(LookTimeout)))(connection => Interruption.watch(connection)(body(connection)))
+    Using.resource(open(LookTimeouts))(connection => Interruption.watch(connection)(body(connection)))
 
   /** Like `look`, and again after errors that pass. */
   def catalog[A](body: Connection => A): A = explained(retrier.run(_ => look(body)))
@@ -120,7 +120,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
   }
 
   private def login(properties: Map[String, String]): Connection =
-    new LoginDataSource(settings, Some(Driver), properties + LoginTimeout + Oldest + KeepAlive).getConnection
+    new LoginDataSource(settings, Some(Driver), Map(LoginTimeout, Oldest, KeepAlive) ++ properties).getConnection
 
   /** Before a session is changed: behind a pooler it may be used by others.
     *
@@ -161,7 +161,7 @@ private[cdc] object CaptureServer {
   private val KeepAlive = "tcpKeepAlive" -> "true"
 
   /** In seconds. */
-  private val LookTimeout = "socketTimeout" -> "30"
+  private val LookTimeouts = Map("loginTimeout" -> "30", "socketTimeout" -> "30")
 
   private val ObjectInUse = "55006"
 

@@ -56,10 +56,13 @@ final private[cdc] class StreamWatch(server: CaptureServer, slot: String, stream
 
   private def end(reason: String): Unit = {
     log.warn(s"${server.place}: the stream of the slot $slot is dead, but open: $reason. It is read again.")
-    // Else the server keeps the slot for it, until its own timeout.
-    Try(server.look(connection => sql"${Sql.raw(Terminate)} $condition".query(connection)(_ => ()))): Unit
+    release()
     stream.abort()
   }
+
+  /** Ends the sender of a stream that is lost: else the server keeps the slot for it, until its own timeout. */
+  def release(): Unit =
+    Try(server.look(connection => sql"${Sql.raw(Terminate)} $condition".query(connection)(_ => ()))): Unit
 
   private def sender(connection: Connection): Option[Sender] =
     sql"""SELECT (r.sent_lsn - '0/0')::bigint AS sent, lower(a.wait_event) AS event FROM pg_replication_slots s LEFT JOIN pg_stat_replication r ON r.pid = s.active_pid
