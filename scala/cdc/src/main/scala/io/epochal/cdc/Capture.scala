@@ -279,13 +279,13 @@ final private[cdc] class Capture(
 
   private def truncated(table: Relation): Boolean = {
     val isRow = setup.truncated(table)
-    if (isRow) changed = setup.server.once(setup.changes(_, origin, Some(Integer.toUnsignedLong(table.oid))))
+    if (isRow) changed = setup.server.look(setup.changes(_, origin, Some(Integer.toUnsignedLong(table.oid))))
     isRow
   }
 
   /** Ends the stream here, if the server's catalog has changed so that rows may be hidden, or others than the log shows. */
   private def refuse(): Unit = {
-    changed = setup.server.once(setup.changes(_, origin))
+    changed = setup.server.look(setup.changes(_, origin))
     changed.foreach(change => throw change._2)
   }
 

@@ -167,9 +167,9 @@ final private[cdc] class CdcSetup(
     Option.when(known.contains(oid) || tables.takes(found.schema, found.table)) {
       checkTable(origin, oid, found.name)
       val facts =
-        tables.byOid(oid).map(_.facts).orElse(server.once(ServerFacts.tables(_, sql"c.oid = $oid")).headOption)
+        tables.byOid(oid).map(_.facts).orElse(server.look(ServerFacts.tables(_, sql"c.oid = $oid")).headOption)
       val unknown = found.columns.map(_.typeOid).filterNot(types.contains)
-      if (unknown.nonEmpty) types ++= server.once(PostgresColumn.types(_, unknown))
+      if (unknown.nonEmpty) types ++= server.look(PostgresColumn.types(_, unknown))
       def described(column: RelationColumn) = types.get(column.typeOid).orElse {
         val at = before.toSeq.flatMap(_.columns).indexWhere(_.typeOid == column.typeOid)
         before.flatMap(relation => TypeText.read(relation.types).lift(at))
@@ -203,7 +203,7 @@ final private[cdc] class CdcSetup(
     renamed(oid, name).foreach(throw _)
     if (!known.contains(oid)) {
       if (!tables.isSeveral) throw anotherTable(name)
-      if (!origin.newTables.exists(since => server.once(NewTables.isWhole(_, oid, since))))
+      if (!origin.newTables.exists(since => server.look(NewTables.isWhole(_, oid, since))))
         throw tablesChanged(s"$name was added, and may have rows from before")
       known += oid -> name
     }
@@ -315,7 +315,7 @@ final private[cdc] class CdcSetup(
   private def locate(captured: Captured, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
     val CdcTable(table, columns) = tables.byOid(Integer.toUnsignedLong(captured.relation.oid)).getOrElse(tables.only)
     val key = TableKey.of(table, columns).getOrElse(throw Conditions.SnapshotInterrupted("table" -> table.name))
-    server.once(connection =>
+    server.look(connection =>
       rows.grouped(CdcSetup.MaxKeys).flatMap(key.places(connection, captured, _, bounds)).toVector)
   }
 

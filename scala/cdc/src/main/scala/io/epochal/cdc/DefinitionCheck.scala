@@ -43,7 +43,7 @@ final private[cdc] class DefinitionCheck(
       all.lacking.filter(isRead))
     // A column that was dropped again is none.
     def exists(column: RelationColumn) = now.exists(_.name == column.name)
-    lazy val now = server.once(PostgresColumn.of(_, Seq(table.oid), Some(publication)))(table.oid)
+    lazy val now = server.look(PostgresColumn.of(_, Seq(table.oid), Some(publication)))(table.oid)
     if (changes.lacking.nonEmpty || changes.added.exists(exists)) throw changed(changes)
     checkIdentity(found)
   }

@@ -36,7 +36,7 @@ private[cdc] object SlotCreation {
     def reports(): Unit = Iterator.from(0).foreach { number =>
       Thread.sleep(Patience)
       val (isAlive, transactions) =
-        server.once(connection => (lives(connection, process), running(connection, process)))
+        server.look(connection => (lives(connection, process), running(connection, process)))
       // The driver does not notice it.
       if (!isAlive) connection.abort(_.run())
       val text =
