@@ -357,6 +357,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
       listener.serve(new Intake {
         override def accept(arrival: Arrival): CompletableFuture[Receipt] = throw new LinkageError("a class is missing")
         override def hasRoom: Boolean = true
+        override def run: String = "run"
       })
       Using.resource(new TcpClient(listener.address.getPort)) { client =>
         client.send("a\n")
