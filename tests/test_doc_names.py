@@ -27,6 +27,7 @@ PAGES = documents.pages()
 CONDITIONS = json.loads((ROOT / "python/src/epochal/conditions.json").read_text("utf-8"))
 NAMES = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
 CAMEL_CASE = re.compile(r"([a-z]+(?:[A-Z][a-z]*)+)(?:=.*)?")
+PYTHON_VALUE = re.compile(r"(?<![\w.])(?:epochal\.)?(?:(rest|jdbc|ingest|cdc)\.)?([A-Z]\w+)(?:\(([^()]*)\))?")
 
 
 def texts(*patterns: str) -> str:
@@ -46,13 +47,14 @@ def words() -> set[str]:
 
 @pytest.fixture(scope="module")
 def conditions() -> set[str]:
-    """Conditions of the jar, of the package and of Spark, and environment variables that the code reads."""
+    """Conditions of the jar, of the package and of Spark, and environment variables that the code, Spark or Hadoop reads."""
     (errors,) = (Path(pyspark.__file__).parent / "jars").glob("spark-common-utils_*.jar")
     with zipfile.ZipFile(errors) as jar:
         sparks = jar.read("error/error-conditions.json").decode()
     code = texts("Makefile", ".ci/run", "tests/**/*.py", "python/src/**/*.py", "scala/*/src/*/**/*.scala")
     variables = re.findall(r"\b(?:EPOCHAL|SPARK)_\w+", code)
     own = re.findall(r"\w+", documents.page("docs/ERRORS.md").source) + re.findall(r'"([A-Z_]+)"', code)
+    variables += ["SPARK_USER", "HADOOP_USER_NAME"]
     return {*own, *variables, *re.findall(r'"(\w+)" : \{', sparks)}
 
 
@@ -146,7 +148,7 @@ def test_a_named_option_or_metric_exists(page: Page, words: set[str]) -> None:
 def test_a_python_value_has_the_given_fields(page: Page) -> None:
     wrong = []
     for text in page.inline():
-        for module, name, given in re.findall(r"\b(?:(rest|jdbc|ingest)\.)?([A-Z]\w+)(?:\(([^()]*)\))?", text):
+        for module, name, given in PYTHON_VALUE.findall(text):
             kind = getattr(getattr(epochal, module) if module else epochal, name, None)
             fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
             if (module and kind is None) or (fields and not set(re.findall(r"\b([a-z_]+)=", given)) <= fields):
