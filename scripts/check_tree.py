@@ -15,13 +15,13 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum Scala files below src/main of each sbt project, and their lines without comments and blank lines. Lower a
 #: figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": (34, 2273),
-    "kit": (94, 9488),
+    "core": (38, 2540),
+    "kit": (96, 9794),
     "random": (7, 382),
-    "rest": (60, 9503),
-    "ingest": (23, 2669),
-    "cdc": (41, 4532),
-    "jdbc": (64, 7611),
+    "rest": (62, 9632),
+    "ingest": (23, 2706),
+    "cdc": (49, 5380),
+    "jdbc": (67, 8058),
     "inspect": (6, 480),
     "app": (3, 86),
     "testkit": (25, 2061),
