@@ -25,10 +25,10 @@ ROWS = 100
 
 
 class Distance:
-    """A proxy that forwards bytes after a delay in each direction, and counts turns of the clients.
+    """A proxy that forwards bytes after a delay in each direction, and counts round trips.
 
     Attributes:
-        trips: how often a client sent something after the server had responded, or first.
+        trips: how often a client sent something first, or after a response.
         connections: number of connections so far.
     """
 

@@ -47,7 +47,7 @@ def words() -> set[str]:
 
 @pytest.fixture(scope="module")
 def conditions() -> set[str]:
-    """Conditions of the jar, of the package and of Spark, and environment variables that the code, Spark or Hadoop reads."""
+    """Conditions of the jar, the package and Spark; environment variables of the code, Spark and Hadoop."""
     (errors,) = (Path(pyspark.__file__).parent / "jars").glob("spark-common-utils_*.jar")
     with zipfile.ZipFile(errors) as jar:
         sparks = jar.read("error/error-conditions.json").decode()

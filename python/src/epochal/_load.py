@@ -38,7 +38,7 @@ _DRIVERS = {
 _BUNDLED = ("org.postgresql.Driver", "org.sqlite.JDBC")
 #: Rows per fetch: without a limit, PostgreSQL's driver reads the whole table into memory.
 _FETCHED_ROWS = "1000"
-#: Of PostgreSQL's driver: a login ends after a minute, and a lost server is noticed.
+#: Options of PostgreSQL's driver: a login may take a minute, and a lost server is detected.
 _BOUNDS = {"loginTimeout": "60", "tcpKeepAlive": "true"}
 #: The 64-bit type for each narrower type that Spark infers: SQLite stores 64 bits under any declared type.
 _WIDER = {"tinyint": "BIGINT", "smallint": "BIGINT", "int": "BIGINT", "float": "DOUBLE"}

@@ -26,10 +26,9 @@ class Slot(Value):
         publication: Publication with the table. Unset: the slot's name.
         create_publication: Whether a missing publication is created, which needs the table's owner. Default: ``True``.
         heartbeat: How often the slot moves on while the table does not change. Default: ``"30s"``.
-        operations: What the publication must publish. Without update and delete the stream has inserts only, which is
-            no replica. Default: ``"insert,update,delete,truncate"``.
-        accept_change: A change that the log does not show, and that a start takes as it is: the value in the hint of
-            CAPTURE_CHANGED.
+        operations: Operations that the publication must publish. Without update and delete the stream has inserts only,
+            so the target is not a replica. Default: ``"insert,update,delete,truncate"``.
+        accept_change: Accepts one change that the log does not show: the value in the hint of CAPTURE_CHANGED.
         max_lag: Bytes of log that the server may keep for the slot; beyond them the query fails. Unset: no limit.
     """
 

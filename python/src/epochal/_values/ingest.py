@@ -36,8 +36,8 @@ class Tcp(Value, protocol="tcp"):
         token: Token required in each connection's first line: TOKEN, a space, the token. Secret.
         ack: Whether clients receive OK and the number of their connection's lines that are stored and synced. Default:
             ``False``.
-        ack_run: Whether each OK also ends with the id of the run that stored the lines, which is in the query's
-            progress. Default: ``False``.
+        ack_run: Whether each OK ends with the id of the run that stored the lines; the query's progress has it, too.
+            Default: ``False``.
         max_line_bytes: Maximum line size; a longer line closes its connection with an error. Default: ``"1m"``.
         idle_timeout: Silence after which a connection is closed; 0s: never. Default: ``"1h"``.
         max_connections: Maximum connections; further ones are closed. Default: ``1000``.

@@ -33,7 +33,7 @@ _PARAMETERS = {
     "connectTimeout": "connect_timeout",
     "ApplicationName": "application_name",
 }
-#: A lost server is noticed within a minute; and no variable of libpq has an effect that PgJDBC does not have.
+#: A lost server is detected within a minute; variables of libpq have no effect that PgJDBC lacks.
 _SETTINGS = {
     "connect_timeout": "10",
     "keepalives_idle": "30",

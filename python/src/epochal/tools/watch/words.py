@@ -8,7 +8,7 @@ from epochal.tools.output import counted, size
 from epochal.tools.watch.progress import Batch, Capture, Counts
 from epochal.tools.watch.state import QueryState
 
-#: Seconds of an epoch after which its duration is named.
+#: Seconds since the last epoch from which on the lag names them.
 _LONG = 10.0
 
 

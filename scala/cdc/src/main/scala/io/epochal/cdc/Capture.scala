@@ -283,7 +283,7 @@ final private[cdc] class Capture(
     isRow
   }
 
-  /** Ends the stream here, if the server's catalog has changed so that rows may be hidden, or others than the log shows. */
+  /** Ends the stream here if a change of the server's catalog may have hidden or changed rows. */
   private def refuse(): Unit = {
     changed = setup.server.look(setup.changes(_, origin))
     changed.foreach(change => throw change._2)

@@ -15,8 +15,8 @@ import io.epochal.core.hash.Sha256
 import io.epochal.core.journal.{FileStore, JournalDamage}
 import io.epochal.kit.database.Sql
 
-/** Notices what the log does not show: compares the server's catalog with the state that the checkpoint has accepted. That is in the
-  * newest of its files; older ones are removed after a newer one is durable. One thread at a time.
+/** Detects changes that the log does not show: compares the server's catalog with the state that the checkpoint has accepted. The
+  * newest file has that state; older files are removed once a newer one is durable. One thread at a time.
   */
 final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, store: FileStore) {
   import CatalogWatch._
@@ -26,11 +26,11 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   /** Content of the newest file, and when it was written. */
   private var written = (Option.empty[CatalogFacts], 0L)
 
-  /** Accepts the catalog as it is, at the first start of a query; an attempt that failed has done so before. */
+  /** Accepts the catalog as it is at a query's first start, unless an earlier, failed attempt has done so. */
   def begin(connection: Connection, publication: String, of: Iterable[Long]): Unit =
     if (newest.isEmpty) accept(facts(connection, publication, of))
 
-  /** Takes over what the checkpoint has accepted. If that is nothing, or no row was read since, the catalog is accepted as it is. */
+  /** Restores the state that the checkpoint has accepted. If there is none, or no row was read since, accepts the catalog as it is. */
   def open(connection: Connection, origin: CdcOrigin, state: ChangeState, of: Iterable[Long]): Unit = {
     accepted = newest
     written = (accepted, System.nanoTime())
@@ -42,7 +42,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
     }
   }
 
-  /** Columns of rows that were delivered, and are gone. */
+  /** Columns of delivered rows that the table no longer has. */
   private def delivered(state: ChangeState, now: CatalogFacts): Seq[Fact] = for {
     relation <- state.definitions.values.toSeq
     table = Integer.toUnsignedLong(relation.oid)
@@ -59,7 +59,8 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   def reads(table: Long, column: String): Boolean =
     tables.chosen.fold(accepted.exists(_.of("column", table).exists(_.name == column)))(_.contains(column))
 
-  /** Whether a DDL statement may have changed what the capture rests on, and the error for a table that is logged no more.
+  /** None if a DDL statement cannot have changed what the log shows. Else the error for a table that became unlogged, if any; without
+    * one, `look` must compare the catalog.
     *
     * @param statement
     *   the content of a message of [[io.epochal.cdc.slot.DdlTrigger]]: its tag, then OIDs
@@ -78,8 +79,8 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
     }
   }
 
-  /** Where the log ends, if the catalog has changed so that rows may be hidden or others than the log shows. Else the catalog is
-    * accepted as it is.
+  /** The end of the log, and the error, if a change of the catalog may have hidden or changed rows. Else the catalog is accepted as it
+    * is.
     *
     * @param truncated
     *   a table whose TRUNCATE the log has shown
@@ -106,7 +107,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
           None
         }
       } catch {
-        // ALTER TABLE or VACUUM FULL is at work: the next look comes after it.
+        // ALTER TABLE or VACUUM FULL holds a lock: the next call compares.
         case error: SQLException if error.getSQLState == LockNotAvailable => None
       } finally Try(Sql.run(connection, "SET lock_timeout TO 0")): Unit
     }
@@ -160,7 +161,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   private def numberOf(name: String): Option[Long] =
     Option.when(name.endsWith(End))(name.takeWhile(_ != '-')).flatMap(_.toLongOption)
 
-  /** A run that was killed may leave a part of a file, and the one before it. */
+  /** The newest complete file: a run that was killed may leave an incomplete one, and the one before it. */
   private def newest: Option[CatalogFacts] = {
     val files = store.names().flatMap(name => numberOf(name).map(_ -> name)).sortBy(-_._1).map(_._2)
     val whole = files.iterator
@@ -170,7 +171,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
         Option.when(new String(bytes.take(HeadBytes), US_ASCII) == s"${Sha256.hex(content, 32)}\n")(content)
       }
       .nextOption()
-    if (files.nonEmpty && whole.isEmpty) throw new JournalDamage(files.head, "it has another content")
+    if (files.nonEmpty && whole.isEmpty) throw new JournalDamage(files.head, "its content does not match its hash")
     whole.map(CatalogFacts.read)
   }
 }
@@ -183,7 +184,7 @@ private object CatalogWatch {
   /** A hash in hexadecimal digits, and the end of its line. */
   private val HeadBytes = 65
 
-  /** How long the oldest transaction that is known to have ended may be behind in the file. */
+  /** Age from which on the file is written again only because `since` has advanced. */
   private val RewriteNanos = 600L * 1000000000L
   private val LockMillis = 1000
   private val LockNotAvailable = "55P03"

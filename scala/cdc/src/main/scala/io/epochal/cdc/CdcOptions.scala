@@ -125,9 +125,9 @@ object CdcOptions extends OptionList {
   val SchemaChange = option("onSchemaChange", OptionType.oneOf("fail", "adopt"), Some("fail"))(
     "What a start does after the table's columns have changed: fail, or adopt added nullable columns.")
   val AcceptChange = option("acceptChange", OptionType.string, sample = Some("5f0c2a91"))(
-    "A change that the log does not show, and that a start takes as it is: the value in the hint of CAPTURE_CHANGED.")
+    "Accepts one change that the log does not show: the value in the hint of CAPTURE_CHANGED.")
   val Operations = option("operations", OptionType.names, Some(PublicationFacts.Operations))(
-    "What the publication must publish. Without update and delete the stream has inserts only, which is no replica.")
+    "Operations that the publication must publish. Without update and delete the stream has inserts only, so the target is not a replica.")
   val Heartbeat = option("heartbeatInterval", OptionType.duration, Some(Duration.ofSeconds(30)))(
     "How often the slot moves on while the table does not change.")
   val MaxSlotLag = option("maxSlotLag", OptionType.bytes, sample = Some("10g"))(

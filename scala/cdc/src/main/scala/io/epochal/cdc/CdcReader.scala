@@ -272,7 +272,7 @@ final private class TypedReader(
 private object TypedReader {
   private val Texts = Set(RelationColumn.Text, RelationColumn.Varchar)
 
-  /** Whether values of both types are read alike. */
+  /** Whether values of both types are read in the same way. */
   def isSame(one: Int, other: Int): Boolean = one == other || Texts(one) && Texts(other)
 }
 

@@ -222,7 +222,7 @@ final private[cdc] class CdcSetup(
   /** OIDs of the tables. */
   private def captured: Iterable[Long] = known.keys
 
-  /** Where the server's log ends, if its tables or its catalog have changed so that rows may be hidden, or others than the log shows.
+  /** The end of the server's log, and the error, if a change of its tables or catalog may have hidden or changed rows.
     *
     * @param truncated
     *   as in [[CatalogWatch.look]]
@@ -233,7 +233,7 @@ final private[cdc] class CdcSetup(
       truncated: Option[Long] = None): Option[(Long, EpochalException)] =
     changedTable(connection).orElse(watch.flatMap(_.look(connection, origin, captured, truncated)))
 
-  /** The same if a table has another name there, or the name another table. Its new rows may not be published. */
+  /** The error for a table that was renamed, or whose name another table has: its new rows may not be published. */
   private def changedTable(connection: Connection): Option[(Long, EpochalException)] = {
     val end = ServerFacts.end(connection)
     val names = Sql.list(known.values.toSeq)
@@ -372,7 +372,7 @@ private[cdc] object CdcSetup {
   /** Keys per query. */
   private val MaxKeys = 5000
 
-  /** The error for a publication that is gone, and with it what the server can decode of the slot's changes. */
+  /** The error for a publication that is gone: without it the server cannot decode the slot's changes. */
   def droppedPublication(origin: CdcOrigin): EpochalException =
     Conditions.CaptureChanged.withHint(
       s"Load the table again: SELECT pg_drop_replication_slot('${origin.slot}'); then start the query with a new checkpoint and {option:startingOffset=initial}.")(

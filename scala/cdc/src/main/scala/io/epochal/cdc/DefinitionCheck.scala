@@ -30,7 +30,7 @@ final private[cdc] class DefinitionCheck(
     */
   def check(found: Relation, before: Option[Relation], publication: String): Unit = {
     val planned = defined(of)
-    // The next start delivers a column that is younger than the query.
+    // Columns that were added since the query was planned: the next start delivers them.
     val young = found.columns.filterNot(column =>
       planned.exists(one => one.name == column.name && (one.widens(column) || column.widens(one))))
     val accepted = before.fold(found.columns.diff(young))(_.columns)
@@ -41,7 +41,7 @@ final private[cdc] class DefinitionCheck(
         if (accepted.exists(_.name == column.name)) isRead(column)
         else !options.adoptsSchema || young.contains(column)),
       all.lacking.filter(isRead))
-    // A column that was dropped again is none.
+    // A column that was dropped again is no change.
     def exists(column: RelationColumn) = now.exists(_.name == column.name)
     lazy val now = server.look(PostgresColumn.of(_, Seq(table.oid), Some(publication)))(table.oid)
     if (changes.lacking.nonEmpty || changes.added.exists(exists)) throw changed(changes)
@@ -61,7 +61,7 @@ final private[cdc] class DefinitionCheck(
     }
   }
 
-  /** Refuses to copy rows of a table that has changed since: a column that is younger than the query would be lost. */
+  /** Refuses to copy rows of a table that has changed since the query was planned: an added column would be lost. */
   def checkUnchanged(connection: Connection, publication: String): Unit = {
     val now = PostgresColumn.of(connection, Seq(table.oid), Some(publication))(table.oid)
     val changes = ColumnChanges.of(defined(of), defined(of.copy(columns = now)))

@@ -64,7 +64,7 @@ object IngestOptions extends SecretOptionList {
   val Ack = option("ack", OptionType.boolean, Some(false))(
     "Whether clients receive OK and the number of their connection's lines that are stored and synced (protocol=tcp, mode=listen).")
   val AckRun = option("ackRun", OptionType.boolean, Some(false))(
-    "Whether each OK also ends with the id of the run that stored the lines, which is in the query's progress (protocol=tcp, ack=true).")
+    "Whether each OK ends with the id of the run that stored the lines; the query's progress has it, too (protocol=tcp, ack=true).")
   val MaxLineBytes = option("maxLineBytes", OptionType.bytes, Some(1L << 20))(
     "Maximum line size; a longer line closes its connection with an error (protocol=tcp).")
   val IdleTimeout = option("idleTimeout", OptionType.duration, Some(Duration.ofHours(1)))(
@@ -138,7 +138,7 @@ object IngestOptions extends SecretOptionList {
       _ <- IngestHttpOptions.atMost(values, MaxLineBytes, 256L << 20, "256m")
       _ <- values.consistent(values(Ack) || !values(AckRun))(
         s"${AckRun.reference} without {option:ack=true}",
-        "Set {option:ack=true}: the run is named in what it acknowledges.")
+        "Set {option:ack=true}: only acknowledgements name the run.")
       settings = TcpSettings(
         values(Host),
         values(Port),

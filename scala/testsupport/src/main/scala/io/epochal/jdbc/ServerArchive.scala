@@ -10,7 +10,7 @@ import scala.util.Using
 import org.apache.commons.compress.archivers.tar.{TarArchiveEntry, TarArchiveInputStream}
 import org.apache.commons.compress.compressors.CompressorStreamFactory
 
-/** Programs of a server, in an archive in a jar for 64-bit Linux, which takes ten seconds to unpack. */
+/** Programs of a server for 64-bit Linux, in an archive in a jar. Unpacking takes ten seconds. */
 final private[jdbc] class ServerArchive(server: String, resource: String) {
 
   /** Unpacks the archive if needed. Returns the directory, or why there is none. */

@@ -27,7 +27,7 @@ final class NetworkProxy(@volatile private var target: Int, delayMillis: Long = 
 
   def port: Int = server.getLocalPort
 
-  /** Leads new connections to another port. */
+  /** Routes new connections to another port. */
   def switchTo(port: Int): Unit = target = port
 
   /** A URL with the proxy in place of the server. */
@@ -48,7 +48,7 @@ final class NetworkProxy(@volatile private var target: Int, delayMillis: Long = 
   /** Forwards the next request that contains a pattern, and nothing more over its connection: the response is lost. */
   def loseResponse(request: Regex): Unit = lost = request
 
-  /** Whether that has happened. */
+  /** Whether such a response was lost. */
   def hasLostResponse: Boolean = lost == null
 
   /** Since the last call. */

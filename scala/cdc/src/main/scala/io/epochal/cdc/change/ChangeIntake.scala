@@ -61,7 +61,7 @@ private[cdc] object Contained {
   * @param key
   *   places of its key among the columns
   * @param identity
-  *   places of the columns by which rows of changes are known
+  *   places of the columns that identify rows of changes
   */
 final private[cdc] case class Captured(relation: Relation, key: Seq[Int], identity: Seq[Int])
 

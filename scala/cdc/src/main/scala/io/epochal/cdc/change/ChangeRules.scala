@@ -16,7 +16,7 @@ final private[cdc] class ChangeRules(preimages: Boolean) {
   /** The kind of a change.
     *
     * @param identity
-    *   places of the columns by which a row is known
+    *   places of the columns that identify a row
     */
   def kind(identity: Seq[Int], change: Change): Kind = change.kind match {
     case ChangeKind.Insert            => Kind.Insert

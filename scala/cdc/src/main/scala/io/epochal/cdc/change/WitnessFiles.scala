@@ -27,7 +27,7 @@ final private[cdc] class WitnessFiles(store: FileStore) {
     WitnessFiles.parse(name).getOrElse(throw new JournalDamage(name, "its name has no numbers"))
   }
 
-  /** The files that are there: no other run writes here, except one that was replaced, whose file is older. */
+  /** The existing files: only a replaced run may write here, too, and its file is older. */
   private lazy val present = mutable.Set.from(store.names())
 
   def write(transaction: Transaction): Unit = {

@@ -155,7 +155,7 @@ private[cdc] object CaptureServer {
   /** In seconds. With it the driver ends a login when its thread is interrupted. */
   private val LoginTimeout = "loginTimeout" -> "60"
 
-  /** With it the driver sends its settings with the login. */
+  /** The driver sends its settings with the login if it may assume this version. */
   private val Oldest = "assumeMinServerVersion" -> "13"
 
   private val KeepAlive = "tcpKeepAlive" -> "true"

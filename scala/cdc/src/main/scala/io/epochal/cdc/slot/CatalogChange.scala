@@ -3,17 +3,17 @@ package io.epochal.cdc.slot
 import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.core.hash.Sha256
 
-/** A change of the catalog that can have changed or hidden rows.
+/** A change of the catalog that may have changed or hidden rows.
   *
   * @param table
-  *   for which the log shows the change with the next row: columns are gone, or have another type. None: the log never shows it
+  *   whose next row in the log shows the change: columns are gone, or have another type. None: the log never shows it
   * @param token
-  *   identifies the change: the same as long as nothing else changes
+  *   identifies the change: equal as long as nothing else changes
   */
 final private[cdc] case class CatalogChange(text: String, table: Option[String], token: String)
 
-/** Compares two states of the catalog. What changes no row is no change: VACUUM FULL, CLUSTER, indexes, privileges, new columns, new
-  * labels, new partitions.
+/** Compares two states of the catalog. Ignores differences that affect no row: VACUUM FULL, CLUSTER, indexes, privileges, new columns,
+  * new labels, new partitions.
   *
   * @param columns
   *   that the query reads; None: all
@@ -53,7 +53,7 @@ final private[cdc] class CatalogChanges(
     }
   }
 
-  /** Any change of a table's entry, of its filter or list of columns, makes a new one. */
+  /** A change of a table's row filter or list of columns gives its entry a new OID. */
   private def objects(table: Long): Seq[CatalogChange] = {
     val (old, found) = (before.of("object", table), now.of("object", table))
     if (old.isEmpty || old.map(_.id).intersect(found.map(_.id)).nonEmpty || before
@@ -96,7 +96,7 @@ final private[cdc] class CatalogChanges(
   private def files(table: Long): Seq[CatalogChange] = {
     val (old, found) = (before.of("file", table), now.of("file", table))
     val root = table.toString
-    // Their rows were written again for it.
+    // ALTER TABLE has then written the rows again.
     val hasColumns = now.columns(table).map(_.id).diff(before.columns(table).map(_.id)).nonEmpty
     val isRetyped = columnsOf(table).nonEmpty
     val gone = old.filterNot(file => found.exists(_.id == file.id))

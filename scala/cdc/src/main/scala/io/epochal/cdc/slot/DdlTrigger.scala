@@ -5,7 +5,7 @@ import java.sql.Connection
 import io.epochal.cdc.pgoutput.Message.Emitted
 import io.epochal.kit.database.Sql
 
-/** An event trigger that puts DDL statements into the log, so that what pgoutput does not show has its place among the changes: a
+/** An event trigger that puts DDL statements into the log, so that changes that pgoutput does not show have their place in it: a
   * message with the tag of the statement, and the OIDs of its objects.
   */
 private[cdc] object DdlTrigger {
@@ -21,7 +21,7 @@ private[cdc] object DdlTrigger {
     )(_.getBoolean(1))
     .head
 
-  /** The offer to create it. */
+  /** The point of a check that suggests it. */
   def point(connection: Connection): Point = {
     val isThere = exists(connection)
     Point(
@@ -33,7 +33,7 @@ private[cdc] object DdlTrigger {
       Option.when(!isThere && connection.getMetaData.getDatabaseMajorVersion >= 14)(Create))
   }
 
-  /** Creates it; for a superuser, or the provider's role for event triggers. */
+  /** SQL that creates it; for a superuser, or the provider's role for event triggers. */
   val Create: String =
     s"""CREATE OR REPLACE FUNCTION public.epochal_ddl() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$$$
        |DECLARE objects text;

@@ -172,7 +172,7 @@ private[cdc] object ServerFacts {
   def name(text: String): String =
     if (text.matches("[a-z_][a-z0-9_]*") && !Keywords(text)) text else Sql.quoted(text)
 
-  /** Words that are no names without quotes, of PostgreSQL 13 to 19. */
+  /** Keywords of PostgreSQL 13 to 19 that need quotes as names. */
   private val Keywords =
     """all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
       |column concurrently constraint create cross current_catalog current_date current_role current_schema current_time

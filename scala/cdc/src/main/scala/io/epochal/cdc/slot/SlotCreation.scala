@@ -9,8 +9,8 @@ import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 
-/** Creates slots. The server first waits until the transactions that run have ended, in any of its databases. PostgreSQL 19 may have
-  * to raise its `effective_wal_level` before, which waits for its other processes.
+/** Creates slots. The server first waits for the end of all running transactions, in any of its databases. PostgreSQL 19 may first have
+  * to raise its `effective_wal_level`, which waits for its other processes.
   */
 private[cdc] object SlotCreation {
   private val log = LoggerFactory.getLogger("io.epochal.cdc.SlotCreation")

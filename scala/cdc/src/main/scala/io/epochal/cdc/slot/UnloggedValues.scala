@@ -9,7 +9,7 @@ import io.epochal.kit.database.SqlText._
 /** Values that a new column got in rows from before it: of a DEFAULT, an identity or a sequence. The log does not have them. */
 private[cdc] object UnloggedValues {
 
-  /** Refusal of a column that has some, with the UPDATE that writes its rows into the log. Reads the table up to the first such row,
+  /** Refusal of a column with such values, with the UPDATE that writes their rows into the log. Reads the table up to the first such row,
     * unless rows from before can only have NULL.
     *
     * @param added
@@ -40,7 +40,7 @@ private[cdc] object UnloggedValues {
         Sql.quoted(column))} IS NOT NULL) AS r
          |WHERE x < 3 OR (($xid - x) & 4294967295) < 2147483648)""".query(connection)(_.getBoolean(1)).head
 
-  /** Of a column that can be set: the new one, unless it is an identity. */
+  /** Sets a column that can be set: the new one, unless it is an identity. */
   private def update(connection: Connection, table: TableFacts, column: String): String = {
     val settable = sql"""SELECT a.attname::text FROM pg_attribute a
          |WHERE a.attrelid = ${table.oid}::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped

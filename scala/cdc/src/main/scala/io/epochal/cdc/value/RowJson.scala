@@ -112,7 +112,7 @@ private object RowJson {
       next
     }
 
-    /** Takes the values that are left out, which are never NULL, from another tuple. */
+    /** Fills values that were left out, which are never NULL, from another tuple. */
     def complete(other: Tuple): Unit = kinds.indices.filter(i => isUnchanged(i) && !other.isNull(i)).foreach { i =>
       kinds(i) = other.kinds(i)
       bytes(i) = other.bytes(i)

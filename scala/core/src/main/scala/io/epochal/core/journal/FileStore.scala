@@ -15,7 +15,7 @@ trait FileStore {
   /** Creates a file; an existing one is an error. The file may be visible to others immediately, or only once it is closed. */
   def create(name: String): FileOutput
 
-  /** Creates a file whose name nobody else uses: an object store need not ask first whether it exists. */
+  /** Creates a file with a name that nobody else uses, so that an object store need not check first whether it exists. */
   def createUnique(name: String): FileOutput = create(name)
 
   /** Creates a file that exists from `close` on, whole, unless one of this name exists then: `close` throws
@@ -79,7 +79,7 @@ trait FileOutput extends AutoCloseable {
   /** Makes the bytes written so far as durable as the store can. A store that does so at `close` has nothing to do here. */
   def sync(): Unit
 
-  /** Ends a file that is of no use: what was written need not become visible. */
+  /** Closes a file that is no longer needed: its content need not become visible. */
   def abandon(): Unit = close()
 
   /** Ends the file, which is complete if and only if this returns. Later calls do nothing. */

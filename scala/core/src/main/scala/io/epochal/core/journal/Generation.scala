@@ -9,7 +9,7 @@ import java.util.Locale
   * @param run
   *   32 hexadecimal digits, unique to the run
   * @param isConditional
-  *   whether the store was seen to create files conditionally: see [[FileStore.createConditionally]]
+  *   whether the store has proven to create files conditionally: see [[FileStore.createConditionally]]
   */
 final private[epochal] class Generation(store: FileStore, run: String, val number: Long, val isConditional: Boolean) {
   private val name = Generation.name(number, run)

@@ -6,13 +6,13 @@ import scala.collection.mutable
 
 import io.epochal.core.thread.DaemonThreads
 
-/** Reads files of a store that answers each request slowly. */
+/** Reads files in parallel, for stores where each request is slow. */
 private[epochal] object ParallelReads {
 
-  /** Reads at a time. */
+  /** Maximum number of concurrent reads. */
   val Width = 16
 
-  /** Bytes of a file up to which it is read whole, by one request. */
+  /** Maximum bytes of a file that is read whole, by one request. */
   val SmallFile: Long = 8L << 20
 
   /** Reads all items, at most `width` at a time, and passes on the results in order, in the caller's thread. */

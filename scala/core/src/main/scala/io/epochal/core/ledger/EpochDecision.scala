@@ -153,7 +153,7 @@ object EpochDecision {
   private def overtaken(epoch: Long, sinkId: String, last: AppliedEpoch, lastRun: Option[String]): EpochalException =
     Conditions.EpochRegressed.withHint(
       s"Another driver${lastRun.fold("")(run => s" ($run)")} runs this query with the same checkpoint: it committed epoch <last> " +
-        "after this run had read the checkpoint. It can commit no more (SINK_FENCED). End it, and start this query again: it continues after epoch <last>.")(
+        "after this run had read the checkpoint. It can no longer commit (SINK_FENCED). End it, and start this query again: it continues after epoch <last>.")(
       "epoch" -> epoch,
       "sinkId" -> sinkId,
       "last" -> last.epoch)

@@ -252,7 +252,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         other => fail(s"$other"))
     assert(hint(Map(7L -> "h7").get).contains("Another driver (run 9) runs this query with the same checkpoint"))
     Seq(Map(7L -> "other").get _, Map(6L -> "h7").get _).foreach(logged =>
-      assert(hint(logged).contains("rewound or is an old copy, beside which another driver")))
+      assert(hint(logged).contains("rewound, or is an old copy while another driver")))
   }
 
   test("an epoch follows the last one across epochs that only repartitioned the state") {

@@ -179,7 +179,7 @@ final private[epochal] class JournalIntake(
     group.result()
   }
 
-  /** Lets clients that have just been acknowledged join the group, if the store is slow: else they would wait for two groups. */
+  /** If the store is slow, waits for clients that were just acknowledged to join the group: else they would wait for two groups. */
   private def gather(): Unit = {
     val end = System.nanoTime() + math.min(LongestGather, appendNanos / GatherShare)
     var left = end - System.nanoTime()
@@ -378,7 +378,7 @@ final private[intake] class LiveKeys(window: Duration) {
     while (all.remaining >= 24) restore(KeyDigest(all.getLong(), all.getLong()), all.getLong(), now)
   }
 
-  /** Adds a key of an earlier run, in the order in which they were stored. A time after `now` is of a clock that was ahead: the
+  /** Adds a key of an earlier run, in the order in which they were stored. A time after `now` comes from a clock that was ahead: the
     * time of the next key that is not counts instead.
     */
   def restore(key: KeyDigest, at: Long, now: Long): Unit =

@@ -207,7 +207,7 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     changed == 1L
   }
 
-  /** The same in statements that fail if the table changed; None: the database has none. */
+  /** The same as statements that fail if the row has changed; None: the database has none. */
   private[jdbc] def recording(row: LedgerRow, isUnchanged: Sql): Option[Seq[Sql]] =
     words.changeOne(update(row, isUnchanged, None), noted(sql"changed")).map(_ +: prune(row).toSeq)
 

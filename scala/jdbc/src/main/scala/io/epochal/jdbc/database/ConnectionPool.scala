@@ -96,7 +96,7 @@ final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: 
   private def login(properties: Map[String, String]): Connection =
     new LoginDataSource(settings, dialect.driver(settings.url), properties).getConnection
 
-  /** None if the database does not show what it does for a session. */
+  /** None if the database does not show what its sessions do. */
   private val server: Option[WatchedServer] = dialect.sessions.map(
     new WatchedServer(
       settings.place,

@@ -16,7 +16,7 @@ import io.epochal.core.thread.DaemonThreads
   * @param open
   *   opens a connection outside the pool
   * @param isSilent
-  *   whether an error means that the server gave no answer
+  *   whether an error means that the server did not answer
   */
 final private[database] class WatchedServer(
     val place: String,
@@ -35,21 +35,21 @@ final private[database] class WatchedServer(
 
 private object WatchedServer {
 
-  /** Milliseconds: the statements of a look are short, and wait for no lock. */
+  /** In milliseconds. The statements of a look are short, and wait for no lock. */
   private val Timeout = 10000
 }
 
-/** Ends the waits on a connection that is dead but open: a load balancer or proxy forwards nothing more, and closes nothing.
+/** Ends waits on a connection that is open but dead: a load balancer or proxy neither forwards anything nor closes it.
   *
-  * A load or a COMMIT may take hours, so the time of a wait proves nothing. When a thread has waited in its driver for a while, a
-  * second connection looks at what the server does for the first one:
+  * A load or a COMMIT may take hours, so a long wait proves nothing. When a thread has waited in its driver for a while, a second
+  * connection asks what the server does for the first one:
   *
   *   - it executes a statement: the wait continues
-  *   - it waits for its client, or has ended the transaction, at two looks without progress between: the connection is dead
-  *   - it gives no answer for two minutes, not even to new connections: dead
+  *   - it waits for its client, or has ended the transaction, in two looks without progress in between: the connection is dead
+  *   - it does not answer for two minutes, not even new connections: dead
   *
   * A dead connection is aborted, so that its thread sees a lost connection, and the server's session is ended, so that it holds no
-  * locks. Outside a transaction the server cannot be asked: there the wait itself has a limit.
+  * locks. Outside a transaction a session cannot be identified, so the wait itself is limited.
   *
   * Not ended: a thread that is blocked while it ''sends'' rows over TLS, for as long as TCP accepts nothing.
   *
@@ -69,7 +69,7 @@ final private[database] class ConnectionWatch(connection: Connection, private va
   @volatile private var limit = LongLimit
   @volatile private var steps = 0L
 
-  // Of the watching thread.
+  // Used only by the watching thread.
   private var stepsBefore = 0L
   private var waits = 0
   private var idleLooks = 0
@@ -84,7 +84,7 @@ final private[database] class ConnectionWatch(connection: Connection, private va
     if (Thread.currentThread eq thread) current.set(outer)
   }
 
-  /** Counts a wait of the thread in its driver, from the last look to this one. */
+  /** Counts a look at which the thread has waited in its driver since the one before. */
   private def count(): Unit = {
     val now = steps
     if (now == stepsBefore && isInDriver) waits += 1
@@ -109,12 +109,12 @@ final private[database] class ConnectionWatch(connection: Connection, private va
 
   private def unseen(): Unit = {
     silentLooks += 1
-    if (silentLooks >= SilentLooks) end("the server gives no answer to new connections")
+    if (silentLooks >= SilentLooks) end("the server does not answer new connections")
   }
 
   private def end(reason: String): Unit = if (watches.remove(this)) {
     log.warn("epochal-jdbc: a connection to {} is open, but dead: {}. It is closed.", server.place: Any, reason)
-    // It may wait for the thread that uses the connection.
+    // `abort` may wait for the thread that uses the connection.
     new DaemonThreads("epochal-connection-end").newThread(() => Try(server.sessions.abort(connection)): Unit).start()
     session.foreach(key => Try(server.look(server.sessions.endSession(_, key))))
   }
@@ -128,7 +128,7 @@ private[jdbc] object ConnectionWatch {
   /** Interval between checks, in milliseconds; shorter in tests. */
   @volatile private[jdbc] var pause = 5000L
 
-  // In looks.
+  // Numbers of looks.
   private val FirstLook = 2
   private val IdleLooks = 2
   private val SilentLooks = 24
@@ -142,10 +142,10 @@ private[jdbc] object ConnectionWatch {
       body
     } finally enter(None)
 
-  /** The same for what follows. */
+  /** Sets that key for the following statements. */
   private[jdbc] def enter(key: Option[String]): Unit = Option(current.get).foreach(_.session = key)
 
-  /** Runs statements that take no time on a healthy connection: they have a minute. */
+  /** Runs statements that a healthy connection answers at once: they may take a minute. */
   private[jdbc] def briefly[A](body: => A): A = Option(current.get).fold(body) { watch =>
     watch.limit = ShortLimit
     try body
@@ -176,7 +176,7 @@ private[jdbc] object ConnectionWatch {
         val keyed = waiting.toSeq.flatMap(watch => watch.session.map(_ -> watch))
         waiting.foreach { watch =>
           if (watch.session.isEmpty && watch.waits >= watch.limit)
-            watch.end("a statement outside a transaction got no answer")
+            watch.end("a statement outside a transaction was not answered")
         }
         if (keyed.nonEmpty) look(server, keyed)
       }

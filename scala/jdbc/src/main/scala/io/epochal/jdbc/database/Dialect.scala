@@ -123,7 +123,7 @@ trait Dialect {
     */
   def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String]
 
-  /** The same, and runs a query in it: in one round trip, where the driver sends several statements at once.
+  /** Begins a transaction and runs a query: in one round trip, where the driver sends several statements at once.
     *
     * @param load
     *   to be prepared, too
@@ -144,7 +144,7 @@ trait Dialect {
     }
   }
 
-  /** How the beginning of a transaction can prepare the load of rows that the driver has; None: not at all. */
+  /** A load that the beginning of a transaction can prepare, for rows on the driver; None: there is none. */
   def preparedLoad(@unused table: BoundTable): Option[PreparedLoad] = None
 
   def commit(connection: Connection): Unit = connection.commit()

@@ -14,7 +14,7 @@ sealed trait Loaded {
   /** Number of rows that the database reports as stored. */
   def stored: Long
 
-  /** For the progress metrics: how the rows were loaded, and why so, where the database has several ways. */
+  /** For the progress metrics, where a database has several ways to load: the way, and the reason for it. */
   def by: Map[String, String] = Map.empty
 
   /** @param keys
@@ -49,11 +49,11 @@ object Loaded {
   }
 }
 
-/** The load of rows into a table, in a transaction whose first message has prepared it. */
+/** A load of rows that the first message of its transaction has prepared. */
 trait PreparedLoad {
   def preparation: Seq[Sql]
   def apply(connection: Connection, rows: EncodedRows): Loaded
 
-  /** Makes the transaction one without preparation, for statements that are no such load. */
+  /** Reverts the preparation, for a transaction that loads in another way. */
   def undo(@unused connection: Connection): Unit = ()
 }

@@ -44,7 +44,7 @@ abstract class KeyedMerge(
         Option(row.getString(1)))
       .head
 
-    /** The rows behind that one. */
+    /** The later rows. */
     val rows: String = {
       val later = emptied.fold("")(last => s" AND ${bytes(version)} > ${literal(last)}")
       s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL$later)"
@@ -103,7 +103,7 @@ abstract class KeyedMerge(
     private def isLeft(into: String, mark: String): Boolean =
       count(s"SELECT count(*) FROM $into WHERE replace($unchanged, $mark, '') <> $unchanged") > 0
 
-    /** Of the two images of an update the later one: it does not delete. */
+    /** Selects the later image of an update, which does not delete. */
     private def latest(from: String, condition: String): String =
       first(s"$from AS r WHERE $condition", s"${bytes(version)} DESC, $deletes")
   }

@@ -33,7 +33,7 @@ private[postgres] object TableObstacles {
         val table = PostgresDialect.quote(bound.table.name)
         JdbcOptions.unsupported(
           s"write to ${bound.table.name}",
-          s"its rule $name rewrites each ${events.toMap.apply(event)}, and rows that are copied or merged pass it by",
+          s"its rule $name rewrites each ${events.toMap.apply(event)}, and rows that are copied or merged bypass it",
           s"ALTER TABLE $table DISABLE RULE $name. A trigger sees the rows of every transport."
         )
       }

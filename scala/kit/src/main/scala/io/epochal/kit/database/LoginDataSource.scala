@@ -109,7 +109,7 @@ private[epochal] class LoginDataSource(
       case late: TimeoutException =>
         login.completeExceptionally(late): Unit
         throw new SQLException(
-          s"${settings.place} accepts connections, but has answered no login for ${limit / 1000} s",
+          s"${settings.place} accepts connections, but has not answered a login for ${limit / 1000} s",
           "08001")
       case stop: InterruptedException =>
         login.completeExceptionally(stop): Unit

@@ -206,7 +206,7 @@ final private[epochal] class RecordColumns(
   private var origin: RecordOrigin = _
   private var originValues = valuesOf(null)
 
-  /** Why no record of the present origin fits. */
+  /** The reason why no record of the current origin fits. */
   var misfit: Option[RecordOrigin.Misfit] = misfitOf(originValues)
 
   /** Whether values are found by position, or by a header that must have all columns. */

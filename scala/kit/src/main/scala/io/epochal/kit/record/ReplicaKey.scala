@@ -5,8 +5,8 @@ import org.apache.spark.sql.types.{MetadataBuilder, StructField, StructType}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.NameList
 
-/** By which columns of a change feed a replica can be keyed: by those whose old value each change of them delivers. The others are
-  * marked in their metadata, which selections, filters and new names keep.
+/** The columns of a change feed by which a replica can be keyed: those whose changes come with the old value. The others are marked
+  * in their metadata, which selections, filters and new names keep.
   */
 private[epochal] object ReplicaKey {
   private val Mark = "epochal.unfollowed"

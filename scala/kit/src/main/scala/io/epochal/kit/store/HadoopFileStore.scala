@@ -72,7 +72,7 @@ final class HadoopFileStore(
     local.fold[FileOutput](new HadoopOutput(fileBuilder(name).opt(Performance, true).build()))(_.create(name))
   }
 
-  /** S3 alone creates a file by one request with a condition; on HDFS and ABFS a name is taken before it has content. */
+  /** Only S3 creates a file by one conditional request; on HDFS and ABFS a file exists before it has content. */
   override def createConditionally(name: String): Option[FileOutput] = Option
     .when(files.getUri.getScheme == "s3a") {
       guard

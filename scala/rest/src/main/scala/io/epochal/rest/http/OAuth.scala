@@ -257,7 +257,7 @@ final private[http] class OAuthTokens(clock: Clock) {
     finally renewing.unlock()
   }
 
-  /** Shares tokens with a stream's checkpoint, from here on: the newer one of both replaces the other.
+  /** Shares tokens with a stream's checkpoint from now on: the newer of the two replaces the other.
     *
     * @param place
     *   identifies the checkpoint

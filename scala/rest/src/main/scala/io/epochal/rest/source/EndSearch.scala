@@ -195,7 +195,7 @@ final private[rest] class EndSearch(
     }
   }
 
-  /** Requests a page, once more if it has no records although it says that there are some. */
+  /** Requests a page; once more if it has no records, but says that there are some. */
   private def believable(request: PageRequest): Counted = {
     val page = count(request)
     if (page.more.isEmpty) page

@@ -41,7 +41,7 @@ final private[rest] class MemberPoll(
   private val lines = lineage.leaf.template.rules.format.lines
   private val queue = mutable.ArrayDeque.empty[Found]
 
-  /** Members that have had a turn in this poll, and have more: next when all others have had theirs. */
+  /** Members that have had a turn in this poll and have more: their next turn follows those of all others. */
   private val again = mutable.ArrayDeque.empty[Member]
   private var busy = 0
 
@@ -221,7 +221,7 @@ final private[rest] class MemberPoll(
     var atEnd = true
     var asked = false
     try {
-      // The records of an earlier pass: its end was proven.
+      // An earlier pass has delivered records: its end was proven.
       val endedBefore = member.versions.nonEmpty && member.records > 0
       requests.follow(leaf, options, member.next, unless, lost, endedBefore) { (block, chain) =>
         val fresh = member.versions.fold(Option(block))(_.fresh(block, seen, options))

@@ -49,7 +49,7 @@ private[rest] object PagingOptions extends OptionList {
   val LastPage = option("lastPage", OptionType.jsonPointer, sample = Some("/end_of_stream"))(
     "JSON Pointer to a flag that is true on the last page, instead of hasMore (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
   val EndOfList = option("endOfList", OptionType.oneOf("proven", "assumed", "repeated"), Some("proven"))(
-    "proven: a first page that names no next page (neither null nor empty) fails the query until some page has named one; so does a response of pagination=none that mentions further pages, and a page without records that states a greater total (offset, page). assumed: all of these end the list. repeated (where pages are named): like proven, and a page that names itself as the next one is the last (not with keyset, graphql).")
+    "proven: a first page that names no next page, not even as null or empty, fails the query until some page has named one; so does a response of pagination=none that mentions further pages, and a page without records that states a greater total (offset, page). assumed: all of these end the list. repeated (where pages are named): like proven, and a page that names itself as the next one is the last (not with keyset, graphql).")
   val EmptyPages = option("emptyPages", OptionType.oneOf("skip", "end"), sample = Some("end"))(
     "Whether a page without records that names a next one is skipped or is the last (pagination=cursor, link, next-url, time-window). Unset: up to 1000 such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are requested one per poll by other streams.")
 

@@ -32,7 +32,7 @@ final private[rest] class ParamColumns(options: RestOptions, reading: RecordRead
     .value(column.name, text)
     .getOrElse(
       RecordOrigin.Misfit(
-        s"the column '${column.name}' is ${column.dataType.sql}, and the value that selects the list does not fit"))
+        s"the column '${column.name}' is ${column.dataType.sql}, which the value that selects the list does not fit"))
 }
 
 private[rest] object ParamColumns {

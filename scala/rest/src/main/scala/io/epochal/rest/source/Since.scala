@@ -207,7 +207,7 @@ private[rest] object SinceOptions extends OptionList {
   val Inclusive = option("sinceInclusive", OptionType.boolean, Some(true))(
     "Whether the API returns records with the requested value itself. If not, one unit less is requested, so that later records of the same moment are not lost.")
   val Lag = option("sinceLag", OptionType.duration, Some(Duration.ZERO))(
-    "How much earlier than the greatest value delivered a poll requests records, for an API whose changes appear with a delay.")
+    "How far before the greatest delivered value a poll starts, for an API whose changes appear with a delay.")
 
   private val others: Seq[OptionSpec[_]] = Seq(Param, Body, Variable, Start, Format, Inclusive, Lag)
   private val places = Seq(Param, Body, Variable)

@@ -230,7 +230,7 @@ final class AcknowledgedJournal private (
     if (segments.carrying < 0)
       segments.all.headOption
         .filter(_.from > 0)
-        .foreach(first => throw new JournalDamage(first.name, "it lacks its state"))
+        .foreach(first => throw new JournalDamage(first.name, "its state is missing"))
     // The files of a disk are large, and read fast enough one after the other.
     ParallelReads(segments.sinceCarried, if (store.syncsOpenFiles) 1 else ParallelReads.Width)(opened) {
       case (segment, file) =>

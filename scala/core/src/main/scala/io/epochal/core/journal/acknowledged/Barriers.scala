@@ -7,19 +7,19 @@ import io.epochal.core.journal.{EarlierRun, FileStore, Generation, JournalDamage
 /** The files that keep earlier runs from acknowledging (A11). */
 private[acknowledged] object Barriers {
 
-  /** Closes the earlier runs that rely on barriers. When it returns, each of them can create no segment any more.
+  /** Closes the earlier runs that rely on barriers. When it returns, none of them can create another segment.
     *
     * @param run
     *   the new one
     * @throws JournalDamage
-    *   if the store does not create files conditionally for this run, as it did for an earlier one
+    *   if the store creates no files conditionally for this run, but did so for an earlier one
     */
   def raise(store: FileStore, source: String, run: String)(claimed: Generation, earlier: Seq[EarlierRun]): Unit =
     earlier.filter(_.isConditional).foreach { old =>
       if (!claimed.isConditional)
         throw new JournalDamage(
           Generation.name(old.generation, old.run),
-          "its run relies on conditional creation of files, which this run does not have: start it once as before, and stop it")
+          "its run relies on conditional creation of files, which this run does not have: start the query once with the earlier settings and Hadoop client, and stop it")
       val first = SegmentIndex.name(old.generation, 0L, old.run)
       val numbers = store
         .names()

@@ -16,9 +16,7 @@ final private[acknowledged] class RunSegments(store: FileStore, source: String, 
   // Of the newest segment; with A11, of the newest that exists.
   private var number = 0L
 
-  /** Whether a failed append may have left an intact frame without acknowledged rows; the files that have only such
-    * frames.
-    */
+  /** Whether a failed append may have left an intact frame whose rows are not acknowledged; the files that have only such frames. */
   private var unsure = false
   private var doubtful = Vector.empty[String]
 
@@ -32,11 +30,11 @@ final private[acknowledged] class RunSegments(store: FileStore, source: String, 
     * @param from
     *   the first row of a new segment
     * @param state
-    *   which the new segment carries
+    *   carried by a new segment
     * @return
     *   the segment without the frame, and the frame, which may be acknowledged
     * @throws java.io.IOException
-    *   if that is not certain: `abandon` must follow
+    *   if the frame may not be durable: `abandon` must follow
     * @throws JournalFenced
     *   if another run has taken over
     */
@@ -59,8 +57,8 @@ final private[acknowledged] class RunSegments(store: FileStore, source: String, 
     }
   }
 
-  /** Appends a frame to a segment. A name that is taken shows who did it: this run, if the store has done what it reported as
-    * failed, or another one (A11).
+  /** Appends a frame to a segment. If its name is taken (A11), the file shows by whom: by this run, if the store executed a request
+    * that it reported as failed, or by another run.
     *
     * @return
     *   None: the segment has the frame of a failed append
@@ -129,7 +127,7 @@ final private[acknowledged] class RunSegments(store: FileStore, source: String, 
     open = None
   }
 
-  /** Forgets the doubtful files: later rows do not begin before theirs. */
+  /** Forgets the doubtful files without removing them: later rows do not begin before theirs. */
   def keepDoubtful(): Unit = doubtful = Vector.empty
 
   /** Removes the doubtful files after an append: a run that takes over from now on reads the acknowledged rows instead
