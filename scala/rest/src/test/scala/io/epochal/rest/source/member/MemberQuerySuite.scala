@@ -149,6 +149,18 @@ final class MemberQuerySuite extends QuerySuite {
     }
   }
 
+  test("a time without a date is no TIMESTAMP of paramColumns") {
+    TreeApi.using { api =>
+      Seq("x/12:30", "x/2026-01-31T12:30:00Z").foreach(api.add(_, 1))
+      val frame = spark.read
+        .format("epochal-rest")
+        .schema("id STRING, repo TIMESTAMP")
+        .options(options(api, "paramColumns" -> "repo", "mode" -> "DROPMALFORMED"))
+        .load()
+      checkAnswer(frame.select("id"), Seq(Row("x/2026-01-31T12:30:00Z#0")))
+    }
+  }
+
   test("a value that does not fit its column of paramColumns is a record that does not fit, by the mode") {
     TreeApi.using { api =>
       Seq("x/1" -> 2, "x/b" -> 2, "x/3" -> 1).foreach { case (repo, n) => api.add(repo, n) }

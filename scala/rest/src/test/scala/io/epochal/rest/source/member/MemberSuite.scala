@@ -217,13 +217,23 @@ final class MemberSuite extends AnyFunSuite with MemberFixture {
     }
   }
 
-  test("a list that never ends leaves the others their turns, with one connection, within one poll") {
+  test(
+    "a list that never ends leaves the others their turns, with one connection, over polls that end with its first page") {
     val small = (0 until 20).map(n => f"x/s$n%02d" -> 1)
     of("cursor", "maxConcurrency" -> "1", "parent.refreshInterval" -> "1h")(("x/big" -> 4) +: small: _*) { query =>
       query.api.before = path => if (path.endsWith("big")) query.api.add("x/big", 4)
-      val rows = Iterator.continually(query.batch(ReadLimit.maxRows(8))).take(30).flatten.toVector
+      val rows = Iterator.continually(query.batch(ReadLimit.maxRows(4))).take(40).flatten.toVector
       val counts = rows.groupBy(_.takeWhile(_ != '#'))
       assert(small.forall { case (repo, _) => counts.get(repo).exists(_.size == 1) }, counts.keySet)
+    }
+  }
+
+  test("a list of many pages leaves the others their turns after its first one, with one connection, within one poll") {
+    val small = (0 until 20).map(n => f"x/s$n%02d" -> 1)
+    of("cursor", "maxConcurrency" -> "1")(("x/big" -> 40) +: small: _*) { query =>
+      assert(query.batch().size == 60)
+      val lists = query.api.paths().filter(_.startsWith("/items")).map(_.takeWhile(_ != '?').split('/').last)
+      assert(lists.take(21).toSet.size == 21 && lists.drop(21).toSet == Set("big"), lists)
     }
   }
 
@@ -231,6 +241,8 @@ final class MemberSuite extends AnyFunSuite with MemberFixture {
     val small = (0 until 76).map(n => f"x/s$n%02d" -> 3)
     Seq("1", "2").foreach { connections =>
       of("cursor", "maxConcurrency" -> connections)(("x/big" -> 1000) +: small: _*) { query =>
+        // Pages of the big list would come faster than those of the parent.
+        query.api.before = path => if (path == "/repos") Thread.sleep(20)
         val rows = query.batch(ReadLimit.maxRows(300))
         val big = rows.count(_.startsWith("x/big"))
         assert(rows.size == 300 && big <= 80, s"$big of ${rows.size}")

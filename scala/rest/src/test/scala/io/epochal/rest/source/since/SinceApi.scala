@@ -42,6 +42,9 @@ final class SinceApi extends StubServer("/since") {
   /** Whether responses have the number of items of all pages. */
   @volatile var totals: Boolean = false
 
+  /** Whether pages of counted lists behind the first are empty. */
+  @volatile var lost: Boolean = false
+
   private val snapshots = TrieMap.empty[Int, Vector[Item]]
   private val number = new AtomicInteger
   private val log = new ConcurrentLinkedQueue[String]
@@ -89,14 +92,19 @@ final class SinceApi extends StubServer("/since") {
         (all.slice(from, from + size).map(json), Option.when(from + size < all.size)(s"$snapshot-${from + size}"))
       } else if (params.contains("keys"))
         (found.sortBy(_.id).filter(_.id > params.get("after").fold(-1)(_.toInt)).take(size).map(json), None)
-      else (place.fold(found)(from => found.slice(from, from + pageSize)).map(json), None)
+      else
+        (
+          place
+            .fold(found)(from => if (lost && from > 0) Vector.empty else found.slice(from, from + pageSize))
+            .map(json),
+          None)
     next.foreach { cursor =>
       val kept = query.filter(_._1 != "cursor").map { case (name, text) => s"$name=$text" } :+ s"cursor=$cursor"
       exchange.getResponseHeaders.set("Link", s"""<${uri.getPath}?${kept.mkString("&")}>; rel="next"""")
     }
     val (items, cursor) = (page.mkString("[", " , ", "]"), next.fold("null")(cursor => s"\"$cursor\""))
     val text =
-      if (!body.has("query")) s"""{"data":$items,"next":$cursor${if (totals) s",\"total\":${found.size}" else ""}}"""
+      if (!body.has("query")) s"""{"data":$items,"next":$cursor${if (totals) s",\"n\":${found.size}" else ""}}"""
       else s"""{"data":{"items":{"nodes":$items,"pageInfo":{"hasNextPage":${next.nonEmpty},"endCursor":$cursor}}}}"""
     val tag = s"\"${text.hashCode}\""
     exchange.getResponseHeaders.set("ETag", tag)

@@ -25,7 +25,7 @@ final class SincePagesSuite extends AnyFunSuite with SinceFixture {
 
   Seq("offset", "page").foreach { kind =>
     test(s"$kind: with a total, a pass ends with the page of the last record; without the total in a page, it fails") {
-      query(kind, "totalCount" -> "/total") { query =>
+      query(kind, "totalCount" -> "/n") { query =>
         query.api.totals = true
         query.change(0, 0 until 6: _*)
         assert(query.batch().sorted == zero(0 until 6: _*))
@@ -37,7 +37,19 @@ final class SincePagesSuite extends AnyFunSuite with SinceFixture {
         query.api.totals = false
         query.change(3, 1)
         val error = failure(query.batch())
-        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains("does not say at '/total'"))
+        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains("does not say at '/n'"))
+      }
+    }
+
+    test(s"$kind: an empty page before the total is an error, and no end") {
+      query(kind, "totalCount" -> "/n") { query =>
+        query.api.totals = true
+        query.api.lost = true
+        query.change(0, 0 until 6: _*)
+        val error = failure(query.batch())
+        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains("at '/n' that there are 6"))
+        query.api.lost = false
+        assert(query.batch().sorted == zero(0 until 6: _*))
       }
     }
   }
