@@ -24,7 +24,7 @@ EPOCHS = 12
 ROWS = 100
 
 
-class Distance:
+class DelayProxy:
     """A proxy that forwards bytes after a delay in each direction, and counts round trips.
 
     Attributes:
@@ -45,16 +45,18 @@ class Distance:
     async def _connect(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         self.connections += 1
         server, to_server = await asyncio.open_connection("127.0.0.1", self._target)
-        turn = [True]
-        await asyncio.gather(self._pump(client, to_server, turn, True), self._pump(server, to_client, turn, False))
+        starts_trip = [True]
+        await asyncio.gather(
+            self._pump(client, to_server, starts_trip, True), self._pump(server, to_client, starts_trip, False)
+        )
 
     async def _pump(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, turn: list[bool], is_client: bool
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, starts_trip: list[bool], is_client: bool
     ) -> None:
         with suppress(ConnectionError):
             while data := await source.read(65536):
-                self.trips += is_client and turn[0]
-                turn[0] = not is_client
+                self.trips += is_client and starts_trip[0]
+                starts_trip[0] = not is_client
                 self._loop.call_later(DELAY, sink.write, data)
         self._loop.call_later(DELAY, sink.close)
 
@@ -72,7 +74,7 @@ def rows(spark: SparkSession) -> DataFrame:
     return source.selectExpr("id", "value", "'insert' AS op")
 
 
-def epochs(spark: SparkSession, distance: Distance, url: str, target: Target, mode: str) -> None:
+def epochs(spark: SparkSession, proxy: DelayProxy, url: str, target: Target, mode: str) -> None:
     """Prints the median of an epoch, without the first three."""
     keys = {"keyColumns": "id"} | ({"opColumn": "op"} if mode == "changes" else {})
     frame = rows(spark) if mode == "changes" else rows(spark).drop("op")
@@ -87,9 +89,9 @@ def epochs(spark: SparkSession, distance: Distance, url: str, target: Target, mo
         )
         marks: list[tuple[int, float]] = []
         while query.isActive:
-            done = target.value(f"SELECT count(*) / {ROWS} FROM {table}")
-            if done > len(marks):
-                marks.append((distance.trips, time.perf_counter()))
+            stored_epochs = target.value(f"SELECT count(*) / {ROWS} FROM {table}")
+            if stored_epochs > len(marks):
+                marks.append((proxy.trips, time.perf_counter()))
             time.sleep(0.002)
         query.awaitTermination()
         trips = [later[0] - earlier[0] for earlier, later in pairwise(marks[3:])]
@@ -104,11 +106,11 @@ def main() -> bool:
         with postgres.server() as server:
             target = Target(server.dsn)
             port = target.url.partition("//")[2].partition(":")[2].partition("/")[0]
-            distance = Distance(int(port))
-            url = target.url.replace(f":{port}/", f":{distance.port}/")
+            proxy = DelayProxy(int(port))
+            url = target.url.replace(f":{port}/", f":{proxy.port}/")
             print(f"PostgreSQL at {DELAY * 2000:.0f} ms a round trip, epochs of {ROWS} rows")
             for mode in ("append", "upsert", "changes"):
-                epochs(spark, distance, url, target, mode)
+                epochs(spark, proxy, url, target, mode)
     finally:
         spark.stop()
     return True

@@ -47,14 +47,13 @@ def words() -> set[str]:
 
 @pytest.fixture(scope="module")
 def conditions() -> set[str]:
-    """Conditions of the jar, the package and Spark; environment variables of the code, Spark and Hadoop."""
+    """Conditions of the jar, of the package and of Spark, and environment variables that the code reads."""
     (errors,) = (Path(pyspark.__file__).parent / "jars").glob("spark-common-utils_*.jar")
     with zipfile.ZipFile(errors) as jar:
         sparks = jar.read("error/error-conditions.json").decode()
     code = texts("Makefile", ".ci/run", "tests/**/*.py", "python/src/**/*.py", "scala/*/src/*/**/*.scala")
     variables = re.findall(r"\b(?:EPOCHAL|SPARK)_\w+", code)
     own = re.findall(r"\w+", documents.page("docs/ERRORS.md").source) + re.findall(r'"([A-Z_]+)"', code)
-    variables += ["SPARK_USER", "HADOOP_USER_NAME"]
     return {*own, *variables, *re.findall(r'"(\w+)" : \{', sparks)}
 
 

@@ -230,7 +230,7 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
 
 def _advice(driver: str) -> str:
     if driver != "org.sqlite.JDBC":
-        return "Add all jars that the driver needs, in releases that fit, to the session (spark.jars, or --jars)."
+        return "Add all jars that the driver needs, in matching releases, to the session (spark.jars, or --jars)."
     return (
         "It unpacks its native library into Java's temporary directory. Start Spark with "
         "spark.driver.extraJavaOptions=-Dorg.sqlite.tmpdir=/var/tmp (and spark.executor.extraJavaOptions), or another "

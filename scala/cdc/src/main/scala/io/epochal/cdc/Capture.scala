@@ -53,16 +53,16 @@ final private[cdc] class Capture(
   /** The last snapshot of this run: when it began, the rows from before, and all that are expected. */
   @volatile private var copying = Option.empty[(Long, Long, Long)]
 
-  /** When the catalog was last compared, and whether a table was defined since: its definition may have changed. */
-  private var compared = System.nanoTime()
-  @volatile private var isDefined = false
+  /** When the catalog was last compared, and whether the log has defined a table since. */
+  private var lastComparison = System.nanoTime()
+  @volatile private var hasNewDefinition = false
 
   /** Whether the server has sent nothing that waits to be read. */
   @volatile private var isIdle = false
   @volatile private var confirmed = state.last.fold(origin.start)(_.transaction.lsn)
 
   /** The error for a change of the tables or of the server's catalog that the log does not show, and a position in the log after it. */
-  @volatile private var changed = Option.empty[(Long, EpochalException)]
+  @volatile private var refusal = Option.empty[(Long, EpochalException)]
 
   /** Everything before it is durable; 0 before the snapshot is complete. */
   @volatile private var reached = 0L
@@ -76,7 +76,7 @@ final private[cdc] class Capture(
   def ended: Option[EpochalException] = failure
 
   /** Whether all changes before a log position are in the journal. */
-  def hasReached(lsn: Long): Boolean = changed.isEmpty && isBefore(lsn)
+  def hasReached(lsn: Long): Boolean = refusal.isEmpty && isBefore(lsn)
 
   private def isBefore(lsn: Long) = compareUnsigned(reached, lsn) >= 0
 
@@ -156,7 +156,7 @@ final private[cdc] class Capture(
   private def attempt(): Unit =
     try {
       see(Some(setup.check(origin, state)))
-      changed = setup.server.catalog(setup.changes(_, origin))
+      refusal = setup.server.catalog(setup.changes(_, origin))
       val left = setup.left(origin, state)
       if (left.nonEmpty) {
         val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0L)
@@ -176,7 +176,7 @@ final private[cdc] class Capture(
       }
     } catch {
       // The publication did not exist when a change was made.
-      case e: SQLException if e.getSQLState == "42704" && changed.nonEmpty => throw changed.fold[Throwable](e)(_._2)
+      case e: SQLException if e.getSQLState == "42704" && refusal.nonEmpty => throw refusal.fold[Throwable](e)(_._2)
       case e: SQLException if setup.server.isTransient(e) && !closed =>
         reconnects.increment()
         log.warn(s"${options.source}: the connection was lost: ${setup.server.explain(e).problem}")
@@ -213,7 +213,7 @@ final private[cdc] class Capture(
       truncated,
       setup.contained(state),
       setup.moved(origin),
-      ddl = setup.concerned(origin)(_).foreach { error =>
+      ddl = setup.ddlRefusal(origin)(_).foreach { error =>
         refuse()
         error.foreach(throw _)
       })
@@ -235,7 +235,7 @@ final private[cdc] class Capture(
     while (!closed) {
       val now = System.nanoTime()
       // What was committed before the change is delivered first.
-      changed.filter(change => isBefore(change._1)).foreach(change => throw change._2)
+      refusal.filter(change => isBefore(change._1)).foreach(change => throw change._2)
       if (full) full = isFull
       val message = if (full) null else stream.poll()
       if (isIdle != (message == null && !full)) isIdle = !isIdle
@@ -260,7 +260,7 @@ final private[cdc] class Capture(
           confirm(intake.settle())
           look(writes = true)
         }
-        if (isDefined) watch(now)
+        if (hasNewDefinition) watch(now)
         if (full) stream.report()
         Thread.sleep(pause)
         pause = math.min(pause + 1, MaxPause)
@@ -270,7 +270,7 @@ final private[cdc] class Capture(
 
   private def capture(found: Relation, before: Option[Relation]): Option[Captured] = {
     val captured = setup.capture(origin)(found, before)
-    isDefined = captured.nonEmpty
+    hasNewDefinition = captured.nonEmpty
     // Rows of the new shape have other values under a name.
     def names(relation: Relation, of: Relation) = relation.columns.map(_.name).filter(of.columns.map(_.name).contains)
     if (before.exists(old => names(old, found) != names(found, old))) refuse()
@@ -279,14 +279,14 @@ final private[cdc] class Capture(
 
   private def truncated(table: Relation): Boolean = {
     val isRow = setup.truncated(table)
-    if (isRow) changed = setup.server.look(setup.changes(_, origin, Some(Integer.toUnsignedLong(table.oid))))
+    if (isRow) refusal = setup.server.look(setup.changes(_, origin, Some(Integer.toUnsignedLong(table.oid))))
     isRow
   }
 
   /** Ends the stream here if a change of the server's catalog may have hidden or changed rows. */
   private def refuse(): Unit = {
-    changed = setup.server.look(setup.changes(_, origin))
-    changed.foreach(change => throw change._2)
+    refusal = setup.server.look(setup.changes(_, origin))
+    refusal.foreach(change => throw change._2)
   }
 
   /** Whether it waits until rows are delivered. */
@@ -294,7 +294,7 @@ final private[cdc] class Capture(
 
   /** Looks at the slot, if the last look was long ago. */
   private def watch(now: Long = System.nanoTime()): Unit = {
-    def isDue = now - seen._2 > (if (isDefined) DefinedNanos else options.heartbeat.toNanos)
+    def isDue = now - seen._2 > (if (hasNewDefinition) DefinedNanos else options.heartbeat.toNanos)
     if (isDue) synchronized {
       if (isDue)
         try look(writes = false)
@@ -311,11 +311,11 @@ final private[cdc] class Capture(
   private def look(writes: Boolean): Unit = {
     // Retried with the stream: a server that shuts down waits until it is closed.
     val found = setup.server.look { connection =>
-      val isBeat = isDefined || System.nanoTime() - compared > options.heartbeat.toNanos
-      if (changed.isEmpty && isBeat) {
-        isDefined = false
-        compared = System.nanoTime()
-        changed = setup.changes(connection, origin)
+      val isBeat = hasNewDefinition || System.nanoTime() - lastComparison > options.heartbeat.toNanos
+      if (refusal.isEmpty && isBeat) {
+        hasNewDefinition = false
+        lastComparison = System.nanoTime()
+        refusal = setup.changes(connection, origin)
       }
       if (writes && !setup.isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
       ServerFacts.slot(connection, origin.slot)

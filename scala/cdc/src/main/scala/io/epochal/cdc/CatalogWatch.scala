@@ -24,7 +24,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   @volatile private var accepted = Option.empty[CatalogFacts]
 
   /** Content of the newest file, and when it was written. */
-  private var written = (Option.empty[CatalogFacts], 0L)
+  private var newestFile = (Option.empty[CatalogFacts], 0L)
 
   /** Accepts the catalog as it is at a query's first start, unless an earlier, failed attempt has done so. */
   def begin(connection: Connection, publication: String, of: Iterable[Long]): Unit =
@@ -33,17 +33,17 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   /** Restores the state that the checkpoint has accepted. If there is none, or no row was read since, accepts the catalog as it is. */
   def open(connection: Connection, origin: CdcOrigin, state: ChangeState, of: Iterable[Long]): Unit = {
     accepted = newest
-    written = (accepted, System.nanoTime())
+    newestFile = (accepted, System.nanoTime())
     if (accepted.isEmpty && origin.isWatched)
       throw new JournalDamage(store.toString, "the state of the catalog is missing")
     if (accepted.isEmpty || origin.snapshot && state.last.isEmpty && state.runs.isEmpty) {
       val now = facts(connection, origin.publication, of)
-      accept(now.copy(all = now.all ++ (if (accepted.isEmpty) delivered(state, now) else Nil)))
+      accept(now.copy(all = now.all ++ (if (accepted.isEmpty) lostColumns(state, now) else Nil)))
     }
   }
 
   /** Columns of delivered rows that the table no longer has. */
-  private def delivered(state: ChangeState, now: CatalogFacts): Seq[Fact] = for {
+  private def lostColumns(state: ChangeState, now: CatalogFacts): Seq[Fact] = for {
     relation <- state.definitions.values.toSeq
     table = Integer.toUnsignedLong(relation.oid)
     column <- relation.columns if !now.columns(table).exists(_.name == column.name)
@@ -59,13 +59,13 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   def reads(table: Long, column: String): Boolean =
     tables.chosen.fold(accepted.exists(_.of("column", table).exists(_.name == column)))(_.contains(column))
 
-  /** None if a DDL statement cannot have changed what the log shows. Else the error for a table that became unlogged, if any; without
-    * one, `look` must compare the catalog.
+  /** None if a DDL statement cannot have changed what the log shows. Else the catalog must be compared; then the error for a table
+    * that became unlogged, if any, holds.
     *
     * @param statement
     *   the content of a message of [[io.epochal.cdc.slot.DdlTrigger]]: its tag, then OIDs
     */
-  def concerned(origin: CdcOrigin, statement: String): Option[Option[EpochalException]] = {
+  def ddlRefusal(origin: CdcOrigin, statement: String): Option[Option[EpochalException]] = {
     val (words, oids) = statement.split(' ').toSeq.partition(word => !word.headOption.exists(_.isDigit))
     val objects = oids.flatMap(_.split(',')).toSet
     val files = accepted.toSeq.flatMap(_.all.filter(_.kind == "file"))
@@ -75,7 +75,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
         val text = s"${file.name} was unlogged"
         CatalogChange(text, None, Sha256.hex(s"$text $statement", 4))
       }
-      refused(origin, unlogged.toSeq)
+      refusal(origin, unlogged.toSeq)
     }
   }
 
@@ -102,7 +102,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
         val ignoresRemoval = options.onTruncate == OnTruncate.Ignore
         val changes =
           new CatalogChanges(before, now, tables.chosen, tables.isSeveral, ignoresRemoval, rewritten.toSet).all
-        refused(origin, changes).map(end -> _).orElse {
+        refusal(origin, changes).map(end -> _).orElse {
           accept(now)
           None
         }
@@ -112,7 +112,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
       } finally Try(Sql.run(connection, "SET lock_timeout TO 0")): Unit
     }
 
-  private def refused(origin: CdcOrigin, changes: Seq[CatalogChange]): Option[EpochalException] = {
+  private def refusal(origin: CdcOrigin, changes: Seq[CatalogChange]): Option[EpochalException] = {
     lazy val token = Sha256.hex(changes.map(_.token).sorted.mkString(" "), 4)
     lazy val texts = changes.map(_.text).mkString("; ")
     changes.find(_.table.nonEmpty) match {
@@ -131,9 +131,9 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
     catch { case error: SQLException if error.getSQLState == InsufficientPrivilege => false }
 
   private def facts(connection: Connection, publication: String, of: Iterable[Long]): CatalogFacts = {
-    val found = CatalogFacts.of(connection, of.toSeq.sorted, publication, tables.chosen)
-    found.copy(all =
-      found.all.map(fact => if (fact.kind == "column" && !isRead(fact)) fact.copy(kind = "unread") else fact))
+    val current = CatalogFacts.of(connection, of.toSeq.sorted, publication, tables.chosen)
+    current.copy(all =
+      current.all.map(fact => if (fact.kind == "column" && !isRead(fact)) fact.copy(kind = "unread") else fact))
   }
 
   /** A column that is younger than the query is not read. */
@@ -143,7 +143,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
 
   private def accept(facts: CatalogFacts): Unit = {
     accepted = Some(facts)
-    if (!written._1.exists(_.all == facts.all) || System.nanoTime() - written._2 > RewriteNanos) {
+    if (!newestFile._1.exists(_.all == facts.all) || System.nanoTime() - newestFile._2 > RewriteNanos) {
       val older = store.names()
       val number = older.flatMap(numberOf(_)).maxOption.fold(0L)(_ + 1)
       val content = facts.toBytes
@@ -153,7 +153,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
         file.write(content, 0, content.length)
         file.sync()
       }
-      written = (accepted, System.nanoTime())
+      newestFile = (accepted, System.nanoTime())
       older.foreach(old => Try(store.delete(old)))
     }
   }

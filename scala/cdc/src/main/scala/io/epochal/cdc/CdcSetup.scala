@@ -122,7 +122,7 @@ final private[cdc] class CdcSetup(
         tables.only.columns.map(_.name).diff(before.columns.map(_.name)).filter(name => tables.chosen.forall(_(name)))
       UnloggedValues.refusal(connection, tables.only.facts, added).foreach(throw _)
     }
-    watch.foreach(_.open(connection, origin, state, captured))
+    watch.foreach(_.open(connection, origin, state, tableOids))
     slot
   }
 
@@ -215,12 +215,12 @@ final private[cdc] class CdcSetup(
     case None         => Option.when(known.exists(_._2 == name))(tablesChanged(s"$name was created again"))
   }
 
-  /** As in [[CatalogWatch.concerned]]. */
-  def concerned(origin: CdcOrigin)(statement: String): Option[Option[EpochalException]] =
-    watch.flatMap(_.concerned(origin, statement))
+  /** As in [[CatalogWatch.ddlRefusal]]. */
+  def ddlRefusal(origin: CdcOrigin)(statement: String): Option[Option[EpochalException]] =
+    watch.flatMap(_.ddlRefusal(origin, statement))
 
   /** OIDs of the tables. */
-  private def captured: Iterable[Long] = known.keys
+  private def tableOids: Iterable[Long] = known.keys
 
   /** The end of the server's log, and the error, if a change of its tables or catalog may have hidden or changed rows.
     *
@@ -231,7 +231,7 @@ final private[cdc] class CdcSetup(
       connection: Connection,
       origin: CdcOrigin,
       truncated: Option[Long] = None): Option[(Long, EpochalException)] =
-    changedTable(connection).orElse(watch.flatMap(_.look(connection, origin, captured, truncated)))
+    changedTable(connection).orElse(watch.flatMap(_.look(connection, origin, tableOids, truncated)))
 
   /** The error for a table that was renamed, or whose name another table has: its new rows may not be published. */
   private def changedTable(connection: Connection): Option[(Long, EpochalException)] = {

@@ -31,20 +31,20 @@ final private[cdc] class DefinitionCheck(
   def check(found: Relation, before: Option[Relation], publication: String): Unit = {
     val planned = defined(of)
     // Columns that were added since the query was planned: the next start delivers them.
-    val young = found.columns.filterNot(column =>
+    val newColumns = found.columns.filterNot(column =>
       planned.exists(one => one.name == column.name && (one.widens(column) || column.widens(one))))
-    val accepted = before.fold(found.columns.diff(young))(_.columns)
+    val accepted = before.fold(found.columns.diff(newColumns))(_.columns)
     val all = ColumnChanges.of(accepted, found.columns)
     def isRead(column: RelationColumn) = watch.forall(_.reads(table.oid, column.name))
     val changes = ColumnChanges(
       all.added.filter(column =>
         if (accepted.exists(_.name == column.name)) isRead(column)
-        else !options.adoptsSchema || young.contains(column)),
+        else !options.adoptsSchema || newColumns.contains(column)),
       all.lacking.filter(isRead))
     // A column that was dropped again is no change.
     def exists(column: RelationColumn) = now.exists(_.name == column.name)
     lazy val now = server.look(PostgresColumn.of(_, Seq(table.oid), Some(publication)))(table.oid)
-    if (changes.lacking.nonEmpty || changes.added.exists(exists)) throw changed(changes)
+    if (changes.lacking.nonEmpty || changes.added.exists(exists)) throw tableChanged(changes)
     checkIdentity(found)
   }
 
@@ -65,10 +65,10 @@ final private[cdc] class DefinitionCheck(
   def checkUnchanged(connection: Connection, publication: String): Unit = {
     val now = PostgresColumn.of(connection, Seq(table.oid), Some(publication))(table.oid)
     val changes = ColumnChanges.of(defined(of), defined(of.copy(columns = now)))
-    if (changes.added.nonEmpty || changes.lacking.nonEmpty) throw changed(changes)
+    if (changes.added.nonEmpty || changes.lacking.nonEmpty) throw tableChanged(changes)
   }
 
-  private def changed(changes: ColumnChanges): EpochalException =
+  private def tableChanged(changes: ColumnChanges): EpochalException =
     Conditions.TableChanged("table" -> table.name, "change" -> changes)
 }
 

@@ -31,7 +31,8 @@ final class CatalogQuerySuite extends CdcQueries {
 
   private val beats = "heartbeatInterval" -> "200ms"
 
-  test("a change under a running query ends it after the rows in front; the hint, typed, continues or loads again") {
+  test(
+    "a change under a running query ends it after the rows before; following the hint continues or loads the table again") {
     withShop { (shop, dir) =>
       shop.run(
         "CREATE TYPE mood AS ENUM ('sad')",
@@ -43,7 +44,7 @@ final class CatalogQuerySuite extends CdcQueries {
       val error = ended(query)
       assert(error.getMessage.contains("the label sad of public.mood was renamed") && ids("cdc_label") == Seq(1, 2))
       shop.run("INSERT INTO orders VALUES (3, 'c', 'blue')")
-      // Whatever stood in front when the run begins is delivered, and the error stays.
+      // The rows before the error, as of the start of the run, are delivered, and the error stays.
       assert(token(ended(start(shop.read(beats), "cdc_label_again", dir))) == token(error))
       stopped(start(shop.read(beats, "acceptChange" -> token(error)), "cdc_accepted", dir)) {
         val query = spark.streams.active.head
@@ -62,7 +63,7 @@ final class CatalogQuerySuite extends CdcQueries {
     }
   }
 
-  test("a bounded run delivers the rows in front of the error, and no later run ends without it") {
+  test("a bounded run delivers the rows before the error, and every later run ends with it") {
     withShop { (shop, dir) =>
       def run(name: String) = start(shop.read(), name, dir, Trigger.AvailableNow())
       shop.run("INSERT INTO orders VALUES (1, 'a')")
@@ -184,7 +185,7 @@ final class CatalogQuerySuite extends CdcQueries {
     }
   }
 
-  test("maxSlotLag is looked at when a run begins") {
+  test("maxSlotLag is checked when a run begins") {
     withShop { (shop, dir) =>
       def run(name: String) = start(shop.read("maxSlotLag" -> "1m"), name, dir, Trigger.AvailableNow())
       run("cdc_lag").awaitTermination()
@@ -193,7 +194,7 @@ final class CatalogQuerySuite extends CdcQueries {
     }
   }
 
-  test("a publication without updates is refused, unless the query says that it wants none") {
+  test("a publication without updates is refused, unless the query's operations exclude them") {
     withShop { (shop, dir) =>
       shop.run(s"CREATE PUBLICATION ${shop.name} FOR TABLE orders WITH (publish = 'insert')")
       val error = refused(Conditions.CaptureNotReady)(shop.read())
@@ -244,7 +245,7 @@ final class CatalogQuerySuite extends CdcQueries {
     }
   }
 
-  test("a column that was added and dropped while the query was stopped is none") {
+  test("a column that was added and dropped while the query was stopped is no change") {
     withShop { (shop, dir) =>
       def run(name: String) = start(shop.read(), name, dir, Trigger.AvailableNow()).awaitTermination()
       shop.run("INSERT INTO orders VALUES (1, 'a')")

@@ -12,7 +12,7 @@ import io.epochal.core.journal.JournalDamage
 import io.epochal.jdbc.PostgresServer
 import io.epochal.kit.store.HadoopFileStore
 
-/** A checkpoint that continues notices changes that the log does not show, and none that leaves all rows as they are. */
+/** A restarted query detects changes that the log does not show, and ignores those that leave all rows as they are. */
 abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]) extends ServerSuite(kind, server) {
   private val origin = CdcOrigin("s", "shop", "7", 1, start = 1, snapshot = false, isWatched = true)
 
@@ -198,12 +198,12 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
     assert(after(query)("ALTER TABLE orders ADD more text")(query.look()).isEmpty)
   }
 
-  on("of several tables, only what their rows do not show is a change") {
+  on("for several tables, only changes that their rows do not show count") {
     val query = new Query()
     assert(after(query)("ALTER TABLE orders DROP note", "ALTER TABLE orders RENAME memo TO text")(query.look()).isEmpty)
   }
 
-  on("the state is kept whole: a part of a file is left aside, damage and loss are named") {
+  on("an incomplete file of the state is ignored; damage and loss are errors") {
     val query = new Query()
     create()
     query.begin()

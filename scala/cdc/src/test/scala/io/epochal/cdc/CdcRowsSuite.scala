@@ -72,7 +72,7 @@ final class CdcRowsSuite extends CdcQueries {
     }
   }
 
-  test("a schema has each row once, whatever inherits from what") {
+  test("a schema with inheritance delivers each row once") {
     withShop { (shop, dir) =>
       shop.run(
         "INSERT INTO orders VALUES (1, 'own')",

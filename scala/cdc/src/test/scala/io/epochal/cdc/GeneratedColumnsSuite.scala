@@ -82,7 +82,7 @@ final class GeneratedColumnsSuite extends CdcQueries {
     }
   }
 
-  test("columns that a publication's list lacks are no columns, and refused by name in a schema") {
+  test("columns that a publication's list lacks are left out, and a schema that names them is refused") {
     withShop(PostgresServer.icu) { (shop, dir) =>
       shop.run(
         "CREATE TABLE sums (a int, b int, id int PRIMARY KEY)",

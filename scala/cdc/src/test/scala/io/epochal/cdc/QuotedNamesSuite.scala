@@ -37,7 +37,7 @@ final class QuotedNamesSuite extends CdcQueries {
     }
   }
 
-  test("a name that the server would cut is refused before anything is read") {
+  test("a name that the server would truncate is refused before anything is read") {
     def read(publication: String) =
       CdcOptions.read(Map("url" -> "jdbc:postgresql://127.0.0.1/x", "dbtable" -> "t", "publication" -> publication))
     assert(read("é" * 31).isRight)

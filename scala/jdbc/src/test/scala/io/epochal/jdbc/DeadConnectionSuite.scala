@@ -113,7 +113,7 @@ abstract class DeadConnectionSuite(databases: TestDatabases) extends SinkSuite(d
     }
   }
 
-  on("a long statement is not cut", table) { f =>
+  on("a long statement is not interrupted", table) { f =>
     through(f) { proxy =>
       val mine = run(f, proxy)
       write(f, mine, 0, numbers(f, 0 until 10))

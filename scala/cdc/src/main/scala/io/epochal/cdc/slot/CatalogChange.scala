@@ -42,39 +42,39 @@ final private[cdc] class CatalogChanges(
   }
 
   private def publication: Seq[CatalogChange] = {
-    val found = now.of("publication", 0)
-    before.of("publication", 0).diff(found).map { old =>
-      val change = found.headOption match {
+    val current = now.of("publication", 0)
+    before.of("publication", 0).diff(current).map { old =>
+      val change = current.headOption match {
         case None                          => "was dropped"
         case Some(one) if one.id != old.id => "was dropped and created again"
         case Some(one)                     => s"was altered; it publishes ${one.value}"
       }
-      hidden(s"the publication ${old.name} $change", found)
+      hidden(s"the publication ${old.name} $change", current)
     }
   }
 
   /** A change of a table's row filter or list of columns gives its entry a new OID. */
   private def objects(table: Long): Seq[CatalogChange] = {
-    val (old, found) = (before.of("object", table), now.of("object", table))
-    if (old.isEmpty || old.map(_.id).intersect(found.map(_.id)).nonEmpty || before
+    val (old, current) = (before.of("object", table), now.of("object", table))
+    if (old.isEmpty || old.map(_.id).intersect(current.map(_.id)).nonEmpty || before
         .of("publication", 0)
         .map(_.id) != now.of("publication", 0).map(_.id)) Nil
-    else if (found.isEmpty) Seq(hidden(s"${old.head.name} left the publication", Nil))
+    else if (current.isEmpty) Seq(hidden(s"${old.head.name} left the publication", Nil))
     else
       Seq(
         hidden(
           s"${old.head.name} left the publication for a while, or has another row filter or list of columns in it",
-          found))
+          current))
   }
 
   private def columnsOf(table: Long): Seq[CatalogChange] = {
     val name = now.of("file", table).find(_.id == table.toString).fold("")(_.name)
-    val (old, found) = (before.of("column", table).filter(isRead), now.columns(table))
+    val (old, current) = (before.of("column", table).filter(isRead), now.columns(table))
     val isRewritten = before.of("file", table).exists(file => rewritten(file.id))
     def visible(what: String) = Option.when(!isGeneric)(CatalogChange(what, Some(name), ""))
     old.flatMap { column =>
-      val same = found.find(_.id == column.id)
-      val named = found.find(_.name == column.name)
+      val same = current.find(_.id == column.id)
+      val named = current.find(_.name == column.name)
       if (named.nonEmpty && !same.exists(_.name == column.name))
         Some(
           hidden(s"$name.${column.name} was dropped and added again, or got its name from another column", named.toSeq))
@@ -94,27 +94,27 @@ final private[cdc] class CatalogChanges(
   private def isRead(column: Fact): Boolean = columns.forall(_(column.name))
 
   private def files(table: Long): Seq[CatalogChange] = {
-    val (old, found) = (before.of("file", table), now.of("file", table))
+    val (old, current) = (before.of("file", table), now.of("file", table))
     val root = table.toString
     // ALTER TABLE has then written the rows again.
     val hasColumns = now.columns(table).map(_.id).diff(before.columns(table).map(_.id)).nonEmpty
     val isRetyped = columnsOf(table).nonEmpty
-    val gone = old.filterNot(file => found.exists(_.id == file.id))
-    val attached = found.filterNot(file => file.isCreated || file.id == root || old.exists(_.id == file.id))
-    val kept = for (one <- old; other <- found.find(_.id == one.id) if one.id != root) yield one -> other
-    val moved = kept.filter { case (one, other) => one.mark != other.mark }
-    val emptied = kept.filter { case (one, other) =>
+    val lostFiles = old.filterNot(file => current.exists(_.id == file.id))
+    val newFiles = current.filterNot(file => file.isCreated || file.id == root || old.exists(_.id == file.id))
+    val commonFiles = for (one <- old; other <- current.find(_.id == one.id) if one.id != root) yield one -> other
+    val moves = commonFiles.filter { case (one, other) => one.mark != other.mark }
+    val truncatedFiles = commonFiles.filter { case (one, other) =>
       rewritten(other.id) && !one.isEmpty && !hasColumns && !isRetyped && one.mark == other.mark
     }
-    val removed =
-      gone.map(file => hidden(s"the partition ${file.name} was detached or dropped", Seq(file))) ++
-        emptied.map { case (_, file) =>
+    val removals =
+      lostFiles.map(file => hidden(s"the partition ${file.name} was detached or dropped", Seq(file))) ++
+        truncatedFiles.map { case (_, file) =>
           hidden(s"the rows of the partition ${file.name} were removed (TRUNCATE)", Seq(file))
         }
-    (if (ignoresRemoval) Nil else removed) ++
-      attached.map(file =>
+    (if (ignoresRemoval) Nil else removals) ++
+      newFiles.map(file =>
         hidden(s"the partition ${file.name} was attached, and may have rows from before", Seq(file))) ++
-      moved.map { case (_, file) => hidden(s"the partition ${file.name} was detached and attached again", Seq(file)) }
+      moves.map { case (_, file) => hidden(s"the partition ${file.name} was detached and attached again", Seq(file)) }
   }
 
   private def types: Seq[CatalogChange] = {
@@ -127,9 +127,9 @@ final private[cdc] class CatalogChanges(
     } yield hidden(s"the label ${one.value} of ${one.name} was renamed: it is ${other.value}", Seq(other))
     val composites = for {
       subject <- stays("attribute")
-      found = now.of("attribute", subject)
-      if before.of("attribute", subject).map(_.copy(name = "")) != found.map(_.copy(name = ""))
-    } yield hidden(s"the composite type ${found.head.name} was altered", found)
+      current = now.of("attribute", subject)
+      if before.of("attribute", subject).map(_.copy(name = "")) != current.map(_.copy(name = ""))
+    } yield hidden(s"the composite type ${current.head.name} was altered", current)
     labels ++ composites
   }
 }

@@ -17,7 +17,7 @@ private[cdc] object UnloggedValues {
     */
   def refusal(connection: Connection, table: TableFacts, added: Seq[String]): Option[EpochalException] =
     added.flatMap(since(connection, table, _)).collectFirst {
-      case (column, xid) if hasOld(connection, table, column, xid) =>
+      case (column, xid) if hasOldValue(connection, table, column, xid) =>
         Conditions.TableChanged.withHint(
           s"Write these rows into the log, in one statement or in several: ${update(connection, table, column)}; then start again.")(
           "table" -> table.name,
@@ -34,7 +34,7 @@ private[cdc] object UnloggedValues {
       .query(connection)(rows => column -> rows.getLong("xid"))
       .headOption
 
-  private def hasOld(connection: Connection, table: TableFacts, column: String, xid: Long): Boolean =
+  private def hasOldValue(connection: Connection, table: TableFacts, column: String, xid: Long): Boolean =
     sql"""SELECT EXISTS (SELECT FROM (
          |  SELECT xmin::text::bigint AS x FROM ${Sql.raw(table.rows)} WHERE ${Sql.raw(
         Sql.quoted(column))} IS NOT NULL) AS r

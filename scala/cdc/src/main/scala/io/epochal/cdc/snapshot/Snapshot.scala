@@ -100,7 +100,7 @@ final private[cdc] class Snapshot(
   private def run(connection: Connection, begun: ChangeState): ChangeState = {
     connection.setAutoCommit(false)
     val (exported, taken, at) = Sql
-      .together(connection, Seq(Sql.raw(Begin), Sql.raw(Export)))((_, rows) =>
+      .queryAll(connection, Seq(Sql.raw(Begin), Sql.raw(Export)))((_, rows) =>
         (rows.getString(1), ServerSnapshot(rows.getString(2), rows.getLong(3)), rows.getLong(4)))
       .last
       .head

@@ -28,12 +28,12 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     } yield new OptionValues(this, byName)
   }
 
-  /** Rejects unknown names as `parse` does.
+  /** Rejects unknown names, as `parse` does.
     *
     * @param prefix
     *   of all names in the error
     */
-  def known(raw: Map[String, String], prefix: String): Either[EpochalException, Unit] =
+  def checkNames(raw: Map[String, String], prefix: String): Either[EpochalException, Unit] =
     unknown(split(raw)._1, prefix).toLeft(())
 
   /** The unknown names, and the other options. */

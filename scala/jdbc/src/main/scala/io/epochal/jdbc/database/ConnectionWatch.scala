@@ -77,7 +77,7 @@ final private[database] class ConnectionWatch(connection: Connection, private va
 
   current.set(this)
   watches.add(this)
-  started
+  timerStart
 
   override def close(): Unit = {
     watches.remove(this)
@@ -101,13 +101,13 @@ final private[database] class ConnectionWatch(connection: Connection, private va
     .find(name => name.startsWith(driver) || name.startsWith("io.epochal."))
     .exists(_.startsWith(driver))
 
-  private def seen(isBusy: Boolean): Unit = {
+  private def countAnswer(isBusy: Boolean): Unit = {
     silentLooks = 0
     idleLooks = if (isBusy) 0 else idleLooks + 1
     if (idleLooks >= IdleLooks) end("the server waits for its client, or has ended its transaction")
   }
 
-  private def unseen(): Unit = {
+  private def countSilence(): Unit = {
     silentLooks += 1
     if (silentLooks >= SilentLooks) end("the server does not answer new connections")
   }
@@ -158,7 +158,7 @@ private[jdbc] object ConnectionWatch {
     if (watch != null) watch.steps += 1
   }
 
-  private lazy val started: Unit = {
+  private lazy val timerStart: Unit = {
     val timer = Executors.newSingleThreadScheduledExecutor(new DaemonThreads("epochal-connection-watch"))
     def next(): Unit = timer.schedule(
       (() =>
@@ -185,10 +185,10 @@ private[jdbc] object ConnectionWatch {
   private def look(server: WatchedServer, waiting: Seq[(String, ConnectionWatch)]): Unit =
     try {
       val busy = server.look(server.sessions.busy(_, waiting.map(_._1), pause))
-      waiting.foreach { case (key, watch) => watch.seen(busy(key)) }
+      waiting.foreach { case (key, watch) => watch.countAnswer(busy(key)) }
     } catch {
       case error: SQLException if ConnectionPool.sqlErrors(error).exists(server.isSilent) =>
-        waiting.foreach(_._2.unseen())
+        waiting.foreach(_._2.countSilence())
       case NonFatal(error) =>
         log.debug("epochal-jdbc: cannot look at the sessions of {}: {}", server.place: Any, error.getClass.getName)
     }

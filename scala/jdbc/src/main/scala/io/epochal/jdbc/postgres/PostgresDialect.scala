@@ -74,7 +74,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   private def begin[A](connection: Connection, lockTimeout: Duration, writer: Option[Writer], more: Seq[Sql])(
       read: (Int, ResultSet) => A): Seq[Seq[A]] = {
     connection.setAutoCommit(false)
-    Sql.together(
+    Sql.queryAll(
       connection,
       Seq(
         Sql.raw("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"),
@@ -98,7 +98,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   /** Deferred triggers run in this statement. */
   override def commit(connection: Connection): Unit = commit(connection, Nil)
 
-  override def commit(connection: Connection, last: Seq[Sql]): Unit = Sql.together(
+  override def commit(connection: Connection, last: Seq[Sql]): Unit = Sql.queryAll(
     connection,
     (if (last.isEmpty) Nil else SearchPath.Pinned +: last) :+ SearchPath.OfSession :+ Sql.raw("COMMIT"))((_, _) =>
     ()): Unit

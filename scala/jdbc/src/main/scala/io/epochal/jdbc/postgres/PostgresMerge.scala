@@ -163,7 +163,7 @@ final private class PostgresMerge(
 
   /** Runs statements, and returns the row of the last one. Asks for [[keysEqual]] in the same message. */
   private def withOperators[A](statements: Seq[Sql])(read: ResultSet => A): A = {
-    val results = Sql.together(connection, SearchPath.operators(target) +: statements)((statement, row) =>
+    val results = Sql.queryAll(connection, SearchPath.operators(target) +: statements)((statement, row) =>
       if (statement == 0) Left(SearchPath.operator(row)) else Right(read(row)))
     operators = Some(results.head.flatMap(_.left.toOption))
     results.last.flatMap(_.toOption).head

@@ -154,7 +154,7 @@ private[postgres] object SearchPath {
 
   /** Runs a statement under the session's path, in one round trip, and returns the number of changed rows. */
   def update(connection: Connection, sql: String): Long =
-    Sql.changedTogether(connection, Seq(OfSession, Sql.raw(sql), Pinned))(1)
+    Sql.updateAll(connection, Seq(OfSession, Sql.raw(sql), Pinned))(1)
 
   /** Runs `body`, which writes no table, in a pinned transaction of its own, on a connection without one. */
   def pinned[A](connection: Connection)(body: => A): A = {

@@ -50,20 +50,20 @@ private[postgres] object TableObstacles {
       case upsert: WriteMode.Upsert => upsert.operation.isDefined
       case WriteMode.Append         => options.transport != TransportChoice.Inline
     }
-    def found(condition: Sql): Option[String] =
+    def key(condition: Sql): Option[String] =
       sql"""SELECT quote_ident(c.conname) FROM pg_constraint c WHERE c.contype = 'f' AND c.conrelid = $oid::bigint::oid
            |AND c.confrelid = c.conrelid AND $condition ORDER BY 1""".query(connection)(_.getString(1)).headOption
-    def refused(name: String, reason: String, remedy: String): EpochalException =
+    def refusal(name: String, reason: String, remedy: String): EpochalException =
       JdbcOptions.unsupported(
         s"write to ${bound.table.name}${if (isPrepared) " with {option:transport=prepared}" else ""}",
         s"its constraint $name refers to the table itself, and $reason",
         remedy)
     if (isPrepared)
-      found(sql"true").map(refused(_, "each task prepares its rows without those of others", JdbcOptions.noTransport))
+      key(sql"true").map(refusal(_, "each task prepares its rows without those of others", JdbcOptions.noTransport))
     else if (isDivided)
-      found(sql"NOT c.condeferred").map { name =>
+      key(sql"NOT c.condeferred").map { name =>
         val table = PostgresDialect.quote(bound.table.name)
-        refused(
+        refusal(
           name,
           "is checked before all rows of an epoch are stored",
           s"ALTER TABLE $table ALTER CONSTRAINT $name DEFERRABLE INITIALLY DEFERRED.")

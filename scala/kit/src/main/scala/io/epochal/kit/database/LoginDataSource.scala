@@ -147,7 +147,7 @@ private[epochal] object LoginDataSource {
       if (driver == "org.sqlite.JDBC")
         s"It unpacks its native library into $library. Start Spark with spark.driver.extraJavaOptions=-Dorg.sqlite.tmpdir=/var/tmp, or another directory that this user may write and that is mounted without noexec."
       else
-        "Put the driver's jar and all jars that it needs, in releases that fit, on Spark's class path (spark.jars or --packages), and start Spark again."
+        "Put the driver's jar and all jars that it needs, in matching releases, on Spark's class path (spark.jars or --packages), and start Spark again."
     Conditions.DriverUnusable.because(error)("driver" -> driver, "reason" -> error, "advice" -> advice)
   }
 

@@ -47,12 +47,12 @@ object Sql {
     * @param read
     *   takes the statement's index, too
     */
-  def together[A](connection: Connection, statements: Seq[Sql])(read: (Int, ResultSet) => A): Seq[Seq[A]] =
+  def queryAll[A](connection: Connection, statements: Seq[Sql])(read: (Int, ResultSet) => A): Seq[Seq[A]] =
     several(connection, statements)((statement, index, hasRows) =>
       if (hasRows) Using.resource(statement.getResultSet)(all(_)(read(index, _))) else Nil)
 
   /** The same, and returns how many rows each statement changed; -1: it returned rows. */
-  def changedTogether(connection: Connection, statements: Seq[Sql]): Seq[Long] =
+  def updateAll(connection: Connection, statements: Seq[Sql]): Seq[Long] =
     several(connection, statements)((statement, _, hasRows) => if (hasRows) -1L else statement.getLargeUpdateCount)
 
   private def several[A](connection: Connection, statements: Seq[Sql])(

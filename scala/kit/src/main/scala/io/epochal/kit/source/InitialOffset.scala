@@ -60,7 +60,7 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     */
   def orElse(first: => String, constant: Boolean = false, fits: String => Boolean = _ => true): String = {
     val fs = file.getFileSystem(hadoop)
-    def rewritten(why: String): String = {
+    def rewrite(why: String): String = {
       InitialOffset.log.warn(s"$why It is written again.")
       fs.delete(file, false): Unit
       write(fs, first)
@@ -73,8 +73,8 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     try {
       val stored = read(fs)
       if (fits(stored) || !isUnused) stored
-      else rewritten(s"$file is of a start with other options, which failed before anything was read.")
-    } catch { case error: EpochalException if constant => rewritten(error.problem) }
+      else rewrite(s"$file is of a start with other options, which failed before anything was read.")
+    } catch { case error: EpochalException if constant => rewrite(error.problem) }
   }
 
   /** Whether no run of the query has logged an epoch, or has begun one that is logged at its end. */

@@ -178,7 +178,7 @@ final private[rest] class EndSearch(
     * short page must be proven to be the last one.
     */
   private def absorb(before: Known, request: PageRequest): Known = {
-    val page = believable(request)
+    val page = plausiblePage(request)
     val known = if (page.totals.isEmpty) before else before.copy(totals = page.totals)
     if (page.records > request.size) throw mismatch(request, Plural.of(page.records, "record"))
     else if (page.records == request.size) {
@@ -196,7 +196,7 @@ final private[rest] class EndSearch(
   }
 
   /** Requests a page; once more if it has no records, but says that there are some. */
-  private def believable(request: PageRequest): Counted = {
+  private def plausiblePage(request: PageRequest): Counted = {
     val page = count(request)
     if (page.more.isEmpty) page
     else {
@@ -221,10 +221,10 @@ final private[rest] class EndSearch(
     else {
       val byOffset = pagination.isInstanceOf[Pagination.ByOffset]
       val after = pagination.request(request.end)
-      val follows = believable(if (byOffset) pagination.continueAt(request.first + page.records) else after)
+      val follows = plausiblePage(if (byOffset) pagination.continueAt(request.first + page.records) else after)
       // A server whose pages begin at multiples of their size returns the short page once more.
       val isRepeated = byOffset && follows.copy(digests = Nil) == page.copy(digests = Nil)
-      if ((if (isRepeated) believable(after) else follows).records == 0)
+      if ((if (isRepeated) plausiblePage(after) else follows).records == 0)
         (page.records, memory.copy(short = short, trusted = 0))
       else {
         val again = count(request).records // The list may just have grown.

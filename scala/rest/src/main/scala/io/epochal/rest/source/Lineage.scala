@@ -192,7 +192,7 @@ private[rest] object Lineage extends OptionList {
 
   private def tree(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     for {
-      _ <- known(raw, "")
+      _ <- checkNames(raw, "")
       levels <- levels(raw, 0)
       leaf = levels.last.template
       _ <- leaf.values.consistent(!leaf.values.isSet(FanOut.PartitionParams))(
@@ -239,10 +239,10 @@ private[rest] object Lineage extends OptionList {
   }
 
   /** Rejects unknown options of all levels, before options that are missing. */
-  private def known(raw: Map[String, String], prefix: String): Either[EpochalException, Unit] =
+  private def checkNames(raw: Map[String, String], prefix: String): Either[EpochalException, Unit] =
     RestOptions.group
-      .known(raw, prefix)
-      .flatMap(_ => if (isParent(raw)) known(above(raw), prefix + Prefix) else Right(()))
+      .checkNames(raw, prefix)
+      .flatMap(_ => if (isParent(raw)) checkNames(above(raw), prefix + Prefix) else Right(()))
 
   /** The options of the parent. */
   private def above(raw: Map[String, String]): Map[String, String] = raw.collect {
@@ -306,7 +306,7 @@ private[rest] object Lineage extends OptionList {
   }
 
   private def gone(template: RestOptions): Either[EpochalException, Unit] =
-    template.values.consistent(!Gone.Statuses.exists(template.http.ignored.contains))(
+    template.values.consistent(!MissingPage.Statuses.exists(template.http.ignored.contains))(
       "{option:parent.url}, {option:ignoreStatuses=404}",
       "Leave it out: {option:onMemberGone=skip} is for lists that are gone.")
 

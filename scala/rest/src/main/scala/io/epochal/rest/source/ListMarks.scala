@@ -15,7 +15,7 @@ import io.epochal.kit.record.{Body, RecordFormat}
   *
   * @param of
   *   JSON Pointer within a record to the digested value; empty for the whole record
-  * @param totalled
+  * @param hasTotal
   *   whether responses have the list's length: each poll then compares the last record
   * @param seen
   *   the digests, the latest last
@@ -24,7 +24,7 @@ import io.epochal.kit.record.{Body, RecordFormat}
   */
 final private[rest] case class ListMarks(
     of: String,
-    totalled: Boolean,
+    hasTotal: Boolean,
     seen: ListMap[Long, String] = ListMap.empty,
     checked: Set[Long] = Set.empty,
     poll: ListMarks.Poll = ListMarks.Poll(0, 0)) {
@@ -65,7 +65,7 @@ final private[rest] case class ListMarks(
     */
   def at(end: Long, before: Seq[Mark]): Seq[Mark] = {
     val last = seen.keys.filter(_ < end).maxOption.map(record => Mark(record, seen(record), of))
-    val waits = if (totalled) Nil else unchecked(before)
+    val waits = if (hasTotal) Nil else unchecked(before)
     val old = waits.find(mark => last.forall(_.record > mark.record))
     (old ++ last).toSeq
   }

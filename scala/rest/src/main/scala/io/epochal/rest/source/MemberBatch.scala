@@ -84,7 +84,7 @@ final private[rest] class SkippingReader(reader: PartitionReader[InternalRow]) e
   override def next(): Boolean =
     try reader.next()
     catch {
-      case error: EpochalException if Gone.is(error) =>
+      case error: EpochalException if MissingPage.reportedBy(error) =>
         LoggerFactory.getLogger(getClass).warn(s"A list is gone and is skipped: ${error.problem}")
         false
     }

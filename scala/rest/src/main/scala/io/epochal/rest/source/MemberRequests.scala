@@ -123,7 +123,7 @@ final private[rest] class MemberRequests(
     }
 
   private def isSkipped(error: EpochalException): Boolean =
-    Gone.is(error) && lineage.leaf.template.skipsGone && !lineage.isAlone
+    MissingPage.reportedBy(error) && lineage.leaf.template.skipsGone && !lineage.isAlone
 
   private def value(options: RestOptions, name: String, pointer: String, found: JsonNode): Option[String] = {
     def isUsable = !found.asText.exists(_ == MemberTable.Separator) && (!needed(name) || !Unusable(found.asText)) &&

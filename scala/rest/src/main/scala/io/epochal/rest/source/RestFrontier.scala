@@ -25,7 +25,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val buffer = Body.ofPage()
   private val totalPointer = options.values.get(CountingOptions.TotalCount)
   private val totalHeader = options.values.get(CountingOptions.TotalCountHeader)
-  private val totalled = totalPointer.nonEmpty || totalHeader.nonEmpty
+  private val hasTotal = totalPointer.nonEmpty || totalHeader.nonEmpty
   @volatile private var seen = Option.empty[Extent]
   private var contacted = false
   private var warned = false
@@ -35,12 +35,12 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private var moved = false
   private val ends = new EndSearch(
     options.pagination,
-    totalled,
+    hasTotal,
     count,
     options.mismatch(_, _),
     options.selector,
     (page, refusal) => options.refused(page.requestText, refusal))
-  private var listMarks = ListMarks(digests.of, totalled)
+  private var listMarks = ListMarks(digests.of, hasTotal)
   private val verifies = options.values(CountingOptions.VerifyPosition)
   // With a journal, the API may return another record than the delivered one.
   private val isVerified =
@@ -70,7 +70,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     val found = seen.filter(_.exists >= target && !mustVerify).getOrElse {
       listMarks = listMarks.begin(start, target, known)
       val extent = ends.find(start, most)
-      if (extent.exists <= start && extent.ends >= start && !totalled) compareOld(known)
+      if (extent.exists <= start && extent.ends >= start && !hasTotal) compareOld(known)
       if (extent.ends >= start) verify()
       seen = Some(extent)
       val shift = listMarks.shifted
@@ -180,8 +180,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     */
   private def records(request: PageRequest, total: Long): Option[Long] =
     try
-      client.call(if (totalled) options.planned(request) else options.call(request), buffer) { response =>
-        response.refusal.filter(one => totalled && !options.http.ignored.contains(one.status)).foreach { refusal =>
+      client.call(if (hasTotal) options.planned(request) else options.call(request), buffer) { response =>
+        response.refusal.filter(one => hasTotal && !options.http.ignored.contains(one.status)).foreach { refusal =>
           throw options.mismatch(request, s"$refusal, and says that there are $total records in all")
         }
         val scanned = scan.read(buffer)
@@ -229,8 +229,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     }
     val isPlaced = records > 0 && records <= request.size && totalCount.forall(_ >= request.first + records)
     val compared = if (isUsual(request) && isPlaced) listMarks.candidates(request, records) else Nil
-    val totals = if (totalled) Nil else WholeList.totals(response, scanned)
-    val mayEnd = totalled || records > 0 || response.refusal.nonEmpty || options.endAssumed || !isUsual(request)
+    val totals = if (hasTotal) Nil else WholeList.totals(response, scanned)
+    val mayEnd = hasTotal || records > 0 || response.refusal.nonEmpty || options.endAssumed || !isUsual(request)
     val more = if (mayEnd) None else WholeList.more(response, scanned, request)
     Counted(records, totalCount, content, digests.read(buffer, request.first, compared), response.refusal, totals, more)
   }

@@ -237,14 +237,14 @@ private[rest] object SinceOptions extends OptionList {
   private def of(values: OptionValues, paging: Paging, taken: Set[String]): Either[EpochalException, Since] = {
     val (name, start, lag) = (values(Format), values.get(Start), values(Lag))
     val format = InstantFormat.all.find(_.name == name)
-    val needless = Seq(CountingOptions.Drift, CountingOptions.VerifyPosition, PagingOptions.KeyField)
+    val redundantOptions = Seq(CountingOptions.Drift, CountingOptions.VerifyPosition, PagingOptions.KeyField)
       .find(spec => values.isSet(spec) && !paging.isInstanceOf[ChainedPagination])
     for {
       field <- values.required(Field)
       _ <- values.consistent(values(RecordOptions.Format) == "json")(
         s"{option:sinceField}, {option:bodyFormat=${values(RecordOptions.Format)}}",
         "Leave {option:sinceField} out: it is a JSON Pointer.")
-      _ <- needless.map(conflict(values, _, "each poll reads its list from the first page")).toLeft(())
+      _ <- redundantOptions.map(conflict(values, _, "each poll reads its list from the first page")).toLeft(())
       _ <- values.consistent(!values.isSet(PollOptions.Journal) || values(PollOptions.Journal))(
         "{option:sinceField}, {option:journal=false}",
         "Leave {option:journal} out: such records are always journalled.")

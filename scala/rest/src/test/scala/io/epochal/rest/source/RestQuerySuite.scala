@@ -257,7 +257,7 @@ final class RestQuerySuite extends QuerySuite {
     }
   }
 
-  test("a first start that failed before any offset binds the checkpoint to nothing, and one with an offset does") {
+  test("a first start that failed before any offset does not bind the checkpoint; one with an offset does") {
     RecordsApi.using(records = 3) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered

@@ -42,20 +42,20 @@ private[acknowledged] object Recovery {
     val sums = names.reverseIterator
       .map(name => name -> lengths(name))
       .scanLeft("" -> 0L)((sum, next) => next._1 -> (sum._2 + next._2))
-    val cached = if (store.syncsOpenFiles) Set.empty[String] else sums.takeWhile(_._2 <= CachedBytes).map(_._1).toSet
-    val found = Vector.newBuilder[SegmentIndex]
+    val cache = if (store.syncsOpenFiles) Set.empty[String] else sums.takeWhile(_._2 <= CachedBytes).map(_._1).toSet
+    val indexes = Vector.newBuilder[SegmentIndex]
     var barriers = Set.empty[String]
     var contents = Map.empty[String, Array[Byte]]
     ParallelReads(names)(scan(store, source, _, lengths)) { case (name, index, content) =>
       index.foreach { case (header, segment) =>
         if (segment.frames.nonEmpty) {
-          found += segment
-          content.filter(_ => cached(name)).foreach(bytes => contents += name -> bytes)
+          indexes += segment
+          content.filter(_ => cache(name)).foreach(bytes => contents += name -> bytes)
         } else if (header.mark != SegmentIndex.mark(name)) barriers += name
       }
     }
     // From the last segment: where does the next one begin (A5)?
-    val all = found.result()
+    val all = indexes.result()
     val limits = all.map(_.from).scanRight(Long.MaxValue)(math.min).drop(1)
     val counting = (all zip limits).map { case (segment, limit) => segment.before(limit) }.filter(_.frames.nonEmpty)
     Recovered(SegmentIndex.counted(counting), barriers, contents)

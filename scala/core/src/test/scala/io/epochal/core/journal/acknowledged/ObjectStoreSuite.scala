@@ -146,7 +146,7 @@ final class ObjectStoreSuite extends AnyFunSuite {
     assert(disk.requests(assert(journal.plan(0, 200).slices.size == 100)) == Map("list" -> 1))
   }
 
-  test("the size of the backlog, which is asked for each frame, does not take longer with more segments") {
+  test("the size of the backlog, computed for each frame, takes no longer with more segments") {
     val disk = new Disk
     val journal = disk.run()
     (1 to 20000).foreach(_ => disk.append(journal, "ab"))

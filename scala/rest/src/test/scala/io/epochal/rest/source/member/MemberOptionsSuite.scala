@@ -130,7 +130,7 @@ final class MemberOptionsSuite extends AnyFunSuite {
     assert(columns.condition.name == "OPTION_CONFLICT")
   }
 
-  test("an unknown option of any level comes before one that is missing") {
+  test("an unknown option of any level is reported before a missing one") {
     def unknown(raw: Map[String, String]): String = {
       val error = RestOptions.read(raw).left.toOption.get
       assert(error.condition.name == "OPTION_UNKNOWN", error)

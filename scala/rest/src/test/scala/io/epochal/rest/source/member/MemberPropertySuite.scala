@@ -10,7 +10,7 @@ import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.source.Gone
+import io.epochal.rest.source.MissingPage
 import io.epochal.rest.source.SteppedQuery._
 import io.epochal.support.Examples
 
@@ -81,7 +81,7 @@ final class MemberPropertySuite extends AnyFunSuite with MemberFixture with Scal
       val next =
         try query.next(limit(step.limit))
         catch {
-          case error: EpochalException if Gone.is(error) =>
+          case error: EpochalException if MissingPage.reportedBy(error) =>
             query.restart()
             None
         }

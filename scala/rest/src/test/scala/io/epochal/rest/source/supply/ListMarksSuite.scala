@@ -6,7 +6,7 @@ import io.epochal.rest.source._
 
 final class ListMarksSuite extends AnyFunSuite {
 
-  private val none = ListMarks("", totalled = false)
+  private val none = ListMarks("", hasTotal = false)
 
   private def page(first: Long, size: Long = 10): PageRequest = PageRequest("", first, size)
 

@@ -2,12 +2,12 @@ package io.epochal.rest.source
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** A list of a parent's record that the API no longer has. */
-private[rest] object Gone {
+/** The response to a request for a list that the API no longer has, such as that of a deleted parent. */
+private[rest] object MissingPage {
   val Statuses: Seq[Int] = Seq(404, 410)
 
   /** Whether an error says that the requested page does not exist. */
-  def is(error: EpochalException): Boolean =
+  def reportedBy(error: EpochalException): Boolean =
     (error.condition == Conditions.HttpStatus || error.condition == Conditions.PageRefused) &&
       error.values.get("status").flatMap(_.toIntOption).exists(Statuses.contains)
 }
