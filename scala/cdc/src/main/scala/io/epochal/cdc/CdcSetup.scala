@@ -120,7 +120,8 @@ final private[cdc] class CdcSetup(
     for (before <- state.definitions.get(tables.only.facts.oid.toInt) if options.adoptsSchema) {
       val added =
         tables.only.columns.map(_.name).diff(before.columns.map(_.name)).filter(name => tables.chosen.forall(_(name)))
-      UnloggedValues.refusal(connection, tables.only.facts, added).foreach(throw _)
+      // It may read the whole table.
+      if (added.nonEmpty) server.sql(UnloggedValues.refusal(_, tables.only.facts, added)).foreach(throw _)
     }
     watch.foreach(_.open(connection, origin, state, tableOids))
     slot

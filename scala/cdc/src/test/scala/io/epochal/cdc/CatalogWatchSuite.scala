@@ -1,15 +1,19 @@
 package io.epochal.cdc
 
 import java.nio.file.Files
+import java.sql.DriverManager
+
+import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
 
 import io.epochal.cdc.change.ChangeState
-import io.epochal.cdc.slot.DdlTrigger
+import io.epochal.cdc.slot.{CatalogFacts, DdlTrigger}
 import io.epochal.cdc.value.ServerSuite
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.JournalDamage
 import io.epochal.jdbc.PostgresServer
+import io.epochal.kit.database.Sql
 import io.epochal.kit.store.HadoopFileStore
 
 /** A restarted query detects changes that the log does not show, and ignores those that leave all rows as they are. */
@@ -93,6 +97,9 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
       "ALTER TABLE orders OWNER TO CURRENT_USER"),
     Seq("ALTER TYPE mood ADD VALUE 'fine' BEFORE 'glad'"),
     Seq("CREATE TABLE part_4 PARTITION OF parts FOR VALUES FROM (30) TO (40)", "INSERT INTO parts VALUES (31, 'c')"),
+    Seq(
+      "CREATE TABLE part_4 (id int PRIMARY KEY, note text)",
+      "ALTER TABLE parts ATTACH PARTITION part_4 FOR VALUES FROM (30) TO (40)"),
     Seq("ALTER TABLE orders ALTER note TYPE varchar(20)", "ALTER TABLE orders ALTER memo TYPE text"),
     Seq("ALTER PUBLICATION shop ADD TABLE unrelated", "COMMENT ON PUBLICATION shop IS 'x'"),
     Seq("UPDATE orders SET note = 'z'", "DELETE FROM orders", "DELETE FROM parts"),
@@ -137,6 +144,12 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
       "CREATE PUBLICATION shop FOR TABLE orders, parts WITH (publish_via_partition_root = true)"),
     "the partition public.part_4 was attached" -> Seq(
       "CREATE TABLE part_4 (id int PRIMARY KEY, note text)",
+      "INSERT INTO part_4 VALUES (31, 'c')",
+      "ALTER TABLE parts ATTACH PARTITION part_4 FOR VALUES FROM (30) TO (40)"),
+    "the partition public.part_4 was attached" -> Seq(
+      "CREATE TABLE part_4 (id int PRIMARY KEY, note text) PARTITION BY RANGE (id)",
+      "CREATE TABLE part_5 PARTITION OF part_4 FOR VALUES FROM (30) TO (35)",
+      "INSERT INTO part_4 VALUES (31, 'c')",
       "ALTER TABLE parts ATTACH PARTITION part_4 FOR VALUES FROM (30) TO (40)"),
     "the partition public.part_1 was detached or dropped" -> Seq("ALTER TABLE parts DETACH PARTITION part_1"),
     "the partition public.part_1 was detached or dropped" -> Seq("DROP TABLE part_1"),
@@ -177,6 +190,46 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
     assert(
       after(query)("TRUNCATE part_1", "DROP TABLE part_2", "ALTER TABLE parts DETACH PARTITION part_3")(
         query.look()).isEmpty)
+  }
+
+  on("a partition that is published with its root leaves the publication with it, or alone") {
+    Seq(
+      "public.part_1 left the publication for a while" -> Seq(
+        "ALTER PUBLICATION shop DROP TABLE parts",
+        "ALTER PUBLICATION shop ADD TABLE parts"),
+      "public.part_1 left the publication" -> Seq("ALTER TABLE parts DETACH PARTITION part_1")
+    ).foreach { case (change, sql) =>
+      val query = new Query("dbtable" -> "part_1")
+      create()
+      execute("ALTER PUBLICATION shop SET (publish_via_partition_root = false)")
+      query.begin()
+      assert(query.look().isEmpty)
+      execute(sql: _*)
+      val found = query.look()
+      assert(found.exists(_.getMessage.contains(change)), found)
+    }
+  }
+
+  on("rows that are written again while the catalog is read have no number from before") {
+    create()
+    def facts() = CatalogFacts.of(connection, new Query().tables, "shop", None)
+    val before = Using.resource(DriverManager.getConnection(connection.getMetaData.getURL)) { other =>
+      other.setAutoCommit(false)
+      Sql.run(other, "ALTER TABLE parts ALTER note TYPE text USING upper(note)")
+      val waits = "SELECT count(*) > 0 FROM pg_locks l JOIN pg_database d ON d.oid = l.database " +
+        "WHERE d.datname = current_database() AND NOT l.granted"
+      val commit = new Thread(() => {
+        while (!Sql.query(other, waits)(_.getBoolean(1)).head)
+          Thread.sleep(5)
+        other.commit()
+      })
+      commit.start()
+      val found = facts()
+      commit.join()
+      found
+    }
+    val rewritten = facts().replaced(before).filterNot(_.isEmpty)
+    assert(rewritten.size == 2 && !rewritten.exists(CatalogFacts.hasOldRow(connection, _, before.since)))
   }
 
   on("columns that are gone or have another type are named, unless the declared schema lacks them") {
@@ -220,12 +273,21 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
   on("the event trigger puts DDL of a plain user into the log, with the OIDs of its objects") {
     create()
     val slot = s"ddl_${ProcessHandle.current.pid}_$version"
-    execute(DdlTrigger.Create)
-    assert(DdlTrigger.exists(connection))
     execute(
-      s"SELECT pg_create_logical_replication_slot('$slot', 'test_decoding')",
       s"CREATE ROLE $slot",
       s"GRANT CREATE, USAGE ON SCHEMA public TO $slot",
+      s"SET ROLE $slot",
+      "CREATE FUNCTION public.epochal_ddl() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'",
+      "RESET ROLE"
+    )
+    execute(DdlTrigger.Create)
+    assert(DdlTrigger.exists(connection))
+    // Else its owner could run statements as everybody who alters a table.
+    assert(
+      query("SELECT proowner::regrole = current_user::regrole FROM pg_proc WHERE proname = 'epochal_ddl'") == Seq(
+        Seq(true)))
+    execute(
+      s"SELECT pg_create_logical_replication_slot('$slot', 'test_decoding')",
       s"SET ROLE $slot",
       "CREATE TABLE mine (id int, note text)",
       "CREATE TEMP TABLE passing (id int)",

@@ -154,6 +154,21 @@ final class CdcRowsSuite extends CdcQueries {
     }
   }
 
+  test("a column that is filled by updates, and has its DEFAULT and NOT NULL later, is adopted as it is") {
+    withShop { (shop, dir) =>
+      shop.run("INSERT INTO orders VALUES (1, 'a'), (2, 'b')")
+      run(shop, "cdc_adopt_filled", dir, "onSchemaChange" -> "adopt")
+      shop.run(
+        "ALTER TABLE orders ADD added int",
+        "ALTER TABLE orders ALTER added SET DEFAULT 7",
+        "UPDATE orders SET added = 8",
+        "ALTER TABLE orders ALTER added SET NOT NULL",
+        "INSERT INTO orders (id) VALUES (3)")
+      run(shop, "cdc_adopt_filled_again", dir, "onSchemaChange" -> "adopt")
+      assert(adopted("cdc_adopt_filled_again", 2) == Map(1 -> 8, 2 -> 8, 3 -> 7))
+    }
+  }
+
   // The server keeps such a key apart from its row, and sends it as the old key only.
   for (identity <- Seq("DEFAULT", "FULL", "USING INDEX large_id_code_idx"))
     test(s"an update and a delete have a key of 2,000 bytes and more, with REPLICA IDENTITY $identity") {

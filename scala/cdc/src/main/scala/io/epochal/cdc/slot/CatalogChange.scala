@@ -100,7 +100,8 @@ final private[cdc] class CatalogChanges(
     val hasColumns = now.columns(table).map(_.id).diff(before.columns(table).map(_.id)).nonEmpty
     val isRetyped = columnsOf(table).nonEmpty
     val lostFiles = old.filterNot(file => current.exists(_.id == file.id))
-    val newFiles = current.filterNot(file => file.isCreated || file.id == root || old.exists(_.id == file.id))
+    val newFiles =
+      current.filterNot(file => file.isCreated || file.isEmpty || file.id == root || old.exists(_.id == file.id))
     val commonFiles = for (one <- old; other <- current.find(_.id == one.id) if one.id != root) yield one -> other
     val moves = commonFiles.filter { case (one, other) => one.mark != other.mark }
     val truncatedFiles = commonFiles.filter { case (one, other) =>

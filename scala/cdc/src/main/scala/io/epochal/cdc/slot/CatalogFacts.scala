@@ -40,7 +40,9 @@ final private[cdc] case class Fact(kind: String, subject: Long, id: String, name
   */
 final private[cdc] case class CatalogFacts(since: Long, all: Seq[Fact]) {
 
-  def of(kind: String, subject: Long): Seq[Fact] = all.filter(fact => fact.kind == kind && fact.subject == subject)
+  private lazy val bySubject = all.groupBy(fact => (fact.kind, fact.subject))
+
+  def of(kind: String, subject: Long): Seq[Fact] = bySubject.getOrElse((kind, subject), Nil)
 
   def columns(table: Long): Seq[Fact] = of("column", table) ++ of("unread", table)
 
@@ -85,6 +87,8 @@ private[cdc] object CatalogFacts {
       tables: Seq[Long],
       publication: String,
       columns: Option[Iterable[String]]): CatalogFacts = {
+    // Taken first: the query may wait for a lock, and shows nothing of a transaction that ends meanwhile.
+    val before = since(connection)
     val list = tables.mkString("{", ",", "}")
     val isChosen = columns.fold(Sql.raw("true"))(names => sql"a.attname::text IN ${Sql.list("" +: names.toSeq)}")
     val rows = sql"""WITH RECURSIVE tables AS (
@@ -93,7 +97,12 @@ private[cdc] object CatalogFacts {
          |), publication AS (SELECT p.*, p.xmin AS written FROM pg_publication p WHERE p.pubname = $publication
          |), files AS (
          |  SELECT oid AS root, oid FROM tables
-         |  UNION SELECT t.oid, p.relid FROM tables t CROSS JOIN LATERAL pg_partition_tree(t.oid) p
+         |  UNION SELECT f.root, i.inhrelid FROM files f JOIN pg_inherits i ON i.inhparent = f.oid
+         |    JOIN pg_class c ON c.oid = i.inhrelid AND c.relispartition
+         |), objects AS (
+         |  SELECT oid, name, oid AS object, relnamespace FROM tables
+         |  UNION SELECT t.oid, t.name, c.oid, c.relnamespace FROM tables t
+         |    CROSS JOIN LATERAL pg_partition_ancestors(t.oid) a(object) JOIN pg_class c ON c.oid = a.object
          |), columns AS (
          |  SELECT t.oid AS root, a.attnum, a.attname, a.atttypid, a.atttypmod, a.xmin AS written, $isChosen AS chosen
          |  FROM tables t JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -111,14 +120,15 @@ private[cdc] object CatalogFacts {
          |    CASE WHEN pubdelete THEN 'delete' END, CASE WHEN pubtruncate THEN 'truncate' END) AS value,
          |  written::text AS mark FROM publication
          |UNION ALL SELECT 'object', t.oid::bigint, r.oid::text, t.name, '', ''
-         |  FROM publication p JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN tables t ON t.oid = r.prrelid
+         |  FROM publication p JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN objects t ON t.object = r.prrelid
          |UNION ALL SELECT 'object', t.oid::bigint, 'all', t.name, '', '' FROM publication p CROSS JOIN tables t
          |  WHERE p.puballtables
          |${schemas(connection)}
          |UNION ALL SELECT 'column', root::bigint, attnum::text, attname, concat(atttypid, ':', atttypmod), written::text
          |  FROM columns
          |UNION ALL SELECT 'file', f.root::bigint, f.oid::text, f.oid::regclass::text,
-         |  concat(c.relfilenode, CASE WHEN f.oid <> f.root AND pg_relation_size(f.oid) = 0 THEN ' empty' END),
+         |  concat(c.relfilenode, CASE WHEN f.oid <> f.root AND c.relkind = 'r' AND pg_relation_size(f.oid) = 0
+         |    THEN ' empty' END),
          |  concat(i.xmin, CASE WHEN i.xmin = a.xmin THEN ' created' END)
          |  FROM files f JOIN pg_class c ON c.oid = f.oid JOIN pg_attribute a ON a.attrelid = f.oid AND a.attnum = -1
          |  LEFT JOIN pg_inherits i ON i.inhrelid = f.oid AND f.oid <> f.root
@@ -137,7 +147,7 @@ private[cdc] object CatalogFacts {
         rows.getString("value"),
         rows.getString("mark"))
     }
-    CatalogFacts(since(connection), rows)
+    CatalogFacts(before, rows)
   }
 
   private def schemas(connection: Connection): Sql =
@@ -145,7 +155,7 @@ private[cdc] object CatalogFacts {
     else
       sql"""UNION ALL SELECT 'object', t.oid::bigint, s.oid::text, t.name, '', ''
            |  FROM publication p JOIN pg_publication_namespace s ON s.pnpubid = p.oid
-           |  JOIN tables t ON t.relnamespace = s.pnnspid"""
+           |  JOIN objects t ON t.relnamespace = s.pnnspid"""
 
   private def since(connection: Connection): Long =
     Sql

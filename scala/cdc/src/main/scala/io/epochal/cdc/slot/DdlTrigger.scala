@@ -35,7 +35,9 @@ private[cdc] object DdlTrigger {
 
   /** SQL that creates it; for a superuser, or the provider's role for event triggers. */
   val Create: String =
-    s"""CREATE OR REPLACE FUNCTION public.epochal_ddl() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$$$
+    s"""DROP EVENT TRIGGER IF EXISTS epochal_ddl, epochal_ddl_drop, epochal_ddl_rewrite;
+       |DROP FUNCTION IF EXISTS public.epochal_ddl();
+       |CREATE FUNCTION public.epochal_ddl() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$$$
        |DECLARE objects text;
        |BEGIN
        |  IF TG_EVENT = 'sql_drop' THEN
@@ -47,7 +49,6 @@ private[cdc] object DdlTrigger {
        |  END IF;
        |  IF objects IS NOT NULL THEN PERFORM pg_logical_emit_message(true, '${Emitted.Ddl}', TG_TAG || ' ' || objects); END IF;
        |END $$$$;
-       |DROP EVENT TRIGGER IF EXISTS epochal_ddl, epochal_ddl_drop, epochal_ddl_rewrite;
        |CREATE EVENT TRIGGER epochal_ddl ON ddl_command_end WHEN TAG IN ('ALTER TABLE', 'ALTER TYPE', 'ALTER PUBLICATION') EXECUTE FUNCTION public.epochal_ddl();
        |CREATE EVENT TRIGGER epochal_ddl_drop ON sql_drop EXECUTE FUNCTION public.epochal_ddl();
        |CREATE EVENT TRIGGER epochal_ddl_rewrite ON table_rewrite EXECUTE FUNCTION public.epochal_ddl();""".stripMargin

@@ -26,11 +26,11 @@ private[cdc] object UnloggedValues {
 
   /** The transaction that added the column, or changed it last, if rows from before may have a value in it. */
   private def since(connection: Connection, table: TableFacts, column: String): Option[(String, Long)] =
-    sql"""SELECT a.xmin::text::bigint AS xid FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-         |WHERE a.attrelid = ${table.oid}::bigint::oid AND a.attname = $column AND NOT a.attisdropped
-         |  AND (a.atthasmissing OR a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL OR EXISTS (
-         |    SELECT FROM (SELECT a.attrelid AS oid UNION SELECT relid FROM pg_partition_tree(a.attrelid)) f
-         |    JOIN pg_class c USING (oid) WHERE c.relfilenode NOT IN (0, c.oid)))"""
+    sql"""SELECT a.xmin::text::bigint AS xid FROM pg_attribute a
+         |WHERE a.attrelid = ${table.oid}::bigint::oid AND a.attname = $column AND NOT a.attisdropped AND EXISTS (
+         |  SELECT FROM (SELECT a.attrelid AS oid UNION SELECT relid FROM pg_partition_tree(a.attrelid)) f
+         |  JOIN pg_class c USING (oid) JOIN pg_attribute m ON m.attrelid = c.oid AND m.attname = a.attname
+         |  WHERE m.atthasmissing OR c.relfilenode NOT IN (0, c.oid))"""
       .query(connection)(rows => column -> rows.getLong("xid"))
       .headOption
 
