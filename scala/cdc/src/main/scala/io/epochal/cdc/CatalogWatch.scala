@@ -26,13 +26,16 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   /** Content of the newest file, and when it was written. */
   private var newestFile = (Option.empty[CatalogFacts], 0L)
 
-  /** Accepts the catalog as it is at a query's first start, unless an earlier, failed attempt has done so. */
+  /** At the end of the names of files that this source has written. */
+  private val own = s"-${Sha256.hex(options.source, 8)}$End"
+
+  /** Accepts the catalog as it is at a query's first start, unless an earlier, failed attempt of the same source has done so. */
   def begin(connection: Connection, publication: String, of: Iterable[Long]): Unit =
-    if (newest.isEmpty) accept(facts(connection, publication, of))
+    if (!newest.exists(_._1.endsWith(own))) accept(facts(connection, publication, of))
 
   /** Restores the state that the checkpoint has accepted. If there is none, or no row was read since, accepts the catalog as it is. */
   def open(connection: Connection, origin: CdcOrigin, state: ChangeState, of: Iterable[Long]): Unit = {
-    accepted = newest
+    accepted = newest.map(_._2)
     newestFile = (accepted, System.nanoTime())
     if (accepted.isEmpty && origin.isWatched)
       throw new JournalDamage(store.toString, "the state of the catalog is missing")
@@ -147,7 +150,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
       val older = store.names()
       val number = older.flatMap(numberOf(_)).maxOption.fold(0L)(_ + 1)
       val content = facts.toBytes
-      Using.resource(store.create(s"$number-${UUID.randomUUID}$End")) { file =>
+      Using.resource(store.create(s"$number-${UUID.randomUUID}$own")) { file =>
         val head = s"${Sha256.hex(content, 32)}\n".getBytes(US_ASCII)
         file.write(head, 0, head.length)
         file.write(content, 0, content.length)
@@ -161,18 +164,18 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   private def numberOf(name: String): Option[Long] =
     Option.when(name.endsWith(End))(name.takeWhile(_ != '-')).flatMap(_.toLongOption)
 
-  /** The newest complete file: a run that was killed may leave an incomplete one, and the one before it. */
-  private def newest: Option[CatalogFacts] = {
+  /** Name and content of the newest complete file: a run that was killed may leave an incomplete one, and the one before it. */
+  private def newest: Option[(String, CatalogFacts)] = {
     val files = store.names().flatMap(name => numberOf(name).map(_ -> name)).sortBy(-_._1).map(_._2)
     val whole = files.iterator
       .flatMap { name =>
         val bytes = store.content(name)
         val content = bytes.drop(HeadBytes)
-        Option.when(new String(bytes.take(HeadBytes), US_ASCII) == s"${Sha256.hex(content, 32)}\n")(content)
+        Option.when(new String(bytes.take(HeadBytes), US_ASCII) == s"${Sha256.hex(content, 32)}\n")(name -> content)
       }
       .nextOption()
     if (files.nonEmpty && whole.isEmpty) throw new JournalDamage(files.head, "its content does not match its hash")
-    whole.map(CatalogFacts.read)
+    whole.map { case (name, content) => name -> CatalogFacts.read(content) }
   }
 }
 

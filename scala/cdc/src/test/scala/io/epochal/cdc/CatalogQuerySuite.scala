@@ -326,4 +326,27 @@ final class CatalogQuerySuite extends CdcQueries {
       assert(error.getMessage.contains("without note"))
     }
   }
+
+  test("a first start with another database that ended without a row binds the checkpoint to nothing") {
+    for (starting <- Seq("latest", "initial")) Using.resources(new Shop, new Shop) { (wrong, shop) =>
+      withTempDir { dir =>
+        // The table has another OID, and another column.
+        wrong.run("DROP TABLE orders", "CREATE TABLE orders (id int PRIMARY KEY, other text, note text)")
+        val options = Seq("startingOffset" -> starting, "publication" -> "shop", beats)
+        def read(one: Shop) = one.read(options: _*).select("id", "note", "_change_type")
+        val failing = s"cdc_wrong_$starting"
+        val first = start(read(wrong), failing, dir.toString)
+        stopped(first)(until(first)(assert(first.lastProgress != null)))
+        val name = s"cdc_right_$starting"
+        val second = start(read(shop), name, dir.toString)
+        stopped(second) {
+          until(second)(assert(second.lastProgress != null))
+          shop.run("INSERT INTO orders VALUES (1, 'a')")
+          until(second)(assert(Collected.of(name).map(row => (row.get(0), row.get(1))) == Seq((1, "a"))))
+          shop.run("INSERT INTO orders VALUES (2, 'b')")
+          until(second)(assert(Collected.of(name).size == 2))
+        }
+      }
+    }
+  }
 }

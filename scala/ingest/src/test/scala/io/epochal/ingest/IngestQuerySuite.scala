@@ -1,15 +1,17 @@
 package io.epochal.ingest
 
-import java.net.ServerSocket
+import java.io.File
+import java.net.{InetAddress, ServerSocket}
 import java.nio.file.Files
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.{DataFrame, Row}
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.tcp.TcpClient
 import io.epochal.support.{Collected, CollectedQueries, Ports}
 
@@ -65,7 +67,7 @@ final class IngestQuerySuite extends CollectedQueries {
       val delivered = table("ingest_filled").size
       Seq("maxRowsPerBatch" -> "7", "maxBytesPerBatch" -> "90").foreach { limit =>
         withTempDir { copy =>
-          org.apache.commons.io.FileUtils.copyDirectory(dir, copy)
+          FileUtils.copyDirectory(dir, copy)
           val name = s"ingest_drained_${limit._1}"
           val drained = start(ingest(limit), name, copy.toString, Trigger.AvailableNow())
           stopped(drained) {
@@ -260,5 +262,36 @@ final class IngestQuerySuite extends CollectedQueries {
     val options = IngestOptions.read(Map("port" -> "0")).fold(throw _, identity)
     assert(IngestOffset.fromJson(options.source, json) == Right(IngestPosition(42)))
     assert(IngestOffset.toJson(options.source, IngestPosition(42)) == json)
+  }
+
+  test(
+    "a start that failed, or ended without a record, binds the checkpoint to nothing; an acknowledged record binds it") {
+    def connect(port: Int) =
+      spark.readStream.format("epochal-ingest").options(Map("mode" -> "connect", "port" -> port.toString)).load()
+    def failure(frame: DataFrame, checkpoint: String): EpochalException = {
+      val query = start(frame, "ingest_bound", checkpoint)
+      EpochalException.in(intercept[Exception](stopped(query)(query.awaitTermination(60000)))).get
+    }
+    withTempDir { dir =>
+      Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress)) { taken =>
+        val one = ingest("sourceId" -> "one", "port" -> taken.getLocalPort.toString)
+        assert(failure(one, dir.toString).condition == Conditions.PortUnavailable)
+      }
+      val nobody = start(connect(Ports.free()), "ingest_nobody", dir.toString)
+      stopped(nobody)(until(nobody)(assert(nobody.lastProgress != null)))
+      val two = start(ingest("sourceId" -> "two"), "ingest_two", dir.toString)
+      stopped(two) {
+        send(address(two), "a")
+        until(two)(assert(table("ingest_two").map(_.getString(0)) == Seq("a")))
+      }
+      // As if the query had been killed before it logged the record.
+      Seq("offsets", "commits").foreach(one => FileUtils.deleteDirectory(new File(dir, one)))
+      val error = failure(ingest("sourceId" -> "three"), dir.toString)
+      assert(
+        error.condition == Conditions.OffsetInvalid && error.getMessage.contains("belongs to the source 'two'"),
+        error)
+      val again = start(ingest("sourceId" -> "two"), "ingest_again", dir.toString)
+      stopped(again)(until(again)(assert(table("ingest_again").map(_.getString(0)) == Seq("a"))))
+    }
   }
 }

@@ -6,6 +6,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
@@ -270,6 +271,23 @@ final class RestQuerySuite extends QuerySuite {
         delivered.run(stream(api), checkpoint)
         assert(delivered.all == Seq(0, 1, 2))
         assert(failing(nowhere: _*).condition.name == "SOURCE_CHANGED")
+      }
+    }
+  }
+
+  test("pages that a start has journalled without logging an offset are not read by a query of another source") {
+    RecordsApi.using(records = 3) { first =>
+      RecordsApi.using(records = 5) { second =>
+        withTempDir { checkpoint =>
+          val delivered = new Delivered
+          delivered.run(stream(first), checkpoint)
+          // As if the query had been killed before it logged its first offset.
+          Seq("offsets", "commits").foreach(one => FileUtils.deleteDirectory(new File(checkpoint, one)))
+          val other = new Delivered
+          other.run(stream(second), checkpoint)
+          assert(other.all == Seq(0, 1, 2, 3, 4))
+          assert(other.run(stream(second), checkpoint).exception.isEmpty && other.all.size == 5)
+        }
       }
     }
   }
