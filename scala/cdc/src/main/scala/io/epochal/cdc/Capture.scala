@@ -38,7 +38,7 @@ final private[cdc] class Capture(
     extends AutoCloseable {
   import Capture._
 
-  private val witnesses = new WitnessFiles(store.below("witness"))
+  private val witnesses = WitnessFiles.in(store)
   @volatile private var state = restored()
   private val thread = new DaemonThreads("epochal-cdc").newThread(() => run())
   private val reconnects = new LongAdder

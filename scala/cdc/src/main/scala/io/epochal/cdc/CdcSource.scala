@@ -2,6 +2,7 @@ package io.epochal.cdc
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
+import io.epochal.cdc.change.WitnessFiles
 import io.epochal.cdc.slot.ServerFacts
 import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
@@ -28,8 +29,11 @@ final private[cdc] class CdcSource(
 
   override def eventTimeColumn: Option[String] = options.eventTimeColumn
 
-  /** Creates the slot. */
-  override def first: CdcPosition = CdcPosition(0, setup.begin())
+  /** Creates the slot. Numbers of transactions that a start with another server has left are none of its. */
+  override def first: CdcPosition = {
+    WitnessFiles.in(factory.store).clear()
+    CdcPosition(0, setup.begin())
+  }
 
   override def toJson(position: CdcPosition): String = CdcOffset.toJson(options.source, position)
 

@@ -8,6 +8,7 @@ import scala.collection.mutable
 import scala.util.{Try, Using}
 
 import io.epochal.core.journal.{FileStore, JournalDamage}
+import io.epochal.kit.store.HadoopFileStore
 
 /** The last transaction, if it has no rows and is therefore not in the journal: a file that has its numbers in its name, and its name
   * as content. Older files are removed after a newer one is durable.
@@ -27,6 +28,8 @@ final private[cdc] class WitnessFiles(store: FileStore) {
     WitnessFiles.parse(name).getOrElse(throw new JournalDamage(name, "its name has no numbers"))
   }
 
+  def clear(): Unit = store.deleteAll(store.names()): Unit
+
   /** The existing files: only a replaced run may write here, too, and its file is older. */
   private lazy val present = mutable.Set.from(store.names())
 
@@ -43,6 +46,10 @@ final private[cdc] class WitnessFiles(store: FileStore) {
 }
 
 private[cdc] object WitnessFiles {
+
+  /** The files beside a journal. */
+  def in(store: HadoopFileStore): WitnessFiles = new WitnessFiles(store.below("witness"))
+
   val End = ".last"
   private val Name = "([0-9a-f]{16})-([0-9a-f]{8})-(-?\\d+)-(-?\\d+)[.]last".r
 
