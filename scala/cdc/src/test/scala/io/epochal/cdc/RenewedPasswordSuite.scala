@@ -38,7 +38,7 @@ final class RenewedPasswordSuite extends CdcQueries {
               "heartbeatInterval" -> "100ms",
               "numPartitions" -> "1"))
           .load()
-        def ids: Seq[Any] = changes("cdc_password").map(_._2)
+        def ids: Seq[Any] = changes("cdc_password").map(_._2).sortBy(_.toString)
         renew("second")
         stopped(start(rows, "cdc_password", dir.toPath.resolve("checkpoint").toString)) {
           val query = spark.streams.active.head
