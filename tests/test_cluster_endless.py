@@ -40,7 +40,7 @@ REAL_TIME = {
 
 def run(cluster: Cluster, checkpoint: Path, body: str, **environment: str) -> dict[str, str]:
     script = ENDLESS.format(conf=SMALL | REAL_TIME, master=cluster.master) + body
-    return run_script(script, CHECKPOINT=f"{checkpoint}/", **environment)
+    return run_script(script, 600, CHECKPOINT=f"{checkpoint}/", **environment)
 
 
 @pytest.mark.parametrize("trigger", [{"continuous": "1 second"}, {"realTime": "5 seconds"}], ids=str)
