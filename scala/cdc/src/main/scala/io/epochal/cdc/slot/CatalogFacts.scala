@@ -87,7 +87,7 @@ private[cdc] object CatalogFacts {
       tables: Seq[Long],
       publication: String,
       columns: Option[Iterable[String]]): CatalogFacts = {
-    // Taken first: the query may wait for a lock, and shows nothing of a transaction that ends meanwhile.
+    // Taken first: the query may wait for a lock, and does not show a transaction that ends meanwhile.
     val before = since(connection)
     val list = tables.mkString("{", ",", "}")
     val isChosen = columns.fold(Sql.raw("true"))(names => sql"a.attname::text IN ${Sql.list("" +: names.toSeq)}")
