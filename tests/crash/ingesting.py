@@ -1,13 +1,19 @@
-"""Drivers of ``epochal-ingest`` to be killed. The next driver starts its session while the current one runs."""
+"""Drivers of ``epochal-ingest`` to be killed, under writers of lines. The next driver starts its session while the
+current one runs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
+from support.databases import Sqlite
 from support.programs import Program
 from support.waiting import until
+from support.writers import Writer
 
 
 class Driver(Program):
@@ -44,3 +50,60 @@ def drivers(module: str, settings: Mapping[str, object]) -> Iterator[Iterator[Dr
                 yield present
 
         yield one_by_one()
+
+
+def kill_at_random(
+    following: Iterator[Driver], writers: Sequence[Writer], kills: int, draw: random.Random, longest: float
+) -> Driver:
+    """Kills drivers, each up to ``longest`` seconds after it has acknowledged lines of every writer.
+
+    Returns the driver after them, which runs.
+    """
+    begun = time.monotonic()
+    for kill in range(1, kills + 1):
+        before = [writer.acknowledged for writer in writers]
+        job = next(following)
+
+        def all_went_on(job: Driver = job, before: list[int] = before) -> bool:
+            job.assert_runs()
+            return all(writer.acknowledged > was for writer, was in zip(writers, before, strict=True))
+
+        until(all_went_on, "an acknowledgement for each writer")
+        time.sleep(draw.uniform(0, longest))
+        job.assert_runs()
+        job.kill()
+        acknowledged = sum(writer.acknowledged for writer in writers)
+        print(f"kill {kill} after {time.monotonic() - begun:.0f} s: {acknowledged} lines acknowledged", flush=True)
+    return next(following)
+
+
+def lines(database: Sqlite) -> list[tuple[int, int]]:
+    """Writer and number, in the order in which they were inserted."""
+    rows = database.query("SELECT value FROM lines ORDER BY id")
+    return [(int(writer), int(number)) for writer, number in (value.split(",") for (value,) in rows)]
+
+
+def wait_for_all_lines(job: Driver, database: Sqlite, writers: Sequence[Writer]) -> None:
+    def all_there() -> bool:
+        job.assert_runs()
+        return len(set(lines(database))) == sum(writer.sent for writer in writers)
+
+    until(all_there, "all acknowledged lines in the table")
+
+
+def assert_stored(database: Sqlite, writers: Sequence[Writer], seed: int) -> int:
+    """Every acknowledged line is there, in each writer's order, and only lines that were sent again are there twice.
+
+    Returns the number of lines that are there twice.
+    """
+    arrived = lines(database)
+    times = Counter(arrived)
+    doubled = 0
+    for writer in writers:
+        assert all(times[writer.name, n] >= 1 for n in range(writer.acknowledged)), f"lost (seed {seed})"
+        again = [n for n in range(writer.sent) if times[writer.name, n] > 1]
+        assert set(again) <= writer.resent, f"doubled (seed {seed})"
+        doubled += len(again)
+        first = list(dict.fromkeys(n for name, n in arrived if name == writer.name))
+        assert first == sorted(first), f"the order of writer {writer.name} is lost (seed {seed})"
+    return doubled

@@ -2,7 +2,6 @@ package io.epochal.cdc
 
 import java.sql.Connection
 
-import io.epochal.cdc.change.ColumnChanges
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.slot.CaptureServer
@@ -77,4 +76,27 @@ private[cdc] object DefinitionCheck {
   /** The columns as the server would define them. */
   def defined(of: CdcTable): Seq[RelationColumn] = of.columns.map(column =>
     RelationColumn(column.name, of.facts.primaryKey.contains(column.name), column.oid.toInt, column.modifier))
+}
+
+/** Columns that differ between two definitions of a table, by name and type. A type that got wider is no difference. */
+final private case class ColumnChanges(added: Seq[RelationColumn], lacking: Seq[RelationColumn]) {
+
+  override def toString: String = {
+    val retyped = lacking.map(_.name).intersect(added.map(_.name))
+    def listed(what: String, names: Seq[String]) = Option.when(names.nonEmpty)(s"$what ${names.mkString(", ")}")
+    Seq(
+      listed("another type of", retyped),
+      listed("without", lacking.map(_.name).diff(retyped)),
+      listed("with", added.map(_.name).diff(retyped))).flatten.mkString(", ")
+  }
+}
+
+private object ColumnChanges {
+
+  def of(before: Seq[RelationColumn], now: Seq[RelationColumn]): ColumnChanges = {
+    def isKept(old: RelationColumn, current: RelationColumn) = old.name == current.name && current.widens(old)
+    ColumnChanges(
+      now.filterNot(column => before.exists(isKept(_, column))),
+      before.filterNot(column => now.exists(isKept(column, _))))
+  }
 }

@@ -95,14 +95,16 @@ final private[cdc] class CatalogChanges(
 
   private def files(table: Long): Seq[CatalogChange] = {
     val (old, current) = (before.of("file", table), now.of("file", table))
+    // A table may have thousands of partitions.
+    val (oldFiles, currentFiles) = (old.map(_.id).toSet, current.map(file => file.id -> file).toMap)
     val root = table.toString
     // ALTER TABLE has then written the rows again.
     val hasColumns = now.columns(table).map(_.id).diff(before.columns(table).map(_.id)).nonEmpty
     val isRetyped = columnsOf(table).nonEmpty
-    val lostFiles = old.filterNot(file => current.exists(_.id == file.id))
+    val lostFiles = old.filterNot(file => currentFiles.contains(file.id))
     val newFiles =
-      current.filterNot(file => file.isCreated || file.isEmpty || file.id == root || old.exists(_.id == file.id))
-    val commonFiles = for (one <- old; other <- current.find(_.id == one.id) if one.id != root) yield one -> other
+      current.filterNot(file => file.isCreated || file.isEmpty || file.id == root || oldFiles(file.id))
+    val commonFiles = for (one <- old; other <- currentFiles.get(one.id) if one.id != root) yield one -> other
     val moves = commonFiles.filter { case (one, other) => one.mark != other.mark }
     val truncatedFiles = commonFiles.filter { case (one, other) =>
       rewritten(other.id) && !one.isEmpty && !hasColumns && !isRetyped && one.mark == other.mark

@@ -11,8 +11,8 @@ import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 
-/** Closes the connection of a stream that is dead but open: a load balancer, a sidecar or a firewall may forget a connection, and
-  * tell nobody. While the stream is silent for longer than `patience`, looks from another connection what the server does for it.
+/** Closes the connection of a stream that is dead but open: a load balancer, a sidecar or a firewall may forget a connection
+  * without closing it. While the stream is silent for longer than `patience`, looks from another connection what the server does for it.
   *
   * The stream is dead if the server has no sender for it, or if it stays silent although the server waits for more log after it has
   * sent more than came, or waits to send. It is not while nobody reads it, such as with a full journal, nor while the server decodes
