@@ -179,6 +179,7 @@ check: $(VENV)/.checks $(SITE)/.requirements ## formats, lints, types, warnings 
 	$(BIN)/ruff format --check .
 	cd python && ../$(BIN)/lint-imports --no-cache && ../$(BIN)/mypy && ../$(BIN)/pyright --pythonpath ../$(BIN)/python
 	$(BIN)/python scripts/check_tree.py
+	$(BIN)/python scripts/check_names.py
 	$(if $(shell command -v go),go run $(ACTIONLINT) -shellcheck= -pyflakes=,@echo "Without Go the workflows in .github are not checked")
 	$(build-site)
 

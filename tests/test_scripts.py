@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -130,11 +131,97 @@ def audit(library: str, database: str, directory: Path) -> subprocess.CompletedP
 def test_a_project_beyond_its_budget_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     check_tree = script("check_tree")
     assert check_tree.over_budget() == []
-    files, lines = check_tree.BUDGETS["random"]
-    monkeypatch.setitem(check_tree.BUDGETS, "random", (files, 100))
+    assert check_tree.BUDGETS["random"] > 100
+    monkeypatch.setitem(check_tree.BUDGETS, "random", 100)
     (problem,) = check_tree.over_budget()
-    assert problem.startswith(f"scala/random: {files} files of ")
-    assert lines > 100
+    assert problem.startswith("scala/random: ")
+    assert problem.endswith(" lines of code, more than 100")
+
+
+@pytest.mark.parametrize(
+    ("code", "problems"),
+    [
+        ("final class Poll\nobject Poll", []),
+        ("sealed trait Poll\nobject Poll\nfinal case class Page(\n    n: Int)\n    extends Poll", []),
+        ("class Poll\nsealed trait Step\ncase object Next extends Step", ["Step needs its own file"]),
+        ("class Poll\nclass Pace", ["Pace needs its own file"]),
+        ("class Poll\nprivate[a] class Pace", []),
+        ("class Poll\nprivate[a] class Clock", ["Clock needs its own file"]),
+        ("class Poll {\n  class Pace\n}", []),
+        ("class Pace", ["none of its types is called Poll", "Pace needs its own file"]),
+    ],
+)
+def test_a_file_holds_one_concept_and_is_named_for_it(code: str, problems: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "a" / "Poll.scala"
+    path.parent.mkdir()
+    path.write_text(code, encoding="utf-8")
+    users = defaultdict(set, {"Pace": {path, tmp_path / "a/X.scala"}, "Clock": {tmp_path / "a/X", tmp_path / "a/Y"}})
+    assert script("check_tree").second_concepts(path, users) == problems
+
+
+def test_a_divided_file_leaves_the_list_of_undivided_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    check_tree = script("check_tree")
+    monkeypatch.setattr(check_tree, "ROOT", tmp_path)
+    (tmp_path / "scala/random/src/main").mkdir(parents=True)
+    (tmp_path / "scala/random/src/main/Poll.scala").write_text("class Poll\nclass Pace", encoding="utf-8")
+    (problem,) = check_tree.undivided(set())
+    assert problem == "scala/random/src/main/Poll.scala: Pace needs its own file"
+    assert check_tree.undivided({"scala/random/src/main/Poll.scala"}) == []
+    (tmp_path / "scala/random/src/main/Poll.scala").write_text("class Poll", encoding="utf-8")
+    (problem,) = check_tree.undivided({"scala/random/src/main/Poll.scala"})
+    assert problem.endswith("Poll.scala is divided; remove the line")
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("  private var seen = 0", ["seen"]),
+        ("  def of(found: Row, rest: Row): Row = ???", ["found"]),
+        ("    case Some(known) => known", ["known"]),
+        ("  val (stored, deleted) = store()", ["stored", "deleted"]),
+        ("  rows.foreach(taken => send(taken))", ["taken"]),
+        ("  for { listed <- files } yield listed", ["listed"]),
+        ("  def take(): Row", ["take"]),
+        ("final case class Received(rows: Int)", ["Received"]),
+        ("  val polledRows = seed + feed", []),
+        ("  @volatile private var closed = false", []),
+        ("  def isClosed: Boolean", []),
+        ("  def reached: Boolean", []),
+        ("  val reached = position >= end", []),
+        ("  override def received: Option[String] = None", []),
+        ("case object Accepted extends Verdict", []),
+        ('  /** found: nothing */ def rows: String = "seen: 1"', []),
+    ],
+)
+def test_participles_are_reported_as_names_of_things(code: str, names: list[str]) -> None:
+    check_names = script("check_names")
+    assert [name for _, name in check_names.in_scala(code) if check_names.is_unclear(name)] == names
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("found = 1\nfound = 2", ["found"]),
+        ("def f(given): return [seen for seen in given]", ["given", "seen"]),
+        ("self._made = []", ["_made"]),
+        ("closed: bool = is_closed()", []),
+        ("closed = False\nknown = 1 in []", []),
+        ("def ended(self) -> bool: ...", []),
+        ("class Found: ...", ["Found"]),
+        ("class Closed(State): ...", []),
+    ],
+)
+def test_participles_are_reported_in_python(code: str, names: list[str]) -> None:
+    check_names = script("check_names")
+    assert [name for _, name in check_names.in_python(code) if check_names.is_unclear(name)] == names
+
+
+def test_a_name_beyond_the_baseline_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    check_names = script("check_names")
+    assert check_names.main([]) == 0
+    monkeypatch.setitem(check_names.BASELINE, "kit", 0)
+    assert check_names.main([]) == 1
+    assert "kit: " in capsys.readouterr().out
 
 
 def test_a_change_is_tested_by_its_projects_and_by_the_tests_named_after_its_modules() -> None:
