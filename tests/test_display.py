@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
-from epochal.tools.display import markup, terminal
+from epochal.tools.display import markup, terminal, text
 from epochal.tools.display.snapshot import Column, Snapshot, Status, running
 from epochal.tools.watch.state import with_new_progress
 from epochal.tools.watch.tally import Tally
@@ -293,7 +293,7 @@ def test_hostile_texts_do_not_reach_the_terminal() -> None:
     output = io.StringIO()
     console = Console(file=output, width=200, color_system=None)
     console.print(terminal._table(hostile(), 10))
-    for shown in (terminal.text(hostile()), output.getvalue()):
+    for shown in (text.text(hostile()), output.getvalue()):
         assert "\x1b" not in shown
         assert "\u202e" not in shown
         assert r"onerror=alert(1)>\x1b" in shown

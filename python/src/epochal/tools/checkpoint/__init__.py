@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from epochal._arguments import suggesting
 from epochal._options import Location
 from epochal.errors import OptionError
+from epochal.tools.checkpoint.epochs import Epoch, SourceOffset
 from epochal.tools.checkpoint.files import local_path
-from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
+from epochal.tools.checkpoint.model import Checkpoint
 from epochal.tools.checkpoint.reading import read_local, read_remote
 from epochal.tools.checkpoint.start import NextStart
 

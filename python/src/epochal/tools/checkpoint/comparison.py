@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from epochal.tools.checkpoint.epochs import Epoch, Epochs, SourceOffset
 from epochal.tools.checkpoint.start import (
     BACKUP,
     BESIDE,
     last_commit,
     metadata_remedy,
+    next_start,
     offsets_remedy,
     rewind_command,
     set_command,
 )
 from epochal.tools.ledger.model import DatabaseLedger, LedgerRow
 from epochal.tools.output import counted
-
-if TYPE_CHECKING:
-    from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
 
 #: Results of the comparison of a checkpoint with a ledger. The first two need no action.
 State = Literal["in step", "sink ahead", "gap", "rewound", "changed", "foreign", "not in the ledger", "broken"]
@@ -140,10 +139,10 @@ class Comparison:
     __repr__ = __str__
 
 
-def comparison(checkpoint: Checkpoint, found: DatabaseLedger | LedgerRow | None) -> Comparison:
+def comparison(checkpoint: Epochs, ledger: DatabaseLedger | LedgerRow | None) -> Comparison:
     """Predicts the sink's decision about the next epoch, by the commit rules in ``docs/PROTOCOL.md``."""
-    row, others = _row(checkpoint, found)
-    start = checkpoint.next_start
+    row, others = _row(checkpoint, ledger)
+    start = next_start(checkpoint)
     if start.epoch is None:
         return Comparison(
             state="broken",
@@ -189,25 +188,23 @@ def comparison(checkpoint: Checkpoint, found: DatabaseLedger | LedgerRow | None)
     return _ahead(checkpoint, row, epoch, last, replay=start.replay)
 
 
-def _row(
-    checkpoint: Checkpoint, found: DatabaseLedger | LedgerRow | None
-) -> tuple[LedgerRow | None, Sequence[LedgerRow]]:
+def _row(checkpoint: Epochs, ledger: DatabaseLedger | LedgerRow | None) -> tuple[LedgerRow | None, Sequence[LedgerRow]]:
     """The row of the query's sink, and the rows among which it may be.
 
     A query that another has replaced is in that one's row. A query without an id is recognised only if one row ends as
     its checkpoint does: queries over one source have the same offsets.
     """
-    if not isinstance(found, DatabaseLedger):
-        return found, ()
+    if not isinstance(ledger, DatabaseLedger):
+        return ledger, ()
     query = checkpoint.query_id
     if query is None:
-        same = [row for row in found if _is_last(checkpoint, row)]
-        return (same[0] if len(same) == 1 else None), found.rows
-    later = [row for row in found if any(old.query_id == query for old in row.retired)]
-    return found.find(query) or max(later, key=lambda row: row.updated_at, default=None), found.rows
+        same = [row for row in ledger if _is_last(checkpoint, row)]
+        return (same[0] if len(same) == 1 else None), ledger.rows
+    later = [row for row in ledger if any(old.query_id == query for old in row.retired)]
+    return ledger.find(query) or max(later, key=lambda row: row.updated_at, default=None), ledger.rows
 
 
-def _is_last(checkpoint: Checkpoint, row: LedgerRow) -> bool:
+def _is_last(checkpoint: Epochs, row: LedgerRow) -> bool:
     """Whether the row ends with the checkpoint's last epoch, or with the last one that is whole."""
     last = (checkpoint.last_logged, checkpoint.last_whole)
     return any(_is_at(row, epoch) for epoch in checkpoint.epochs if epoch.number in last)
@@ -217,17 +214,17 @@ def _is_at(row: LedgerRow, epoch: Epoch) -> bool:
     return epoch.offsets_hash is not None and (row.last_epoch, row.offsets_hash) == (epoch.number, epoch.offsets_hash)
 
 
-def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> Comparison:
+def _in_step(checkpoint: Epochs, row: LedgerRow, epoch: int, last: int) -> Comparison:
     ours = next((one.offsets_hash for one in checkpoint.epochs if one.number == last), None)
     if ours and row.offsets_hash and ours != row.offsets_hash:
         return _changed(row, f"The sink accepts epoch {epoch}, but rows may be missing or duplicated before it.")
     explanation = f"epoch {last} is the last one in both."
     if not _endless(row) and checkpoint.last_logged == epoch:
         explanation = f"epoch {epoch} is running, or was interrupted; not committed yet."
-    return _fits(row, explanation, checkpoint.next_start.explanation)
+    return _fits(row, explanation, next_start(checkpoint).explanation)
 
 
-def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, replay: bool) -> Comparison:
+def _ahead(checkpoint: Epochs, row: LedgerRow, epoch: int, last: int, *, replay: bool) -> Comparison:
     ours = next((one.offsets_hash for one in checkpoint.epochs if one.number == epoch), None)
     if replay and epoch == last and (ours is None or row.offsets_hash is None or ours == row.offsets_hash):
         return Comparison(
@@ -308,20 +305,20 @@ def _unknown(epoch: int, others: Sequence[LedgerRow]) -> Comparison:
     )
 
 
-def _broken(checkpoint: Checkpoint, row: LedgerRow | None, others: Sequence[LedgerRow]) -> str:
+def _broken(checkpoint: Epochs, row: LedgerRow | None, others: Sequence[LedgerRow]) -> str:
     """The remedy for a damaged file, by the sink's last epoch."""
     if any(problem.startswith(BESIDE) for problem in checkpoint.problems):
-        return checkpoint.next_start.remedy
+        return next_start(checkpoint).remedy
     if checkpoint.query_id is None:
         if row and _is_last(checkpoint, row):
             return metadata_remedy(checkpoint.path, (row,), exact=True)
         known = [one for one in others if any(_is_at(one, epoch) for epoch in checkpoint.epochs)]
         return metadata_remedy(checkpoint.path, (row,) if row else known)
     if row is None:
-        return checkpoint.next_start.remedy
+        return next_start(checkpoint).remedy
     epochs = checkpoint.epochs
     done = last_commit(checkpoint)
     without = tuple(replace(one, problem=one.problem_of("offsets")) if one.number == done else one for one in epochs)
     if without != epochs and comparison(replace(checkpoint, epochs=without), row).healthy:
-        return checkpoint.next_start.remedy
+        return next_start(checkpoint).remedy
     return offsets_remedy(checkpoint, known=True) if row.last_epoch == checkpoint.last_whole else BACKUP

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from epochal.tools.checkpoint import kinds
+from epochal.tools.checkpoint.epochs import Epoch
 from epochal.tools.checkpoint.log import VOID
-
-if TYPE_CHECKING:
-    from epochal.tools.checkpoint.model import Epoch
 
 #: A version of a state store: the whole state, or what has changed since the version before.
 _STATE = re.compile(r"(\d+)(?:_[\w-]+)?\.(?:(snapshot|zip)|delta|changelog)")

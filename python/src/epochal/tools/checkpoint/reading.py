@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from epochal.errors import CheckpointError
 from epochal.tools.checkpoint import kinds, needed
+from epochal.tools.checkpoint.epochs import Epoch, SourceOffset
 from epochal.tools.checkpoint.log import UnreadableError, is_control, read_commit, read_offsets
-from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
+from epochal.tools.checkpoint.model import Checkpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

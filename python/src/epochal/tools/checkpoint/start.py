@@ -7,14 +7,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING
 
+from epochal.tools.checkpoint.epochs import Epoch, Epochs
 from epochal.tools.checkpoint.files import local_path
 from epochal.tools.checkpoint.log import TORN_OFFSET
-
-if TYPE_CHECKING:
-    from epochal.tools.checkpoint.model import Checkpoint, Epoch
-    from epochal.tools.ledger.model import LedgerRow
+from epochal.tools.ledger.model import LedgerRow
 
 _SOURCES = "sources/"
 #: Begin the problem of a file that no log of Spark is: those of sources, and of state stores.
@@ -40,28 +37,28 @@ class NextStart:
     remedy: str = ""
 
 
-def next_start(found: Checkpoint) -> NextStart:
+def next_start(checkpoint: Epochs) -> NextStart:
     """The effect of the next start, independent of the sink."""
-    metadata = next((problem for problem in found.problems if problem.startswith("metadata")), None)
-    if metadata and (found.epochs or "cannot be read:" in metadata):
+    metadata = next((problem for problem in checkpoint.problems if problem.startswith("metadata")), None)
+    if metadata and (checkpoint.epochs or "cannot be read:" in metadata):
         older = "" if "cannot be read" in metadata else " (4.0 resumes it as another query, which the sink refuses)"
-        return _fails(f"{metadata}{older}", metadata_remedy(found.path))
-    known = {epoch.number: epoch for epoch in found.epochs}
-    last, done = found.last_logged, last_commit(found)
+        return _fails(f"{metadata}{older}", metadata_remedy(checkpoint.path))
+    known = {epoch.number: epoch for epoch in checkpoint.epochs}
+    last, done = checkpoint.last_logged, last_commit(checkpoint)
     if last is None and done is None:
         return NextStart(epoch=0, replay=False, explanation="Spark begins with epoch 0.")
     if last is None or (done is not None and done > last):
-        return _fails(f"offsets/{done} is missing, but commits/{done} is there", offsets_remedy(found))
+        return _fails(f"offsets/{done} is missing, but commits/{done} is there", offsets_remedy(checkpoint))
     for number in range(max(last - 1, 0), last + 1):
         if problem := _offsets_problem(known.get(number), number, is_end=number == last or done != last):
-            return _fails(problem, offsets_remedy(found))
+            return _fails(problem, offsets_remedy(checkpoint))
     if done is not None and (problem := known[done].problem_of("commits")):
         effect = f"and Spark replays epoch {last}, which a sink with a ledger skips if it has it"
-        file, checksum = (f"{found.path}/commits/{name}" for name in (done, f".{done}.crc"))
-        if local_path(found.path) is None:
+        file, checksum = (f"{checkpoint.path}/commits/{name}" for name in (done, f".{done}.crc"))
+        if local_path(checkpoint.path) is None:
             return _fails(problem, f"Remove the file {file}, {effect}.")
         return _fails(problem, f"Remove the file, {effect}: rm -f {quote(file)} {quote(checksum)}")
-    if damage := next((problem for problem in found.problems if problem.startswith(BESIDE)), None):
+    if damage := next((problem for problem in checkpoint.problems if problem.startswith(BESIDE)), None):
         if not damage.startswith(_SOURCES):
             return _fails(damage, BACKUP)
         fails = f"Epoch {last + 1 if done == last else last} fails with DATA_LOSS: {damage}."
@@ -72,9 +69,9 @@ def next_start(found: Checkpoint) -> NextStart:
     return NextStart(epoch=last, replay=True, explanation=f"Spark replays epoch {last}, up to its logged offsets.")
 
 
-def last_commit(found: Checkpoint) -> int | None:
+def last_commit(checkpoint: Epochs) -> int | None:
     """The last epoch with a file in ``commits``, readable or not."""
-    return max((one.number for one in found.epochs if one.committed or one.problem_of("commits")), default=None)
+    return max((one.number for one in checkpoint.epochs if one.committed or one.problem_of("commits")), default=None)
 
 
 def metadata_remedy(path: str, known: Sequence[LedgerRow] = (), *, exact: bool = False) -> str:
@@ -108,17 +105,17 @@ def set_command(row: LedgerRow, epoch: int, path: str) -> str:
     return f"epochal ledger set {quote(row.sink_id)} --epoch {epoch} --checkpoint {quote(path)} --url …"
 
 
-def offsets_remedy(found: Checkpoint, *, known: bool = False) -> str:
+def offsets_remedy(checkpoint: Epochs, *, known: bool = False) -> str:
     """The repair of ``offsets``: Spark can plan the last epoch again if the sink has not written it.
 
     Args:
         known: whether the sink's last epoch is known to be the last whole one.
     """
-    whole = found.last_whole
-    if whole is None or found.has_state:
+    whole = checkpoint.last_whole
+    if whole is None or checkpoint.has_state:
         return BACKUP
     unless = "Or " if known else f"Or, if the sink has nothing after epoch {whole}, "
-    return f"{BACKUP} {unless}let Spark plan the epoch again: {rewind_command(found.path, whole)}"
+    return f"{BACKUP} {unless}let Spark plan the epoch again: {rewind_command(checkpoint.path, whole)}"
 
 
 def _offsets_problem(epoch: Epoch | None, number: int, *, is_end: bool) -> str | None:

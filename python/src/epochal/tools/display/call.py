@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,15 +14,16 @@ from epochal._options import Location
 from epochal._start import OutputMode, Stream
 from epochal._trigger import Trigger
 from epochal.errors import OptionError, named
-from epochal.tools.display import notebook, terminal
+from epochal.tools.display import names, notebook, terminal
 from epochal.tools.display.handle import Display
-from epochal.tools.display.live import QuerySettings, Selection, start
+from epochal.tools.display.notebook_cell import running_cell
 from epochal.tools.display.plots import PLOTS, Kind, plot
-from epochal.tools.display.snapshot import Status
+from epochal.tools.display.query import QuerySettings, start
+from epochal.tools.display.selection import Selection
 from epochal.tools.watch.views import notebook_shell
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MAX_ROWS = 100_000
@@ -88,85 +88,31 @@ def display(
     """
     _hooks.install()
     _check(kind, x, y, rows, name)
-    chosen = plot(kind, df.schema, x, y) if kind in PLOTS else None
+    axes = plot(kind, df.schema, x, y) if kind in PLOTS else None
     in_notebook = notebook_shell() is not None
-    if in_notebook and chosen is not None:
+    if in_notebook and axes is not None:
         notebook.check(kind)
-    selection = Selection(name=name or "", plot=chosen, rows=rows or _ROWS[chosen is not None])
+    selection = Selection(name=name or "", plot=axes, rows=rows or _ROWS[axes is not None])
     if df.isStreaming:
-        made = _stream(
-            df,
-            name,
-            selection,
-            QuerySettings(trigger=trigger or _TRIGGER, checkpoint=checkpoint, output_mode=output_mode),
-        )
+        unset, name = name is None, names.reserve(df.sparkSession, name)
+        settings = QuerySettings(trigger=trigger or _TRIGGER, checkpoint=checkpoint, output_mode=output_mode)
+        live = start(df, replace(selection, name=name), settings)
+        shown = Display(name, live.latest, live, live.rows, running_cell() if unset else None)
     else:
         Stream(checkpoint, trigger, output_mode or "append").check_batch("epochal.display")
-        made = _batch(df, name, selection)
-    if in_notebook:
-        notebook.show(made, chosen, wait=bool(wait))
-    else:
-        terminal.show(made, wait=wait is not False)
-    return made
-
-
-def _stream(df: DataFrame, name: str | None, selection: Selection, settings: QuerySettings) -> Display:
-    spark = df.sparkSession
-    _retire()
-    if name is None:
-        name = next(one for one in map("display_{}".format, itertools.count(1)) if not spark.catalog.tableExists(one))
-    else:
-        _claim(spark, name)
-    live = start(df, replace(selection, name=name), settings)
-    made = Display(name, live.latest, live, live.rows)
-    made._origin = None if selection.name else notebook.cell()
-    _known[name] = made
-    return made
-
-
-def _batch(df: DataFrame, name: str | None, selection: Selection) -> Display:
-    with named():
-        one_more = selection.of(df, selection.rows + 1)
-    has_more = len(one_more.rows) > selection.rows
-    snapshot = replace(
-        one_more,
-        rows=one_more.rows[: selection.rows],
-        status=Status(state="static"),
-        says=f"the first {selection.rows:,} rows" if has_more else "",
-        follows=False,
-    )
-    made = Display(name, snapshot, None, lambda: list(df.limit(selection.rows).collect()))
+        with named():
+            snapshot = selection.of_batch(df)
+        if name is not None:
+            names.claim(df.sparkSession, name)
+            df.createOrReplaceTempView(name)
+        shown = Display(name, snapshot, None, lambda: list(df.limit(selection.rows).collect()))
     if name is not None:
-        _claim(df.sparkSession, name)
-        df.createOrReplaceTempView(name)
-        _known[name] = made
-    return made
-
-
-def _claim(spark: SparkSession, name: str) -> None:
-    """Frees a user-defined name: stops another display that has it, but replaces no other table or view."""
-    if name in _known:
-        _known[name].stop()
-    elif spark.catalog.tableExists(name):
-        raise OptionError(
-            "OPTION_CONFLICT",
-            f"name={name!r} is taken: the session has a table or a view of this name, which a display would hide.",
-            "Choose another name, or drop the view: spark.catalog.dropTempView(…).",
-        )
-
-
-def _retire() -> None:
-    """Stops unnamed displays from earlier runs of the current cell, and drops the views of displays that ended long
-    ago."""
-    now = notebook.cell()
-    unnamed = [(one, one._origin) for one in _known.values() if one._origin is not None]
-    for one, origin in unnamed:
-        if now.id is not None and origin.id == now.id and origin.run != now.run:
-            one.stop()
-    ended = [one for one, _ in unnamed if one._snapshot.status.is_over]
-    for one in ended[: max(len(ended) - _MAX_ENDED, 0)]:
-        _known.pop(str(one.name))
-        one._drop()
+        names.displays[name] = shown
+    if in_notebook:
+        notebook.show(shown, axes, wait=bool(wait))
+    else:
+        terminal.show(shown, wait=wait is not False)
+    return shown
 
 
 def _check(kind: object, x: object, y: object, rows: object, name: str | None) -> None:

@@ -6,15 +6,18 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from epochal.tools.display import markup, notebook, terminal
-from epochal.tools.display.live import Live, Poller
-from epochal.tools.display.notebook import Cell
+from epochal.tools.display import markup
+from epochal.tools.display.live import Live
+from epochal.tools.display.notebook_cell import Cell, running_cell
 from epochal.tools.display.snapshot import Snapshot
+from epochal.tools.display.text import text
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
     from pyspark.sql.streaming.query import StreamingQuery
 
+#: Seconds between two polls of the query.
+INTERVAL = 0.5
 #: Maximum seconds for which a stop waits until the front end shows it.
 _PATIENCE = 30.0
 
@@ -28,7 +31,14 @@ class Display:
         query: the running query; None for a static DataFrame.
     """
 
-    def __init__(self, name: str | None, snapshot: Snapshot, live: Live | None, read: Callable[[], list[Row]]) -> None:
+    def __init__(
+        self,
+        name: str | None,
+        snapshot: Snapshot,
+        live: Live | None,
+        read: Callable[[], list[Row]],
+        origin: Cell | None = None,
+    ) -> None:
         self.name = name
         self.query: StreamingQuery | None = None if live is None else live.query
         self._live = live
@@ -38,7 +48,7 @@ class Display:
         self._show: Callable[[Snapshot], None] = lambda _: None
         self._again: Callable[[], None] | None = None
         self._shown_in: Cell | None = None
-        self._origin: Cell | None = None
+        self._origin = origin
         self._poller = None if live is None else Poller(live, self._publish, str(name))
 
     def rows(self) -> list[Row]:
@@ -62,7 +72,7 @@ class Display:
             self._live.drop()
 
     def __repr__(self) -> str:
-        return terminal.text(self._snapshot)
+        return text(self._snapshot)
 
     def _repr_html_(self) -> str:
         return markup.html(self._snapshot)
@@ -71,17 +81,19 @@ class Display:
         """Draws the display in a notebook cell, except again in the cell that called ``display``."""
         if self._again is None:
             print(self)
-        elif self._shown_in != notebook.cell():
+        elif self._shown_in != running_cell():
             self._again()
 
-    def _begin(self, show: Callable[[Snapshot], None], again: Callable[[], None] | None = None) -> None:
-        """Shows the current snapshot, and each later one.
+    def _begin(
+        self, show: Callable[[Snapshot], None] = lambda _: None, again: Callable[[], None] | None = None
+    ) -> None:
+        """Polls the query, and shows each later snapshot.
 
         Args:
             show: draws a snapshot; called on the poller's thread.
             again: shows the display once more, in another cell of a notebook.
         """
-        self._show, self._again, self._shown_in = show, again, notebook.cell()
+        self._show, self._again, self._shown_in = show, again, running_cell()
         if self._poller is not None:
             self._poller.start()
 
@@ -96,3 +108,41 @@ class Display:
         with self._changed:
             self._changed.wait_for(lambda: self._snapshot is not before, timeout)
             return self._snapshot
+
+
+class Poller:
+    """Polls a query on its own thread until the query has ended.
+
+    Front ends receive every snapshot on that thread. A terminal draws on the thread that called ``display``, so that
+    Ctrl-C never interrupts a call to the driver.
+    """
+
+    def __init__(self, live: Live, publish: Callable[[Snapshot], None], name: str) -> None:
+        self._live = live
+        self._publish = publish
+        self._now = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"epochal-display-{name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def hurry(self) -> None:
+        """Polls immediately."""
+        self._now.set()
+
+    def join(self, timeout: float) -> None:
+        """Waits until the final snapshot is published."""
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        is_over = False
+        while not is_over:
+            try:
+                snapshot = self._live.look()
+            except Exception as error:
+                snapshot = self._live.lost(error)
+            is_over = snapshot.status.is_over
+            self._publish(snapshot)
+            if not is_over and self._now.wait(INTERVAL):
+                self._now.clear()

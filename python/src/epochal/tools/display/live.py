@@ -1,23 +1,15 @@
-"""The query of a display and its bounded table."""
+"""A query that writes into a display, and its rows."""
 
 from __future__ import annotations
 
-import os
-import re
-import tempfile
-import threading
-import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from epochal._options import Location, text
 from epochal._start import OutputMode
-from epochal._trigger import Trigger, triggered
-from epochal.errors import from_spark, named
-from epochal.tools.display import cells
-from epochal.tools.display.plots import Plot
-from epochal.tools.display.snapshot import Points, Snapshot, Status, running
+from epochal.errors import from_spark
+from epochal.tools.display.selection import Selection
+from epochal.tools.display.snapshot import Snapshot, Status, running
 from epochal.tools.watch.state import failure, with_new_progress
 from epochal.tools.watch.tally import Tally
 
@@ -25,56 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-_FORMAT = "epochal-display"
-#: Seconds between two polls of the query.
-INTERVAL = 0.5
-#: Output modes in the order in which they are tried if none is set; the first that the query allows is used.
-_MODES: tuple[OutputMode, ...] = ("complete", "append", "update")
+FORMAT = "epochal-display"
 #: Prefixes of messages that add nothing to the rest of the status.
 _OBVIOUS = ("Processing new data", "Waiting for", "Stopped")
-#: Prefix of the temporary checkpoints, which the jar removes when the query ends.
-_TEMPORARY = "epochal-display-"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """The view of a frame: name, kind and number of rows.
-
-    Attributes:
-        plot: None for a table.
-        rows: maximum number of rows.
-    """
-
-    name: str
-    plot: Plot | None
-    rows: int
-
-    def of(self, frame: DataFrame, limit: int | None = None) -> Snapshot:
-        """A snapshot of a batch frame.
-
-        Args:
-            limit: maximum number of rows; None if the frame is already bounded.
-        """
-        schema = frame.schema
-        points = [] if self.plot is None else self.plot.expressions()
-        texts = frame.toDF(*cells.names(schema)).selectExpr(*cells.expressions(schema), *points)
-        rows: list[Any] = (texts if limit is None else texts.limit(limit)).collect()
-        width = len(schema.fields)
-        return Snapshot(
-            name=self.name,
-            columns=cells.columns(schema),
-            rows=tuple(tuple(cells.cell(value) for value in row[:width]) for row in rows),
-            points=Points() if self.plot is None else self.plot.points(row[width:] for row in rows),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuerySettings:
-    """The user's settings of the query."""
-
-    trigger: Trigger
-    checkpoint: Location | None
-    output_mode: OutputMode | None
 
 
 class Live:
@@ -96,20 +41,20 @@ class Live:
         self._spark = spark
         self._selection = selection
         self._tally = Tally()
-        self.latest = replace(selection.of(self._table()), says=self._description(), follows=mode != "complete")
+        which = ("first" if mode == "complete" else "last", f"{selection.rows:,}{' changed' * (mode == 'update')}")
+        self._table().createOrReplaceTempView(selection.name)
+        self.latest = replace(
+            selection.of(self._table()), says="the {} {} rows at most".format(*which), follows=mode != "complete"
+        )
 
     def _table(self) -> DataFrame:
         """A frame over the current rows. The plan contains the rows, so that each call needs a new frame."""
-        return self._spark.read.format(_FORMAT).option("display", self._display).load()
+        return self._spark.read.format(FORMAT).option("display", self._display).load()
 
     def rows(self) -> list[Row]:
         """The current rows, as Python values."""
         rows: list[Row] = self._table().collect()
         return rows
-
-    def view(self) -> None:
-        """Registers the table as a view with the display's name."""
-        self._table().createOrReplaceTempView(self._selection.name)
 
     def drop(self) -> None:
         """Drops the view, and once the query has ended also the rows."""
@@ -130,19 +75,14 @@ class Live:
 
     def lost(self, error: Exception) -> Snapshot:
         """The final snapshot after the session or its server has ended."""
-        status = Status(state="failed", message=f"the session does not respond: {first_line(error)}")
+        status = Status(state="failed", message=f"the session does not respond: {_first_line(error)}")
         return replace(self.latest, status=status)
 
     def _ending(self, status: Status) -> Status:
         error: BaseException | None = failure(self.query)
         if error is None:
             return replace(status, state="stopped" if self.is_stopping else "ended")
-        return replace(status, state="failed", message=first_line(from_spark(error) or error))
-
-    def _description(self) -> str:
-        which = "first" if self.mode == "complete" else "last"
-        changed = " changed" if self.mode == "update" else ""
-        return f"the {which} {self._selection.rows:,}{changed} rows at most"
+        return replace(status, state="failed", message=_first_line(from_spark(error) or error))
 
 
 def _message(status: Mapping[str, Any]) -> str:
@@ -150,87 +90,7 @@ def _message(status: Mapping[str, Any]) -> str:
     return "" if message.startswith(_OBVIOUS) else message
 
 
-def start(df: DataFrame, selection: Selection, settings: QuerySettings) -> Live:
-    """Starts the query of a streaming frame.
-
-    Raises:
-        EpochalError, AnalysisException: Spark or a source rejects the query.
-    """
-    spark = df.sparkSession
-    display = str(uuid.uuid4())
-    checkpoint = _temporary(spark) if settings.checkpoint is None else text(settings.checkpoint)
-    writer = df.writeStream.format(_FORMAT).queryName(selection.name).option("checkpointLocation", checkpoint)
-    writer = triggered(writer.option("display", display).option("maxRows", str(selection.rows)), settings.trigger)
-    with named():
-        query, mode = _start_query(writer, settings.output_mode)
-    try:
-        live = Live(query, mode, display, spark, selection)
-        live.view()
-    except BaseException:
-        query.stop()
-        raise
-    return live
-
-
-def _start_query(writer: Any, mode: OutputMode | None) -> tuple[StreamingQuery, OutputMode]:
-    if mode is not None:
-        return writer.outputMode(mode).start(), mode
-    *others, last = _MODES
-    for one in others:
-        try:
-            return writer.outputMode(one).start(), one
-        except Exception as error:
-            if not re.search("output mode", str(error), re.IGNORECASE):
-                raise
-    return writer.outputMode(last).start(), last
-
-
-def _temporary(spark: SparkSession) -> str:
-    """A new checkpoint directory on the driver's default file system, like Spark's own temporary checkpoints."""
-    base: str | None = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
-    parent = base or (tempfile.gettempdir() if os.name == "nt" else "/tmp")
-    return f"{parent.rstrip('/')}/{_TEMPORARY}{uuid.uuid4()}"
-
-
-def first_line(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     """The message of an error, without a stack trace."""
     line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return line if len(line) <= 1000 else line[:1000] + "…"
-
-
-class Poller:
-    """Polls a query on its own thread until the query has ended.
-
-    Front ends receive every snapshot on that thread. A terminal draws on the thread that called ``display``, so that
-    Ctrl-C never interrupts a call to the driver.
-    """
-
-    def __init__(self, live: Live, publish: Callable[[Snapshot], None], name: str) -> None:
-        self._live = live
-        self._publish = publish
-        self._now = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"epochal-display-{name}", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def hurry(self) -> None:
-        """Polls immediately."""
-        self._now.set()
-
-    def join(self, timeout: float) -> None:
-        """Waits until the final snapshot is published."""
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout)
-
-    def _run(self) -> None:
-        is_over = False
-        while not is_over:
-            try:
-                snapshot = self._live.look()
-            except Exception as error:
-                snapshot = self._live.lost(error)
-            is_over = snapshot.status.is_over
-            self._publish(snapshot)
-            if not is_over and self._now.wait(INTERVAL):
-                self._now.clear()

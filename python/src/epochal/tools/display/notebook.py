@@ -5,37 +5,22 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from epochal.errors import ConfigurationError
 from epochal.tools.display import markup, waiting
+from epochal.tools.display.handle import Display
 from epochal.tools.display.plots import Plot
 from epochal.tools.display.snapshot import Snapshot
 from epochal.tools.output import counted
 from epochal.tools.watch.views import running_shell
-
-if TYPE_CHECKING:
-    from epochal.tools.display.handle import Display
 
 _NEEDED = ("anywidget", "plotly")
 INSTALL = f"pip install {' '.join(_NEEDED)}"
 #: Rows of a widget's table that the notebook's file keeps, for readers without the kernel.
 _SAVED = 200
 _NOTICE = f"Live tables with a stop button, and plots, need {INSTALL}. Until then display.stop() stops this one."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A run of a cell.
-
-    Attributes:
-        id: id of the cell; None if the front end does not report it.
-        run: number of the execution; None outside of IPython.
-    """
-
-    id: str | None
-    run: int | None
 
 
 def has_widgets() -> bool:
@@ -69,17 +54,9 @@ def show(display: Display, plot: Plot | None, wait: bool) -> None:
     else:
         _show_html(display)
     if wait and display.query is not None:
-        with waiting.stoppable(display) as step:
-            for _ in waiting.snapshots(display, step):
+        with waiting.snapshots(display) as snapshots:
+            for _ in snapshots:
                 pass
-
-
-def cell() -> Cell:
-    """The current run of a cell."""
-    shell = running_shell()
-    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else {}
-    metadata = (parent or {}).get("metadata") or {}
-    return Cell(id=metadata.get("cellId"), run=getattr(shell, "execution_count", None))
 
 
 def _show_widget(display: Display, plot: Plot | None) -> None:

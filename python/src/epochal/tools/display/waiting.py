@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from epochal.errors import from_spark
+from epochal.tools.display.handle import Display
+from epochal.tools.display.snapshot import Snapshot
 from epochal.tools.watch.state import failure
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
-
-    from epochal.tools.display.handle import Display
-    from epochal.tools.display.snapshot import Snapshot
 
 #: Seconds between two checks for Ctrl-C.
 _STEP = 0.2
 
 
 @contextmanager
-def stoppable(display: Display) -> Iterator[Callable[[], None]]:
+def snapshots(display: Display) -> Iterator[Iterator[Snapshot]]:
     """Makes Ctrl-C stop the query; a second Ctrl-C interrupts as usual.
 
     Spark's own handler would cancel the jobs of the query and so fail it, and an exception during a call to the driver
     would break the connection.
 
     Yields:
-        A function that the waiting thread must call regularly.
+        The snapshots until the query has ended: each new one, and the same one again if there is none in time. The
+        waiting thread must ask for them all the time.
     """
     pressed, stops = [0], list[threading.Thread]()
 
@@ -38,28 +38,23 @@ def stoppable(display: Display) -> Iterator[Callable[[], None]]:
         if pressed[0] > 1:
             raise KeyboardInterrupt
 
-    def step() -> None:
-        if pressed[0] and not stops:
-            stops.append(threading.Thread(target=display.stop, daemon=True))
-            stops[0].start()
+    def until_the_end() -> Iterator[Snapshot]:
+        snapshot: Snapshot | None = None
+        while snapshot is None or not snapshot.status.is_over:
+            snapshot = display._next(snapshot, _STEP)
+            if pressed[0] and not stops:
+                stops.append(threading.Thread(target=display.stop, daemon=True))
+                stops[0].start()
+            yield snapshot
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
-        yield step
+        yield until_the_end()
         return
     before = signal.signal(signal.SIGINT, press)
     try:
-        yield step
+        yield until_the_end()
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def snapshots(display: Display, step: Callable[[], None]) -> Iterator[Snapshot]:
-    """The snapshots until the query has ended: each new one, and the same one again if there is none in time."""
-    snapshot: Snapshot | None = None
-    while snapshot is None or not snapshot.status.is_over:
-        snapshot = display._next(snapshot, _STEP)
-        step()
-        yield snapshot
 
 
 def raise_failure(query: StreamingQuery) -> None:

@@ -11,16 +11,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import traitlets
 
+from epochal.tools.display.handle import Display
 from epochal.tools.display.plots import Plot
 from epochal.tools.display.snapshot import Points, Snapshot
-
-if TYPE_CHECKING:
-    from epochal.tools.display.handle import Display
 
 _HERE = files("epochal.tools.display")
 _SCRIPT = (_HERE / "widget.js").read_text("utf-8")
