@@ -37,7 +37,7 @@ sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/targe
 JAR_SOURCES   := $(call sources,$(OF_JAR:%=scala/%/src/main)) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
 TEST_SOURCES  := $(JAR_SOURCES) $(call sources,$(wildcard scala/*/src/test) scala/testkit/src/main scala/bench/src)
 PUBLISHED_SOURCES := $(call sources,scala/testkit/src/main)
-WHEEL_SOURCES := $(call sources,python/src) $(wildcard python/*.toml python/*.py README.md) LICENSE NOTICE version.txt
+WHEEL_SOURCES := $(call sources,python/src) $(wildcard python/*.toml python/*.py README.md) LICENSE NOTICE version.txt scripts/python_docs.py docs/OPTIONS.md
 
 # Spark must be that of the virtual environment and listen on this machine only.
 unexport SPARK_HOME PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYSPARK_SUBMIT_ARGS
@@ -196,7 +196,7 @@ audit: ## list known vulnerabilities of the libraries in the jar and of Python p
 	scripts/sbt "app/libraries"
 	$(PYTHON) scripts/audit.py build/libraries.txt
 
-docs: $(VENV)/.requirements ## write docs/OPTIONS.md, docs/ERRORS.md and Python's option docs from the declarations in the code
+docs: $(VENV)/.requirements ## write docs/OPTIONS.md, docs/ERRORS.md and the lists of docs/python.md from the declarations in the code
 	scripts/sbt "app/Test/runMain io.epochal.formats.Documents"
 	PYTHONPATH=python/src $(BIN)/python scripts/python_docs.py
 

@@ -1,10 +1,16 @@
-"""Puts the jar of the same version, which ``make jar`` leaves in ``dist/``, into the wheel as ``epochal/jars/``.
+"""Puts the jar of the same version, which ``make jar`` leaves in ``dist/``, into the wheel as ``epochal/jars/``, and the
+whole docstrings of the values, which ``scripts/python_docs.py`` makes from the jar's declarations.
 
-The source distribution carries the jar as ``jars/``: a wheel is built from it without a JVM, and is the same wheel.
+The source distribution carries both: a wheel is built from it without a JVM, and is the same wheel.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +27,33 @@ class JarHook(BuildHookInterface[Any]):
         jar = next((path for path in jars if path.is_file()), None)
         if jar is None:
             raise FileNotFoundError(f"{jars[-1]} is missing: run 'make jar' first")
+        modules = self._documented(root)
         if self.target_name == "sdist":
             # Links would lead nowhere in the archive.
             found = {str(Path(path).resolve()): to for path, to in build_data["force_include"].items()}
             texts = "src/epochal/conditions.json"
             links = {str((root / texts).resolve()): texts}
-            build_data["force_include"] = {**found, **links, str(jar): f"jars/{name}"}
+            build_data["force_include"] = {**found, **links, **modules, str(jar): f"jars/{name}"}
         else:
-            build_data["force_include"][str(jar)] = f"epochal/jars/{name}"
+            modules = {path: place.removeprefix("src/") for path, place in modules.items()}
+            build_data["force_include"] |= {**modules, str(jar): f"epochal/jars/{name}"}
+
+    def _documented(self, root: Path) -> dict[str, str]:
+        """Modules with whole docstrings, each with its place below ``python``; none in a source distribution."""
+        scripts = root.parent / "scripts"
+        if not (scripts / "python_docs.py").is_file():
+            return {}
+        code = "import json, python_docs as docs; print(json.dumps({str(p): t for p, t in docs.sources().items()}))"
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(scripts), str(root / "src")])}
+        texts = json.loads(subprocess.check_output([sys.executable, "-c", code], env=environment, encoding="utf-8"))
+        self._directory = tempfile.TemporaryDirectory()
+        places = {}
+        for number, (path, text) in enumerate(texts.items()):
+            file = Path(self._directory.name) / f"{number}.py"
+            file.write_text(text, "utf-8")
+            places[str(file)] = str(Path(path).relative_to(root))
+        return places
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if directory := getattr(self, "_directory", None):
+            directory.cleanup()

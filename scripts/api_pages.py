@@ -1,24 +1,35 @@
 """Griffe extension for docs/api.md, the reference that mkdocstrings makes of the package's docstrings.
 
-A value takes its fields as arguments, since Python makes a dataclass of it. Docstrings lose the flags of doctest, and
-their pages become links.
+A value takes its fields as arguments, since Python makes a dataclass of it, and has its whole docstring. Docstrings
+lose the flags of doctest, and their pages become links.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from griffe import Attribute, Class, Extension, Function, Module, Object, Parameter, ParameterKind, Parameters
 
+_ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(_ROOT / "scripts"), str(_ROOT / "python" / "src")]
+
+import python_docs  # noqa: E402
+
 _FLAG = re.compile(r" *# doctest: \+\w+$", re.MULTILINE)
 _PAGE = re.compile(r"``docs/([\w-]+)\.md``")
+_VALUES = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in python_docs.values()}
 
 
 class ApiPages(Extension):
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring:
+            if kind := _VALUES.get(obj.path):
+                obj.docstring.value = inspect.cleandoc(python_docs.docstring(kind))
             obj.docstring.value = _PAGE.sub(r"[\1](\1.md)", _FLAG.sub("", obj.docstring.value))
 
     def on_package(self, *, pkg: Module, **_: Any) -> None:

@@ -1,7 +1,8 @@
 """Generates the Python documentation of options: the ``Args`` of the values, and the lists of docs/python.md.
 
-The source is docs/OPTIONS.md, which ``make docs`` generates from the code of the jar. The package's sources must be on
-the path.
+The source is docs/OPTIONS.md, which ``make docs`` generates from the code of the jar. The sources describe only fields
+that need other words in Python; a wheel, a source distribution and the API reference have all. The package's sources
+must be on the path.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import NamedTuple
 
 from epochal._forms import FORMS
 from epochal._references import spellings
-from epochal._values import auth, cdc, each, http, ingest, pages, records, rows, table
+from epochal._values import auth, cdc, each, http, ingest, pages, records, rows, since, table
 from epochal._values.kind import FAMILY
-from epochal._values.value import Option, Value, option_of, shown
+from epochal._values.value import Option, Value, fields_of, option_of, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
-MODULES = (http, pages, each, auth, records, rows, table, ingest, cdc)
+MODULES = (http, pages, each, auth, records, rows, since, table, ingest, cdc)
 WIDTH = 120
 #: Conditions that the class of a value already implies.
 _IMPLIED = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")
@@ -83,12 +84,12 @@ def described(kind: type[Value]) -> str:
     """The ``Args`` of a value's docstring."""
     name = format_of(kind)
     own = {option.name: one.name for one in fields(kind) if (option := option_of(one))}
-    before = dict(_ARGUMENT.findall(str(kind.__doc__)))
+    texts = dict(_ARGUMENT.findall("\n".join(vars(one).get("__doc__") or "" for one in reversed(kind.__mro__))))
     lines = []
-    for one in fields(kind):
+    for one in fields_of(kind):
         option = option_of(one)
         if option.own_doc if option else one.metadata["own_doc"]:
-            said = re.sub(r"\s+", " ", before[one.name])
+            said = re.sub(r"\s+", " ", texts[one.name])
         elif option is None:
             said = str(one.metadata["part"][0].__doc__).partition("\n")[0]
         else:
@@ -138,18 +139,23 @@ def _literal(text: str) -> str:
     return text if re.fullmatch(r"\d+", text) else f'"{text}"'
 
 
+def docstring(kind: type[Value]) -> str:
+    """The whole docstring of a value, as in the source of its class."""
+    summary = str(kind.__doc__).partition("\n\n    Args:\n")[0].rstrip()
+    args = described(kind)
+    return f"{summary}\n\n{args}\n    " if args else summary
+
+
 def with_docs(path: Path, kinds: Mapping[str, type[Value]]) -> str:
-    """The source of a module with generated docstrings of its values."""
+    """The source of a module with the whole docstrings of its values."""
     text = path.read_text("utf-8")
     lines = text.splitlines(keepends=True)
     for node in reversed(ast.parse(text).body):
-        if isinstance(node, ast.ClassDef) and (kind := kinds.get(node.name)) and (args := described(kind)):
+        if isinstance(node, ast.ClassDef) and (kind := kinds.get(node.name)):
             first = node.body[0]
             assert isinstance(first, ast.Expr)
             assert first.end_lineno is not None
-            doc = "".join(lines[first.lineno - 1 : first.end_lineno]).partition("\n\n    Args:\n")[0]
-            doc = doc.rstrip().removesuffix('"""').rstrip()
-            lines[first.lineno - 1 : first.end_lineno] = [f'{doc}\n\n{args}\n    """\n']
+            lines[first.lineno - 1 : first.end_lineno] = [f'    """{docstring(kind)}"""\n']
     return "".join(lines)
 
 
@@ -183,7 +189,7 @@ def _all(kind: type[Value]) -> Iterator[type[Value]]:
 def _fields(kind: type[Value], place: str) -> Iterator[str]:
     """A line for a value, and one for each nested value."""
     written = []
-    for one in fields(kind):
+    for one in fields_of(kind):
         option = option_of(one)
         chosen = option or not one.metadata["chooses"]
         written.append(_written(one.name, option) if chosen else f"`{one.name}` (`{one.metadata['chooses']}`)")
@@ -205,20 +211,26 @@ def _written(name: str, option: Option | None) -> str:
     return "" if alike else f"`{name}` (`{option.name}`)"
 
 
-def documents() -> dict[Path, str]:
-    """The generated text of each file."""
+def values() -> list[type[Value]]:
+    """The classes of which users create instances: no base classes."""
+    everything = (kind for module in MODULES for kind in vars(module).values())
+    return [*dict.fromkeys(kind for kind in everything if isinstance(kind, type) and is_public(kind))]
+
+
+def sources() -> dict[Path, str]:
+    """The modules of the values with whole docstrings."""
     found = {}
     for module in MODULES:
-        kinds = {
-            name: kind for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, Value)
-        }
         path = SOURCE.joinpath(*module.__name__.split(".")).with_suffix(".py")
-        own = {name: kind for name, kind in kinds.items() if kind.__module__ == module.__name__}
-        found[path] = with_docs(path, {name: kind for name, kind in own.items() if is_public(kind)})
-    page = ROOT / "docs" / "python.md"
-    before, _, rest = page.read_text("utf-8").partition(_BEGIN)
-    found[page] = f"{before}{_BEGIN}\n\n{tables()}\n\n{_END}{rest.partition(_END)[2]}"
+        found[path] = with_docs(path, {kind.__name__: kind for kind in values() if kind.__module__ == module.__name__})
     return found
+
+
+def page() -> tuple[Path, str]:
+    """docs/python.md with the generated lists."""
+    path = ROOT / "docs" / "python.md"
+    before, _, rest = path.read_text("utf-8").partition(_BEGIN)
+    return path, f"{before}{_BEGIN}\n\n{tables()}\n\n{_END}{rest.partition(_END)[2]}"
 
 
 def is_public(kind: type[Value]) -> bool:
@@ -227,5 +239,5 @@ def is_public(kind: type[Value]) -> bool:
 
 
 if __name__ == "__main__":
-    for path, text in documents().items():
-        path.write_text(text, "utf-8")
+    path, text = page()
+    path.write_text(text, "utf-8")

@@ -56,6 +56,13 @@ def test_the_wheel_contains_the_jar_of_its_version(wheel: Path) -> None:
             assert opened.read("epochal/conditions.json") == jar.read("io/epochal/core/error/conditions.json")
 
 
+def test_the_wheel_documents_each_field_of_a_value(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        source = opened.read("epochal/_values/pages.py").decode()
+        assert len(opened.namelist()) == len(set(opened.namelist()))
+    assert "        offset_param: Parameter for the number of records to skip." in source
+
+
 @pytest.mark.slow
 def test_the_source_distribution_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     hatch = (sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path))

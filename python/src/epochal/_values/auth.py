@@ -20,9 +20,6 @@ class Bearer(Value):
 
     >>> Bearer(Secret.env("TOKEN"))
     rest.Bearer(token=Secret.env('TOKEN'))
-
-    Args:
-        token: Bearer token. Secret.
     """
 
     token: Secret | str = field(kw_only=False, metadata=of("bearerToken", SECRET))
@@ -33,10 +30,6 @@ class Basic(Value):
 
     >>> Basic(user="me", password=Secret.file("/run/secrets/api"))
     rest.Basic(user='***', password=Secret.file('/run/secrets/api'))
-
-    Args:
-        user: User name for basic authentication; without password where the API takes a key as the name. Secret.
-        password: Password for basic authentication. Secret.
     """
 
     user: str = field(metadata=of("user", TEXT, secret=True))
@@ -48,10 +41,6 @@ class Digest(Value):
 
     >>> Digest(user="me", password=Secret.file("/run/secrets/api"))
     rest.Digest(user='***', password=Secret.file('/run/secrets/api'))
-
-    Args:
-        user: User name for digest authentication. Secret.
-        password: Password for digest authentication. Secret.
     """
 
     user: str = field(metadata=of("digest.user", TEXT, secret=True))
@@ -63,11 +52,6 @@ class ApiKey(Value):
 
     >>> ApiKey(Secret.env("KEY"), header="X-Auth-Key")
     rest.ApiKey(key=Secret.env('KEY'), header='X-Auth-Key')
-
-    Args:
-        key: API key, in addition to any other authentication. Secret.
-        header: Header for ``key``. Default: ``"X-API-Key"``.
-        param: Query parameter for ``key``, instead of a header; not part of the source's identity.
     """
 
     key: Secret | str = field(kw_only=False, metadata=of("apiKey", SECRET))
@@ -84,16 +68,6 @@ class OAuth2(Value):
 
     >>> OAuth2(token_url="https://login.example.com/token", client_id="reports", client_secret=Secret.env("CLIENT"))
     rest.OAuth2(token_url='https://login.example.com/token', client_id='reports', client_secret=Secret.env('CLIENT'))
-
-    Args:
-        token_url: OAuth 2 token endpoint. Tokens are renewed before they expire and after a 401.
-        client_id: OAuth 2 client id.
-        client_secret: OAuth 2 client secret. Secret.
-        refresh_token: OAuth 2 refresh token, instead of the client credentials grant. If the server replaces it, a
-            stream keeps the new one in its checkpoint, not encrypted. Secret.
-        scope: OAuth 2 scopes.
-        params: Further parameters of the token request, as oauth.params.audience. Secret.
-        client_auth: Whether client id and secret are sent by basic authentication or in the body. Default: ``"basic"``.
     """
 
     token_url: str = field(metadata=of("oauth.tokenUrl", TEXT))
@@ -115,13 +89,6 @@ class AwsSigV4(Value):
 
     >>> AwsSigV4(access_key_id="AKID", secret_access_key=Secret.env("KEY"), region="eu-central-1", service="es").region
     'eu-central-1'
-
-    Args:
-        access_key_id: AWS access key id: every request is signed by Signature Version 4. Secret.
-        secret_access_key: AWS secret access key. Secret.
-        region: AWS region of the API.
-        service: AWS service of the API: execute-api, s3, es, lambda.
-        session_token: AWS session token, of temporary credentials. Secret.
     """
 
     access_key_id: str = field(metadata=of("aws.accessKeyId", TEXT, secret=True))
@@ -136,16 +103,6 @@ class Hmac(Value):
 
     >>> Hmac(Secret.env("KEY"), header="X-Hub-Signature-256", text="${body}", prefix="sha256=").header
     'X-Hub-Signature-256'
-
-    Args:
-        secret: Key of an HMAC that signs every request, in addition to any other authentication. Secret.
-        header: Header for the HMAC. Default: ``"X-Signature"``.
-        text: What is signed, with ${method}, ${path} (with the query), ${body}, and ${timestamp} (Unix time in seconds)
-            or ${timestampMillis}. Default: ``"${timestamp}${method}${path}${body}"``.
-        algorithm: Hash of the HMAC. Default: ``"sha256"``.
-        encoding: How the HMAC is written. Default: ``"hex"``.
-        prefix: Text before the HMAC in its header.
-        timestamp_header: Header for the time that is signed, if it is. Default: ``"X-Timestamp"``.
     """
 
     secret: Secret | str = field(kw_only=False, metadata=of("hmac.secret", SECRET))
@@ -162,10 +119,6 @@ class Signer(Value):
 
     >>> Signer(class_name="com.example.HmacSigner", settings={"key": "hunter2"})
     rest.Signer(class_name='com.example.HmacSigner', settings={'key': '***'})
-
-    Args:
-        class_name: Request signer: an io.epochal.kit.RequestSigner on the class path of driver and executors.
-        settings: Settings for ``class_name``. Secret.
     """
 
     class_name: str = field(metadata=of("signerClass", TEXT))

@@ -15,13 +15,6 @@ class Limits(Value):
 
     >>> Limits(rows=10_000)
     Limits(rows=10000)
-
-    Args:
-        rows: Maximum rows in a micro-batch. Unset: all available ones.
-        min_rows: Rows to wait for before a micro-batch starts, at most for ``max_delay``. Unset: any row starts one.
-        max_delay: Longest delay by ``min_rows``. Default: ``"15m"``.
-        bytes: Maximum record bytes in a micro-batch. Unset: all available ones. For ``epochal.read.ingest`` and
-            ``epochal.read.cdc`` only.
     """
 
     rows: int | None = option("maxRowsPerBatch", whole(declared="long"))
@@ -41,13 +34,6 @@ class Retry(Value):
 
     >>> Retry(attempts=5, deadline="10m")
     Retry(attempts=5, deadline='10m')
-
-    Args:
-        attempts: Maximum attempts, the first included. Default: ``8``.
-        initial_delay: Upper bound of the first delay, which doubles each time; delays are random below it. Default:
-            ``"200ms"``.
-        max_delay: Maximum delay. Default: ``"20s"``.
-        deadline: Maximum duration of all attempts. Default: ``"2m"``.
     """
 
     attempts: int | None = option("retry.maxAttempts", whole())
@@ -61,14 +47,6 @@ class Budget(Value):
 
     >>> Budget(requests_per_second=5)
     Budget(requests_per_second=5)
-
-    Args:
-        requests_per_second: Maximum requests per second of the whole query, evenly spaced. Unset: unlimited.
-        max_concurrency: Maximum concurrent requests of the whole query. Unset: one per task.
-        name: Name of a budget: in a JVM, the queries that set it share their limits and pauses for each server. Unset:
-            every query has its own.
-        max_throttle_wait: Maximum pause that the server can request by Retry-After or rate limit headers. Default:
-            ``"1m"``.
     """
 
     requests_per_second: float | None = option("requestsPerSecond", NUMBER)
@@ -82,12 +60,6 @@ class Tls(Value):
 
     >>> Tls(ca_file="/etc/ssl/company.pem")
     Tls(ca_file='/etc/ssl/company.pem')
-
-    Args:
-        ca_file: PEM file on the driver with the certificate authorities to trust. Unset: the JVM's.
-        cert_file: PEM file on the driver: the client's certificate and its chain.
-        key_file: PEM file on the driver: the client's private key (PKCS#8). Unset: in ``cert_file``.
-        key_password: Password of the private key. Secret.
     """
 
     ca_file: Location | None = option("tls.caFile", PLACE)
@@ -106,11 +78,6 @@ class Proxy(Value):
 
     >>> Proxy(url="http://proxy:3128", user="me", password=Secret.env("PROXY_PASSWORD"))
     Proxy(url='http://proxy:3128', user='***', password=Secret.env('PROXY_PASSWORD'))
-
-    Args:
-        url: HTTP proxy, as http://host:port. Unset: none; the environment is ignored.
-        user: User name for the proxy. Secret.
-        password: Password for the proxy. Secret.
     """
 
     url: str = field(metadata=of("proxy", TEXT))
@@ -127,21 +94,6 @@ class Http(Value):
 
     >>> Http(timeout="20s", retry=Retry(attempts=5), budget=Budget(requests_per_second=5))
     Http(timeout='20s', retry=Retry(attempts=5), budget=Budget(requests_per_second=5))
-
-    Args:
-        timeout: Timeout for connecting, and for each read. Default: ``"30s"``.
-        request_deadline: Maximum duration of a request, which is then retried. Unset: 10m, or one second per MiB of
-            ``max_response_bytes`` if longer.
-        min_bytes_per_second: Minimum rate of a response over 10 seconds; slower requests are aborted and retried.
-            Unset: none.
-        max_response_bytes: Maximum response size after decompression; up to 2g. Default: ``"64m"``.
-        retry_statuses: Statuses that are retried. Others from 300 on, except ``ignore_statuses``, fail the query.
-            Default: ``"408,429,5xx"``.
-        ignore_statuses: Statuses that count as an empty response, as 404 after the last page. Default: ``"none"``.
-        retry: Retry policy for transient errors.
-        budget: Rate and concurrency limits of requests, for driver and tasks together.
-        tls: Trusted certificate authorities, and the client's certificate. Files are on the driver.
-        proxy: The HTTP proxy for all requests.
     """
 
     timeout: Duration | None = option("timeout", DURATION)

@@ -28,17 +28,8 @@ class Tcp(Value, protocol="tcp"):
     ingest.Tcp(port=9999, ack=True)
 
     Args:
-        port: Port to listen on (0: any free one, reported in the query's progress), or of the server.
-        mode: Accept any number of clients, or read from one server as Spark's socket source does. Default:
-            ``"listen"``.
         host: The driver's address to listen on, or the server to read from. Any address but loopback needs a token.
             Default: ``"127.0.0.1"``.
-        token: Token required in each connection's first line: TOKEN, a space, the token. Secret.
-        ack: Whether clients receive OK and the number of their connection's lines that are stored and synced. Default:
-            ``False``.
-        ack_run: Whether each OK ends with the id of the run that stored the lines; the query's progress has it, too.
-            Default: ``False``.
-        max_line_bytes: Maximum line size; a longer line closes its connection with an error. Default: ``"1m"``.
         idle_timeout: Silence after which a connection is closed; 0s: never. Default: ``"1h"``.
         max_connections: Maximum connections; further ones are closed. Default: ``1000``.
     """
@@ -59,10 +50,6 @@ class Bearer(Value):
 
     >>> Bearer(Secret.env("TOKEN"))
     ingest.Bearer(token=Secret.env('TOKEN'))
-
-    Args:
-        token: Bearer token required of requests. Secret.
-        previous: Older bearer token that is still accepted. Secret.
     """
 
     token: Secret | str = field(kw_only=False, metadata=of("bearerToken", SECRET))
@@ -74,11 +61,6 @@ class Basic(Value):
 
     >>> Basic(user="me", password=Secret.file("/run/secrets/password"))
     ingest.Basic(user='***', password=Secret.file('/run/secrets/password'))
-
-    Args:
-        user: User name required of requests, with password. Secret.
-        password: Password of user, in basic authentication. Secret.
-        previous: Older password that is still accepted. Secret.
     """
 
     user: str = field(metadata=of("user", TEXT, secret=True))
@@ -91,16 +73,6 @@ class Signature(Value):
 
     >>> Signature("github", secret=Secret.env("WEBHOOK"))
     ingest.Signature(sender='github', secret=Secret.env('WEBHOOK'))
-
-    Args:
-        sender: Signature scheme of the webhooks; header is any HMAC of the body in a header.
-        secret: Secret that signs the webhooks. Secret.
-        previous: Older signature secret that is still accepted. Secret.
-        tolerance: Maximum distance of the time that stripe and slack sign from the driver's clock. Default: ``"5m"``.
-        header: With ``sender="header"``: name of the header.
-        prefix: With ``sender="header"``: text before the signature.
-        algorithm: With ``sender="header"``: the HMAC algorithm. Default: ``"HmacSHA256"``.
-        encoding: With ``sender="header"``: the signature's encoding. Default: ``"hex"``.
     """
 
     sender: Sender = field(kw_only=False, metadata=of("signature", one_of(Sender)))
@@ -118,13 +90,6 @@ class Tls(Value):
 
     >>> Tls(cert_file="/run/secrets/server.pem", key_file="/run/secrets/server-key.pem")
     ingest.Tls(cert_file='/run/secrets/server.pem', key_file='/run/secrets/server-key.pem')
-
-    Args:
-        cert_file: PEM file on the driver: the listener's certificate and its chain.
-        key_file: PEM file on the driver: the listener's private key (PKCS#8). Unset: in ``cert_file``.
-        key_password: Password of the private key. Secret.
-        key_store_file: PKCS#12 file on the driver with the listener's key and certificates, instead of ``cert_file``.
-        key_store_password: Password of ``key_store_file`` and its key. Secret.
     """
 
     cert_file: Location | None = option("tls.certFile", PLACE)
@@ -156,23 +121,6 @@ class HttpServer(Value, protocol="http"):
         auth: Who may write: ``ingest.Bearer``, ``ingest.Basic`` or ``ingest.Signature``. Unset: all on the driver's
             machine.
         tls: The listener's certificate. Unset: no TLS.
-        headers: Request headers to keep in the column headers; ones with credentials or signatures are refused.
-        malformed: For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as
-            one record (of NDJSON, the faulty lines). Default: ``"refuse"``.
-        body_format: How bodies are split into records, whatever their Content-Type. Unset: by Content-Type; if records
-            are parsed as JSON, a text that is one JSON document is json.
-        trust_forwarded: Whether the last X-Forwarded-For address is the client's. Only behind a proxy: any client can
-            set the header. Default: ``False``.
-        open_status: Whether GET /health and GET /metrics need no credentials, as on loopback. Default: ``False``.
-        max_request_bytes: Maximum request body, compressed and decompressed; up to 1g. Default: ``"8m"``.
-        max_record_bytes: Maximum record size. Default: ``"1m"``.
-        max_records_per_request: Maximum records per request. Default: ``100000``.
-        max_buffered_bytes: Memory for the bodies of concurrent requests; beyond it requests get status 503. Default:
-            ``"64m"``.
-        max_header_bytes: Maximum size of request line and headers; up to 1m. Default: ``"16k"``.
-        head_timeout: Time to send a request's line and headers, before the connection is closed. Default: ``"15s"``.
-        min_bytes_per_second: Minimum average rate of a body in every 10 seconds; slower clients are disconnected.
-            Default: ``"1k"``.
         idle_timeout: Silence after which a connection is closed; 0s: never. Default: ``"1m"``.
         max_connections: Maximum connections; further ones wait. Default: ``1000``.
     """
@@ -202,12 +150,6 @@ class Journal(Value):
 
     >>> Journal(max_bytes="4g")
     ingest.Journal(max_bytes='4g')
-
-    Args:
-        max_bytes: Maximum undelivered bytes. Beyond it TCP clients wait, HTTP clients get status 429. Default:
-            ``"1g"``.
-        dedup_window: How long idempotency keys are remembered: repeated ones are acknowledged but not stored again.
-            Default: ``"10m"``.
     """
 
     max_bytes: Size | None = option("maxJournalBytes", SIZE)
@@ -219,9 +161,6 @@ class Text(Value, format="text"):
 
     >>> Text(invalid_utf8="keep")
     ingest.Text(invalid_utf8='keep')
-
-    Args:
-        invalid_utf8: Whether invalid UTF-8 in the column value becomes U+FFFD or is kept. Default: ``"replace"``.
     """
 
     invalid_utf8: InvalidUtf8 | None = option("invalidUtf8", one_of(InvalidUtf8))
@@ -240,17 +179,6 @@ class Json(Parsed, format="json"):
 
     >>> Json(rescued_column="more")
     ingest.Json(rescued_column='more')
-
-    Args:
-        mode: A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own
-            (PERMISSIVE), or is dropped (DROPMALFORMED). Default: ``"PERMISSIVE"``.
-        corrupt_column: STRING column for unparsable records (``mode="PERMISSIVE"``); added if the schema lacks it.
-            Default: ``"_corrupt_record"``.
-        rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
-            are ignored.
-        require_columns: Whether a column, or a field of its structs, that is in none of the records that a task reads
-            fails the query; if not, it is NULL, and logged. Lines of CSV have all fields. Not for continuous and
-            real-time queries. Default: ``False``.
     """
 
     require_columns: bool | None = option("requireColumns", BOOLEAN)
@@ -261,15 +189,6 @@ class Csv(Parsed, format="csv"):
 
     >>> Csv(sep=";")
     ingest.Csv(sep=';')
-
-    Args:
-        mode: A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own
-            (PERMISSIVE), or is dropped (DROPMALFORMED). Default: ``"PERMISSIVE"``.
-        corrupt_column: STRING column for unparsable records (``mode="PERMISSIVE"``); added if the schema lacks it.
-            Default: ``"_corrupt_record"``.
-        rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
-            are ignored.
-        sep: Field separator of CSV. Default: ``","``.
     """
 
     sep: str | None = option("sep", TEXT)

@@ -32,164 +32,124 @@ class Pages(Value):
         self._exclusive("Keep the one that the API expects.", "page_param", "page_body")
 
 
-class NoPages(Pages, pagination="none"):
+class Counted(Pages):
+    """Base class of paginations that count records.
+
+    Args:
+        key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
+            changes in place then counts as the same. Unset: the whole record.
+        on_drift: What happens when the list has fewer records than were delivered, or others at their positions
+            (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
+            list again from its first record, so that rows are repeated (restart; not with ``each`` or
+            ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
+        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
+            request them again. Default: ``False``.
+    """
+
+    key: str | None = option("keyField", POINTER, own_doc=True)
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
+    journal: bool | None = option("journal", BOOLEAN, own_doc=True)
+    method: ReadMethod | None = option("method", one_of(ReadMethod))
+
+
+class NoPages(Counted, pagination="none"):
     """No pagination: one response has all records. This is the default.
 
     >>> NoPages(key="/id")
     rest.NoPages(key='/id')
 
     Args:
-        key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
-            changes in place then counts as the same. Unset: the whole record.
         end_of_list: Whether the response is taken to be the whole list: with proven, one that mentions further pages
             fails the query. Default: ``"proven"``.
-        on_drift: What happens when the list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
-            list again from its first record, so that rows are repeated (restart; not with ``partition_params`` or
-            ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
-        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
-            request them again. Default: ``False``.
-        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
-    key: str | None = option("keyField", POINTER, own_doc=True)
     end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
-    journal: bool | None = option("journal", BOOLEAN, own_doc=True)
-    method: ReadMethod | None = option("method", one_of(ReadMethod))
 
 
-class Offset(Pages, pagination="offset"):
+class Numbered(Counted):
+    """Base class of paginations whose requests name a position and a size."""
+
+    size: int | None = option("pageSize", whole())
+    limit_body: str | None = option("limitBody", POINTER)
+    total: str | None = option("totalCount", POINTER)
+    total_header: str | None = option("totalCountHeader", TEXT)
+    verify_position: VerifyPosition | None = option("verifyPosition", one_of(VerifyPosition))
+
+
+class Offset(Numbered, pagination="offset"):
     """Pages by offset and limit: ``?_start=200&_limit=100``.
 
     >>> Offset(size=100)
     rest.Offset(size=100)
-
-    Args:
-        size: Records per page. Default: ``100``.
-        offset_param: Parameter for the number of records to skip. Default: ``"_start"``.
-        limit_param: Parameter for the page size. Default: ``"_limit"``.
-        offset_body: JSON Pointer to the place in ``request_body`` for the number of records to skip, instead of
-            ``offset_param``.
-        limit_body: JSON Pointer to the place in ``request_body`` for the page size, with ``offset_body`` or
-            ``rest.Page(page_body=…)``.
-        total: JSON Pointer to the total number of records, which saves the search for the end.
-        total_header: Response header with that number, instead of ``total``.
-        key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
-            changes in place then counts as the same. Unset: the whole record.
-        on_drift: What happens when the list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
-            list again from its first record, so that rows are repeated (restart; not with ``partition_params`` or
-            ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
-        verify_position: When a poll also requests the page of the last delivered record that it knows, to notice
-            insertions and deletions before it: at each start and when a total has become smaller (start), always, or
-            never. Default: ``"start"``.
-        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
-            request them again. Default: ``False``.
-        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
-    size: int | None = option("pageSize", whole())
     offset_param: str | None = option("offsetParam", TEXT)
     limit_param: str | None = option("limitParam", TEXT)
     offset_body: str | None = option("offsetBody", POINTER)
-    limit_body: str | None = option("limitBody", POINTER)
-    total: str | None = option("totalCount", POINTER)
-    total_header: str | None = option("totalCountHeader", TEXT)
-    key: str | None = option("keyField", POINTER, own_doc=True)
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
-    verify_position: VerifyPosition | None = option("verifyPosition", one_of(VerifyPosition))
-    journal: bool | None = option("journal", BOOLEAN, own_doc=True)
-    method: ReadMethod | None = option("method", one_of(ReadMethod))
 
 
-class Page(Pages, pagination="page"):
+class Page(Numbered, pagination="page"):
     """Pages by number: ``?page=3&per_page=100``.
 
     >>> Page(size=50, size_param="limit")
     rest.Page(size=50, size_param='limit')
-
-    Args:
-        size: Records per page. Default: ``100``.
-        page_param: Parameter for the page number. Default: ``"page"``.
-        size_param: Parameter for the page size. Default: ``"per_page"``.
-        page_body: JSON Pointer to the place in ``request_body`` for the page number, instead of ``page_param``.
-        limit_body: JSON Pointer to the place in ``request_body`` for the page size, with ``rest.Offset(offset_body=…)``
-            or ``page_body``.
-        first: Number of the first page. Default: ``1``.
-        total: JSON Pointer to the total number of records, which saves the search for the end.
-        total_header: Response header with that number, instead of ``total``.
-        key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
-            changes in place then counts as the same. Unset: the whole record.
-        on_drift: What happens when the list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
-            list again from its first record, so that rows are repeated (restart; not with ``partition_params`` or
-            ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
-        verify_position: When a poll also requests the page of the last delivered record that it knows, to notice
-            insertions and deletions before it: at each start and when a total has become smaller (start), always, or
-            never. Default: ``"start"``.
-        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
-            request them again. Default: ``False``.
-        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
-    size: int | None = option("pageSize", whole())
     page_param: str | None = option("pageParam", TEXT)
     size_param: str | None = option("pageSizeParam", TEXT)
     page_body: str | None = option("pageBody", POINTER)
-    limit_body: str | None = option("limitBody", POINTER)
     first: int | None = option("firstPage", whole(0))
-    total: str | None = option("totalCount", POINTER)
-    total_header: str | None = option("totalCountHeader", TEXT)
-    key: str | None = option("keyField", POINTER, own_doc=True)
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
-    verify_position: VerifyPosition | None = option("verifyPosition", one_of(VerifyPosition))
-    journal: bool | None = option("journal", BOOLEAN, own_doc=True)
-    method: ReadMethod | None = option("method", one_of(ReadMethod))
 
 
-class Cursor(Pages, pagination="cursor"):
-    """Pages by cursor: a response contains the cursor of the next page.
+class Flagged(Pages):
+    """Base class of paginations whose responses may have a flag on the last page."""
 
-    >>> Cursor(next="/paging/next", param="after")
-    rest.Cursor(next='/paging/next', param='after')
+    has_more: str | None = option("hasMore", POINTER)
+    last_page: str | None = option("lastPage", POINTER)
+    max_pages: int | None = option("maxPages", whole())
+
+
+class Linked(Flagged):
+    """Base class of paginations whose responses name the next page.
 
     Args:
-        next: JSON Pointer to the next cursor in a response; missing, null or empty on the last page. -1 is the last
-            element of an array; 0 is the first record, if newer ones come first. With ``body`` also several, for a
-            cursor of several parts.
-        next_header: Response header with the next cursor, instead of ``next``.
+        end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
+            empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
+            is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
+    """
+
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
+    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
+
+
+class Positioned(Flagged):
+    """Base class of paginations whose requests send a cursor; that of ``Keyset`` is a key.
+
+    Args:
         param: Parameter that sends the cursor. Default: ``"cursor"``.
         header: Header that sends the cursor, in place of ``param``.
         body: JSON Pointer to the place of the cursor in ``request_body``, in place of ``param``: the cursor is sent as
             JSON.
         first: The cursor of the first page. Unset: the first page is requested without one. Required if
             ``request_body`` has a placeholder for it. With ``body``, JSON such as ``"null"``, or a text.
-        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
-        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
-            empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
-            is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
-        empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
-            such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are
-            requested one per poll by other streams.
-        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
-            take one poll to the end. Default: ``100000``.
-        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
-    next: str | Sequence[str] | None = option("nextCursor", POINTERS)
-    next_header: str | None = option("nextCursorHeader", TEXT)
     param: str | None = option("cursorParam", TEXT, own_doc=True)
     header: str | None = option("cursorHeader", TEXT, own_doc=True)
     body: str | None = option("cursorBody", POINTER, own_doc=True)
     first: str | None = option("firstCursor", TEXT, own_doc=True)
-    has_more: str | None = option("hasMore", POINTER)
-    last_page: str | None = option("lastPage", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
-    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
-    max_pages: int | None = option("maxPages", whole())
     method: ReadMethod | None = option("method", one_of(ReadMethod))
+
+
+class Cursor(Positioned, Linked, pagination="cursor"):
+    """Pages by cursor: a response contains the cursor of the next page.
+
+    >>> Cursor(next="/paging/next", param="after")
+    rest.Cursor(next='/paging/next', param='after')
+    """
+
+    next: str | Sequence[str] | None = option("nextCursor", POINTERS)
+    next_header: str | None = option("nextCursorHeader", TEXT)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -197,7 +157,7 @@ class Cursor(Pages, pagination="cursor"):
             raise self._invalid("next", "is not given, nor is next_header", '"/paging/next"')
 
 
-class Keyset(Pages, pagination="keyset"):
+class Keyset(Positioned, pagination="keyset"):
     """Pages by key: the next page starts after the key of the last record.
 
     >>> Keyset(key="/id", param="starting_after")
@@ -206,83 +166,29 @@ class Keyset(Pages, pagination="keyset"):
     Args:
         key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
             has the records with greater keys.
-        param: Parameter that sends the key. Default: ``"cursor"``.
-        header: Header that sends the key, in place of ``param``.
-        body: JSON Pointer to the place of the key in ``request_body``, in place of ``param``: the key is sent as JSON.
-        first: The key of the first page. Unset: the first page is requested without one. Required if ``request_body``
-            has a placeholder for it. With ``body``, JSON or a text.
-        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
-        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
-            take one poll to the end. Default: ``100000``.
-        method: Method of requests, which must only read. Unset: GET, with a body POST.
     """
 
     key: str = field(metadata=of("keyField", POINTER, own_doc=True))
-    param: str | None = option("cursorParam", TEXT, own_doc=True)
-    header: str | None = option("cursorHeader", TEXT, own_doc=True)
-    body: str | None = option("cursorBody", POINTER, own_doc=True)
-    first: str | None = option("firstCursor", TEXT, own_doc=True)
-    has_more: str | None = option("hasMore", POINTER)
-    last_page: str | None = option("lastPage", POINTER)
-    max_pages: int | None = option("maxPages", whole())
-    method: ReadMethod | None = option("method", one_of(ReadMethod))
 
 
-class Link(Pages, pagination="link"):
+class Link(Linked, pagination="link"):
     """The ``Link`` header of a response has the address of the next page (RFC 8288).
 
     >>> Link(end_of_list="assumed")
     rest.Link(end_of_list='assumed')
-
-    Args:
-        rel: Relation of the next page's Link header. Default: ``"next"``.
-        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
-        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
-            empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
-            is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
-        empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
-            such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are
-            requested one per poll by other streams.
-        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
-            take one poll to the end. Default: ``100000``.
     """
 
     rel: str | None = option("linkRel", TEXT)
-    has_more: str | None = option("hasMore", POINTER)
-    last_page: str | None = option("lastPage", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
-    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
-    max_pages: int | None = option("maxPages", whole())
 
 
-class NextUrl(Pages, pagination="next-url"):
+class NextUrl(Linked, pagination="next-url"):
     """The body of a response has the address of the next page.
 
     >>> NextUrl(next="/links/next")
     rest.NextUrl(next='/links/next')
-
-    Args:
-        next: JSON Pointer to the next page's URL in a response; missing, null or empty on the last page.
-        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
-        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
-            empty): proven fails the query, until some page has named a next one; assumed ends the list there; repeated
-            is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
-        empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
-            such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are
-            requested one per poll by other streams.
-        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
-            take one poll to the end. Default: ``100000``.
     """
 
     next: str = field(metadata=of("nextUrl", POINTER))
-    has_more: str | None = option("hasMore", POINTER)
-    last_page: str | None = option("lastPage", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
-    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
-    max_pages: int | None = option("maxPages", whole())
 
 
 class GraphQL(Pages, pagination="graphql"):
@@ -291,18 +197,6 @@ class GraphQL(Pages, pagination="graphql"):
     >>> items = "items(first: 100, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } }"
     >>> GraphQL(f"query($after: String) {{ {items} }}", connection="/data/items").connection
     '/data/items'
-
-    Args:
-        query: GraphQL query, with a variable for the cursor; required.
-        variables: JSON object with the other variables of query. Secret.
-        connection: JSON Pointer to the connection in a response: nodes or edges, and pageInfo with hasNextPage and
-            endCursor; required.
-        cursor_variable: Variable of query for the cursor, which is null in the first request. Default: ``"after"``.
-        empty_pages: Whether a page without records that names a next one is skipped or is the last. Unset: up to 1000
-            such pages in a row are skipped; more fail a batch read or a time window, end a run of AvailableNow, and are
-            requested one per poll by other streams.
-        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
-            take one poll to the end. Default: ``100000``.
     """
 
     query: str = field(kw_only=False, metadata=of("query", TEXT))
@@ -313,29 +207,14 @@ class GraphQL(Pages, pagination="graphql"):
     max_pages: int | None = option("maxPages", whole())
 
 
-class TimeWindow(Pages, pagination="time-window"):
+class TimeWindow(Flagged, pagination="time-window"):
     """Windows of time that are requested one after another.
 
     >>> TimeWindow(start="2026-01-01T00:00:00Z", length="15m", pages=Page(size=100))
     rest.TimeWindow(start='2026-01-01T00:00:00Z', length='15m', pages=rest.Page(size=100))
 
     Args:
-        start: Start of a new query's first window; required.
-        length: Length of each window [from, to); required.
-        lag: Wait after a window's end, by the driver's clock, for records that appear late. Default: ``"1m"``.
-        overlap: Time before each window that is requested again, for records later than lag; requires ``key_columns``.
-            Default: ``"0s"``.
-        key_columns: Fields that identify a record: with overlap, keys already delivered are skipped; required with
-            ``rest.Since(field=…)``.
-        from_param: Parameter for a window's start, inclusive. Default: ``"from"``.
-        to_param: Parameter for a window's end, exclusive. Default: ``"to"``.
-        format: Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, the date alone, or Unix time. Default:
-            ``"iso"``.
         pages: How the pages of one window follow each other. Unset: one response has all.
-        has_more: JSON Pointer to a flag that is false on the last page, even if that names a next one.
-        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
-            take one poll to the end. Default: ``100000``.
     """
 
     start: datetime | str = field(metadata=of("windowStart", INSTANT))
@@ -349,9 +228,6 @@ class TimeWindow(Pages, pagination="time-window"):
     pages: NoPages | Offset | Page | Cursor | Keyset | Link | NextUrl | None = part(
         NoPages, Offset, Page, Cursor, Keyset, Link, NextUrl, chooses="windowPagination", own_doc=True
     )
-    has_more: str | None = option("hasMore", POINTER)
-    last_page: str | None = option("lastPage", POINTER)
-    max_pages: int | None = option("maxPages", whole())
 
     def __post_init__(self) -> None:
         super().__post_init__()

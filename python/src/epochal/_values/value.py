@@ -117,7 +117,7 @@ class Value:
                 raise self._invalid(one.name, f"is of type {type(given).__name__}, which is not {names}", f"{names}(…)")
 
     def __repr__(self) -> str:
-        given = ((one, getattr(self, one.name)) for one in fields(self))
+        given = ((one, getattr(self, one.name)) for one in fields_of(type(self)))
         said = ", ".join(f"{one.name}={_printed(one, value)}" for one, value in given if value is not None)
         return f"{shown(type(self))}({said})"
 
@@ -169,6 +169,12 @@ class Value:
                 yield from settings_of(declared, given, f"{shown(type(self))}({one.name}=…)")
             else:
                 yield from given._options()
+
+
+def fields_of(kind: type[Value]) -> list[Field[Any]]:
+    """The fields of a class, those of its base classes last."""
+    names = [name for one in kind.__mro__ for name in vars(one).get("__annotations__", {})]
+    return sorted(fields(kind), key=lambda one: names.index(one.name))
 
 
 def spellings(kind: type[Value]) -> Spellings:
