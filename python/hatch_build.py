@@ -1,5 +1,5 @@
-"""Puts the jar of the same version, which ``make jar`` leaves in ``dist/``, into the wheel as ``epochal/jars/``, and the
-whole docstrings of the values, which ``scripts/python_docs.py`` makes from the jar's declarations.
+"""Puts into the wheel the jar of the same version, which ``make jar`` leaves in ``dist/``, as ``epochal/jars/``, and
+the values with the docstrings that ``scripts/python_docs.py`` makes from the jar's declarations.
 
 The source distribution carries both: a wheel is built from it without a JVM, and is the same wheel.
 """

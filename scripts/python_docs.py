@@ -16,7 +16,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
-from epochal._forms import FORMS
+from epochal._declarations import FORMS
 from epochal._references import spellings
 from epochal._values import auth, cdc, each, http, ingest, pages, records, rows, since, table
 from epochal._values.kind import FAMILY

@@ -11,8 +11,8 @@ import pytest
 
 from epochal import DatabaseError
 from epochal.__main__ import main, parser
-from epochal._forms import LEDGER
-from epochal._references import Call, calling
+from epochal._calls import Call, calling
+from epochal._declarations import LEDGER
 from epochal.errors import named
 from epochal.tools import cli
 from epochal.tools.cli import info, shared

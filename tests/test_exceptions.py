@@ -8,9 +8,9 @@ import re
 import pytest
 
 import epochal
-from epochal._form import Form
-from epochal._forms import JDBC, REST, REST_SINK
-from epochal._references import Call, calling, in_python, started
+from epochal._calls import Call, attribute, calling
+from epochal._declarations import JDBC, REST, REST_SINK, Form
+from epochal._references import in_python
 from epochal.errors import _TYPES, from_spark, named
 
 GAP = "[EPOCHAL.EPOCH_GAP] The query commits epoch 9. Hint: Restore the checkpoint. It is old."
@@ -177,8 +177,8 @@ def test_a_hint_of_a_query_names_the_values_of_that_query() -> None:
     query = "Query [id = 1, runId = {}] terminated with exception: {{}}"
     pages = "[EPOCHAL.TOO_MANY_PAGES] Many. Hint: Raise {option:maxPages}, or {option:retry.deadline=1m}."
     cursor, link, other = (f"{n}a3f0f3c-9f0e-4c0e-9d0a-3f1f0c1f2a3b" for n in range(3))
-    started(cursor, [call(JDBC), call(REST, pagination="cursor")])
-    started(link, [call(JDBC), call(REST, pagination="link")])
+    attribute(cursor, [call(JDBC), call(REST, pagination="cursor")])
+    attribute(link, [call(JDBC), call(REST, pagination="link")])
     http = 'http=Http(retry=Retry(deadline="1m"))'
     assert hint(pages, query.format(cursor)) == f"Raise rest.Cursor(max_pages=…), or {http}."
     assert hint(pages, query.format(link)) == f"Raise rest.Link(max_pages=…), or {http}."
@@ -189,7 +189,7 @@ def test_a_hint_of_a_query_names_the_values_of_that_query() -> None:
 
 def test_a_cause_is_converted_again_for_the_query_that_it_ended() -> None:
     run = "9a3f0f3c-9f0e-4c0e-9d0a-3f1f0c1f2a3b"
-    started(run, [call(JDBC)])
+    attribute(run, [call(JDBC)])
     cause = from_spark(SparksError("[EPOCHAL.TABLE_MISSING] No table. Hint: Set {option:createTable=true}."))
     outer = RuntimeError(f"Query [id = 1, runId = {run}] terminated with exception: {cause}")
     outer.__cause__ = cause

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from epochal import OptionError, ingest, jdbc, rest
-from epochal._forms import FORMS
+from epochal._declarations import FORMS
 from epochal._references import Spelling
 from support import commands, hints
 from support.databases import Postgres

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 import epochal
 from epochal import ingest, jdbc, rest
 from epochal.__main__ import main
-from epochal._forms import FORMS
+from epochal._declarations import FORMS
 from support.api import Answer, Request, serve
 from support.databases import Sqlite
 from support.hint_world import INGEST, JDBC, REST, REST_SINK, Says, World, says

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import epochal
-from epochal._form import Form
-from epochal._forms import FORMS
+from epochal._declarations import FORMS, Form
 from epochal._options import instant, text
 from epochal._values.kind import FAMILY, SECRET
 from epochal._values.pages import Pages

@@ -9,7 +9,7 @@ import pytest
 
 import epochal
 from epochal import rest
-from epochal._forms import REST
+from epochal._declarations import REST
 from epochal.tools.probe import credentials
 from epochal.tools.probe.address import Address
 from epochal.tools.probe.body import Layout, Listing

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
-from epochal._form import Form
+from epochal._declarations import Form
 from epochal._start import Stream, start
 from epochal._trigger import real_time, set_real_time
 from epochal.errors import from_spark
@@ -25,7 +25,7 @@ from support.waiting import until
 ALLOWLIST = "spark.sql.streaming.realTimeMode.allowlistCheck"
 SHORTEST = "spark.sql.streaming.realTimeMode.minBatchDuration"
 #: Spark's noop sink, as a helper would start it.
-NOOP = Form("noop", "epochal.write.noop", {}, {})
+NOOP = Form("noop", "epochal.write.noop")
 
 
 SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])

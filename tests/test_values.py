@@ -14,7 +14,7 @@ import pytest
 
 import epochal
 from epochal import Budget, Http, Limits, Proxy, Retry, Secret, Tls, jdbc, rest
-from epochal._forms import JDBC, RANDOM, REST, REST_SINK
+from epochal._declarations import JDBC, RANDOM, REST, REST_SINK
 from epochal._trigger import triggered
 from epochal._values import auth, http, pages, records, rows, secret, table
 from epochal._values.value import Value

@@ -16,8 +16,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
-from epochal import _form, _forms, cdc, errors, ingest, jdbc, rest
-from epochal._references import Call, Spelling, in_python, spellings
+from epochal import _declarations, cdc, errors, ingest, jdbc, rest
+from epochal._calls import Call
+from epochal._references import Spelling, in_python, spellings
 from epochal._trigger import triggered
 from support.streams import finish
 
@@ -55,7 +56,7 @@ def in_options(instruction: str) -> str:
     return re.sub(r"\{option:([^{}]*)\}", r"\1", instruction)
 
 
-def of_python(instruction: str, form: _form.Form, kinds: Sequence[type] = ()) -> str:
+def of_python(instruction: str, form: _declarations.Form, kinds: Sequence[type] = ()) -> str:
     return in_python(instruction, [Call(form, tuple(kinds))])
 
 
@@ -112,7 +113,7 @@ class Caller:
         self._left_out: set[str] = set()
 
     def spelled(self, instruction: str, form: str, kinds: Sequence[type] = ()) -> str:
-        return of_python(instruction, _forms.FORMS[form], kinds) if self.python else in_options(instruction)
+        return of_python(instruction, _declarations.FORMS[form], kinds) if self.python else in_options(instruction)
 
     def type(self, form: str, text: str) -> None:
         """Adds an argument or an option to later calls for this form."""
@@ -127,12 +128,12 @@ class Caller:
     ) -> DataFrame:
         kept = {name: value for name, value in {**given, "schema": schema}.items() if name not in self._left_out}
         if self.python:
-            kept = self._with_arguments(_forms.FORMS[form], kept)
+            kept = self._with_arguments(_declarations.FORMS[form], kept)
             more = {} if form == "epochal-ingest" else {"streaming": streaming}
             frame: DataFrame = HELPERS[form](self.spark, **kept, **more)
             return frame
         schema = kept.pop("schema", None)
-        options = self._with_options(_forms.FORMS[form], kept)
+        options = self._with_options(_declarations.FORMS[form], kept)
         reader = self.spark.readStream if streaming else self.spark.read
         for text in self._of(form):
             if match := re.fullmatch(r'\.schema\("(.*)"\)', text):
@@ -153,10 +154,10 @@ class Caller:
         kept = {name: value for name, value in given.items() if name not in self._left_out}
         with errors.named():
             if self.python:
-                kept = self._with_arguments(_forms.FORMS[form], {**kept, "trigger": trigger})
+                kept = self._with_arguments(_declarations.FORMS[form], {**kept, "trigger": trigger})
                 finish(HELPERS[form](rows, checkpoint=checkpoint, output_mode=output_mode, **kept))
                 return
-            options = self._with_options(_forms.FORMS[form], kept)
+            options = self._with_options(_declarations.FORMS[form], kept)
             writer = rows.writeStream.format(form.removesuffix(" sink")).options(**options).outputMode(output_mode)
             triggers = [text for text in self._of(form) if text.startswith(".trigger(")]
             writer = eval(f"writer{triggers[0]}", {"writer": writer}) if triggers else triggered(writer, trigger)
@@ -165,13 +166,13 @@ class Caller:
     def _of(self, form: str) -> list[str]:
         return [text for of, text in self._typed if of == form]
 
-    def _with_arguments(self, form: _form.Form, given: dict[str, Any]) -> dict[str, Any]:
+    def _with_arguments(self, form: _declarations.Form, given: dict[str, Any]) -> dict[str, Any]:
         for text in self._of(form.format):
             for name, expression in arguments_of(text).items():
                 given[name] = value_of(expression, given.get(name))
         return given
 
-    def _with_options(self, form: _form.Form, given: Mapping[str, Any]) -> dict[str, str]:
+    def _with_options(self, form: _declarations.Form, given: Mapping[str, Any]) -> dict[str, str]:
         options = dict(form.options(given, None))
         for text in self._of(form.format):
             if match := re.fullmatch(r"'?([\w.]+)'?(?:=| to ')(.*?)'?", text):
@@ -181,5 +182,5 @@ class Caller:
 
 def spelling(option: str) -> dict[str, Spelling]:
     """How the helpers that have an option write it, by format."""
-    found = {name: spellings(form).get(option) for name, form in _forms.FORMS.items()}
+    found = {name: spellings(form).get(option) for name, form in _declarations.FORMS.items()}
     return {name: one for name, one in found.items() if one is not None}

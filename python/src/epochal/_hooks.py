@@ -13,7 +13,7 @@ from functools import cache, wraps
 from types import TracebackType
 from typing import Any
 
-from epochal import _reads
+from epochal import _calls
 from epochal._errors import EpochalError, UnknownArgumentError, own_kind, users_frames
 from epochal.errors import from_spark
 
@@ -60,7 +60,7 @@ def _wrap(module: Any) -> None:
         converted = theirs(*args, **named)
         try:
             vars(converted).update(_sent(*args, **named))
-            found = from_spark(converted) or _reads.failure(converted)
+            found = from_spark(converted) or _calls.failure(converted)
             return converted if found is None else of_both_kinds(found, converted)
         except Exception:  # the original error must not be lost
             return converted

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epochal import _hooks, _locks, _reads, _references
-from epochal._form import Form
+from epochal import _calls, _hooks, _locks
+from epochal._declarations import Form
 from epochal._options import OptionValue
 from epochal._values.secret import MASK, Secret
 from epochal._values.value import without_login
@@ -66,7 +66,7 @@ def load(
     """
     _hooks.install()
     options = form.options(given, more)
-    with _references.calling([_references.Call(form, form.kinds(options.get))]), named():
+    with _calls.calling([_calls.Call(form, form.kinds(options.get))]), named():
         reader = (spark.readStream if streaming else spark.read).format(form.format).options(**options)
         try:
             frame = (reader if schema is None else reader.schema(schema)).load()
@@ -80,7 +80,7 @@ def load(
             if isinstance(schema, str) and type(error).__name__ in _OF_SCHEMAS:
                 raise _invalid_schema(form, schema, error) from None
             raise
-    _reads.remember(frame)
+    _calls.remember(frame)
     return frame
 
 
@@ -130,7 +130,7 @@ def load_table(
         frame = _load(spark, options)
         if kind == "sqlite" and "customschema" not in lowered and (columns := _custom_schema(frame)):
             frame = _load(spark, {**options, "customSchema": columns})
-        _reads.remember(frame, lambda error: _error(error, options, secret))
+        _calls.remember(frame, lambda error: _error(error, options, secret))
         return frame
     except Exception as error:
         found = _error(error, options, secret)

@@ -7,56 +7,17 @@ helper started it shows ``pages=rest.Offset(size=10)``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
-from epochal._form import Form
+from epochal._calls import Call
+from epochal._declarations import Form
 from epochal._values.kind import FAMILY, SECRET, TEXT, Kind
 from epochal._values.secret import SPELLED
 from epochal._values.value import Value, option_of, shown
 
-
-class Call(NamedTuple):
-    """A call of a helper, or one that would have the same effect.
-
-    Attributes:
-        kinds: classes of the values that were passed; they take precedence where several classes have an option.
-    """
-
-    form: Form
-    kinds: tuple[type[Value], ...]
-
-
-_current: ContextVar[tuple[Call, ...]] = ContextVar("current", default=())
-#: Calls for the sink and the sources of each run, by run id.
-_runs: dict[str, tuple[Call, ...]] = {}
-_RUN = re.compile(r"runId = ([0-9a-f-]{36})")
 _REFERENCE = re.compile(r"\{(option|schema|trigger):([^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*|[^}]*)\}")
-
-
-@contextmanager
-def calling(calls: Sequence[Call]) -> Iterator[None]:
-    """Attributes errors within the block to these calls; within another such block, to those of the outer one: a
-    command's errors name its own arguments."""
-    token = _current.set(_current.get() or tuple(calls))
-    try:
-        yield
-    finally:
-        _current.reset(token)
-
-
-def started(run_id: object, calls: Sequence[Call]) -> None:
-    """Attributes errors of a query run to these calls."""
-    _runs[str(run_id)] = tuple(calls)
-
-
-def calls(message: str) -> Sequence[Call]:
-    """The calls that an error belongs to, by the run id in its message; empty if no helper was called."""
-    match = _RUN.search(message)
-    return _current.get() or (_runs.get(match[1], ()) if match else ())
 
 
 def in_python(text: str, calls: Sequence[Call]) -> str:
@@ -65,9 +26,9 @@ def in_python(text: str, calls: Sequence[Call]) -> str:
     Args:
         calls: the first call that has an option decides how it is written; an option of no call keeps its own name.
     """
-    known: dict[str, Spelling] = {}
+    by_option: dict[str, Spelling] = {}
     for call in reversed(calls):
-        known |= spellings(call.form, call.kinds)
+        by_option |= spellings(call.form, call.kinds)
 
     def replaced(match: re.Match[str]) -> str:
         kind, content = match.groups()
@@ -76,7 +37,7 @@ def in_python(text: str, calls: Sequence[Call]) -> str:
         name, _, value = content.partition("=")
         if kind == "trigger":
             return f'trigger="{value or name}"'
-        spelling = known.get(name)
+        spelling = by_option.get(name)
         if spelling is None:
             return str(content)
         return spelling.with_value(value) if "=" in content else spelling.name

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from epochal import _hooks, _reads, _references
-from epochal._form import Form
+from epochal import _calls, _hooks
+from epochal._declarations import Form
 from epochal._options import Location, OptionValue, text
 from epochal._trigger import Trigger, real_time, real_time_settings, set_real_time, triggered
 from epochal.errors import OptionError, named
@@ -61,11 +61,11 @@ def start(
     """
     _hooks.install()
     options = form.options(given, more)
-    calls = [_references.Call(form, form.kinds(options.get)), *_reads.calls(df)]
+    calls = [_calls.Call(form, form.kinds(options.get)), *_calls.of_frame(df)]
     source = form.format.removesuffix(" sink")
     if not df.isStreaming:
         stream.check_batch(form.caller)
-        with _references.calling(calls), named():
+        with _calls.calling(calls), named():
             df.write.format(source).options(**options).mode("append").save()
         return None
     if stream.checkpoint is None:
@@ -85,9 +85,9 @@ def start(
     elif stream.trigger is not None:
         writer = triggered(writer, stream.trigger)
     settings = nullcontext() if batch is None else real_time_settings(df.sparkSession)
-    with settings, _references.calling(calls), named():
+    with settings, _calls.calling(calls), named():
         query = writer.start()
-    _references.started(query.runId, calls)
+    _calls.attribute(query.runId, calls)
     _remember(df.sparkSession, query, options)
     return query
 

@@ -46,7 +46,7 @@ from importlib.resources import files
 from types import TracebackType
 from typing import Final
 
-from epochal import _errors, _reads, _references
+from epochal import _calls, _errors, _references
 from epochal._errors import *
 
 __all__ = ["from_spark", "named"]
@@ -133,7 +133,7 @@ def from_spark(exc: BaseException | None) -> EpochalError | None:
     if found is None or found is exc:
         return found
     markup = next(filter(None, map(_markup, chain)), None)
-    if markup and (calls := _references.calls("\n".join(map(str, chain))) or _reads.of_action()):
+    if markup and (calls := _calls.of_message("\n".join(map(str, chain))) or _calls.of_action()):
         found = _of(markup, calls) or found
     found._markup = markup
     found.original = found.original or exc
@@ -148,7 +148,7 @@ def _of_condition(name: str, **values: object) -> EpochalError:
     """
 
     def text(key: str) -> str:
-        template = _references.in_python(_TEXTS[name][key], _references.calls(""))
+        template = _references.in_python(_TEXTS[name][key], _calls.of_message(""))
         return re.sub(r"<(\w+)>", lambda found: str(values[found[1]]), template)
 
     return _TYPES[name](name, text("problem"), text("hint"))
@@ -174,7 +174,7 @@ def _markup(exc: BaseException) -> str | None:
         return None
 
 
-def _of(text: str, calls: Sequence[_references.Call] = ()) -> EpochalError | None:
+def _of(text: str, calls: Sequence[_calls.Call] = ()) -> EpochalError | None:
     """Parses an error in a text.
 
     Args:
@@ -201,7 +201,7 @@ def _in_message(exc: BaseException) -> EpochalError | None:
         return SessionWithoutJarError.behind(exc)
     if _CLASS_NOT_FOUND.search(message):
         return SessionWithoutJarError.of_server()
-    return _of_engine(message, bool(_references.calls(message)))
+    return _of_engine(message, bool(_calls.of_message(message)))
 
 
 def _of_engine(message: str, helping: bool) -> EpochalError | None:

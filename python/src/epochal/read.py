@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from epochal._forms import CDC, CHECKPOINT, INGEST, JDBC_SOURCE, RANDOM, REST
+from epochal._declarations import CDC, CHECKPOINT, INGEST, JDBC_SOURCE, RANDOM, REST
 from epochal._load import load, load_table
 from epochal._options import Location, OptionValue, Size, text
 from epochal._values.auth import AnyAuth

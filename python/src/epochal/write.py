@@ -10,9 +10,9 @@ another way: by a pipeline's sink or by your own writer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-from epochal._forms import JDBC, REST_SINK, Method
+from epochal._declarations import JDBC, REST_SINK
 from epochal._options import Location, OptionValue
 from epochal._start import OutputMode, Stream, start
 from epochal._trigger import Trigger
@@ -25,6 +25,8 @@ from epochal._values.table import AnyMode, Columns, Connection, DeadLetters, Led
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+
+Method = Literal["POST", "PUT", "PATCH"]
 
 __all__ = ["jdbc", "jdbc_options", "rest", "rest_options"]
 

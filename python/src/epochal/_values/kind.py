@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, get_args
+from functools import reduce
+from operator import or_
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
+from epochal._options import Duration, Location, Size, Statuses
 from epochal._values.secret import Secret
 
 _AMOUNT = re.compile(r"\s*\d+\s*([A-Za-z]*)\s*")
@@ -173,3 +177,28 @@ SECRET = Kind(
     'Secret.env("NAME")',
     lambda value: isinstance(value, Secret) or (isinstance(value, str) and value != ""),
 )
+
+#: The kinds of annotations.
+_BY_TYPE: dict[Any, Kind] = {
+    str: TEXT,
+    int: whole(),
+    float: NUMBER,
+    bool: BOOLEAN,
+    Duration: DURATION,
+    Size: SIZE,
+    Location: PLACE,
+    Statuses: STATUSES,
+    Secret | str: SECRET,
+    Sequence[str]: NAMES,
+    Mapping[str, str]: FAMILY,
+}
+
+
+def of_annotation(annotation: Any) -> Kind | None:
+    """The kind of a field or parameter, by its type without None; None if the type is not that of an option."""
+    if get_origin(annotation) is Literal:
+        return one_of(annotation)
+    parts = [part for part in get_args(annotation) if part is not NoneType]
+    if len(parts) < len(get_args(annotation)):
+        return of_annotation(reduce(or_, parts))
+    return _BY_TYPE.get(annotation)

@@ -92,7 +92,7 @@ class Page(Numbered, pagination="page"):
     """Pages by number: ``?page=3&per_page=100``.
 
     >>> Page(size=50, size_param="limit")
-    rest.Page(size=50, size_param='limit')
+    rest.Page(size_param='limit', size=50)
     """
 
     page_param: str | None = option("pageParam", TEXT)

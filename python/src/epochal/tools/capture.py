@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from epochal import _references, _session
+from epochal import _calls, _session
 from epochal._arguments import suggesting
-from epochal._forms import CDC
+from epochal._declarations import CDC
 from epochal._values.cdc import Slot
 from epochal._values.secret import Secret
 from epochal._values.table import Connection
@@ -107,7 +107,7 @@ def check(
         DatabaseError: the server cannot be reached, or refuses the login.
         ConnectUnsupportedError: only Spark Connect's client is installed, which has no JVM.
     """
-    with _references.calling([_references.Call(_FORM, (Slot,))]), named():
+    with _calls.calling([_calls.Call(_FORM, (Slot,))]), named():
         if not url.startswith(_PREFIX):
             raise OptionError(
                 "OPTION_INVALID",

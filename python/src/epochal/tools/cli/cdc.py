@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from epochal._form import Form
+from epochal._declarations import Form
 from epochal._values.cdc import Slot
 from epochal._values.kind import TEXT
 from epochal._values.value import Option
@@ -17,14 +17,13 @@ from epochal.tools.cli import info, shared
 _ARGUMENTS = Form(
     "epochal-cdc",
     "epochal cdc check",
-    {
+    plain={
         "--table": Option("dbtable", TEXT),
         "--slot": Option("slot", TEXT),
         "--publication": Option("publication", TEXT),
         "--preimages": Option("preimages", TEXT),
         **shared.LOGIN,
     },
-    {},
 )
 
 

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from epochal import _references
-from epochal._form import Form
+from epochal import _calls
+from epochal._declarations import Form
 from epochal._values.kind import TEXT
 from epochal._values.secret import Secret
 from epochal._values.value import Option
@@ -46,7 +46,7 @@ LOGIN = {
 }
 #: The same of commands that set no ``form`` of their own.
 _ARGUMENTS = Form(
-    "epochal-jdbc", "epochal", {"--url": Option("url", TEXT), "--schema": Option("dbtable", TEXT), **LOGIN}, {}
+    "epochal-jdbc", "epochal", plain={"--url": Option("url", TEXT), "--schema": Option("dbtable", TEXT), **LOGIN}
 )
 
 _AGAIN = "Correct the cause, and run the command again."
@@ -132,7 +132,7 @@ def repair_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs a command; converts an error to a message and an exit code."""
     try:
-        with _references.calling([_references.Call(getattr(options, "form", _ARGUMENTS), ())]):
+        with _calls.calling([_calls.Call(getattr(options, "form", _ARGUMENTS), ())]):
             code: int = options.run(options)
         return code
     except EpochalError as error:

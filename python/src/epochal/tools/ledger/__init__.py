@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from epochal import _references
+from epochal import _calls
 from epochal._arguments import suggesting
-from epochal._forms import LEDGER
+from epochal._declarations import LEDGER
 from epochal._values.kind import SECRET
 from epochal._values.secret import Secret
 from epochal._values.value import Option, settings_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "DatabaseLedger", "LedgerEpoch", "LedgerRow", "change", "ledger"]
 
-_CALLS = (_references.Call(LEDGER, ()),)
+_CALLS = (_calls.Call(LEDGER, ()),)
 
 
 @suggesting
@@ -53,7 +53,7 @@ def ledger(
         OptionError: the database requires a session.
         ConnectUnsupportedError: ``spark`` is a Spark Connect session.
     """
-    with _references.calling(_CALLS):
+    with _calls.calling(_CALLS):
         if url.startswith(sqlite.PREFIX):
             return sqlite.read(url)
         known = options(url, schema, user, password)
@@ -80,7 +80,7 @@ def change(
 
     Only the jar writes ledgers, so that SQLite also requires a session here.
     """
-    with _references.calling(_CALLS):
+    with _calls.calling(_CALLS):
         jvm.change(_session(url, spark), options(url, schema, user, password), wanted)
 
 

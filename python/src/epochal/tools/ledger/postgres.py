@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
-from epochal import _references
+from epochal import _calls, _references
 from epochal._values.secret import Secret
 from epochal.errors import DatabaseError, _of_condition
 from epochal.tools.ledger import rows
@@ -183,7 +183,7 @@ def _untrusted(table: str, is_table: bool, owner: str, role: str) -> DatabaseErr
     reason = f"belongs to the role '{owner}'" if is_table else "is not an ordinary table"
     mine = '"{}"'.format(role.replace('"', '""'))
     trusting = f" If you trust '{owner}': ALTER TABLE {table} OWNER TO {mine}." if is_table else ""
-    schema = _references.in_python("{option:dbtable}", _references.calls(""))
+    schema = _references.in_python("{option:dbtable}", _calls.of_message(""))
     return DatabaseError(
         "OBJECT_UNTRUSTED",
         f"The role '{role}' does not trust {table}, which should be a table of the ledger: it {reason}.",

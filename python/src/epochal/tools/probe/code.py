@@ -6,14 +6,13 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
-from epochal._forms import REST
+from epochal._declarations import REST
 from epochal._options import text
 from epochal._values.secret import Secret
-from epochal._values.value import Value, shown
+from epochal._values.value import Value, fields_of, shown
 from epochal.tools.probe.credentials import Environ
 
 _WIDTH = 110
@@ -71,7 +70,7 @@ def source(value: Any) -> str:
 
 
 def _arguments(value: Value) -> Iterator[str]:
-    for one in fields(value):
+    for one in fields_of(type(value)):
         given = getattr(value, one.name)
         if given is not None:
             yield source(given) if not one.kw_only else f"{one.name}={source(given)}"

@@ -1,16 +1,58 @@
-"""The reads in a DataFrame's plan, as the calls of helpers that have the same effect."""
+"""Which calls of helpers an error belongs to: those that run, that started its query, or that read its DataFrame."""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any, NamedTuple
 
+from epochal._declarations import FORMS, Form
 from epochal._errors import EpochalError
-from epochal._forms import FORMS
-from epochal._references import Call
+from epochal._values.value import Value
+
+
+class Call(NamedTuple):
+    """A call of a helper, or one that would have the same effect.
+
+    Attributes:
+        kinds: classes of the values that were passed; they take precedence where several classes have an option.
+    """
+
+    form: Form
+    kinds: tuple[type[Value], ...]
+
+
+_current: ContextVar[tuple[Call, ...]] = ContextVar("current", default=())
+#: Calls for the sink and the sources of each run, by run id.
+_runs: dict[str, tuple[Call, ...]] = {}
+_RUN = re.compile(r"runId = ([0-9a-f-]{36})")
+
+
+@contextmanager
+def calling(calls: Sequence[Call]) -> Iterator[None]:
+    """Attributes errors within the block to these calls; within another such block, to those of the outer one: a
+    command's errors name its own arguments."""
+    token = _current.set(_current.get() or tuple(calls))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def attribute(run_id: object, calls: Sequence[Call]) -> None:
+    """Attributes errors of a query run to these calls."""
+    _runs[str(run_id)] = tuple(calls)
+
+
+def of_message(message: str) -> Sequence[Call]:
+    """The calls that an error belongs to, by the run id in its message; empty if no helper was called."""
+    match = _RUN.search(message)
+    return _current.get() or (_runs.get(match[1], ()) if match else ())
+
 
 _Failure = Callable[[Exception], EpochalError | None]
 #: The latest reads that helpers have made, each with what finds its error in one of an action.
@@ -34,7 +76,7 @@ def remember(df: Any, failure: _Failure = lambda error: None) -> None:
         del _of_helpers[number]
 
 
-def calls(df: Any, *, of_helpers: bool = False) -> list[Call]:
+def of_frame(df: Any, *, of_helpers: bool = False) -> list[Call]:
     """Calls equivalent to the reads in a DataFrame's plan; empty where the plan cannot be inspected.
 
     Args:
@@ -49,7 +91,7 @@ def calls(df: Any, *, of_helpers: bool = False) -> list[Call]:
 def of_action() -> list[Call]:
     """Calls of helpers that have made reads of the DataFrame or query whose method runs."""
     acting = _acting()
-    return calls(getattr(acting, "__dict__", {}).get("_df", acting), of_helpers=True)
+    return of_frame(getattr(acting, "__dict__", {}).get("_df", acting), of_helpers=True)
 
 
 def failure(error: Exception) -> EpochalError | None:

@@ -1,18 +1,40 @@
-"""Maps the parameters of a helper to options of the jar: single options, families of options, and values."""
+"""The helpers' parameters that are options of the jar: single options, families of options, and values.
+
+A helper's signature declares them; here is what it does not tell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from inspect import get_annotations
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 from epochal._arguments import Spellings, suggesting
 from epochal._errors import OptionError
 from epochal._options import OptionValue, text
+from epochal._values import ingest, pages, records
+from epochal._values.kind import (
+    COLUMNS,
+    FAMILY,
+    INSTANT,
+    LOG_POSITION,
+    SECRET,
+    TABLE,
+    TABLES,
+    TEXT,
+    Kind,
+    of_annotation,
+    whole,
+)
 from epochal._values.secret import MASK
 from epochal._values.value import Option, Setting, Value, settings_of, shown, within, without_login
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+#: Parameters for Spark itself, and the further options.
+_NO_OPTIONS = {"spark", "df", "schema", "streaming", "checkpoint", "trigger", "output_mode", "query_name", "options"}
 
 
 class Options(dict[str, str]):
@@ -30,27 +52,29 @@ class Options(dict[str, str]):
         return Options, ([Setting(name, text, "", name in self._hidden) for name, text in self.items()],)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Form:
-    """The parameters of a helper that are options.
+    """The parameters of a helper that are options: those whose annotations are types of options, or values.
 
     Attributes:
         format: name of the format.
         caller: name of the helper, for messages.
+        declared: the kind of parameters whose annotation does not tell it, or their option if its name is another one.
+        unset: classes whose defaults apply if no value is passed.
+        lacks: options of the values that the format does not have.
         plain: parameters for an option or a family of options.
         values: parameters for values, with the accepted classes.
         lists: parameters that also accept a list of values.
-        unset: classes whose defaults apply if no value is passed.
-        lacks: options of the values that the format does not have.
     """
 
     format: str
     caller: str
-    plain: Mapping[str, Option]
-    values: Mapping[str, tuple[type[Value], ...]]
-    lists: frozenset[str] = frozenset()
+    declared: Mapping[str, Kind | Option] = field(default_factory=dict)
     unset: tuple[type[Value], ...] = ()
     lacks: frozenset[str] = frozenset()
+    plain: dict[str, Option] = field(default_factory=dict)
+    values: dict[str, tuple[type[Value], ...]] = field(default_factory=dict)
+    lists: set[str] = field(default_factory=set)
 
     @property
     def is_source(self) -> bool:
@@ -58,7 +82,23 @@ class Form:
 
     def helper(self, function: _F) -> _F:
         """Decorates a function with these parameters: the error for an unknown one names the one that was meant."""
+        for name, annotation in get_annotations(function).items():
+            if name not in _NO_OPTIONS and name != "return":
+                self._add(name, eval(annotation, vars(sys.modules[function.__module__])))
         return suggesting(function, self._spellings)
+
+    def _add(self, name: str, annotation: Any) -> None:
+        parts = [part for one in get_args(annotation) or [annotation] for part in get_args(one) or [one]]
+        if kinds := tuple(dict.fromkeys(one for one in parts if isinstance(one, type) and issubclass(one, Value))):
+            self.values[name] = kinds
+            self.lists |= {name for one in get_args(annotation) if get_origin(one) is Sequence}
+            return
+        kind = self.declared.get(name) or of_annotation(annotation)
+        if isinstance(kind, Kind):
+            option = re.sub(r"_(\w)", lambda match: match[1].upper(), name)
+            kind = Option(option, kind, kind is SECRET or kind is FAMILY)
+        if kind is not None:
+            self.plain[name] = kind
 
     def _spellings(self) -> Spellings:
         for name, option in self.plain.items():
@@ -82,16 +122,16 @@ class Form:
         Raises:
             OptionError: an argument has the wrong type, or two arguments set the same option.
         """
-        found: dict[str, Setting] = {}
+        settings: dict[str, Setting] = {}
         for setting in [*self._settings(given), *self._more(more or {})]:
-            before = found.setdefault(setting.option.lower(), setting)
+            before = settings.setdefault(setting.option.lower(), setting)
             if before is not setting:
                 raise OptionError(
                     "OPTION_CONFLICT",
                     f"{self.caller} was given '{setting.option}' twice: by {before.place} and by {setting.place}.",
                     "Keep one of them.",
                 )
-        return Options(found.values())
+        return Options(settings.values())
 
     def _settings(self, given: Mapping[str, Any]) -> Iterator[Setting]:
         for name, argument in given.items():
@@ -131,11 +171,57 @@ class Form:
         Args:
             get: returns the text of an option, or None if it is not set.
         """
-        found: list[type[Value]] = []
+        kinds: list[type[Value]] = []
         for group in self.values.values():
             chosen = [kind for kind in group for name, text in kind._fixed.items() if get(name) == text]
-            found += chosen or [kind for kind in self.unset if kind in group]
+            kinds += chosen or [kind for kind in self.unset if kind in group]
             for one in (one for kind in chosen for one in fields(kind) if one.metadata.get("chooses")):
                 text = get(one.metadata["chooses"])
-                found += [part for part in one.metadata["part"] if text in part._fixed.values()]
-        return tuple(found)
+                kinds += [part for part in one.metadata["part"] if text in part._fixed.values()]
+        return tuple(kinds)
+
+
+_NO_BYTES: Final = frozenset({"maxBytesPerBatch"})
+_LONG: Final = whole(declared="long")
+_BODY: Final = Option("requestBody", TEXT, secret=True)
+
+RANDOM: Final = Form(
+    "epochal-random",
+    "epochal.read.random",
+    dict.fromkeys(("rows_per_second", "rows_per_batch", "seed"), _LONG)
+    | {"max_rows": whole(0, "long"), "min_length": whole(0), "max_length": whole(0), "start_timestamp": INSTANT},
+    lacks=_NO_BYTES,
+)
+INGEST: Final = Form("epochal-ingest", "epochal.read.ingest", unset=(ingest.Text,))
+CDC: Final = Form(
+    "epochal-cdc",
+    "epochal.read.cdc",
+    {"table": Option("dbtable", TABLES), "starting_offset": LOG_POSITION},
+    lacks=frozenset({"driver", "maxConnections", "lockTimeout"}),
+)
+REST: Final = Form(
+    "epochal-rest",
+    "epochal.read.rest",
+    {"request_body": _BODY, "partition_params": TEXT, "metadata_columns": COLUMNS},
+    unset=(pages.NoPages, records.Json),
+    lacks=_NO_BYTES,
+)
+REST_SINK: Final = Form("epochal-rest sink", "epochal.write.rest")
+JDBC: Final = Form("epochal-jdbc", "epochal.write.jdbc", {"table": Option("dbtable", TABLE)})
+CHECKPOINT: Final = Form("epochal-checkpoint", "epochal.read.checkpoint_log", {"path": TEXT})
+#: Spark's own format, which the jar has no part in.
+JDBC_SOURCE: Final = Form("jdbc", "epochal.read.jdbc", {"table": Option("dbtable", TABLE)})
+#: A sink's ledger: the table is that of the ledger.
+LEDGER: Final = Form(
+    "epochal-jdbc",
+    "epochal.ledger",
+    plain={
+        "url": Option("url", TEXT),
+        "schema": Option("dbtable", TABLE),
+        "user": Option("user", TEXT),
+        "password": Option("password", SECRET, secret=True),
+    },
+)
+
+#: By format, those over options of the jar.
+FORMS: Final = {form.format: form for form in (REST, RANDOM, INGEST, REST_SINK, JDBC, CDC, CHECKPOINT)}
