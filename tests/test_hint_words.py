@@ -131,7 +131,8 @@ def names(text: str) -> bool:
     """Whether ``rest.Offset(size=…)`` is a class with that field, or ``table`` an argument."""
     found = re.fullmatch(r"(?:\w+=)?([\w.]+)\((\w+)=…\)", text)
     if not found:
-        return any(text in (*form.plain, *form.values) for form in FORMS.values()) or text.endswith(")")
+        name = text.partition("=")[0]
+        return any(name in (*form.plain, *form.values) for form in FORMS.values()) or text.endswith(")")
     kind = hints.value_of(hints.arguments_of(f"x={found[1]}")["x"])
     return found[2] in {one.name for one in fields(kind)}
 

@@ -135,7 +135,7 @@ ITEMS = rest.Json("/items")
 SOME = "IF(id < 5, NULL, id)"
 LEDGER = "DELETE FROM epochal_ledger"
 RECREATE = ("DROP TABLE t", "CREATE TABLE t (id BIGINT, value TEXT)")
-INFERRED: dict[str, Any] = {"schema": None, "infer_schema": True}
+INFERRED: dict[str, Any] = {"schema": "infer"}
 read, copy, store = World.read, World.copy, World.store
 
 SCENES = [
@@ -145,7 +145,7 @@ SCENES = [
         read,
         "{schema:",
         prepare=lambda w: w.api.records.clear(),
-        leave_out=("infer_schema",),
+        leave_out=("schema",),
         **INFERRED,
     ),
     scene(
@@ -153,7 +153,7 @@ SCENES = [
         copy,
         "{schema:",
         prepare=copied(lambda w: w.api.records[0].update(more=1), **INFERRED),
-        leave_out=("infer_schema",),
+        leave_out=("schema",),
         **INFERRED,
     ),
     scene(

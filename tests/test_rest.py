@@ -163,15 +163,15 @@ def test_a_record_that_does_not_fit_is_kept_or_dropped_as_the_mode_says(spark: S
 
 def test_rows_contain_their_origin(spark: SparkSession, api: Api) -> None:
     api.records = comments(1, 12)
-    columns = ["_url", "_status", "_fetchedAt"]
-    found = read(spark, api, metadata_columns=columns, params={"key": "s3cret"}, streaming=False).collect()
+    records = rest.Json(metadata_columns=["_url", "_status", "_fetchedAt"])
+    found = read(spark, api, records=records, params={"key": "s3cret"}, streaming=False).collect()
     assert {row["_url"] for row in found} == {f"{api.url}?_start=0&_limit=10", f"{api.url}?_start=10&_limit=10"}
     assert all(row["_status"] == 200 and row["_fetchedAt"] for row in found)
 
 
 def test_the_schema_is_inferred_on_request(spark: SparkSession, api: Api) -> None:
     api.records = comments(1, 12)
-    found = read(spark, api, schema=None, infer_schema=True, streaming=False)
+    found = read(spark, api, schema="infer", streaming=False)
     assert set(found.columns) == set(api.records[0])
     assert found.count() == 12
     with pytest.raises(epochal.SchemaError, match="SCHEMA_REQUIRED"):

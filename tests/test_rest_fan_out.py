@@ -41,7 +41,7 @@ def copy(spark: SparkSession, api: PostsApi, sqlite: Sqlite, checkpoint: Path) -
             schema=SCHEMA,
             records=rest.Json("/data"),
             params={"postId": "${post}"},
-            partition_params=[{"post": post} for post in of],
+            each=rest.Each(table=[{"post": post} for post in of]),
             limits=Limits(rows=7),
             pages=KINDS[kind],
         )
@@ -80,16 +80,15 @@ def test_the_parameters_are_a_column_on_request(spark: SparkSession, api: PostsA
         spark,
         api.url + "?postId=${post}",
         schema=SCHEMA,
-        records=rest.Json("/data"),
-        partition_params=[{"post": post} for post in POSTS],
-        metadata_columns=["_params"],
+        records=rest.Json("/data", metadata_columns=["_params"]),
+        each=rest.Each(table=[{"post": post} for post in POSTS], columns=["post"]),
         streaming=False,
         pages=KINDS["cursor"],
     )
     assert frame.count() == 25
-    assert frame.where("_params['post'] = CAST(postId AS STRING)").count() == 25
+    assert frame.where("_params['post'] = CAST(postId AS STRING) AND post = _params['post']").count() == 25
 
 
 def test_a_table_that_does_not_fit_is_refused(spark: SparkSession, api: PostsApi) -> None:
     with pytest.raises(epochal.OptionError, match=r"no place for any of its names"):
-        epochal.read.rest(spark, api.url, schema=SCHEMA, partition_params=[{"post": 1}])
+        epochal.read.rest(spark, api.url, schema=SCHEMA, each=rest.Each(table=[{"post": 1}]))

@@ -61,7 +61,7 @@ def copy(spark: SparkSession, api: ChangesApi, sqlite: Sqlite, checkpoint: Path)
             api.url,
             schema="id INT, name STRING, updated_at TIMESTAMP",
             pages=rest.Offset(size=4),
-            since=rest.Since("/updated_at", start="2026-01-01T00:00:00Z", key_columns=["id"], **place),
+            poll=rest.Since("/updated_at", start="2026-01-01T00:00:00Z", key_columns=["id"], **place),
             limits=Limits(rows=8),
         )
         query = epochal.write.jdbc(
@@ -155,8 +155,7 @@ def test_the_value_can_be_a_variable_of_a_query_that_names_lists(
         teams = rest.Each(
             api.url,
             pages=rest.GraphQL(QUERY, connection="/data/teams"),
-            since=rest.Since("/changed", variable="since", key_columns=["name"]),
-            poll=rest.Poll(interval="100ms"),
+            poll=rest.Since("/changed", variable="since", key_columns=["name"], interval="100ms"),
             team="/name",
         )
         members = epochal.read.rest(
@@ -193,7 +192,7 @@ def test_the_value_has_one_place() -> None:
 
 def test_a_parent_may_be_read_by_what_has_changed() -> None:
     since = rest.Since("/at", variable="since", key_columns=["id"])
-    options = {one.option: one.text for one in rest.Each("https://api/repos", repo="/name", since=since)._options()}
+    options = {one.option: one.text for one in rest.Each("https://api/repos", repo="/name", poll=since)._options()}
     assert options["parent.sinceField"] == "/at"
     assert options["parent.sinceVariable"] == "since"
     assert options["parent.keyColumns"] == "id"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from contextlib import ExitStack
@@ -29,7 +30,7 @@ SEED = kill_seed()
 #: A list of records for each post.
 FAN_OUT: dict[str, Any] = {
     "params": {"postId": "${post}"},
-    "partition_params": [{"post": post} for post in POSTS],
+    "partitionParams": json.dumps([{"post": post} for post in POSTS]),
 }
 
 #: The same lists, as another list of the API names them.
@@ -146,7 +147,7 @@ def test_every_record_is_stored_once_with_any_pagination_and_number_of_kills(
                 rows = stored(table)
                 expected = (
                     beginnings(api.records, rows)
-                    if {"partition_params", "parent.fields"} & READS[name].keys()
+                    if {"partitionParams", "parent.fields"} & READS[name].keys()
                     else api.records[: len(rows)]
                 )
                 assert rows == as_rows(expected), f"{name} differs from the source (seed {SEED})"

@@ -159,7 +159,7 @@ CURSOR = rest.Cursor(next="/meta/next", param="after", has_more="/meta/more")
 KEYSET = rest.Keyset(key="/id", param="since")
 COUNTED = rest.Offset(size=10)
 COLUMNS = "CAST(postId AS INT) AS postId, CAST(id AS INT) AS id, name, email, body"
-OF_POST: dict[str, Any] = {"params": {"postId": "${post}"}, "partition_params": [{"post": post} for post in POSTS]}
+OF_POST: dict[str, Any] = {"params": {"postId": "${post}"}, "each": rest.Each(table=[{"post": post} for post in POSTS])}
 FOLLOWED = listed(KEYSET, poll=rest.Poll(interval="100ms"))
 ENDLESS: dict[str, Any] = {"step": "flush.after-commit", "target": "postgres"}
 
@@ -200,7 +200,7 @@ SCENARIOS = {
         of_api(
             "page",
             "offset: counted by page; inferred schema",
-            listed(rest.Page(size=10), schema=None, infer_schema=True, select=COLUMNS),
+            listed(rest.Page(size=10), schema="infer", select=COLUMNS),
         ),
         of_api(
             "event-time",
@@ -224,7 +224,7 @@ SCENARIOS = {
         of_api(
             "cursor",
             "offset: cursor; journal with what metadata columns need",
-            listed(CURSOR, metadata_columns=["_url", "_status"], select=f"{COLUMNS}, _status"),
+            listed(CURSOR, rest.Json("/data", metadata_columns=["_url", "_status"]), select=f"{COLUMNS}, _status"),
             rows=lambda spark: [(*row, 200) for row in as_rows(comments(1, PARTS[2]))],
         ),
         of_api("keyset", "offset: keyset", listed(KEYSET)),

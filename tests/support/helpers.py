@@ -7,7 +7,6 @@ from typing import Any
 
 #: Arguments that are not options of a format. All others use the jar's names.
 _OWN = {"url", "table", "checkpoint", "trigger", "output_mode", "query_name", "schema", "headers", "params"}
-_OWN |= {"partition_params"}
 
 
 def arguments(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -133,6 +133,8 @@ class Caller:
             frame: DataFrame = HELPERS[form](self.spark, **kept, **more)
             return frame
         schema = kept.pop("schema", None)
+        if schema == "infer":
+            kept["schema"], schema = schema, None
         options = self._with_options(_declarations.FORMS[form], kept)
         reader = self.spark.readStream if streaming else self.spark.read
         for text in self._of(form):

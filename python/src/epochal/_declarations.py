@@ -17,8 +17,8 @@ from epochal._errors import OptionError
 from epochal._options import OptionValue, text
 from epochal._values import ingest, pages, records
 from epochal._values.kind import (
-    COLUMNS,
     FAMILY,
+    INFERENCE,
     INSTANT,
     LOG_POSITION,
     SECRET,
@@ -34,7 +34,18 @@ from epochal._values.value import Option, Setting, Value, settings_of, shown, wi
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: Parameters for Spark itself, and the further options.
-_NO_OPTIONS = {"spark", "df", "schema", "streaming", "checkpoint", "trigger", "output_mode", "query_name", "options"}
+_OF_SPARK = {
+    "spark",
+    "df",
+    "schema",
+    "streaming",
+    "checkpoint",
+    "trigger",
+    "output_mode",
+    "query_name",
+    "options",
+    "return",
+}
 
 
 class Options(dict[str, str]):
@@ -83,7 +94,9 @@ class Form:
     def helper(self, function: _F) -> _F:
         """Decorates a function with these parameters: the error for an unknown one names the one that was meant."""
         for name, annotation in get_annotations(function).items():
-            if name not in _NO_OPTIONS and name != "return":
+            if declared := self.declared.get(name):
+                self._add_option(name, declared)
+            elif name not in _OF_SPARK:
                 self._add(name, eval(annotation, vars(sys.modules[function.__module__])))
         return suggesting(function, self._spellings)
 
@@ -92,19 +105,21 @@ class Form:
         if kinds := tuple(dict.fromkeys(one for one in parts if isinstance(one, type) and issubclass(one, Value))):
             self.values[name] = kinds
             self.lists |= {name for one in get_args(annotation) if get_origin(one) is Sequence}
-            return
-        kind = self.declared.get(name) or of_annotation(annotation)
-        if isinstance(kind, Kind):
+        elif kind := of_annotation(annotation):
+            self._add_option(name, kind)
+
+    def _add_option(self, name: str, declared: Kind | Option) -> None:
+        if isinstance(declared, Kind):
             option = re.sub(r"_(\w)", lambda match: match[1].upper(), name)
-            kind = Option(option, kind, kind is SECRET or kind is FAMILY)
-        if kind is not None:
-            self.plain[name] = kind
+            declared = Option(option, declared, declared is SECRET or declared is FAMILY)
+        self.plain[name] = declared
 
     def _spellings(self) -> Spellings:
         for name, option in self.plain.items():
-            yield option.name, f"{name}=…"
+            yield option.name, f"{name}={option.kind.example if option.kind is INFERENCE else '…'}"
         for name, kinds in self.values.items():
             for kind in kinds:
+                yield kind.__name__, f"{name}={shown(kind)}(…)"
                 yield from ((fixed, f"{name}=…") for fixed in kind._fixed)
                 yield from within(name, kind)
 
@@ -173,7 +188,7 @@ class Form:
         """
         kinds: list[type[Value]] = []
         for group in self.values.values():
-            chosen = [kind for kind in group for name, text in kind._fixed.items() if get(name) == text]
+            chosen = [kind for kind in group if kind._is_chosen(get)]
             kinds += chosen or [kind for kind in self.unset if kind in group]
             for one in (one for kind in chosen for one in fields(kind) if one.metadata.get("chooses")):
                 text = get(one.metadata["chooses"])
@@ -183,7 +198,6 @@ class Form:
 
 _NO_BYTES: Final = frozenset({"maxBytesPerBatch"})
 _LONG: Final = whole(declared="long")
-_BODY: Final = Option("requestBody", TEXT, secret=True)
 
 RANDOM: Final = Form(
     "epochal-random",
@@ -202,7 +216,7 @@ CDC: Final = Form(
 REST: Final = Form(
     "epochal-rest",
     "epochal.read.rest",
-    {"request_body": _BODY, "partition_params": TEXT, "metadata_columns": COLUMNS},
+    {"schema": Option("inferSchema", INFERENCE), "request_body": Option("requestBody", TEXT, secret=True)},
     unset=(pages.NoPages, records.Json),
     lacks=_NO_BYTES,
 )

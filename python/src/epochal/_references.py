@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from epochal._calls import Call
 from epochal._declarations import Form
-from epochal._values.kind import FAMILY, SECRET, TEXT, Kind
+from epochal._values.kind import FAMILY, INFERENCE, SECRET, TEXT, Kind
 from epochal._values.secret import SPELLED
 from epochal._values.value import Value, option_of, shown
 
@@ -80,7 +80,8 @@ def spellings(form: Form, given: Sequence[type[Value]] = ()) -> dict[str, Spelli
     found: dict[str, Spelling] = {}
     for name, option in form.plain.items():
         if option.kind is not FAMILY:
-            _add(found, option.name, name, f"{name}={{}}", option.kind)
+            written = f"{name}={option.kind.example}" if option.kind is INFERENCE else name
+            _add(found, option.name, written, f"{name}={{}}", option.kind)
     for name, kinds in form.values.items():
         chosen = _by_class(kinds)
         for kind in kinds:

@@ -6,7 +6,6 @@ functions work on classic and on Connect sessions.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,9 +19,9 @@ from epochal._values.each import Each
 from epochal._values.http import Http, Limits, Retry
 from epochal._values.ingest import AnyProtocol, AnyReceived, Journal
 from epochal._values.pages import AnyPages
-from epochal._values.records import AnyRecords, Poll
+from epochal._values.records import AnyRecords
 from epochal._values.secret import Secret
-from epochal._values.since import Since
+from epochal._values.since import AnyPoll
 from epochal._values.table import Connection, Partitions
 
 if TYPE_CHECKING:
@@ -277,31 +276,26 @@ def rest(
     url: str,
     *,
     schema: str | StructType | None = None,
-    infer_schema: bool | None = None,
     pages: AnyPages | None = None,
     records: AnyRecords | None = None,
     auth: AnyAuth | Sequence[AnyAuth] | None = None,
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
     request_body: str | None = None,
-    partition_params: Sequence[Mapping[str, str | int | float | bool]] | str | None = None,
     each: Each | None = None,
-    param_columns: Sequence[str] | None = None,
-    metadata_columns: Sequence[str] | None = None,
     http: Http | None = None,
     limits: Limits | None = None,
-    poll: Poll | None = None,
-    since: Since | None = None,
-    num_partitions: int | None = None,
+    poll: AnyPoll | None = None,
     fail_on_data_loss: bool | None = None,
+    num_partitions: int | None = None,
     source_id: str | None = None,
     streaming: bool = True,
     options: Mapping[str, OptionValue] | None = None,
 ) -> DataFrame:
     """The records of a REST API, in the order of its list.
 
-    Columns: those of ``schema``, then those that ``records`` and ``metadata_columns`` add. The list must keep its order
-    and may grow only at its end (``rest.TimeWindow``: within its ``lag`` and ``overlap``), unless ``since`` is set.
+    Columns: those of ``schema``, then those that ``records`` and ``each`` add. The list must keep its order and may
+    grow only at its end (``rest.TimeWindow``: within its ``lag`` and ``overlap``), unless ``poll`` is ``rest.Since``.
 
     >>> comments = epochal.read.rest(  # doctest: +SKIP
     ...     spark,
@@ -317,11 +311,12 @@ def rest(
     Args:
         spark: the session.
         url: address of the list, with or without query parameters.
-        schema: DDL such as ``"id INT, name STRING"``, or a ``StructType``.
-        infer_schema: whether to infer the schema from the first page; a query keeps the schema that it started with.
+        schema: DDL such as ``"id INT, name STRING"``, or a ``StructType``; ``"infer"`` infers it from the first page,
+            and a query keeps the schema that it started with.
         pages: the pagination: ``rest.Offset``, ``rest.Page``, ``rest.Cursor``, ``rest.Keyset``, ``rest.Link``,
             ``rest.NextUrl``, ``rest.GraphQL``, ``rest.TimeWindow``; unset, one response holds all records.
-        records: format of a response: ``rest.Json``, ``rest.Ndjson``, ``rest.Csv``; unset, a JSON array.
+        records: format of a response, and columns with the origin of a record: ``rest.Json``, ``rest.Ndjson``,
+            ``rest.Csv``; unset, a JSON array.
         auth: the credentials of requests: ``rest.Bearer``, ``rest.Basic``, ``rest.OAuth2``, ``rest.ApiKey``,
             ``rest.Signer``. A list combines ``rest.ApiKey`` or ``rest.Signer`` with another one.
         headers: request headers; secret.
@@ -329,22 +324,13 @@ def rest(
         request_body: body of every request, a POST unless ``pages`` has another ``method``. A place for the cursor or
             position is named by ``pages``, or by the placeholders ``${offset}`` and ``${limit}``, ``${page}`` and
             ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}``; secret.
-        partition_params: one mapping for each list to read, such as ``[{"repo": "a"}, {"repo": "b"}]``, or the same as
-            JSON, or the path of a file of the driver with one of them in each line. Its values replace ``${repo}`` in
-            ``url``, ``params``, ``request_body`` and ``variables``. Each list is paged on its own, and has its own
-            position in the offsets. Not secret.
-        each: the list whose records name the lists to read: ``rest.Each``. The values of a record replace ``${name}``
-            in ``url``, ``params``, ``headers`` and ``request_body``.
-        param_columns: values of ``each`` or ``partition_params`` to add as columns: STRING, or the type that
-            ``schema`` gives them.
-        metadata_columns: columns to add, with the origin of a record: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
-            ``"_headers"``, ``"_params"``.
+        each: many lists, paged each on its own: one for each row of a table, or each record of another list. A value
+            replaces ``${name}`` in ``url``, ``params``, ``headers``, ``request_body`` and ``variables``.
         http: timeouts, retries, TLS, proxy and rate limits of requests.
         limits: maximum and minimum size of a micro-batch.
-        poll: how a stream polls for new records.
-        since: delivers records again when they have changed: ``rest.Since``.
-        num_partitions: number of tasks that fetch pages in parallel.
+        poll: how a stream polls: ``rest.Poll`` for new records, ``rest.Since`` also for records that have changed.
         fail_on_data_loss: whether the query fails when the list has become shorter than the offset.
+        num_partitions: number of tasks that fetch pages in parallel.
         source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.
         streaming: False returns a batch DataFrame.
         options: further options, by the names that the jar gives them, such as ``{"pageSize": 10}``.
@@ -353,10 +339,4 @@ def rest(
         OptionError: the source rejects a value, or options exclude each other.
         SchemaError: the schema is missing, or cannot be parsed or inferred.
     """
-    partition_params = _table(partition_params)
-    return load(spark, REST, REST.given(locals()), options, schema, streaming)
-
-
-def _table(rows: Sequence[Mapping[str, str | int | float | bool]] | str | None) -> str | None:
-    """``partition_params`` as JSON, which the jar reads."""
-    return rows if rows is None or isinstance(rows, str) else json.dumps([dict(row) for row in rows])
+    return load(spark, REST, REST.given(locals()), options, None if schema == "infer" else schema, streaming)

@@ -49,6 +49,8 @@ class Kind:
 
     def literal(self, text: str) -> str:
         """An option's text as a Python literal."""
+        if self is INFERENCE:
+            return self.example
         if self.declared == "boolean" and text in ("true", "false"):
             return text.capitalize()
         if self.declared in ("int", "long", "number"):
@@ -170,6 +172,17 @@ BOUND = Kind(
 )
 CHARSET = Kind("charset", TEXT.expected, '"ISO-8859-1"', TEXT.fits)
 JSON = Kind("string", "a dict that is a JSON object", '{"owner": "apache"}', lambda value: isinstance(value, Mapping))
+ROWS = Kind(
+    "string",
+    "a list of dicts, or the same as JSON in a text or a file",
+    '[{"repo": "a"}, {"repo": "b"}]',
+    lambda value: (
+        TEXT.fits(value)
+        or (isinstance(value, Sequence) and bool(value) and all(isinstance(row, Mapping) for row in value))
+    ),
+)
+#: ``schema="infer"``.
+INFERENCE = Kind("boolean", "a schema", '"infer"', lambda value: value == "infer")
 FAMILY = Kind("string", "a dict of texts", '{"name": "value"}', _texts)
 SECRET = Kind(
     "string",

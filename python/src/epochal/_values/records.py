@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Literal
 
 from epochal._options import Duration, Size
-from epochal._values.kind import BOOLEAN, CHARSET, DURATION, NAMES, POINTER, POINTERS, SIZE, TEXT, one_of
+from epochal._values.kind import BOOLEAN, CHARSET, COLUMNS, DURATION, NAMES, POINTER, POINTERS, SIZE, TEXT, one_of
 from epochal._values.value import Value, of, option
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
@@ -24,6 +24,7 @@ class Records(Value):
     max_bytes: Size | None = option("maxRecordBytes", SIZE)
     encoding: str | None = option("encoding", CHARSET)
     event_time_column: str | None = option("eventTimeColumn", TEXT)
+    metadata_columns: Sequence[str] | None = option("metadataColumns", COLUMNS)
 
     def __post_init__(self) -> None:
         super().__post_init__()

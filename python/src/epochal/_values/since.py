@@ -9,13 +9,14 @@ from typing import Literal
 
 from epochal._options import Duration
 from epochal._values.kind import BOOLEAN, DURATION, NAMES, POINTER, START, TEXT, one_of
-from epochal._values.value import Value, of, option
+from epochal._values.records import Poll
+from epochal._values.value import of, option
 
 SinceFormat = Literal["iso", "iso-millis", "iso-date", "epoch-seconds", "epoch-millis", "raw"]
 
 
-class Since(Value):
-    """Records that change: each poll requests those that have changed since the last one.
+class Since(Poll):
+    """Polls for records that change: each requests those that have changed since the last one.
 
     >>> Since("/updated_at", param="updated_since", key_columns=["id"])
     rest.Since(field='/updated_at', param='updated_since', key_columns=('id',))
@@ -55,3 +56,7 @@ class Since(Value):
         self._needs("body", "start")
         if self.format == "raw" and self.lag is not None:
             raise self._conflict('format="raw", lag', "Leave lag out: it needs moments.")
+
+
+#: Values of ``poll`` of ``epochal.read.rest``.
+AnyPoll = Poll | Since

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from epochal._arguments import Spellings, suggesting
 from epochal._errors import OptionError
 from epochal._options import text
-from epochal._values.kind import FAMILY, JSON, NAMES, POINTERS, SECRET, TABLES, Kind
+from epochal._values.kind import FAMILY, INFERENCE, JSON, NAMES, POINTERS, ROWS, SECRET, TABLES, Kind
 from epochal._values.secret import MASK, Secret
 
 if TYPE_CHECKING:
@@ -112,14 +112,18 @@ class Value:
             if declared := option_of(one):
                 self._check(one.name, given, declared)
                 self._keep(one.name, given, declared.kind)
-            elif not isinstance(given, one.metadata["part"]):
-                names = " or ".join(shown(kind) for kind in one.metadata["part"])
-                raise self._invalid(one.name, f"is of type {type(given).__name__}, which is not {names}", f"{names}(…)")
+            else:
+                self._check_part(one.name, given, one.metadata)
 
     def __repr__(self) -> str:
         given = ((one, getattr(self, one.name)) for one in fields_of(type(self)))
         said = ", ".join(f"{one.name}={_printed(one, value)}" for one, value in given if value is not None)
         return f"{shown(type(self))}({said})"
+
+    def _check_part(self, name: str, given: Any, metadata: Mapping[str, Any]) -> None:
+        if not isinstance(given, metadata["part"]):
+            names = " or ".join(shown(kind) for kind in metadata["part"])
+            raise self._invalid(name, f"is of type {type(given).__name__}, which is not {names}", f"{names}(…)")
 
     def _check(self, name: str, given: Any, declared: Option) -> None:
         kind = declared.kind
@@ -156,6 +160,18 @@ class Value:
         """Rejects a field without another one that it depends on."""
         if getattr(self, name) is not None and getattr(self, needed) is None:
             raise self._conflict(f"{name} without {needed}", f"Set {needed} too, or leave {name} out.")
+
+    @classmethod
+    def _is_chosen(cls, get: Callable[[str], str | None]) -> bool:
+        """Whether options are those of this class: what it sets itself, or else what it requires.
+
+        Args:
+            get: returns the text of an option, or None if it is not set.
+        """
+        if cls._fixed:
+            return all(get(name) == text for name, text in cls._fixed.items())
+        required = [option.name for one in fields(cls) if one.default is MISSING and (option := option_of(one))]
+        return bool(required) and all(get(name) is not None for name in required)
 
     def _options(self) -> Iterator[Setting]:
         """The options that this value sets."""
@@ -203,8 +219,10 @@ def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
     elif declared.kind in (TABLES, POINTERS) and not isinstance(given, str):
         # Names of tables are spelled as in the option: with quotes of SQL where needed.
         yield Setting(declared.name, ",".join(given), place, declared.secret)
-    elif declared.kind is JSON:
+    elif declared.kind is JSON or (declared.kind is ROWS and not isinstance(given, str)):
         yield Setting(declared.name, json.dumps(given), place, declared.secret)
+    elif declared.kind is INFERENCE:
+        yield from [Setting(declared.name, "true", place)] if given == "infer" else []
     elif isinstance(given, Secret):
         yield Setting(*given.option(declared.name), place, given.is_value)
     else:

@@ -36,7 +36,7 @@ def text(snapshot: Snapshot, lines: int = _LINES) -> str:
 
 
 def kept_rows(snapshot: Snapshot, lines: int) -> tuple[tuple[str | None, ...], ...]:
-    """The last or first rows, of which the snapshot follows."""
+    """The last rows if new ones are added at the end, else the first ones."""
     return snapshot.rows[-lines:] if snapshot.follows else snapshot.rows[:lines]
 
 
