@@ -212,7 +212,7 @@ def _written(name: str, option: Option | None) -> str:
 
 
 def values() -> list[type[Value]]:
-    """The classes of which users create instances: no base classes."""
+    """The classes that users create, without base classes."""
     everything = (kind for module in MODULES for kind in vars(module).values())
     return [*dict.fromkeys(kind for kind in everything if isinstance(kind, type) and is_public(kind))]
 
