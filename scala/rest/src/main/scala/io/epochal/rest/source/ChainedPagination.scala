@@ -5,7 +5,7 @@ import java.util.Locale
 import scala.annotation.unused
 
 import io.epochal.kit.record.ScannedPage
-import io.epochal.rest.http.{Endpoint, HttpCall, HttpFailure, ResponseHead}
+import io.epochal.rest.http.{Endpoint, HttpCall, HttpFailure}
 
 /** A pagination in which each response names the next page: by a token, a text that is stored in the offset. None is
   * the token of the first page.
@@ -56,6 +56,9 @@ trait ChainedPagination extends Paging {
   /** Whether the page may be past the end of the list: a page that is found by counting, after the first. */
   private[rest] def mayBePastEnd(@unused token: Option[String]): Boolean = false
 
+  /** The request for a page, if pages are counted. */
+  private[rest] def counted(@unused token: Option[String]): Option[PageRequest] = None
+
   /** How to prove that the list ends before the page of a token that may be past the end; None: there is no way. */
   private[rest] def endCheck(@unused token: Option[String]): Option[EndCheck] = None
 
@@ -81,7 +84,7 @@ trait ChainedPagination extends Paging {
   private def named(response: PageResponse): ChainedPagination.Next = {
     val nextToken = next(response) match {
       case Left(_: NoPage.Absent) if response.absentEnds || response.scanned.records == 0 => Right(None)
-      case found                                                                          => found
+      case other                                                                          => other
     }
     flag.fold(nextToken)(flagged(_, nextToken, response.scanned)).flatMap {
       case Some(token) if token.length > ChainedPagination.LongestToken =>
@@ -112,34 +115,6 @@ trait ChainedPagination extends Paging {
   }
 }
 
-/** The response to the request for a page.
-  *
-  * @param endpoint
-  *   the endpoint, with the parameters that all pages of the list have
-  * @param token
-  *   the token of this page
-  * @param target
-  *   path and query of the request: an address in the response may be relative to it
-  * @param absentEnds
-  *   whether a response without a next token is the last one: an earlier page of this list had one, or `endOfList` is
-  *   `assumed`
-  * @param scanned
-  *   the number of records, the values at `pointers`, and the keys
-  * @param emptyEnds
-  *   whether a page without records is the last one, even if it names a next one
-  * @param repeatEnds
-  *   whether this page is the last one if it names itself as the next one
-  */
-final private[rest] case class PageResponse(
-    endpoint: Endpoint,
-    token: Option[String],
-    target: String,
-    absentEnds: Boolean,
-    head: ResponseHead,
-    scanned: ScannedPage,
-    emptyEnds: Boolean = false,
-    repeatEnds: Boolean = false)
-
 /** How to prove that a list ends before a page that the server refuses: the page of `token` has so many records then.
   *
   * @param before
@@ -150,61 +125,6 @@ final private[rest] case class EndCheck(
     token: Option[String],
     records: Long,
     before: Option[(Option[String], Long)])
-
-/** A flag in a response that states whether a page follows: the option `hasMore` or `lastPage`.
-  *
-  * @param pointer
-  *   JSON Pointer to it
-  * @param trueInLast
-  *   whether it is true on the last page only (`lastPage`)
-  */
-final case class MoreFlag(pointer: String, trueInLast: Boolean) {
-
-  /** Whether a page follows; None if the value is not a flag. */
-  def more(value: String): Option[Boolean] = value.toLowerCase(Locale.ROOT) match {
-    case "true" | "1"  => Some(!trueInLast)
-    case "false" | "0" => Some(trueInLast)
-    case _             => None
-  }
-}
-
-/** Why a response's next page cannot be followed. */
-sealed private[rest] trait NoPage
-
-private[rest] object NoPage {
-
-  /** The response contradicts the options.
-    *
-    * @param found
-    *   the contradiction, to complete the message "it returned …"
-    */
-  final case class Mismatch(found: String) extends NoPage
-
-  /** The next token is missing. A null or empty one would state that no page follows.
-    *
-    * @param place
-    *   where it was expected
-    * @param option
-    *   the option that defines this place
-    */
-  final case class Absent(place: String, option: String) extends NoPage
-
-  /** The response is one of several pages, but was expected to have all records.
-    *
-    * @param reason
-    *   the sign of further pages
-    * @param pagination
-    *   the value of the option `pagination` that this sign suggests
-    */
-  final case class Incomplete(reason: String, pagination: String) extends NoPage
-
-  /** The address of the next page must not be requested, for example on another server.
-    *
-    * @param link
-    *   the address, without possible secrets
-    */
-  final case class Refused(link: String, reason: String) extends NoPage
-}
 
 object ChainedPagination {
 

@@ -2,7 +2,7 @@ package io.epochal.rest.source
 
 import scala.util.Try
 
-import io.epochal.core.error.Plural
+import io.epochal.core.error.{EpochalException, Plural}
 import io.epochal.kit.source.Extent
 import io.epochal.rest.http.Refusal
 
@@ -142,10 +142,14 @@ final private[rest] class EndSearch(
 
   /** Whether the page of [[Pagination.endCheck]] ends at `end`, or says that the list has changed. */
   private def isChecked(end: Long): Boolean = pagination.endCheck(end).exists { case (pages, first) =>
-    EndProof.of(count(pages.continueAt(first))).exists { page =>
+    attempt(pages.continueAt(first)).exists { page =>
       page.refusal.isEmpty && (page.records == end - first || page.total.exists(_ != end))
     }
   }
+
+  private def attempt(request: PageRequest): Option[Counted] =
+    try Some(count(request))
+    catch { case error: EpochalException if Step.isNoProof(error) => None }
 
   /** Requests pages until the end is exact or record `target - 1` is known to exist: in growing steps while no end is
     * known, then halving the interval.

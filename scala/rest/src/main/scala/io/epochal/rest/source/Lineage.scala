@@ -56,11 +56,7 @@ final private[rest] class Level(
 
   /** How the pages of a list are followed, which may grow. */
   val pagination: ChainedPagination = template.paging match {
-    case counted: Pagination =>
-      GrowingPages(
-        counted,
-        template.values.get(CountingOptions.TotalCount),
-        template.values.get(CountingOptions.TotalCountHeader))
+    case counted: Pagination        => CountedPages(counted, total = ListTotal.of(template), grows = true)
     case chained: ChainedPagination => chained
     case other                      => throw new IllegalArgumentException(s"pagination=${other.kind}")
   }

@@ -2,6 +2,8 @@ package io.epochal.rest.source
 
 import java.util.concurrent.{Callable, ExecutionException}
 
+import scala.util.Using
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.PartitionReader
@@ -27,19 +29,15 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
     if (missing.nonEmpty && missing.size == found.size) throw missing.head
     found.map(one =>
       one.copy(paging = one.paging match {
-        case counted: Pagination => CountedPages(counted, None)
+        case counted: Pagination => CountedPages(counted)
         case chained             => chained
       }))
   }
 
   /** The options of the first list whose first page has records, of the first few. */
   def first(): Option[RestOptions] = lists().iterator.take(MaxTried).map(lineage.leaf.of(_).first).find { options =>
-    var found = 0
-    try
-      requests.follow(leaf, options, NextPage.First, None, (_, _) => ())((block, _) => found += block.records)((_, _) =>
-        false)
-    catch { case error: EpochalException if requests.isGone(leaf, options, None, error) => () }
-    found > 0
+    try Using.resource(requests.reader(leaf, options))(reader => reader.hasNext && reader.next().records > 0)
+    catch { case error: EpochalException if requests.isGone(leaf, options, None, error) => false }
   }
 
   /** The values of all lists of the last level. */
@@ -54,14 +52,11 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
   /** The lists that one list names; Left: it is gone. */
   private def children(level: Int, params: Map[String, String]): Either[EpochalException, Seq[Map[String, String]]] = {
     val options = lineage.levels(level).of(params).first
-    val found = Vector.newBuilder[Map[String, String]]
-    try {
-      requests.follow(level, options, NextPage.First, None, (_, _) => ())((_, _) => ()) { (chain, _) =>
-        found ++= requests.children(level, options, chain.page, params)((_, _) => ())
-        true
-      }
-      Right(found.result())
-    } catch {
+    try
+      Right(Using.resource(requests.reader(level, options)) { reader =>
+        reader.deliveries.flatMap(_ => requests.children(level, options, reader.page, params)((_, _) => ())).toVector
+      })
+    catch {
       case error: EpochalException if level > 0 && requests.isGone(level, options, None, error) => Left(error)
     }
   }

@@ -3,11 +3,11 @@ package io.epochal.rest.source
 import java.util.concurrent.ExecutionException
 
 import scala.collection.mutable
+import scala.util.Using
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.hash.Sha256
+import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.PollBudget
 
 /** One poll of the lists of a stream: reads the parents that are due, and receives the pages of members, several lists at a
@@ -30,9 +30,6 @@ final private[rest] class MemberPoll(
   import requests.{clock, lineage}
 
   private val log = LoggerFactory.getLogger(classOf[MemberPoll])
-
-  /** Pages without records in a row after which another list has its turn. */
-  final private val EmptyPages = 100
 
   /** Lists that may be gone while none has answered. */
   final private val MaxGone = 100
@@ -167,18 +164,20 @@ final private[rest] class MemberPoll(
     var whole = false
     try {
       val read = listing.versions.nonEmpty && listing.reads > 0
-      requests.follow(listing.level, options, NextPage.First, None, (_, _) => (), read)((_, _) => ()) { (chain, _) =>
-        val children = requests.children(listing.level, options, chain.page, listing.params) { (record, index) =>
-          listing.versions.foreach(_.pass(record, index, options))
+      Using.resource(requests.reader(listing.level, options, endedBefore = read)) { reader =>
+        while (reader.hasNext && failure.isEmpty) {
+          reader.next(): Unit
+          val children = requests.children(listing.level, options, reader.page, listing.params) { (record, index) =>
+            listing.versions.foreach(_.pass(record, index, options))
+          }
+          synchronized {
+            table.answered += listing.level
+            children.foreach(found(listing, _))
+            notifyAll()
+          }
+          // A parent is not left in the middle: the next poll would begin it again.
+          whole = reader.atEnd
         }
-        synchronized {
-          table.answered += listing.level
-          children.foreach(found(listing, _))
-          notifyAll()
-        }
-        whole = chain.atEnd
-        // A parent is not left in the middle: the next poll would begin it again.
-        !whole && failure.isEmpty
       }
       listing.gone = false
     } catch {
@@ -210,81 +209,75 @@ final private[rest] class MemberPoll(
     val list = lineage.leaf.of(params)
     if (member.token == null) member.versions.foreach(_.begin(clock.instant()))
     val options = member.versions.fold(list)(_.asked(list))
-    val unless = Option(member.unless).filter(_ => member.believed < MemberPoll.Believed)
-    member.believed = if (unless.nonEmpty && lineage.leaf.pagination.byHeader) member.believed + 1 else 0
-    def lost(has: Int, had: Long): Unit =
-      log.warn(options.lost(member.records - had + has, member.records, "the last page has fewer records than before"))
+    // An earlier pass has delivered records: its end was proven.
+    val endedBefore = member.versions.nonEmpty && member.records > 0
     var rows = 0L
-    var before = 0L
-    var seen = 0
     var empty = 0
-    var atEnd = true
-    var asked = false
-    try {
-      // An earlier pass has delivered records: its end was proven.
-      val endedBefore = member.versions.nonEmpty && member.records > 0
-      requests.follow(leaf, options, member.next, unless, lost, endedBefore) { (block, chain) =>
-        val fresh = member.versions.fold(Option(block))(_.fresh(block, seen, options))
-        seen += block.records
-        fresh.foreach { left =>
-          val frame = left.behind(PageFront(lines, chain.page.origin, params).bytes)
-          rows += left.records
-          synchronized {
-            tail.add(frame.records, frame.bytes, frame.from, frame.length)
-            budget.spend(left.length.toLong)
+    try
+      Using.resource(requests.reader(leaf, options, member.state, endedBefore)) { reader =>
+        var continues = true
+        while (continues && reader.hasNext) {
+          val records = receive(member, options, params, reader)
+          rows += records
+          empty = if (records == 0 && !reader.isBounded) empty + 1 else 0
+          continues = empty < PagingOptions.EmptyPagesPerPoll && !ends && !othersWait
+        }
+        synchronized {
+          if (member.answered) table.answered += leaf
+          member.gone = false
+          if (empty >= PagingOptions.EmptyPagesPerPoll) skipped = true
+          val begins = reader.atEnd && once && member.resumed
+          if (reader.atEnd) member.resumed = false
+          if (!begins && (reader.atEnd || empty >= PagingOptions.EmptyPagesPerPoll)) rest(member, lineage.leaf.template, rows > 0)
+          else {
+            member.due = clock.millis
+            again.append(member)
+            notifyAll()
           }
         }
-      } { (chain, _) =>
-        asked = true
-        val records = (rows - before).toInt
-        before = rows
-        seen = 0
-        empty = if (records == 0 && !chain.bounded) empty + 1 else 0
-        atEnd = chain.atEnd
-        synchronized(moved(member, chain, records))
-        if (!atEnd) looped(member, options, chain)
-        empty < EmptyPages && !ends && !othersWait
       }
-      synchronized {
-        if (asked) table.answered += leaf
-        member.gone = false
-        if (empty >= EmptyPages) skipped = true
-        val begins = atEnd && once && member.resumed
-        if (atEnd) member.resumed = false
-        if (!begins && (atEnd || empty >= EmptyPages)) rest(member, lineage.leaf.template, rows > 0)
-        else {
-          member.due = clock.millis
-          again.append(member)
-          notifyAll()
-        }
-      }
-    } catch {
+    catch {
       case error: EpochalException if requests.isGone(leaf, options, Option(member.token), error) =>
         gone(member, leaf, error)
         synchronized(rest(member, lineage.leaf.template, rows > 0))
     }
   }
 
+  /** Receives the next page of a member.
+    *
+    * @return
+    *   its number of new records
+    */
+  private def receive(member: Member, options: RestOptions, params: Map[String, String], reader: ListReader): Int = {
+    val missing = reader.next().missing
+    if (missing > 0)
+      log.warn(options.lost(member.records - missing, member.records, "the last page has fewer records than before"))
+    var (records, first) = (0, 0)
+    reader.blocks.foreach { block =>
+      member.versions.fold(Option(block))(_.fresh(block, first, options)).foreach { fresh =>
+        val frame = fresh.behind(PageFront(lines, reader.page.origin, params).bytes)
+        records += fresh.records
+        synchronized {
+          tail.add(frame.records, frame.bytes, frame.from, frame.length)
+          budget.spend(fresh.length.toLong)
+        }
+      }
+      first += block.records
+    }
+    synchronized(moved(member, reader, records))
+    records
+  }
+
   private def othersWait: Boolean = synchronized(queue.nonEmpty || again.nonEmpty || reading > 0)
 
-  private def moved(member: Member, chain: Chain, records: Int): Unit = {
-    val next = chain.next
-    val known = chain match {
-      case pages: PageChain => pages.validator.orNull
-      case _                => null
-    }
-    if (!member.answered || records > 0 || !next.token.contains(member.token) && next.token.nonEmpty)
-      member.moved = true
+  private def moved(member: Member, reader: ListReader, records: Int): Unit = {
+    val token = reader.state.next.token
+    if (!member.answered || records > 0 || token.nonEmpty && !token.contains(member.token)) member.moved = true
     member.answered = true
-    member.token = next.token.orNull
-    member.taken = next.taken
-    member.unless = known
+    member.moveTo(reader.state)
     member.records += records
     if (records > 0) member.changed = clock.millis
-    if (chain.atEnd) {
-      member.pages = 0
-      member.versions.foreach(ended(member, _))
-    }
+    if (reader.atEnd) member.versions.foreach(ended(member, _))
   }
 
   /** Ends a pass: the next one begins with the first page. */
@@ -294,17 +287,6 @@ final private[rest] class MemberPoll(
     if (changes || member.token != null) member.unless = null
     member.token = null
     member.taken = 0
-  }
-
-  private def looped(member: Member, options: RestOptions, chain: Chain): Unit = {
-    val page = chain.next.token.getOrElse("")
-    if (!chain.bounded && member.repeats(java.lang.Long.parseUnsignedLong(Sha256.hex(page, 8), 16)))
-      throw Conditions.PaginationLoop(
-        "url" -> options.endpoint,
-        "reason" -> "a page leads back to an earlier one",
-        "pagination" -> options.paging.kind)
-    if (member.pages >= options.maxPages)
-      throw Conditions.TooManyPages("url" -> options.endpoint, "pages" -> member.pages)
   }
 
   private def gone(one: Found, level: Int, error: EpochalException): Unit = synchronized {
@@ -328,9 +310,6 @@ final private[rest] class MemberPoll(
 }
 
 private object MemberPoll {
-
-  /** Polls in a row that send a validator where a header names the next page: that may appear without another validator. */
-  private val Believed = 15
 
   /** Pauses in milliseconds if none is set: while a list changes, and the longest. */
   private val Least = PollOptions.LeastInterval.toMillis

@@ -2,7 +2,7 @@ package io.epochal.rest.source
 
 import java.time.Clock
 import java.util.concurrent.ExecutorService
-import java.util.concurrent.atomic.AtomicBoolean
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 
 import scala.util.Using
 
@@ -10,8 +10,8 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.json.Json
-import io.epochal.kit.record.{Body, RecordBlock}
-import io.epochal.rest.http.{HttpClient, HttpCounters, Validator}
+import io.epochal.kit.record.Body
+import io.epochal.rest.http.{HttpClient, HttpCounters}
 
 /** Requests the lists of a [[Lineage]], for the polls of a stream or for a batch. Thread-safe.
   *
@@ -24,7 +24,7 @@ final private[rest] class MemberRequests(
     val clock: Clock,
     val connections: Int)
     extends AutoCloseable {
-  private val sizes = lineage.levels.map(_ => new PageSizes)
+  private val pageSizes = lineage.levels.map(_ => new AtomicLong)
   private val contacted = new AtomicBoolean
   private val needed = lineage.levels.flatMap(_.keys).toSet
   private val mapper = new ObjectMapper(Json.trees)
@@ -33,46 +33,22 @@ final private[rest] class MemberRequests(
 
   val threads: ExecutorService = PageFetch.threads
 
-  /** Reads pages of a list, until `page` returns false or the list ends.
+  /** A reader of a list, which has begun a poll.
     *
     * @param level
     *   the index of the list's level
-    * @param page
-    *   called after each page, with its number of new records
     * @param endedBefore
     *   whether an earlier pass through the list has found its end
     */
-  def follow(
+  def reader(
       level: Int,
       options: RestOptions,
-      start: NextPage,
-      unless: Option[Validator],
-      lost: (Int, Long) => Unit,
-      endedBefore: Boolean = false)(block: (RecordBlock, Chain) => Unit)(page: (Chain, Int) => Boolean): Unit = {
-    val pagination = lineage.levels(level).pagination
-    val client = this.client(level, options)
-    val chain = pagination match {
-      case windows: TimeWindow =>
-        new WindowChain(
-          options,
-          windows,
-          client,
-          start.token,
-          0,
-          new WindowKeys(Nil, options.mismatch(_, _)),
-          () => clock.instant())
-      case _ =>
-        new PageChain(options, pagination, client, start, lost, Int.MaxValue, unless, contacted.get, endedBefore)
-    }
-    var more = chain.beginPoll()
-    while (more)
-      try {
-        val records = chain.nextPage(block(_, chain))
-        contacted.set(true)
-        // First: a failure of the check must find the position after the page's records.
-        more = page(chain, records) && !chain.atEnd
-        if (chain.atEnd) sizes(level).check(options, pagination, client, chain.next)
-      } finally chain.page.close()
+      start: ChainState = ChainState.First,
+      endedBefore: Boolean = false): ListReader = {
+    val chain = new PageChain(options, lineage.levels(level).pagination, endedBefore = endedBefore)
+    val reader = new ListReader(chain, client(level, options), start, contacted, pageSizes(level))
+    reader.begin(clock.instant(), again = true)
+    reader
   }
 
   override def close(): Unit = synchronized {

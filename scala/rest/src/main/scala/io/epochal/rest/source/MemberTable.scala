@@ -43,8 +43,8 @@ final private[rest] class Member(val key: String) extends Found {
   /** The validator of the last page, if that ended the list. */
   var unless: Validator = _
 
-  /** Consecutive polls answered 304. */
-  var believed = 0
+  /** Consecutive conditional polls, if a header names the next page. */
+  var conditionalPolls = 0
 
   /** Whether the API has ever answered with records or an empty page. */
   var answered = false
@@ -55,7 +55,7 @@ final private[rest] class Member(val key: String) extends Found {
   /** When records were received last. */
   var changed = 0L
 
-  /** Pages since the end of the list was last seen, and the digest of one of them. */
+  /** Pages since the end of the list was last seen, and the hash of one of them. */
   var pages = 0
   var mark = 0L
 
@@ -67,12 +67,22 @@ final private[rest] class Member(val key: String) extends Found {
 
   def next: NextPage = NextPage(Option(token), taken)
 
-  /** Counts a page, and detects pages that lead back to an earlier one (as [[LoopGuard]] does), also over several polls. */
-  def repeats(digest: Long): Boolean = {
-    val again = pages > 0 && digest == mark
-    pages += 1
-    if (Integer.bitCount(pages) == 1) mark = digest
-    again
+  /** How far the list was followed. */
+  def state: ChainState = ChainState(
+    next,
+    unless != null,
+    Option(unless),
+    conditionalPolls,
+    pages,
+    visited = if (pages == 0) LoopGuard() else LoopGuard(pages + 1, mark))
+
+  def moveTo(state: ChainState): Unit = {
+    token = state.next.token.orNull
+    taken = state.next.taken
+    unless = state.validator.orNull
+    conditionalPolls = state.conditionalPolls
+    pages = if (state.atEnd) 0 else state.pages
+    mark = state.visited.mark
   }
 }
 

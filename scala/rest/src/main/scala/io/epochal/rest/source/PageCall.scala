@@ -162,7 +162,7 @@ object PageCall extends OptionList {
     case windows: TimeWindow =>
       val (needed, possible) = places(windows.within)
       (Seq("windowFrom", "windowTo") ++ needed, possible)
-    case counted: CountedPages  => places(counted.counted)
+    case counted: CountedPages  => places(counted.by)
     case _: Pagination.ByOffset => (Seq("offset", "limit"), Nil)
     case _: Pagination.ByPage   => (Seq("page"), Seq("pageSize"))
     case _: ChainedPagination   => (Seq("cursor"), Nil)

@@ -1,350 +1,250 @@
 package io.epochal.rest.source
 
-import java.nio.ByteBuffer
-import java.nio.charset.StandardCharsets.UTF_8
-import java.security.MessageDigest
-import java.util.Locale
+import java.time.Instant
 
-import scala.util.Using
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
+import io.epochal.rest.http.HttpCall
 
-import org.slf4j.LoggerFactory
-
-import io.epochal.core.error.{Conditions, Plural}
-import io.epochal.kit.record.{Body, RecordBlock, ScannedPage}
-import io.epochal.rest.http.{HttpClient, Refusal, ResponseHead, Revalidation, Validator}
-
-/** Pages in order, each requested once the previous page has named it. Not thread-safe. */
-private[rest] trait Chain {
-
-  /** The last page; the caller closes it. */
-  def page: Page
-
-  /** The page to request next: at the end, the last page again. */
-  def next: NextPage
-
-  /** Whether no page follows the last one at present. */
-  def atEnd: Boolean
-
-  /** Whether polls end by themselves, regardless of empty pages. */
-  def bounded: Boolean
-
-  /** Begins a poll.
-    *
-    * @param again
-    *   whether it continues the previous poll: their pages count together against `maxPages`
-    * @return
-    *   false: there is nothing to request
-    */
-  def beginPoll(again: Boolean = false): Boolean
-
-  /** Requests the next page.
-    *
-    * @param each
-    *   receives its new records, in one or several blocks
-    * @return
-    *   the number of those records
-    * @throws EpochalException
-    *   TOO_MANY_PAGES, TOO_MANY_EMPTY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, PAGE_REFUSED, LINK_REFUSED, or one of
-    *   the HTTP conditions; the chain's position is unchanged then
-    */
-  def nextPage(each: RecordBlock => Unit): Int
-}
-
-/** Follows pages that each name the next one. Not thread-safe.
+/** Pages that each name the next one: what follows from each response. Pure.
   *
-  * @param start
-  *   the page to begin with
-  * @param lost
-  *   called for a page that has fewer records than were taken from it: its current and its previous number of records
   * @param maxEmpty
-  *   maximum pages without records in a row, after which the chain fails
-  * @param unless
-  *   the validator of that page, if all its records were taken and it was the last one: it may not have changed since
-  * @param contacted
-  *   whether the server has responded to an earlier chain
+  *   maximum pages without records in a row; more are refused
   * @param endedBefore
-  *   whether an earlier chain has found the end of this list: a page without a next one is then the last
+  *   whether the end of this list was found before: a page without a next one is then the last
   */
 final private[rest] class PageChain(
-    options: RestOptions,
-    pagination: ChainedPagination,
-    client: HttpClient,
-    start: NextPage,
-    lost: (Int, Long) => Unit,
-    maxEmpty: Int,
-    unless: Option[Validator] = None,
-    contacted: Boolean = false,
-    endedBefore: Boolean = false
-) extends Chain {
-  final private val PollsBelieved = 15
-
+    val options: RestOptions,
+    val pagination: ChainedPagination,
+    maxEmpty: Int = Int.MaxValue,
+    endedBefore: Boolean = false) {
+  import Step.{Done, Refuse}
   import options.endpoint
 
-  private val scan = options.scan(pagination.pointers, pagination.key, pagination.json)
-  private lazy val guard = {
-    val visited = new LoopGuard
-    visited.visit(pagination.page(endpoint, start.token)): Unit
-    visited
-  }
-  private var at = start
-  private var ended = unless.nonEmpty
-  private var reached = contacted
-  private val validators = new Revalidation[Option[String], (ScannedPage, Option[String])](options.revalidates)
-  private var believed = 0
-  private var pagesRead = 0
-  private var emptyPages = 0
+  /** Conditional polls in a row where a header names the next page: it may appear without a change of the body's ETag. */
+  final private val MaxConditional = 15
 
-  /** Number of records of the page before; None: unknown. */
-  private var before = Option.empty[Int]
+  val windows: Option[TimeWindow] = Some(pagination).collect { case windows: TimeWindow => windows }
 
-  /** Digest of the latest records, where a page that names itself is the last one. */
-  private var content = Option.empty[Long]
-  unless.foreach(validators.keep(start.token, _, (ScannedPage(records = start.taken.toInt), None)))
+  /** Whether a page's records are compared with those of the page before. */
+  private val comparesPages = options.repeatEnds || windows.exists(_.within.counted(None).nonEmpty)
 
-  override val page = new Page
+  /** Begins a poll. */
+  def begin(state: ChainState, now: Instant, again: Boolean): ChainState =
+    (if (again) state else state.recounted).copy(latest = windows.fold(Instant.MAX)(_.latest(now)))
 
-  override def next: NextPage = at
+  /** Whether no page follows at present. */
+  def isAtEnd(state: ChainState): Boolean =
+    state.atEnd || windows.exists(!_.isDue(state.next.token, state.latest))
 
-  override def atEnd: Boolean = ended
-
-  override def bounded: Boolean = false
-
-  /** The validator of the last page, if no page follows it. */
-  def validator: Option[Validator] = if (ended) validators.validator(at.token) else None
-
-  /** Always true: the last page may have grown. */
-  override def beginPoll(again: Boolean): Boolean = {
-    if (!again) recount()
-    true
-  }
-
-  /** Restarts the count of pages that `maxPages` and `maxEmpty` limit. */
-  def recount(): Unit = {
-    pagesRead = 0
-    emptyPages = 0
-  }
-
-  @scala.annotation.tailrec
-  override def nextPage(each: RecordBlock => Unit): Int = {
-    if (pagesRead >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> pagesRead)
-    val call = options.pageCall.of(endpoint, pagination, at.token)
-    val absentEnds = options.endAssumed || endedBefore || pagination.continues(at.token)
-    def response(head: ResponseHead, scanned: ScannedPage) =
-      PageResponse(endpoint, at.token, call.target, absentEnds, head, scanned, options.emptyEnds, isOther(scanned))
-    val skip = math.max(at.taken, pagination.before(at.token))
-    val endAfter = if (pagination.mayBePastEnd(at.token)) 1 else 0
-    var mistaken = false
-    var refusal = Option.empty[Refusal]
-    val (scanned, follows) = client.call(call.copy(unless = known, endAfter = endAfter), page.body, !reached) { head =>
-      mistaken = namesNext(response(head, ScannedPage.nothing))
-      refusal = head.refusal
-      page.received(head, PageUrl.shown(endpoint, options.own, call.target), options)
-      validators.read(at.token, head) {
-        val scanned = scan.read(page.body, skip)
-        (scanned, followed(response(head, scanned)))
-      }
+  /** Reads the next page. */
+  def next(state: ChainState): Step[Delivery] = {
+    val token = state.next.token
+    val begun = if (windows.exists(_.positionAt(token).page.isEmpty)) state.recounted else state
+    if (begun.pages >= options.maxPages) Refuse(Conditions.TooManyPages("url" -> endpoint, "pages" -> begun.pages))
+    else {
+      val isConditional = state.atEnd && (!pagination.byHeader || state.conditionalPolls < MaxConditional)
+      val polls = if (isConditional && pagination.byHeader) state.conditionalPolls + 1 else 0
+      val call = this
+        .call(pagination, token)
+        .copy(
+          unless = state.validator.filter(_ => isConditional),
+          endAfter = if (pagination.mayBePastEnd(token)) 1 else 0)
+      Step.page(call, skip(state))(after(begun.copy(conditionalPolls = polls), call, _))
     }
-    reached = true
-    refusal.filterNot(_ => isPastEnd).foreach(one => throw options.refused(s"for ${describe(at.token)}", one))
-    if (mistaken) {
-      validators.forget(at.token)
-      nextPage(each)
-    } else {
-      pagesRead += 1
-      val fresh = math.max(0L, scanned.records - skip).toInt
-      moved(scanned.records, fresh, follows, isOther(scanned))
-      before = Some(scanned.records)
-      if (fresh > 0 && options.repeatEnds) content = Some(digest(scanned))
-      if (fresh > 0) scan.blocks(scanned, page.body).foreach(each)
-      fresh
-    }
+  }
+
+  private def after(state: ChainState, call: HttpCall, answer: PageAnswer): Step[Delivery] = {
+    val token = state.next.token
+    val absentEnds = options.endAssumed || endedBefore || pagination.continues(token)
+    val response = PageResponse(
+      endpoint,
+      token,
+      call.target,
+      absentEnds,
+      answer.head,
+      answer.scanned,
+      options.emptyEnds,
+      isOther(state, answer))
+    val read = state.copy(pages = state.pages + 1)
+    if (!answer.head.notModified)
+      for {
+        nextToken <- nextToken(response)
+        _ <- whereRefused(state, answer)
+        _ <- whereRepeated(state, answer)
+        delivery <- moved(read, answer, nextToken)
+        ended <- ended(delivery)
+      } yield ended
+    else if (namesNext(response)) next(state.copy(validator = None))
+    else ended(Delivery(read, 0))
   }
 
   /** Whether a page that names itself as the next one may be the last one: if its records are those of the page before,
     * the server ignores the parameter for the page.
     */
-  private def isOther(scanned: ScannedPage): Boolean =
-    options.repeatEnds && (content.isEmpty || scanned.records > 0 && !content.contains(digest(scanned)))
+  private def isOther(state: ChainState, answer: PageAnswer): Boolean =
+    options.repeatEnds && (state.content.isEmpty || answer.records > 0 && !state.content.contains(answer.content))
 
-  private def digest(scanned: ScannedPage): Long = PageDigest.of(scan.blocks(scanned, page.body))
+  private def namesNext(response: PageResponse): Boolean =
+    pagination.byHeader && (pagination.next(response) match {
+      case Right(None) | Left(_: NoPage.Absent) => false
+      case _                                    => true
+    })
 
-  /** Whether the list is proven to end before the next page, which the server refuses. */
-  private def isPastEnd: Boolean = pagination.endCheck(at.token).exists { check =>
-    check.before.exists { case (token, size) =>
-      before.map(_.toLong).orElse(records(pagination, token)).exists(_ < size)
-    } ||
-    records(check.pagination, check.token).contains(check.records)
+  private def nextToken(response: PageResponse): Step[Option[String]] = pagination.follows(response) match {
+    case Right(token) => Step.unless(nullArray(response, token).orElse(emptyPage(response))).map(_ => token)
+    case Left(NoPage.Mismatch(problem)) =>
+      val records = Plural.of(response.scanned.records.toLong, "record")
+      Refuse(options.mismatch(s"for ${describe(response.token)}", s"$records, $problem"))
+    case Left(NoPage.Absent(place, option)) =>
+      Refuse(
+        Conditions.ContinuationMissing(
+          "url" -> endpoint,
+          "records" -> response.scanned.records,
+          "place" -> place,
+          "option" -> option,
+          "fields" -> ResponseNames.fields(response.scanned),
+          "headers" -> ResponseNames.headers(response.head)
+        ))
+    case Left(part: NoPage.Incomplete) => Refuse(options.incomplete(response.scanned.records.toLong, part))
+    case Left(NoPage.Refused(link, reason)) =>
+      Refuse(Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason))
+  }
+
+  /** The error of null in place of the records, if a next page of the list or window is named. */
+  private def nullArray(response: PageResponse, token: Option[String]): Option[EpochalException] =
+    response.scanned.nullArray.filter(_ => windows.fold(token)(_.pageOf(token)).nonEmpty).map { pointer =>
+      Conditions.RecordsNotFound(
+        "url" -> endpoint,
+        "pointer" -> pointer,
+        "found" -> "null, although the response names a next page",
+        "array" -> "/data/items")
+    }
+
+  /** The error of a page without records that says that there are some. */
+  private def emptyPage(response: PageResponse): Option[EpochalException] =
+    if (response.scanned.records > 0 || response.head.refusal.nonEmpty || options.endAssumed) None
+    else
+      pagination
+        .counted(response.token)
+        .flatMap(WholeList.more(response.head, response.scanned, _))
+        .map(says => options.mismatch(s"for ${describe(response.token)}", s"0 records, and says $says"))
+
+  /** A refused page is past the end only if that is proven. */
+  private def whereRefused(state: ChainState, answer: PageAnswer): Step[Unit] =
+    answer.head.refusal.fold(Step.nothing) { refusal =>
+      def refused = options.refused(s"for ${describe(state.next.token)}", refusal)
+      isPastEnd(state).flatMap(isProven => Step.unless(Option.when(!isProven)(refused)))
+    }
+
+  private def isPastEnd(state: ChainState): Step[Boolean] = pagination.endCheck(state.next.token) match {
+    case None => Done(false)
+    case Some(check) =>
+      val isShort = check.before.fold[Step[Boolean]](Done(false)) { case (token, size) =>
+        state.records.fold(records(pagination, token))(count => Done(Some(count))).map(_.exists(_ < size))
+      }
+      isShort.flatMap {
+        case true  => Done(true)
+        case false => records(check.pagination, check.token).map(_.exists(_ == check.records))
+      }
   }
 
   /** The number of records of a page; None if the server refuses it, with whatever status. */
-  private def records(pagination: ChainedPagination, token: Option[String]): Option[Long] =
-    Using.resource(Body.ofPage()) { body =>
-      EndProof.of {
-        client.call(options.pageCall.of(endpoint, pagination, token).copy(endAfter = 1), body) { head =>
-          Option.when(head.refusal.isEmpty)(scan.read(body).records.toLong)
+  private def records(pagination: ChainedPagination, token: Option[String]): Step[Option[Int]] =
+    Step
+      .attempt(call(pagination, token).copy(endAfter = 1), Step.isNoProof)
+      .map(_.filter(_.head.refusal.isEmpty).map(_.records))
+
+  /** Refuses an API that ignores the parameter for a counted page and returns a window's first page forever. Two equal
+    * pages are no proof, so a page far past the window's end must equal them, too.
+    */
+  private def whereRepeated(state: ChainState, answer: PageAnswer): Step[Unit] =
+    windows.flatMap(_.farPage(state.next.token)).filter(_ => fresh(state, answer) > 0) match {
+      case Some((window, far)) if state.content.contains(answer.content) =>
+        Step.attempt(call(pagination, Some(far))).flatMap { page =>
+          val isSame = page.exists(other => other.records > 0 && other.content == answer.content)
+          Step.unless(Option.when(isSame)(options.samePage(s"for several pages of ${window.description}")))
         }
-      }.flatten
+      case _ => Step.nothing
     }
 
-  /** The validator for a conditional request of the last page. If a header names the next page, it may appear without a
-    * change of the body's ETag, so only a limited number of polls in a row are conditional.
-    */
-  private def known: Option[Validator] = {
-    val asking = ended && (!pagination.byHeader || believed < PollsBelieved)
-    believed = if (asking && pagination.byHeader) believed + 1 else 0
-    if (asking) validators.validator(at.token) else None
-  }
-
-  private def namesNext(response: PageResponse): Boolean =
-    response.head.notModified && pagination.byHeader &&
-      (pagination.next(response) match {
-        case Right(None) | Left(_: NoPage.Absent) => false
-        case _                                    => true
-      })
-
-  /** @param records
-    *   of the page
-    * @param fresh
-    *   number of new records among them
-    * @param repeatEnds
-    *   whether the page is the last one if it names itself
-    */
-  private def moved(records: Int, fresh: Int, follows: Option[String], repeatEnds: => Boolean): Unit = {
-    if (records < at.taken) lost(records, at.taken)
-    follows match {
-      case Some(token) if pagination.page(endpoint, Some(token)) != pagination.page(endpoint, at.token) =>
-        if (guard.visit(pagination.page(endpoint, Some(token))))
-          throw loop(s"${describe(at.token)} names ${describe(Some(token))} as the page after it")
-        val empty = if (records == 0) emptyPages + 1 else 0
-        if (empty > maxEmpty) throw Conditions.TooManyEmptyPages("url" -> endpoint, "pages" -> empty)
-        emptyPages = empty
-        at = NextPage(Some(token), 0)
-        ended = false
-      case Some(_) if fresh > 0 && !repeatEnds =>
-        throw loop(
-          s"${describe(at.token)} has ${Plural.of(fresh.toLong, "new record")} and names itself as the page after it")
+  private def moved(state: ChainState, answer: PageAnswer, nextToken: Option[String]): Step[Delivery] = {
+    val NextPage(token, taken) = state.next
+    val (page, records) = (pagination.page(endpoint, token), answer.records)
+    val delivered = fresh(state, answer)
+    def delivery(after: ChainState) = {
+      val content = if (delivered > 0 && comparesPages) Some(answer.content) else state.content
+      val read = after.copy(records = Some(records), content = content)
+      Done(Delivery(read, delivered, math.max(0L, taken - records)))
+    }
+    nextToken.map(next => pagination.page(endpoint, Some(next))) match {
+      case Some(nextPage) if nextPage != page =>
+        val emptyPages = if (records == 0) state.emptyPages + 1 else 0
+        val visited = if (state.visited.steps == 0) state.visited.visit(page) else Some(state.visited)
+        visited.flatMap(_.visit(nextPage)) match {
+          case None =>
+            Refuse(loop(s"${describe(token)} names ${describe(nextToken)} as the page after it"))
+          case Some(_) if emptyPages > maxEmpty =>
+            Refuse(Conditions.TooManyEmptyPages("url" -> endpoint, "pages" -> emptyPages))
+          case Some(all) =>
+            delivery(
+              state.copy(
+                next = NextPage(nextToken, 0),
+                atEnd = false,
+                validator = None,
+                emptyPages = emptyPages,
+                visited = all))
+        }
+      case Some(_) if delivered > 0 && !isOther(state, answer) =>
+        Refuse(
+          loop(
+            s"${describe(token)} has ${Plural.of(delivered.toLong, "new record")} and names itself as the page after it"))
       case _ =>
-        if (start == NextPage.First && at == start && follows.isEmpty && !contacted)
-          PageChain.log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
-        at = at.copy(taken = math.max(at.taken, records.toLong))
-        ended = true
+        val validator = answer.head.validator.filter(_ => options.revalidates)
+        delivery(
+          state.copy(next = NextPage(token, math.max(taken, records.toLong)), atEnd = true, validator = validator))
     }
   }
 
-  private def followed(response: PageResponse): Option[String] = pagination.follows(response) match {
-    case Right(found) =>
-      if (inWindow(found).nonEmpty) response.scanned.nullArray.foreach { pointer =>
-        throw Conditions.RecordsNotFound(
-          "url" -> endpoint,
-          "pointer" -> pointer,
-          "found" -> "null, although the response names a next page",
-          "array" -> "/data/items")
+  /** Proves that a short page at the end is the last one of its list, and not the largest that the server returns. It is
+    * checked if it is larger than all that were proven; once a page was full there is nothing to check.
+    */
+  private def ended(delivery: Delivery): Step[Delivery] = {
+    val state = delivery.state
+    val NextPage(token, taken) = state.next
+    def proven(size: Long) = delivery.copy(state = state.copy(provenSize = math.max(size, state.provenSize)))
+    def records(pages: CountedPages, page: PageRequest): Step[Int] =
+      Step.look(options.pageCall.of(endpoint, pages.by, page).copy(endAfter = 1)) { answer =>
+        Done(if (answer.head.refusal.isEmpty) answer.records else 0)
       }
-      if (response.scanned.records == 0 && response.head.refusal.isEmpty && !options.endAssumed)
-        counted(response.token)
-          .flatMap(WholeList.more(response.head, response.scanned, _))
-          .foreach(says => throw options.mismatch(s"for ${describe(response.token)}", s"0 records, and says $says"))
-      found
-    case Left(NoPage.Mismatch(found)) =>
-      throw options.mismatch(
-        s"for ${describe(response.token)}",
-        s"${Plural.of(response.scanned.records.toLong, "record")}, $found")
-    case Left(NoPage.Absent(place, option)) =>
-      throw Conditions.ContinuationMissing(
-        "url" -> endpoint,
-        "records" -> response.scanned.records,
-        "place" -> place,
-        "option" -> option,
-        "fields" -> FoundParts.fields(response.scanned),
-        "headers" -> FoundParts.headers(response.head))
-    case Left(part: NoPage.Incomplete) => throw options.incomplete(response.scanned.records.toLong, part)
-    case Left(NoPage.Refused(link, reason)) =>
-      throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
-  }
-
-  /** The request for a page of counted records; None: pages are not counted. */
-  private def counted(token: Option[String]): Option[PageRequest] = {
-    val within = pagination match {
-      case windows: TimeWindow => windows.within
-      case other               => other
-    }
-    within match {
-      case pages: GrowingPages => Some(pages.request(token))
-      case pages: CountedPages => Some(pages.request(inWindow(token))).filter(_ => pages.counted != Pagination.Whole)
-      case _                   => None
+    pagination match {
+      case pages: CountedPages if state.atEnd && pages.isShort(token, taken) && taken > state.provenSize =>
+        val after = pages.after(token, taken)
+        records(pages, after).flatMap {
+          case 0 => Done(proven(taken))
+          case more =>
+            records(pages, pages.request(token)).flatMap { again =>
+              val problem = s"${Plural.of(more.toLong, "record")}, after a page with only ${Plural.of(taken, "record")}"
+              // The list may have grown in between.
+              Step.unless(Option.when(again <= taken)(options.mismatch(after, problem))).map(_ => delivery)
+            }
+        }
+      case pages: CountedPages if state.atEnd && token.nonEmpty => Done(proven(pages.request(token).size))
+      case _                                                    => Done(delivery)
     }
   }
 
-  /** The token of a page within its list or window. */
-  private def inWindow(token: Option[String]): Option[String] =
-    if (pagination.isInstanceOf[TimeWindow]) token.flatMap(WindowPosition.parse).flatMap(_.page) else token
+  /** Number of records at the front of the next page that were delivered. */
+  private def skip(state: ChainState): Long = math.max(state.next.taken, pagination.before(state.next.token))
+
+  private def fresh(state: ChainState, answer: PageAnswer): Int = math.max(0L, answer.records - skip(state)).toInt
+
+  private def call(pagination: ChainedPagination, token: Option[String]): HttpCall =
+    options.pageCall.of(endpoint, pagination, token)
 
   /** Describes the page of a token, and its request. */
-  private def describe(token: Option[String]): String = {
-    val target = options.pageCall.of(endpoint, pagination, token).target
-    s"${pagination.describe(token)} (${PageUrl.shown(endpoint, options.own, target)})"
-  }
+  private def describe(token: Option[String]): String =
+    s"${pagination.describe(token)} (${PageUrl.shown(endpoint, options.own, call(pagination, token).target)})"
 
-  private def loop(reason: String) =
+  private def loop(reason: String): EpochalException =
     Conditions.PaginationLoop("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)
-}
-
-private object PageChain {
-  private val log = LoggerFactory.getLogger(classOf[PageChain])
-}
-
-/** Detects pages that lead back to an earlier one, in bounded memory: it remembers the last [[LoopGuard.Remembered]]
-  * pages, and detects any longer loop within its second or third round (R. P. Brent, "An improved Monte Carlo
-  * factorization algorithm", 1980).
-  */
-final private[rest] class LoopGuard {
-  private val recent = new java.util.LinkedHashSet[Long]
-  private var mark = 0L
-  private var steps = 0L
-  private var power = 1L
-
-  /** @param page
-    *   identifies the page
-    * @return
-    *   whether the page was visited before
-    */
-  def visit(page: String): Boolean = {
-    val hash = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(page.getBytes(UTF_8))).getLong()
-    val again = !recent.add(hash) || (steps > 0 && hash == mark)
-    if (recent.size > LoopGuard.Remembered) {
-      val eldest = recent.iterator()
-      eldest.next()
-      eldest.remove()
-    }
-    steps += 1
-    if (steps == power) {
-      mark = hash
-      power *= 2
-    }
-    again
-  }
-}
-
-private[rest] object LoopGuard {
-  val Remembered = 10000
-}
-
-/** The names of a response's fields and headers, for an error about a missing one. */
-private[rest] object FoundParts {
-
-  /** The fields around the records. */
-  def fields(scanned: ScannedPage): String = listed(scanned.outline.map(_._1))
-
-  def headers(response: ResponseHead): String =
-    listed(response.all.map(_._1).distinctBy(lower).filterNot(name => Usual(lower(name))))
-
-  private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
-
-  private def listed(names: Seq[String]): String =
-    if (names.isEmpty) "none" else names.take(Shown).mkString(", ") + (if (names.size > Shown) ", …" else "")
-
-  private val Shown = 24
-
-  /** Headers that are unrelated to pagination. */
-  private val Usual = Set("connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding")
 }

@@ -56,6 +56,11 @@ private[rest] object PagingOptions extends OptionList {
   /** Maximum pages without records in a row that are skipped where no later poll continues after them. */
   private[rest] val MaxEmptyPages = 1000
 
+  /** Consecutive pages without new records that end a poll of a list; the next poll resumes there. Some APIs respond to a
+    * poll with no records and a new token, forever.
+    */
+  private[rest] val EmptyPagesPerPoll = 100
+
   override def all: Seq[OptionSpec[_]] = super.all ++ BodyOptions.all ++ WindowOptions.all ++ CountingOptions.all
 
   /** Options that refer to a response's body or its records. */
@@ -163,7 +168,7 @@ private[rest] object PagingOptions extends OptionList {
     case Pagination.ByOffset(from, n, _)                           => Seq(from, n)
     case Pagination.ByPage(page, n, _, _)                          => Seq(page, n)
     case ChainedPagination.ByCursor(_, AsParameter(name), _, _, _) => Seq(name)
-    case CountedPages(counted, _)                                  => namesOf(counted)
+    case pages: CountedPages                                       => namesOf(pages.by)
     case windows: TimeWindow => Seq(windows.fromParam, windows.toParam) ++ namesOf(windows.within)
     case _                   => Nil
   }
@@ -173,7 +178,7 @@ private[rest] object PagingOptions extends OptionList {
     case _: Pagination.ByPage => Some(s"firstPage=${values(FirstPage)}")
     case ChainedPagination.ByCursor(_, _, Some(first), _, "cursor" | "keyset") => Some(s"firstCursor=$first")
     case ChainedPagination.ByCursor(_, _, _, _, "graphql") => values.get(Connection).map(at => s"connection=$at")
-    case CountedPages(counted, _)                          => identity(values, counted)
+    case pages: CountedPages                               => identity(values, pages.by)
     case windows: TimeWindow =>
       val parts = Some(windows.within.kind).filter(_ != "none") ++ identity(values, windows.within)
       Option.when(parts.nonEmpty)(s"windowPagination=${parts.mkString(", ")}")

@@ -69,16 +69,14 @@ private[rest] object RestReceiver {
 final private[rest] class ChainSupply(list: RestList, pagination: ChainedPagination) extends RestReceiver(list) {
   private val log = LoggerFactory.getLogger(classOf[ChainSupply])
 
-  /** Consecutive empty pages that end a poll; the next poll resumes there. Some APIs respond to a poll with no records
-    * and a new token, forever: after more than `maxGap` of them a poll requests a single one.
-    */
-  final private val EmptyPages = 100
-
   import list.{clock, journal, options}
 
   private val client = new HttpClient(options.http, list.counters)
 
-  private var chain = Option.empty[Chain]
+  private var reader = Option.empty[ListReader]
+
+  /** The keys of records that later windows may return again. */
+  private var keys = Option.empty[WindowKeys]
   @volatile private var seen = Option.empty[Extent]
   private var warned = false
 
@@ -87,7 +85,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   /** Empty pages in a row, over all polls. */
   private var gap = 0
 
-  /** Whether there were more than `maxGap` of them. */
+  /** Whether there were more than `maxGap` of them: each poll then requests a single page. */
   private var endless = false
   private var once = false
   private lazy val begun = clock.instant()
@@ -107,7 +105,10 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   /** Fixes the end of time windows at the first poll, regardless of the crawl's duration. */
   override def freezeEnd(): Unit = once = true
 
-  override protected def reset(): Unit = chain = None
+  override protected def reset(): Unit = {
+    reader.foreach(_.close())
+    reader = None
+  }
 
   override def close(): Unit = {
     super.close()
@@ -115,24 +116,22 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   }
 
   override protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
-    val pages = chain.getOrElse(chainAfter(tail))
-    chain = Some(pages)
-    val mostEmpty = if (endless) 1 else EmptyPages
+    val pages = reader.getOrElse(readerAfter(tail))
+    reader = Some(pages)
+    val mostEmpty = if (endless) 1 else PagingOptions.EmptyPagesPerPoll
     var empty = 0
     broken = false
     var spent = false
-    var more = pages.beginPoll(again = once && seen.nonEmpty)
-    while (more) {
+    pages.begin(if (once) begun else clock.instant(), again = once && seen.nonEmpty)
+    while (pages.hasNext && tail.available < most && !broken && !spent) {
       val records =
-        try pages.nextPage(add(tail, budget)(_, pages.page.origin))
+        try receivePage(pages, tail, budget)
         finally pages.page.close()
-      tail.goOn(tail.cursor.copy(next = Some(pages.next)))
       empty = if (records == 0) empty + 1 else 0
       gap = if (records == 0 && !pages.atEnd) gap + 1 else 0
-      broken = !pages.bounded && !pages.atEnd && empty >= mostEmpty
-      // A spent budget does not end a poll without records: `EmptyPages` limits it.
-      spent = budget.spent && (pages.bounded || tail.available > 0)
-      more = !pages.atEnd && tail.available < most && !broken && !spent
+      broken = !pages.isBounded && !pages.atEnd && empty >= mostEmpty
+      // A spent budget does not end a poll without records: the number of empty pages limits it.
+      spent = budget.spent && (pages.isBounded || tail.available > 0)
     }
     if (broken && !endless && gap > maxGap) {
       endless = true
@@ -146,40 +145,40 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     spent && !pages.atEnd
   }
 
-  private def chainAfter(tail: RestJournal.Tail): Chain = {
+  private def receivePage(pages: ListReader, tail: RestJournal.Tail, budget: PollBudget): Int = {
+    for (window <- pages.window; keys <- keys) keys.enter(window, tail.until)
+    val missing = pages.next().missing
+    if (missing > 0) lost(tail.until - missing, tail.until)
+    val before = tail.until
+    pages.blocks
+      .flatMap(block => keys.fold(Option(block))(_.fresh(block)))
+      .foreach(add(tail, budget)(_, pages.page.origin))
+    tail.goOn(tail.cursor.copy(next = Some(pages.nextPage(keys.fold(Seq.empty[SeenWindow])(_.seen)))))
+    (tail.until - before).toInt
+  }
+
+  private def readerAfter(tail: RestJournal.Tail): ListReader = {
     val page = tail.cursor.next.getOrElse(NextPage.First)
-    pagination match {
-      case windows: TimeWindow =>
-        new WindowChain(
-          options,
-          windows,
-          client,
-          page.token,
-          tail.until,
-          keysBefore(windows, page, tail),
-          () => if (once) begun else clock.instant())
-      case _ =>
-        def missing(has: Int, had: Long) = lost(tail.until - had + has, tail.until)
-        new PageChain(options, pagination, client, page, missing, maxEmpty = Int.MaxValue)
-    }
+    keys = Some(pagination).collect { case windows: TimeWindow => windows }.flatMap(keysBefore(_, page, tail))
+    new ListReader(new PageChain(options, pagination), client, ChainState(page))
   }
 
   /** The keys of records that later windows may return again, from the journalled records of earlier windows. */
-  private def keysBefore(windows: TimeWindow, page: NextPage, tail: RestJournal.Tail): WindowKeys = {
-    val keys = new WindowKeys(windows.keys, options.mismatch(_, _))
+  private def keysBefore(windows: TimeWindow, page: NextPage, tail: RestJournal.Tail): Option[WindowKeys] = {
     val position = page.token.flatMap(WindowPosition.parse)
     val seen = position.fold(Seq.empty[SeenWindow])(_.seen)
     if (!windows.keyed && seen.nonEmpty && position.exists(_.page.nonEmpty))
       throw RestOptions.group.conflict(
         "{option:overlap=0s}, an offset within a window that overlaps the one before",
         "Keep {option:overlap} and {option:keyColumns} until that window has been read to its end, and only then leave them out.")
-    if (windows.keyed) {
+    Option.when(windows.keyed) {
+      val keys = new WindowKeys(windows.keys, options.mismatch(_, _))
       seen.zip(seen.drop(1).map(_.record) :+ tail.until).foreach { case (window, until) =>
         keys.enter(Window(Instant.MIN, window.until), window.record)
         RestJournal.read(journal, tail.received, window.record, until)(keys.remember)
       }
+      keys
     }
-    keys
   }
 
   private def lost(from: Long, until: Long): Unit = {

@@ -1,0 +1,55 @@
+package io.epochal.rest.source
+
+import java.time.Instant
+
+import org.apache.spark.sql.connector.read.InputPartition
+
+import io.epochal.kit.record.{RecordOrigin, ScannedPages}
+import io.epochal.rest.http.{HttpBudget, HttpClient}
+
+/** All records of a [[ChainedPagination]], for a batch read: one task follows all pages.
+  *
+  * @param until
+  *   the end of the last time window; unused by other kinds
+  * @param share
+  *   of the query's budget; None: the task is the only one
+  */
+final private[rest] case class ChainPartition(until: Instant, share: Option[HttpBudget] = None) extends InputPartition
+
+final private[rest] class ChainPages(
+    options: RestOptions,
+    pagination: ChainedPagination,
+    client: HttpClient,
+    until: Instant
+) extends ScannedPages {
+
+  private val reader = {
+    val ended = pagination match {
+      case windows: TimeWindow => windows.endingAt(until)
+      case other               => other
+    }
+    new ListReader(new PageChain(options, ended, options.maxEmptyPages), client)
+  }
+  reader.begin(until)
+  private var before = 0L
+
+  override def origin: Option[RecordOrigin] = reader.page.origin
+
+  @scala.annotation.tailrec
+  override protected def nextPage(): Boolean =
+    if (!reader.hasNext) false
+    else {
+      val records = reader.next().records
+      if (records == 0) nextPage()
+      else {
+        open(options.rules.format.open(reader.page.body, options.place), before, 0, records)
+        before += records
+        true
+      }
+    }
+
+  override def close(): Unit = {
+    client.close()
+    reader.close()
+  }
+}

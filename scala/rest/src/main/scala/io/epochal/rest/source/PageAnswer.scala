@@ -1,0 +1,17 @@
+package io.epochal.rest.source
+
+import io.epochal.kit.record.{Body, PageScan, RecordBlock, ScannedPage}
+import io.epochal.rest.http.ResponseHead
+
+/** The response to the request of a [[Step]]. Its body is valid until the next request of that kind. */
+final private[rest] class PageAnswer(val head: ResponseHead, val scanned: ScannedPage, val body: Body, scan: PageScan) {
+
+  /** Number of records of the page. */
+  def records: Int = scanned.records
+
+  /** The records after those that the request skips. */
+  def blocks: Iterator[RecordBlock] = scan.blocks(scanned, body)
+
+  /** Digest of those records. */
+  lazy val content: Long = PageDigest.of(blocks)
+}
