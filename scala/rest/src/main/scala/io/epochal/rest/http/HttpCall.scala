@@ -149,12 +149,6 @@ final private[epochal] class Revalidation[K, A](enabled: Boolean) {
       if (responses.size > Remembered) { val _ = responses.remove(responses.keySet.iterator().next()) }
       came
     }
-
-  /** Remembers a result from an earlier response. */
-  def keep(request: K, validator: Validator, result: A): Unit =
-    if (enabled) { val _ = responses.put(request, (validator, result)) }
-
-  def forget(request: K): Unit = { val _ = responses.remove(request) }
 }
 
 /** Sums over requests.

@@ -13,6 +13,7 @@ import io.epochal.rest.http.{Endpoint, HttpCall, HttpFailure}
   * Each page is requested once and journalled, because its token may expire and its records may change.
   */
 trait ChainedPagination extends Paging {
+  override def placeholders: Seq[String] = Seq("cursor")
 
   /** The flag in a response that decides whether a page follows; None: the token decides. */
   def flag: Option[MoreFlag]
@@ -115,17 +116,6 @@ trait ChainedPagination extends Paging {
   }
 }
 
-/** How to prove that a list ends before a page that the server refuses: the page of `token` has so many records then.
-  *
-  * @param before
-  *   the token of the page before the refused one, and the size of pages: a shorter one is a proof, too; None: it is none
-  */
-final private[rest] case class EndCheck(
-    pagination: ChainedPagination,
-    token: Option[String],
-    records: Long,
-    before: Option[(Option[String], Long)])
-
 object ChainedPagination {
 
   /** The token of the next page; None: no page follows. Left: why it cannot be followed. */
@@ -176,6 +166,8 @@ object ChainedPagination {
       flag: Option[MoreFlag],
       kind: String = "cursor")
       extends ChainedPagination {
+
+    override def parameters: Seq[String] = Some(to).collect { case AsParameter(name) => name }.toSeq
 
     override def key: Option[String] = Some(from).collect { case InRecord(pointer, _) => pointer }
 
@@ -258,6 +250,7 @@ object ChainedPagination {
     * stores it.
     */
   sealed trait ByAddress extends ChainedPagination {
+    override def isByAddress: Boolean = true
 
     override def hasNextName: Boolean = true
 

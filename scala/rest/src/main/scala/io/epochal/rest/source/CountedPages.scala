@@ -22,6 +22,10 @@ final private[rest] case class CountedPages(
     extends ChainedPagination {
 
   override def kind: String = by.kind
+  override def isCounted: Boolean = true
+  override def parameters: Seq[String] = by.parameters
+  override def placeholders: Seq[String] = by.placeholders
+  override def otherPlaceholders: Seq[String] = by.otherPlaceholders
   override def pointers: Seq[String] = super.pointers ++ total.pointer
   override def page(endpoint: Endpoint, token: Option[String]): String = token.getOrElse("0")
   override private[rest] def describe(token: Option[String]): String = request(token).recordsText
@@ -63,7 +67,7 @@ final private[rest] case class CountedPages(
       case (Some((place, _)), Some(all)) if records == 0 && all > page.first =>
         Left(NoPage.Mismatch(s"and says at $place that there are $all in all"))
       case (_, Some(all)) if records <= page.size && page.first + records >= all => Right(None)
-      case _ if isShort(response.token, records)                                => Right(None)
+      case _ if isShort(response.token, records)                                 => Right(None)
       case _ if by == Pagination.Whole =>
         WholeList.contradiction(response.head, response.scanned).filterNot(_ => response.absentEnds).toLeft(None)
       case _ if records > page.size => Left(NoPage.Mismatch("more records than requested"))

@@ -83,7 +83,8 @@ final private[rest] class ListReader(
     val isFirstContact = !contacted.get
     val delivery = requests.run(chain.next(at.copy(provenSize = proven.get)))
     if (isFirstContact && at.next == NextPage.First && delivery.state.atEnd)
-      ListReader.log.info(s"The first page of ${options.endpoint} names no next page: it is taken to be the whole list.")
+      ListReader.log.info(
+        s"The first page of ${options.endpoint} names no next page: it is taken to be the whole list.")
     at = delivery.state
     isPollNew = false
     records = delivery.records

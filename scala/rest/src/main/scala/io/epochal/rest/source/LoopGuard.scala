@@ -29,7 +29,7 @@ final private[rest] case class LoopGuard(
   def visit(page: String): Option[LoopGuard] = {
     val hash = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(page.getBytes(UTF_8))).getLong()
     Option.when(!hashes(hash) && (steps == 0 || hash != mark)) {
-      val isFull = recent.size >= LoopGuard.Remembered
+      val isFull = hashes.size >= LoopGuard.Remembered
       LoopGuard(
         steps + 1,
         if (Integer.bitCount(steps + 1) == 1) hash else mark,

@@ -1,5 +1,6 @@
 package io.epochal.rest.source
 
+import java.time.Duration
 import java.util.concurrent.ExecutionException
 
 import scala.collection.mutable
@@ -228,7 +229,8 @@ final private[rest] class MemberPoll(
           if (empty >= PagingOptions.EmptyPagesPerPoll) skipped = true
           val begins = reader.atEnd && once && member.resumed
           if (reader.atEnd) member.resumed = false
-          if (!begins && (reader.atEnd || empty >= PagingOptions.EmptyPagesPerPoll)) rest(member, lineage.leaf.template, rows > 0)
+          if (!begins && (reader.atEnd || empty >= PagingOptions.EmptyPagesPerPoll))
+            rest(member, lineage.leaf.template, rows > 0)
           else {
             member.due = clock.millis
             again.append(member)
@@ -301,17 +303,9 @@ final private[rest] class MemberPoll(
   /** Sets the moment of the next poll. The first pauses differ, so that lists found together are not polled together. */
   private def rest(one: Found, options: RestOptions, changed: Boolean): Unit = {
     val isFirst = one.pause == 0
-    val set = options.values.get(PollOptions.RefreshInterval).map(_.toMillis)
-    one.pause = set.getOrElse(
-      if (changed) MemberPoll.Least else math.min(MemberPoll.Most, math.max(MemberPoll.Least, one.pause * 2)))
-    val wait = if (isFirst && set.nonEmpty) one.pause * (50 + Math.floorMod(one.hashCode, 50)) / 100 else one.pause
+    val interval = options.values.get(PollOptions.RefreshInterval)
+    one.pause = PollPace.pause(interval, Duration.ofMillis(one.pause), !changed).toMillis
+    val wait = if (isFirst && interval.nonEmpty) one.pause * (50 + Math.floorMod(one.hashCode, 50)) / 100 else one.pause
     one.due = if (once) Long.MaxValue else clock.millis + wait
   }
-}
-
-private object MemberPoll {
-
-  /** Pauses in milliseconds if none is set: while a list changes, and the longest. */
-  private val Least = PollOptions.LeastInterval.toMillis
-  private val Most = 30000L
 }

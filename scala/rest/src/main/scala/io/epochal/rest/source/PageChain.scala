@@ -195,9 +195,8 @@ final private[rest] class PageChain(
                 visited = all))
         }
       case Some(_) if delivered > 0 && !isOther(state, answer) =>
-        Refuse(
-          loop(
-            s"${describe(token)} has ${Plural.of(delivered.toLong, "new record")} and names itself as the page after it"))
+        Refuse(loop(
+          s"${describe(token)} has ${Plural.of(delivered.toLong, "new record")} and names itself as the page after it"))
       case _ =>
         val validator = answer.head.validator.filter(_ => options.revalidates)
         delivery(

@@ -2,18 +2,16 @@ package io.epochal.rest.source
 
 import java.util.zip.CRC32C
 
-import io.epochal.kit.record.{Body, RecordBlock}
+import io.epochal.kit.record.RecordBlock
 
 /** Identifies the bytes of a page by their number and CRC-32C. */
 final private[rest] class PageDigest {
   private val crc = new CRC32C
   private var length = 0L
 
-  def add(block: RecordBlock): Unit = add(block.bytes, block.from, block.length)
-
-  def add(bytes: Array[Byte], from: Int, count: Int): Unit = {
-    crc.update(bytes, from, count)
-    length += count
+  def add(block: RecordBlock): Unit = {
+    crc.update(block.bytes, block.from, block.length)
+    length += block.length
   }
 
   def value: Long = crc.getValue << 32 | length
@@ -28,11 +26,4 @@ private[rest] object PageDigest {
   }
 
   def of(bytes: Array[Byte]): Long = of(Iterator(RecordBlock(1, bytes, 0, bytes.length)))
-
-  /** The digest of a response body. */
-  def of(body: Body): Long = {
-    val digest = new PageDigest
-    body.foreachBlock(digest.add)
-    digest.value
-  }
 }

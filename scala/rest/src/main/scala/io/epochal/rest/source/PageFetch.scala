@@ -8,7 +8,7 @@ import com.fasterxml.jackson.core.JsonProcessingException
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.record.{NoRecords, PageScan, Pages, RecordOrigin, Records, ScannedPage}
+import io.epochal.kit.record.{PageScan, ScannedPage}
 import io.epochal.rest.http.{HttpClient, Refusal}
 
 /** The pages that hold a range of counted records, in order; some of them are requested ahead. Not thread-safe.
@@ -235,81 +235,4 @@ private[rest] object PageFetch {
   /** Threads of one stream. */
   def threads(connections: Int): ExecutorService =
     Executors.newFixedThreadPool(connections, new DaemonThreads("epochal-rest-pages"))
-}
-
-/** The records of a range of counted ones, page after page, parsed in the task's own thread.
-  *
-  * @param depth
-  *   maximum concurrent requests
-  */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
-    extends Pages {
-  private val format = options.rules.format
-  private val pages = new PageFetch(options, range, client, PageFetch.threads, depth)
-  private var opened: Records = NoRecords
-  private var at = range.from
-  private var ended = false
-
-  /** One past the last record that the page can have. */
-  private var end = Long.MinValue
-
-  override def records: Records = opened
-
-  override def origin: Option[RecordOrigin] = pages.page.origin
-
-  override def index: Long = at - 1
-
-  override def count: Long = pages.count
-
-  @scala.annotation.tailrec
-  override def next(): Boolean =
-    if (ended || at >= range.until) false
-    else if (at < end && step()) {
-      at += 1
-      true
-    } else {
-      nextPage()
-      next()
-    }
-
-  override def close(): Unit = {
-    pages.close()
-    client.close()
-  }
-
-  override def replaced(): Boolean =
-    if (pages.isProven || pages.isWhole) false
-    else {
-      reload(index)
-      records.next()
-    }
-
-  private def step(): Boolean =
-    try records.next()
-    catch {
-      case _: JsonProcessingException if !pages.isProven =>
-        reload(at)
-        records.next()
-    }
-
-  private def nextPage(): Unit = {
-    if (at == end && step()) throw options.mismatch(pages.request, "more records than that")
-    if (!pages.moveTo(at)) ended = true
-    else {
-      end = pages.request.end
-      try open(at)
-      catch { case _: JsonProcessingException => reload(at) }
-    }
-  }
-
-  /** Reloads the page completely and moves to the record. */
-  private def reload(record: Long): Unit = {
-    pages.reload()
-    open(record)
-  }
-
-  private def open(record: Long): Unit = {
-    opened = format.open(pages.page.body, options.place)
-    val _ = opened.skip(record - pages.request.first)
-  }
 }

@@ -32,8 +32,8 @@ final private[rest] class PageRequests(
     */
   @scala.annotation.tailrec
   def run[A](step: Step[A]): A = step match {
-    case Step.Done(value)                           => value
-    case Step.Refuse(error)                         => throw error
+    case Step.Done(value)                          => value
+    case Step.Refuse(error)                        => throw error
     case Step.Request(call, skip, tolerates, next) => run(next(answer(call, skip, tolerates)))
   }
 
@@ -42,13 +42,14 @@ final private[rest] class PageRequests(
     other.close()
   }
 
-  private def answer(
-      call: HttpCall,
-      skip: Option[Long],
-      tolerates: EpochalException => Boolean): Option[PageAnswer] = {
+  private def answer(call: HttpCall, skip: Option[Long], tolerates: EpochalException => Boolean): Option[PageAnswer] = {
     val body = if (skip.isEmpty) other else page.body
     def scanned(head: ResponseHead): PageAnswer =
-      new PageAnswer(head, if (head.notModified) ScannedPage.nothing else scan.read(body, skip.getOrElse(0L)), body, scan)
+      new PageAnswer(
+        head,
+        if (head.notModified) ScannedPage.nothing else scan.read(body, skip.getOrElse(0L)),
+        body,
+        scan)
     try {
       val answer = client.call(call, body, !contacted.get)(scanned)
       contacted.set(true)

@@ -2,21 +2,13 @@ package io.epochal.rest.source
 
 import io.epochal.rest.http.Endpoint
 
-/** How records are requested, one page at a time: a [[Pagination]] counts them and can request any page again; a
-  * [[ChainedPagination]] learns from each page how to request the next one.
-  */
-trait Paging extends Serializable {
-
-  /** The value of the option `pagination`. */
-  def kind: String
-}
-
 /** Which request returns which records. Records are counted from 0 in the API's order: any of them can be requested
   * again, and a replay is only as exact as that order.
   *
   * Kinds whose pages are named by the previous page are [[ChainedPagination]]s.
   */
 sealed trait Pagination extends Paging {
+  override def isCounted: Boolean = true
 
   /** Maximum records of a response. */
   def pageSize: Long
@@ -74,6 +66,8 @@ object Pagination {
     private val limit = s"&${Endpoint.encode(limitParam)}=$pageSize"
 
     override def kind: String = "offset"
+    override def parameters: Seq[String] = Seq(offsetParam, limitParam)
+    override def placeholders: Seq[String] = Seq("offset", "limit")
 
     override def request(record: Long): PageRequest = continueAt(record / pageSize * pageSize)
 
@@ -94,6 +88,9 @@ object Pagination {
     private val size = s"&${Endpoint.encode(sizeParam)}=$pageSize"
 
     override def kind: String = "page"
+    override def parameters: Seq[String] = Seq(pageParam, sizeParam)
+    override def placeholders: Seq[String] = Seq("page")
+    override def otherPlaceholders: Seq[String] = Seq("pageSize")
 
     override def request(record: Long): PageRequest = {
       val page = record / pageSize

@@ -1,10 +1,7 @@
 package io.epochal.rest.source
 
-import java.time.Duration
-
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.kit.source.journal.Feeding
 import io.epochal.rest.http.{HttpHeaders, OptionList}
 import io.epochal.rest.source.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
 
@@ -95,7 +92,7 @@ private[rest] object PagingOptions extends OptionList {
         else
           of[ChainedPagination](values, values(WindowOptions.WindowPagination))(CountedPages(_, flag(values)))
             .flatMap(WindowOptions.read(values, _))
-      _ <- values.consistent(values(EndOfList) != "repeated" || !isCounted(paging))(
+      _ <- values.consistent(values(EndOfList) != "repeated" || !paging.isCounted)(
         "{option:endOfList=repeated} where pages are counted",
         "Leave {option:endOfList} out: no page names a next one there.")
       _ <- pointersOutside(values, paging)
@@ -124,19 +121,13 @@ private[rest] object PagingOptions extends OptionList {
     case _          => Right(counting(Pagination.Whole))
   }
 
-  private def isCounted(paging: Paging): Boolean = paging match {
-    case _: Pagination       => true
-    case windows: TimeWindow => windows.within.isInstanceOf[CountedPages]
-    case _                   => false
-  }
-
   /** Rejects user parameters that select the page. */
   def ownParameters(
       values: OptionValues,
       paging: Paging,
       call: PageCall,
       taken: Set[String]): Either[EpochalException, Unit] =
-    (if (call.inUrl) namesOf(paging) else Nil)
+    (if (call.inUrl) paging.parameters else Nil)
       .find(taken)
       .map(name =>
         values.conflict(
@@ -156,22 +147,6 @@ private[rest] object PagingOptions extends OptionList {
 
   private def besideBody(values: OptionValues, body: String, why: String)(spec: OptionSpec[_]): EpochalException =
     values.conflict(s"${spec.reference}, {option:requestBody}$body", s"Leave ${spec.reference} out$why")
-
-  /** The parameter that selects a counted page. */
-  private[rest] def positionOf(paging: Paging): String = paging match {
-    case windows: TimeWindow => positionOf(windows.within)
-    case counted             => namesOf(counted).headOption.getOrElse("")
-  }
-
-  /** The parameters that select a page. */
-  private[source] def namesOf(paging: Paging): Seq[String] = paging match {
-    case Pagination.ByOffset(from, n, _)                           => Seq(from, n)
-    case Pagination.ByPage(page, n, _, _)                          => Seq(page, n)
-    case ChainedPagination.ByCursor(_, AsParameter(name), _, _, _) => Seq(name)
-    case pages: CountedPages                                       => namesOf(pages.by)
-    case windows: TimeWindow => Seq(windows.fromParam, windows.toParam) ++ namesOf(windows.within)
-    case _                   => Nil
-  }
 
   /** The options that select the records, besides the kind. */
   def identity(values: OptionValues, paging: Paging): Option[String] = paging match {
@@ -296,52 +271,4 @@ private[rest] object PagingOptions extends OptionList {
           "Set {option:records} to the array's own JSON Pointer, for example /data."))
       .toLeft(())
   }
-}
-
-/** The options of lists whose records are counted. */
-private[rest] object CountingOptions extends OptionList {
-
-  val TotalCount = option("totalCount", OptionType.jsonPointer, sample = Some("/meta/total"))(
-    "JSON Pointer to the total number of records, which saves the search for the end (pagination=offset, page; bodyFormat=json).")
-  val TotalCountHeader = option("totalCountHeader", OptionType.string, sample = Some("X-Total-Count"))(
-    "Response header with that number, instead of totalCount (pagination=offset, page).")
-  val Drift = option("onDrift", OptionType.oneOf("fail", "warn", "restart"), sample = Some("restart"))(
-    "If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn resumes once there are more; restart reads all again, so rows come twice (not with partitionParams or journal=true) (pagination=none, offset, page). Unset: fail, or warn with failOnDataLoss=false.")
-  val VerifyPosition = option("verifyPosition", OptionType.oneOf("start", "always", "never"), Some("start"))(
-    "When a poll also requests the page of the last delivered record that it knows, to notice insertions and deletions before it: at each start and when a total has become smaller (start), always, or never (pagination=offset, page; with journal=true only always).")
-
-  def check(values: OptionValues): Either[EpochalException, Unit] =
-    for {
-      _ <- values.exclusive("Keep the one that the API uses.")(TotalCount, TotalCountHeader)
-      _ <- values.consistent(!values.isSet(TotalCount) || values(RecordOptions.Format) == "json")(
-        s"{option:totalCount}, {option:bodyFormat=${values(RecordOptions.Format)}}",
-        "Set {option:totalCountHeader} instead: such a body has only records.")
-      _ <- values.consistent(!values.get(Drift).contains("restart") || !values(PollOptions.Journal))(
-        "{option:onDrift=restart}, {option:journal=true}",
-        "Leave {option:journal} out: a journal has one list, from its first record to its last.")
-    } yield ()
-}
-
-/** The options of a stream's polls for new records. */
-private[rest] object PollOptions extends OptionList {
-
-  val MaxPages = option("maxPages", OptionType.int(1), Some(100000))(
-    "Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads take one poll to the end (pagination=cursor, keyset, link, next-url).")
-  val Journal = option("journal", OptionType.boolean, Some(false))(
-    "Whether undelivered responses are kept in the checkpoint, so that replays do not request them again. Always true with pagination=cursor, keyset, link, next-url and time-window.")
-
-  val RefreshInterval = option("refreshInterval", OptionType.duration, sample = Some("30s"))(
-    "Delay between polls at the end of the list. Unset: 1s, doubled up to 30s while polls find nothing (those answered by 304 do not count); always 1s in continuous and real-time queries. Time windows are polled at each trigger.")
-  val ConditionalRequests = option("conditionalRequests", OptionType.boolean, Some(true))(
-    "Whether polls send the last ETag or Last-Modified, so that the API can answer 304.")
-
-  val MaxPollTime = option("maxPollTime", OptionType.duration, Some(Duration.ofMinutes(1)))(
-    "Maximum duration of a poll with a journal, in a stream; the next poll continues. Raise it for long trigger intervals.")
-  val MaxPollBytes = option("maxPollBytes", OptionType.bytes, Some(128L << 20))(
-    "Record bytes after which a poll with a journal ends, in a stream.")
-  val MaxJournalBytes = option("maxJournalBytes", OptionType.bytes, Some(Feeding.MaxBytes))(
-    "Received bytes that may wait to be read in a continuous or real-time query; beyond it the list is not polled.")
-
-  /** The poll interval if none is set: of continuous and real-time queries, and of others while records come. */
-  val LeastInterval: Duration = Duration.ofSeconds(1)
 }

@@ -197,7 +197,7 @@ final case class RestOptions(
 
   /** The part of a request that selects a counted page, for messages. */
   private[rest] def selector: String =
-    if (pageCall.inUrl) s"the parameter '${PagingOptions.positionOf(paging)}'"
+    if (pageCall.inUrl) s"the parameter '${paging.position}'"
     else "the placeholders of {option:requestBody}"
 
   /** @param request
@@ -264,7 +264,7 @@ object RestOptions extends OptionList {
       errors <- BodyRules.read(values, Option.when(paging.kind == "graphql")(BodyRules.GraphQl))
       _ <- CountingOptions.check(values)
       _ <- RecordOptions.followed(values, paging)
-      since <- SinceOptions.read(values, paging, taken ++ PagingOptions.namesOf(paging))
+      since <- SinceOptions.read(values, paging, taken ++ paging.parameters)
       _ <- values.consistent(!values(InferSchema) || !values.isSet(Schema))(
         "{option:schema}, {option:inferSchema=true}",
         "Give the schema, or let it be inferred.")

@@ -4,22 +4,5 @@ import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.rest.http.HttpBudget
 
-/** Records `from` to `until`, exclusive. */
-final case class RecordRange(from: Long, until: Long) {
-  def records: Long = until - from
-}
-
 /** The records of one task, and its share of the query's budget. */
 final private[rest] case class RestPartition(range: RecordRange, share: HttpBudget) extends InputPartition
-
-/** Which records go to which task. Pure: the same offsets always select the same records, on any number of tasks. */
-private[rest] object RestPlan {
-
-  def partitions(options: RestOptions, from: Long, until: Long, default: => Int): Array[InputPartition] =
-    if (from >= until) Array.empty
-    else {
-      val budget = options.http.budget
-      val ranges = options.pagination.split(from, until, budget.tasks(options.numPartitions.getOrElse(default)))
-      ranges.zip(budget.shares(ranges.size)).map { case (range, share) => RestPartition(range, share) }.toArray
-    }
-}

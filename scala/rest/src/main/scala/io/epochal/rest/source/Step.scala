@@ -3,15 +3,15 @@ package io.epochal.rest.source
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.rest.http.{HttpCall, HttpStatuses}
 
-/** What follows from the responses so far, as a value: a paging decides, and [[PageRequests]] or a test answers the
+/** The consequence of the responses so far, as a value: a paging decides, and [[PageRequests]] or a test answers the
   * requests.
   */
 sealed private[rest] trait Step[+A] {
   import Step._
 
   def flatMap[B](continue: A => Step[B]): Step[B] = this match {
-    case Done(value)     => continue(value)
-    case refused: Refuse => refused
+    case Done(value)                          => continue(value)
+    case refused: Refuse                      => refused
     case Request(call, skip, tolerates, next) => Request(call, skip, tolerates, next(_).flatMap(continue))
   }
 

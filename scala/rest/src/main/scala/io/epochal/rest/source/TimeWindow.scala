@@ -35,6 +35,12 @@ final private[rest] case class TimeWindow(
 ) extends ChainedPagination {
 
   override def kind: String = "time-window"
+  override def isCounted: Boolean = within.isCounted
+  override def isByAddress: Boolean = within.isByAddress
+  override def parameters: Seq[String] = Seq(fromParam, toParam) ++ within.parameters
+  override def position: String = within.position
+  override def placeholders: Seq[String] = Seq("windowFrom", "windowTo") ++ within.placeholders
+  override def otherPlaceholders: Seq[String] = within.otherPlaceholders
   override def flag: Option[MoreFlag] = None
   override def pointers: Seq[String] = within.pointers
   override def json: Set[String] = within.json

@@ -4,22 +4,6 @@ import java.time.Instant
 
 import scala.util.Try
 
-/** A half-open interval of time. */
-final case class Window(from: Instant, to: Instant) {
-
-  /** Describes the window in a message. */
-  def description: String = s"the window ${if (from == Instant.MIN) "" else s"from $from "}to $to"
-}
-
-/** Where the records of a window begin in the stream.
-  *
-  * @param until
-  *   the end of the window
-  * @param record
-  *   the number in the stream of the window's first record
-  */
-final case class SeenWindow(until: Instant, record: Long)
-
 /** How far windows have been requested, as a text in the offset: the token of a [[TimeWindow]].
   *
   * {{{

@@ -128,15 +128,6 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
 
   // Loops and ends.
 
-  test("a page that names itself is an error, and delivers nothing") {
-    query(30, "cursor") { query =>
-      query.api.after = from => Some(if (from < 8) s"c${from + 4}" else "c8")
-      val error = failure(query.batch())
-      assert(error.condition.name == "PAGINATION_LOOP" && error.getMessage.contains("names itself"))
-      assert(error.getMessage.contains("pagination=cursor"))
-    }
-  }
-
   test("an API that ignores the cursor and returns the first page forever is an error at its second page") {
     query(30, "cursor", "nextCursor" -> "/meta/next") { query =>
       query.api.position = _ => 0
@@ -158,25 +149,6 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
       assert(
         error.condition.name == "PAGINATION_LOOP" && error.getMessage.contains("names the next page ("),
         error.getMessage)
-    }
-  }
-
-  test("a repeated token on a page without records is the end for now, and is polled with") {
-    query(10, "cursor") { query =>
-      query.api.after = from => Some(s"c${math.min(from + 4, query.api.count.toLong)}")
-      assert(query.batch() == (0 until 10) && query.batch().isEmpty)
-      query.api.requests()
-      assert(query.batch().isEmpty && query.api.requests() == Seq("c10"))
-      query.api.count = 13
-      assert(query.batch() == (10 until 13))
-    }
-  }
-
-  test("empty pages in the middle are skipped") {
-    query(40, "cursor") { query =>
-      val all = query.api.page
-      query.api.page = from => if (from % 12 == 0) all(from) else Nil
-      assert(query.batch() == Seq(0, 12, 24, 36).flatMap(i => i until i + 4))
     }
   }
 
@@ -226,26 +198,6 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     query(40, "cursor", "maxPages" -> "10")(query => assert(query.batch() == (0 until 40)))
   }
 
-  test("the flag decides where the list ends, regardless of the token") {
-    query(30, "cursor", "hasMore" -> "/meta/more") { query =>
-      query.api.after = from => Some(s"c${from + 4}")
-      query.api.more = from => s"${from + 4 < query.api.count}"
-      assert(query.batch() == (0 until 30) && query.batch().isEmpty)
-      query.api.count = 33
-      assert(query.batch() == (30 until 33))
-    }
-  }
-
-  test("the flag may be true on the last page only") {
-    query(30, "cursor", "lastPage" -> "/meta/more") { query =>
-      query.api.after = from => Some(s"c${from + 4}")
-      query.api.more = from => s"${from + 4 >= query.api.count}"
-      assert(query.batch() == (0 until 30) && query.batch().isEmpty)
-      query.api.count = 33
-      assert(query.batch() == (30 until 33))
-    }
-  }
-
   test("a POST body has a placeholder for the cursor, and for the key") {
     val body = """{"size": 4, "after": "$""" + """{cursor}"}"""
     query(10, "cursor", "requestBody" -> body, "firstCursor" -> "c0") { query =>
@@ -255,37 +207,6 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     query(10, "keyset", "requestBody" -> body, "firstCursor" -> "-1") { query =>
       assert(query.batch() == (0 until 10))
     }
-  }
-
-  test("a flag that announces a page without a token, or is missing, is an error and not the end") {
-    Seq(
-      "true" -> "'true' at '/meta/more', which says that a page follows, but no next page",
-      "\"soon\"" -> "'soon' at '/meta/more', which is no flag").foreach { case (flag, found) =>
-      query(8, "cursor", "hasMore" -> "/meta/more", "params.key" -> "hunter2") { query =>
-        query.api.more = _ => flag
-        val error = failure(query.batch())
-        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains(found), error.getMessage)
-      }
-    }
-    query(8, "cursor", "hasMore" -> "/meta/more") { query =>
-      query.api.more = _ => ""
-      assert(failure(query.batch()).getMessage.contains("but no flag at '/meta/more'"))
-    }
-  }
-
-  test("a page that contradicts the options is reported with its request and the response") {
-    Seq("cursor" -> "the records after the cursor 'c4'", "link" -> "the next page", "next-url" -> "the next page")
-      .foreach { case (kind, wanted) =>
-        query(8, kind, "hasMore" -> "/meta/more", "params.key" -> "hunter2") { query =>
-          query.api.more = _ => "true"
-          val error = failure(query.batch())
-          assert(error.condition.name == "PAGINATION_MISMATCH")
-          assert(
-            error.getMessage.contains(s"asked for $wanted (${query.api.url}?") &&
-              error.getMessage.contains("), it returned 4 records, 'true' at '/meta/more'"),
-            error.getMessage)
-        }
-      }
   }
 
   test("a last page that shrinks is data loss, or with failOnDataLoss=false is waited for") {
@@ -298,35 +219,6 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
       assert(query.batch().isEmpty)
       query.api.count = 12
       assert(query.batch() == (10 until 12))
-    }
-  }
-
-  test("an API that includes the record of the key in the next page is refused") {
-    query(30, "keyset") { query =>
-      query.api.position = _.toLong
-      val error = failure(query.batch())
-      assert(error.condition.name == "PAGINATION_MISMATCH")
-      assert(
-        error.getMessage.contains("asked for the records after the key '") &&
-          error.getMessage.contains("the first of them with the key '") &&
-          error.getMessage.contains("that the request excludes"),
-        error.getMessage)
-    }
-  }
-
-  test("records without a key cannot be followed") {
-    Seq("/no", "/name/x").foreach { pointer =>
-      query(30, "keyset", "keyField" -> pointer) { query =>
-        assert(failure(query.batch()).getMessage.contains(s"the last of them with no value at '$pointer'"))
-      }
-    }
-  }
-
-  test("text keys are sent unchanged, and a flag saves the last empty page") {
-    query(10, "keyset", "keyField" -> "/name", "hasMore" -> "/meta/more") { query =>
-      query.api.position = _.stripPrefix("record ").toLong + 1
-      assert(query.batch() == (0 until 10))
-      assert(query.api.requests() == Seq("", "record 3", "record 7"))
     }
   }
 

@@ -19,8 +19,6 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
 
   private val misspelt = Seq(
     ("next-url", Seq("nextUrl" -> "/meta/urll"), "'/meta/urll'", "nextUrl"),
-    ("cursor", Seq("nextCursor" -> "/nextt"), "'/nextt'", "nextCursor"),
-    ("cursor in headers", Seq("nextCursorHeader" -> "X-Nextt"), "the header X-Nextt", "nextCursorHeader"),
     ("link", Seq("linkRel" -> "nextt"), "the header Link with rel=nextt", "linkRel")
   )
 
@@ -59,40 +57,6 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
       query.api.count = 11
       assert(query.batch() == Seq(10))
       assert(new Query(query.api, ChainApi.kinds("cursor"): _*).batch() == (0 until 11))
-    }
-  }
-
-  test("null and an empty text in place of the next page's name are the end") {
-    Seq("null", "\"\"", "false").foreach { value =>
-      query(3, "cursor") { query =>
-        query.api.body = (records, _) => s"""{"data":${records.mkString("[", ",", "]")},"meta":{"next":$value}}"""
-        assert(query.batch() == (0 until 3))
-      }
-    }
-    query(3, "cursor") { query =>
-      query.api.body = (records, _) => s"""{"meta":null,"data":${records.mkString("[", ",", "]")}}"""
-      assert(query.batch() == (0 until 3))
-    }
-  }
-
-  test("a false flag is the end, and an absent flag with an absent next page is not") {
-    query(3, "cursor", "nextCursor" -> "/no", "hasMore" -> "/meta/more") { query =>
-      assert(query.batch() == (0 until 3))
-    }
-    query(3, "cursor", "nextCursor" -> "/no", "hasMore" -> "/meta/mor")(refused)
-  }
-
-  test("links to other pages show that the list has pages; other links do not") {
-    Seq("<u>; rel=first" -> true, "<u>; rel=self" -> false, "<u>; rel=preload, <v>; rel=\"last\"" -> true).foreach {
-      case (link, ends) =>
-        RecordsApi.using(3) { api =>
-          api.headers = Seq("Link" -> link)
-          val stream =
-            RestStreams.over(api.url, Files.createTempDirectory("rest").resolve("0"), schema, "pagination" -> "link")
-          def next: Option[Offset] = MicroBatch.next(stream, stream.initialOffset(), ReadLimit.allAvailable())
-          if (ends) assert(next.nonEmpty)
-          else assert(failure(next).condition.name == "CONTINUATION_MISSING")
-        }
     }
   }
 
