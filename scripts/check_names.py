@@ -37,7 +37,7 @@ BASELINE = {
     "jdbc": 291,
     "kit": 388,
     "random": 3,
-    "rest": 403,
+    "rest": 388,
     "testkit": 82,
 }
 

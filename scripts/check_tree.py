@@ -19,7 +19,7 @@ BUDGETS = {
     "core": 2405,
     "kit": 8979,
     "random": 346,
-    "rest": 9007,
+    "rest": 9005,
     "ingest": 2477,
     "cdc": 5036,
     "jdbc": 7447,
