@@ -62,6 +62,10 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   def reads(table: Long, column: String): Boolean =
     tables.chosen.fold(accepted.exists(_.of("column", table).exists(_.name == column)))(_.contains(column))
 
+  /** The columns of a table all of whose values are in the log since they were added. */
+  def loggedColumns(connection: Connection, origin: CdcOrigin, table: Long): Set[String] =
+    facts(connection, origin.publication, Seq(table)).of("logged", table).map(_.name).toSet
+
   /** None if a DDL statement cannot have changed what the log shows. Else the catalog must be compared; then the error for a table
     * that became unlogged, if any, holds.
     *
@@ -134,7 +138,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
     catch { case error: SQLException if error.getSQLState == InsufficientPrivilege => false }
 
   private def facts(connection: Connection, publication: String, of: Iterable[Long]): CatalogFacts = {
-    val current = CatalogFacts.of(connection, of.toSeq.sorted, publication, tables.chosen)
+    val current = CatalogFacts.of(connection, of.toSeq.sorted, publication, tables.chosen, accepted)
     current.copy(all =
       current.all.map(fact => if (fact.kind == "column" && !isRead(fact)) fact.copy(kind = "unread") else fact))
   }

@@ -117,14 +117,20 @@ final private[cdc] class CdcSetup(
     if (facts.publication.isEmpty && origin.isWatched) throw CdcSetup.droppedPublication(origin)
     needs.refuse(tables, facts, wanted.copy(createsSlot = false, copies = left(origin, state).nonEmpty))
     checkTables(origin, state)
-    for (before <- state.definitions.get(tables.only.facts.oid.toInt) if options.adoptsSchema) {
-      val added =
-        tables.only.columns.map(_.name).diff(before.columns.map(_.name)).filter(name => tables.chosen.forall(_(name)))
-      // It may read the whole table.
-      if (added.nonEmpty) server.sql(UnloggedValues.refusal(_, tables.only.facts, added)).foreach(throw _)
-    }
     watch.foreach(_.open(connection, origin, state, tableOids))
+    state.definitions.get(tables.only.facts.oid.toInt).filter(_ => options.adoptsSchema).foreach(checkAdded(origin, _))
     slot
+  }
+
+  /** Refuses new columns with values that the log does not have. */
+  private def checkAdded(origin: CdcOrigin, before: Relation): Unit = {
+    val table = tables.only
+    val added = table.columns.map(_.name).diff(before.columns.map(_.name)).filter(name => tables.chosen.forall(_(name)))
+    // It may read the whole table.
+    if (added.nonEmpty) server.sql { connection =>
+      val logged = watch.fold(Set.empty[String])(_.loggedColumns(connection, origin, table.facts.oid))
+      UnloggedValues.refusal(connection, table.facts, added.filterNot(logged)).foreach(throw _)
+    }
   }
 
   /** The server's estimate of the rows of some tables. */

@@ -154,6 +154,16 @@ final class CdcRowsSuite extends CdcQueries {
     }
   }
 
+  test("a column of a table that VACUUM FULL has rewritten is adopted as it is if its values are in the log") {
+    withShop { (shop, dir) =>
+      shop.run("INSERT INTO orders VALUES (1, 'a'), (2, 'b')", "VACUUM FULL orders")
+      run(shop, "cdc_adopt_copied", dir, "onSchemaChange" -> "adopt")
+      shop.transaction("ALTER TABLE orders ADD added int", "UPDATE orders SET added = 8")
+      run(shop, "cdc_adopt_copied_again", dir, "onSchemaChange" -> "adopt")
+      assert(adopted("cdc_adopt_copied_again", 2) == Map(1 -> 8, 2 -> 8))
+    }
+  }
+
   test("a column that is filled by updates, and has its DEFAULT and NOT NULL later, is adopted as it is") {
     withShop { (shop, dir) =>
       shop.run("INSERT INTO orders VALUES (1, 'a'), (2, 'b')")

@@ -126,7 +126,7 @@ final private[cdc] class CatalogChanges(
       subject <- stays("label")
       one <- before.of("label", subject)
       other <- now.of("label", subject).find(_.id == one.id)
-      if one.value != other.value || one.mark != other.mark
+      if one.value != other.value || one.mark != other.mark && !isMoved(other)
     } yield hidden(s"the label ${one.value} of ${one.name} was renamed: it is ${other.value}", Seq(other))
     val composites = for {
       subject <- stays("attribute")
@@ -134,6 +134,14 @@ final private[cdc] class CatalogChanges(
       if before.of("attribute", subject).map(_.copy(name = "")) != current.map(_.copy(name = ""))
     } yield hidden(s"the composite type ${current.head.name} was altered", current)
     labels ++ composites
+  }
+
+  /** Whether the label got another place in the order of all when a new one was added: the server then has no number between two. */
+  private def isMoved(label: Fact): Boolean = {
+    def order(facts: CatalogFacts) = facts.of("order", label.subject).find(_.id == label.id).map(_.value)
+    val old = before.of("label", label.subject).map(_.id).toSet
+    order(before).exists(!order(now).contains(_)) &&
+    now.of("label", label.subject).exists(one => one.mark == label.mark && !old(one.id))
   }
 }
 

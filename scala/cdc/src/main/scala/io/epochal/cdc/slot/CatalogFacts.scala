@@ -13,8 +13,8 @@ import io.epochal.kit.database.SqlText._
   *
   * @param kind
   *   publication, object (a table's entry in the publication), column, unread (a column that the query does
-  *   not read), file (of the table or of a partition), label (of an enum),
-  *   attribute (of a composite type)
+  *   not read), logged (a column all of whose values are in the log), file (of the table or of a partition),
+  *   label (of an enum), order (of a label), attribute (of a composite type)
   * @param subject
   *   OID of the table or of the type; 0: of the publication
   * @param id
@@ -48,10 +48,27 @@ final private[cdc] case class CatalogFacts(since: Long, all: Seq[Fact]) {
 
   def subjects(kind: String): Seq[Long] = all.filter(_.kind == kind).map(_.subject).distinct
 
+  private lazy val files = all.filter(_.kind == "file").map(fact => fact.id -> fact.file).toMap
+
   /** The files that others have replaced. */
-  def replaced(before: CatalogFacts): Seq[Fact] = {
-    val old = before.all.filter(_.kind == "file").map(fact => fact.id -> fact.file).toMap
-    all.filter(fact => fact.kind == "file" && old.get(fact.id).exists(_ != fact.file))
+  def replaced(before: CatalogFacts): Seq[Fact] =
+    all.filter(fact => fact.kind == "file" && before.files.get(fact.id).exists(_ != fact.file))
+
+  /** With the columns all of whose values are in the log in place of the filled ones: columns that were added since an earlier
+    * moment without a value for older rows. A server writes such values into new files, or keeps one in the catalog until the
+    * next new file.
+    */
+  private def withLogged(earlier: CatalogFacts): CatalogFacts = {
+    val logged = for {
+      table <- subjects("file").filter(earlier.subjects("file").toSet)
+      hasOldFiles = of("file", table).forall(file => Set(earlier.files.getOrElse(file.id, file.id), "0")(file.file))
+      (old, filled) = (earlier.columns(table).map(_.id).toSet, of("filled", table).map(_.id).toSet)
+      column <- columns(table)
+      wasLogged = earlier.of("logged", table).find(_.id == column.id)
+      if (if (old(column.id)) wasLogged.exists(hasOldFiles || _.mark == column.mark)
+          else hasOldFiles && !filled(column.id))
+    } yield column.copy(kind = "logged", value = "")
+    copy(all = all.filterNot(_.kind == "filled") ++ logged)
   }
 
   def toBytes: Array[Byte] = {
@@ -81,12 +98,15 @@ private[cdc] object CatalogFacts {
     *   OIDs of the captured tables
     * @param columns
     *   whose types count; None: all
+    * @param earlier
+    *   the entries at an earlier moment, to which `logged` columns refer
     */
   def of(
       connection: Connection,
       tables: Seq[Long],
       publication: String,
-      columns: Option[Iterable[String]]): CatalogFacts = {
+      columns: Option[Iterable[String]],
+      earlier: Option[CatalogFacts] = None): CatalogFacts = {
     // Taken first: the query may wait for a lock, and does not show a transaction that ends meanwhile.
     val before = since(connection)
     val list = tables.mkString("{", ",", "}")
@@ -126,6 +146,10 @@ private[cdc] object CatalogFacts {
          |${schemas(connection)}
          |UNION ALL SELECT 'column', root::bigint, attnum::text, attname, concat(atttypid, ':', atttypmod), written::text
          |  FROM columns
+         |UNION ALL SELECT DISTINCT 'filled', c.root::bigint, c.attnum::text, c.attname, '', ''
+         |  FROM (SELECT * FROM pg_attribute WHERE atthasmissing) m JOIN files f ON f.oid = m.attrelid
+         |  JOIN columns c ON c.root = f.root AND c.attname = m.attname
+         |  WHERE ((c.written::text::bigint - ${earlier.fold(before)(_.since)}) & 4294967295) < 2147483648
          |UNION ALL SELECT 'file', f.root::bigint, f.oid::text, f.oid::regclass::text,
          |  concat(c.relfilenode, CASE WHEN f.oid <> f.root AND c.relkind = 'r' AND pg_relation_size(f.oid) = 0
          |    THEN ' empty' END),
@@ -133,6 +157,8 @@ private[cdc] object CatalogFacts {
          |  FROM files f JOIN pg_class c ON c.oid = f.oid JOIN pg_attribute a ON a.attrelid = f.oid AND a.attnum = -1
          |  LEFT JOIN pg_inherits i ON i.inhrelid = f.oid AND f.oid <> f.root
          |UNION ALL SELECT 'label', t.oid::bigint, e.oid::text, t.oid::regtype::text, e.enumlabel, e.xmin::text
+         |  FROM types t JOIN pg_enum e ON e.enumtypid = t.oid
+         |UNION ALL SELECT 'order', t.oid::bigint, e.oid::text, '', e.enumsortorder::text, ''
          |  FROM types t JOIN pg_enum e ON e.enumtypid = t.oid
          |UNION ALL SELECT 'attribute', t.oid::bigint, a.attnum::text, t.oid::regtype::text,
          |  concat(a.attname, ' ', a.atttypid, ':', a.atttypmod), CASE WHEN c.relkind = 'c' THEN a.xmin::text ELSE '' END
@@ -147,7 +173,7 @@ private[cdc] object CatalogFacts {
         rows.getString("value"),
         rows.getString("mark"))
     }
-    CatalogFacts(before, rows)
+    earlier.fold(CatalogFacts(before, rows))(CatalogFacts(before, rows).withLogged(_))
   }
 
   private def schemas(connection: Connection): Sql =
