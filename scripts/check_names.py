@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Maximum number of such names per module. It only falls: a new name is mended, not counted.
 BASELINE = {
     "app": 2,
-    "cdc": 214,
+    "cdc": 213,
     "core": 86,
     "epochal": 121,
     "epochal.tools": 366,

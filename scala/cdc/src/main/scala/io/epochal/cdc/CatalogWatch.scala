@@ -50,13 +50,8 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
     relation <- state.definitions.values.toSeq
     table = Integer.toUnsignedLong(relation.oid)
     column <- relation.columns if !now.columns(table).exists(_.name == column.name)
-  } yield Fact(
-    "column",
-    table,
-    column.name,
-    column.name,
-    s"${Integer.toUnsignedString(column.typeOid)}:${column.modifier}",
-    "")
+    kind = s"${Integer.toUnsignedString(column.typeOid)}:${column.modifier}"
+  } yield Fact("column", table, column.name, column.name, kind, "")
 
   /** Whether the query reads a column of a table. */
   def reads(table: Long, column: String): Boolean =
@@ -104,7 +99,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
         val end = ServerFacts.end(connection)
         val rewritten = now
           .replaced(before)
-          .filterNot(file => truncated.contains(file.subject) || hasOldRow(connection, file, before.since))
+          .filterNot(file => truncated.contains(file.subject) || CatalogFacts.hasOldRow(connection, file, before.since))
           .map(_.id)
         val ignoresRemoval = options.onTruncate == OnTruncate.Ignore
         val changes =
@@ -132,10 +127,6 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
       case None => Some(Conditions.CaptureChanged("change" -> texts, "slot" -> origin.slot, "token" -> token))
     }
   }
-
-  private def hasOldRow(connection: Connection, file: Fact, since: Long): Boolean =
-    try CatalogFacts.hasOldRow(connection, file, since)
-    catch { case error: SQLException if error.getSQLState == InsufficientPrivilege => false }
 
   private def facts(connection: Connection, publication: String, of: Iterable[Long]): CatalogFacts = {
     val current = CatalogFacts.of(connection, of.toSeq.sorted, publication, tables.chosen, accepted)
@@ -195,5 +186,4 @@ private object CatalogWatch {
   private val RewriteNanos = 600L * 1000000000L
   private val LockMillis = 1000
   private val LockNotAvailable = "55P03"
-  private val InsufficientPrivilege = "42501"
 }

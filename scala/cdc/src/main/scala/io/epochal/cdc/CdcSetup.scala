@@ -118,19 +118,15 @@ final private[cdc] class CdcSetup(
     needs.refuse(tables, facts, wanted.copy(createsSlot = false, copies = left(origin, state).nonEmpty))
     checkTables(origin, state)
     watch.foreach(_.open(connection, origin, state, tableOids))
-    state.definitions.get(tables.only.facts.oid.toInt).filter(_ => options.adoptsSchema).foreach(checkAdded(origin, _))
-    slot
-  }
-
-  /** Refuses new columns with values that the log does not have. */
-  private def checkAdded(origin: CdcOrigin, before: Relation): Unit = {
-    val table = tables.only
-    val added = table.columns.map(_.name).diff(before.columns.map(_.name)).filter(name => tables.chosen.forall(_(name)))
-    // It may read the whole table.
-    if (added.nonEmpty) server.sql { connection =>
-      val logged = watch.fold(Set.empty[String])(_.loggedColumns(connection, origin, table.facts.oid))
-      UnloggedValues.refusal(connection, table.facts, added.filterNot(logged)).foreach(throw _)
+    for (before <- state.definitions.get(tables.only.facts.oid.toInt) if options.adoptsSchema) {
+      val names = tables.only.columns.map(_.name).filter(name => tables.chosen.forall(_(name)))
+      val news = names.diff(before.columns.map(_.name))
+      def inLog = watch.toSeq.flatMap(_.loggedColumns(connection, origin, tables.only.facts.oid))
+      val suspects = if (news.isEmpty) news else news.diff(inLog)
+      // It may read the whole table.
+      if (suspects.nonEmpty) server.sql(UnloggedValues.refusal(_, tables.only.facts, suspects)).foreach(throw _)
     }
+    slot
   }
 
   /** The server's estimate of the rows of some tables. */

@@ -11,6 +11,7 @@ import io.epochal.cdc.value.ValueReader
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
 import io.epochal.core.retry.{Retrier, RetrySettings, Verdict}
+import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{ConnectionSettings, JdbcDriver, LoginDataSource, Sql, TableName}
 
 /** The server whose changes are captured. Its sessions print values in the same way whatever the role's settings are. */
@@ -196,17 +197,14 @@ private[cdc] object CaptureServer {
   /** The table whose name is closest to a misspelt one. */
   def nearest(connection: Connection, name: TableName): Option[String] = Nearest.of(
     name.table.text,
-    Sql.query(
-      connection,
-      "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace <> 'pg_catalog'::regnamespace")(
-      _.getString(1)))
+    sql"SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace <> 'pg_catalog'::regnamespace"
+      .query(connection)(_.getString(1)))
 
   /** The schemas in which the role's sessions look for a name without one, in this order. The server's functions are still found in
     * `pg_catalog` only.
     */
-  def searchPath(connection: Connection): Seq[String] = Sql.query(
-    connection,
-    """SELECT unnest(current_schemas(path IS NULL)) AS schema
-      |FROM (SELECT set_config('search_path', reset_val, true) AS path FROM pg_settings WHERE name = 'search_path') AS own""".stripMargin)(
-    _.getString("schema"))
+  def searchPath(connection: Connection): Seq[String] =
+    sql"""SELECT unnest(current_schemas(path IS NULL)) FROM (
+         |  SELECT set_config('search_path', reset_val, true) AS path FROM pg_settings WHERE name = 'search_path') AS own"""
+      .query(connection)(_.getString(1))
 }

@@ -73,21 +73,17 @@ final private[cdc] class CatalogChanges(
     val isRewritten = before.of("file", table).exists(file => rewritten(file.id))
     def visible(what: String) = Option.when(!isGeneric)(CatalogChange(what, Some(name), ""))
     old.flatMap { column =>
-      val same = current.find(_.id == column.id)
       val named = current.find(_.name == column.name)
-      if (named.nonEmpty && !same.exists(_.name == column.name))
-        Some(
-          hidden(s"$name.${column.name} was dropped and added again, or got its name from another column", named.toSeq))
-      else
-        same match {
-          case Some(one) if one.name == column.name =>
-            if (!CatalogChanges.widens(column, one)) visible(s"another type of ${column.name}")
-            else if (one.mark != column.mark && isRewritten)
-              Some(
-                hidden(s"the values of $name.${column.name} were written again (ALTER TABLE … TYPE … USING)", Seq(one)))
-            else None
-          case _ => visible(s"without ${column.name}")
-        }
+      current.find(one => one.id == column.id && one.name == column.name) match {
+        case Some(one) if !CatalogChanges.widens(column, one) => visible(s"another type of ${column.name}")
+        case Some(one) =>
+          Option.when(one.mark != column.mark && isRewritten)(
+            hidden(s"the values of $name.${column.name} were written again (ALTER TABLE … TYPE … USING)", Seq(one)))
+        case None if named.isEmpty => visible(s"without ${column.name}")
+        case None =>
+          val change = s"$name.${column.name} was dropped and added again, or got its name from another column"
+          Some(hidden(change, named.toSeq))
+      }
     }
   }
 
@@ -138,10 +134,9 @@ final private[cdc] class CatalogChanges(
 
   /** Whether the label got another place in the order of all when a new one was added: the server then has no number between two. */
   private def isMoved(label: Fact): Boolean = {
-    def order(facts: CatalogFacts) = facts.of("order", label.subject).find(_.id == label.id).map(_.value)
-    val old = before.of("label", label.subject).map(_.id).toSet
-    order(before).exists(!order(now).contains(_)) &&
-    now.of("label", label.subject).exists(one => one.mark == label.mark && !old(one.id))
+    val old = before.of("order", label.subject)
+    old.exists(_.id == label.id) && !old.exists(now.of("order", label.subject).filter(_.id == label.id).contains) &&
+    now.of("label", label.subject).exists(one => one.mark == label.mark && !old.exists(_.id == one.id))
   }
 }
 

@@ -3,7 +3,7 @@ package io.epochal.cdc.slot
 import java.sql.Connection
 
 import io.epochal.cdc.pgoutput.Message.Emitted
-import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** An event trigger that puts DDL statements into the log, so that changes that pgoutput does not show have their place in it: a
   * message with the tag of the statement, and the OIDs of its objects.
@@ -13,13 +13,9 @@ private[cdc] object DdlTrigger {
   /** In the message of a table that becomes unlogged, or logged. */
   final val Persistence = "PERSISTENCE"
 
-  def exists(connection: Connection): Boolean = Sql
-    .query(
-      connection,
-      """SELECT count(*) = 3 FROM pg_event_trigger t JOIN pg_proc p ON p.oid = t.evtfoid
-        |WHERE p.proname = 'epochal_ddl' AND t.evtenabled <> 'D'""".stripMargin
-    )(_.getBoolean(1))
-    .head
+  def exists(connection: Connection): Boolean =
+    sql"""SELECT count(*) = 3 FROM pg_event_trigger t JOIN pg_proc p ON p.oid = t.evtfoid
+         |WHERE p.proname = 'epochal_ddl' AND t.evtenabled <> 'D'""".query(connection)(_.getBoolean(1)).head
 
   /** The point of a check that suggests it. */
   def point(connection: Connection): Point = {

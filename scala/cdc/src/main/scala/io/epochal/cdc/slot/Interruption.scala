@@ -46,14 +46,12 @@ private[slot] object Interruption {
   }
 
   private def end(connection: Connection, looks: Int): Unit =
-    if (looks >= Looks) abort(connection)
+    if (looks >= Looks) Try(connection.abort(_.run())): Unit
     else if (looks == 0)
       // It connects to the server, which may not answer.
       new DaemonThreads("epochal-cdc-cancel")
         .newThread(() => Try(connection.unwrap(classOf[PGConnection]).cancelQuery()): Unit)
         .start()
-
-  private def abort(connection: Connection): Unit = Try(connection.abort(_.run())): Unit
 
   /** Interval between checks, in milliseconds. */
   private val Pause = 250L

@@ -43,7 +43,5 @@ private[cdc] object NewTables {
   /** Whether the role may publish whole schemas. */
   def mayPublish(connection: Connection, server: Server): Boolean =
     server.major >= 15 &&
-      Sql
-        .query(connection, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")(_.getBoolean(1))
-        .contains(true)
+      sql"SELECT rolsuper FROM pg_roles WHERE rolname = current_user".query(connection)(_.getBoolean(1)).contains(true)
 }

@@ -62,7 +62,8 @@ final private[cdc] class StreamWatch(server: CaptureServer, slot: String, stream
 
   /** Ends the sender of a stream that is lost: else the server keeps the slot for it, until its own timeout. */
   def release(): Unit =
-    Try(server.look(connection => sql"${Sql.raw(Terminate)} $condition".query(connection)(_ => ()))): Unit
+    Try(server.look(sql"SELECT pg_terminate_backend(s.active_pid) FROM pg_replication_slots s $condition".query(_)(_ =>
+      ()))): Unit
 
   private def sender(connection: Connection): Option[Sender] =
     sql"""SELECT (r.sent_lsn - '0/0')::bigint AS sent, lower(a.wait_event) AS event FROM pg_replication_slots s LEFT JOIN pg_stat_replication r ON r.pid = s.active_pid
@@ -83,8 +84,6 @@ private object StreamWatch {
     * it is set to wait longer.
     */
   private val LongestMessage = Duration.ofMinutes(10)
-
-  private val Terminate = "SELECT pg_catalog.pg_terminate_backend(s.active_pid) FROM pg_replication_slots s"
 
   /** @param sent
     *   position up to which the server has sent the log; 0: unknown
