@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import java.net.URLClassLoader
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.sql.{Connection, Driver, DriverPropertyInfo, SQLException}
@@ -41,6 +42,32 @@ final class DriverFailureSuite extends AnyFunSuite {
     failures.foreach(text => assert(text.startsWith(sqlite) && text.contains(" /no/such/directory")))
     val option = "-D[^ ,]+".r.findFirstIn(failures.head).get
     assert(loginsWith(option, directory) == Seq("connected", "connected", "connected"))
+  }
+
+  /** Runs `body` where the class path has further drivers, two of which cannot be linked. */
+  private def withDrivers[A](names: String*)(body: => A): A = {
+    val directory = Files.createTempDirectory("epochal")
+    val services = Files.createDirectories(directory.resolve("META-INF/services"))
+    Files.writeString(directory.resolve("Corrupt.class"), "no class")
+    Files.writeString(services.resolve("java.sql.Driver"), ("no.such.Driver" +: "Corrupt" +: names).mkString("\n"))
+    val thread = Thread.currentThread
+    val loader = thread.getContextClassLoader
+    thread.setContextClassLoader(new URLClassLoader(Array(directory.toUri.toURL), getClass.getClassLoader))
+    try body
+    finally thread.setContextClassLoader(loader)
+  }
+
+  test("drivers of other databases that cannot be linked do not keep a driver from being used") {
+    BrokenDriver.failure = () => throw new SQLException("connects")
+    val texts = withDrivers(classOf[BrokenDriver].getName)(Logins.attempts("jdbc:broken:x"))
+    assert(texts.size == 3 && texts.forall(_.endsWith("connects")), texts)
+  }
+
+  test("if no driver accepts a URL, the error names those that cannot be linked") {
+    withDrivers()(Logins.attempts("jdbc:broken:x")).foreach { text =>
+      assert(text.startsWith("[EPOCHAL.DRIVER_MISSING]"))
+      assert(text.contains("no.such.Driver") && text.contains("Corrupt"), text)
+    }
   }
 
   Seq[(String, () => Nothing)](

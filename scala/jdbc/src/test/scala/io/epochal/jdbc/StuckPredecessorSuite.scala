@@ -11,10 +11,47 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.jdbc.database.{Blocker, Database, Sessions, Writer}
 import io.epochal.jdbc.dialect.Dialects
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.postgres.PostgresDialect
+import io.epochal.kit.sink.Run
 import io.epochal.support.{Examples, SlowTests}
 
-final class PostgresStuckPredecessorSuite extends StuckPredecessor(Postgres, InMiddle.ofPostgres)
+final class PostgresStuckPredecessorSuite extends StuckPredecessor(Postgres, InMiddle.ofPostgres) {
+
+  /** A JVM that cannot load a class when a claim looks for the sessions that block it. */
+  private object Unlinkable extends PostgresDialect {
+    override val sessions: Option[Sessions] = PostgresDialect.sessions.map { working =>
+      new Sessions {
+        override def current(connection: Connection): Long = working.current(connection)
+        override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
+          throw new LinkageError("no blockers")
+        override def end(connection: Connection, blocker: Blocker): Unit = working.end(connection, blocker)
+        override def session(connection: Connection, id: Option[String]): Option[String] =
+          working.session(connection, id)
+        override def busy(connection: Connection, keys: Seq[String], milliseconds: Long): Set[String] =
+          working.busy(connection, keys, milliseconds)
+        override def endSession(connection: Connection, key: String): Unit = working.endSession(connection, key)
+      }
+    }
+  }
+
+  on("an error of the JVM in the look for blocking sessions ends the claim", table) { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    val options = JdbcOptions.read(f.database.options("t") + ("lockTimeout" -> "3s")).toOption.get
+    val database = new Database(Unlinkable, options, () => ())
+    Using.resource(f.database.connect()) { unrelated =>
+      unrelated.setAutoCommit(false)
+      execute(unrelated, "UPDATE epochal_ledger SET v = v WHERE sink_id = 'sink'")
+      val error = intercept[LinkageError](
+        new JdbcSink(database).claim(Run("sink", query, "run"), f.schema)(_.current.toRight(missing)))
+      assert(error.getMessage == "no blockers")
+    }
+  }
+
+  private def missing: EpochalException = Conditions.LedgerEmpty("epoch" -> 0, "sinkId" -> "sink")
+}
 @Slow
 final class Postgres13StuckPredecessorSuite extends StuckPredecessor(Postgres13, InMiddle.ofPostgres)
 @Slow
@@ -167,6 +204,6 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
     assert(taken < limit)
   }
 
-  private def execute(connection: Connection, sql: String): Unit =
+  protected def execute(connection: Connection, sql: String): Unit =
     Using.resource(connection.createStatement())(_.execute(sql)): Unit
 }

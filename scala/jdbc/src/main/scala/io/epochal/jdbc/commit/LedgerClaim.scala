@@ -138,14 +138,26 @@ final private[jdbc] class LedgerClaim(
     /** Why the ledger, as of the last check, would refuse the claim. */
     @volatile var refusal: Option[EpochalException] = None
 
+    /** The error of the JVM that ended the watch: nothing else would end a claim that waits for a dead run. */
+    @volatile private var failure = Option.empty[Throwable]
+
     /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
     def over[A](connection: Connection)(body: => A): A = dialect.sessions match {
       case None => body
       case Some(sessions) =>
         val session = sessions.current(connection)
         val done = new CountDownLatch(1)
-        new DaemonThreads("epochal-claim").newThread(() => watch(sessions, session, done)).start()
+        val thread = new DaemonThreads("epochal-claim").newThread { () =>
+          try watch(sessions, session, done)
+          catch {
+            case error: Throwable =>
+              failure = Some(error)
+              sessions.abort(connection)
+          }
+        }
+        thread.start()
         try body
+        catch { case _: Throwable if failure.nonEmpty => throw failure.get }
         finally done.countDown()
     }
 

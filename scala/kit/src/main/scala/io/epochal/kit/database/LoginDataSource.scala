@@ -4,10 +4,9 @@ import java.io.PrintWriter
 import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException}
 import java.util.concurrent.{CompletableFuture, ExecutionException, TimeUnit, TimeoutException}
 import java.util.logging.Logger
-import java.util.{Properties, ServiceLoader}
+import java.util.{Properties, ServiceConfigurationError, ServiceLoader}
 import javax.sql.DataSource
 
-import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -50,11 +49,17 @@ private[epochal] class LoginDataSource(
     }
   }
 
-  private def anyDriver: Driver =
-    loaders.iterator
-      .flatMap(loader => ServiceLoader.load(classOf[Driver], loader).iterator.asScala)
-      .find(_.acceptsURL(settings.url))
-      .getOrElse(throw missing(s"no driver on the class path accepts this URL$suggestion", None))
+  private def anyDriver: Driver = {
+    val (errors, drivers) = loaders.flatMap(driversOf).partitionMap(identity)
+    drivers.find(accepts).getOrElse {
+      val others = errors.map(error => s"; $error").distinct.mkString
+      throw missing(s"no driver on the class path accepts this URL$suggestion$others", None)
+    }
+  }
+
+  private def accepts(driver: Driver): Boolean =
+    try driver.acceptsURL(settings.url)
+    catch { case _: SQLException | _: LinkageError => false }
 
   /** The URL prefix that was probably meant, if no driver accepts the URL. */
   private def suggestion: String = DriverRisks.scheme(settings.url) match {
@@ -154,6 +159,23 @@ private[epochal] object LoginDataSource {
   /** SQLite's first failure; it throws an UnsatisfiedLinkError from then on. */
   private def isWithoutLibrary(cause: Throwable): Boolean =
     cause != null && cause.getClass.getName == "org.sqlite.NativeLibraryNotFoundException"
+
+  /** The drivers that a loader finds. One that cannot be linked must not keep the others from being used. */
+  private def driversOf(loader: ClassLoader): Seq[Either[Throwable, Driver]] = {
+    val services = ServiceLoader.load(classOf[Driver], loader).iterator
+    Iterator
+      .continually {
+        try Option.when(services.hasNext)(Right(services.next()))
+        catch { case error @ (_: ServiceConfigurationError | _: LinkageError) => Some(Left(error)) }
+      }
+      .takeWhile(_.nonEmpty)
+      .flatten
+      .take(MaxDrivers)
+      .toSeq
+  }
+
+  /** The loader repeats the same error for ever if it cannot read the class path. */
+  private val MaxDrivers = 1000
 
   private val CommonSchemes = Seq("postgresql", "mysql", "mariadb", "sqlite", "h2", "oracle", "sqlserver", "db2")
 }
