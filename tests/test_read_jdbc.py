@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ import epochal
 from epochal import Secret, jdbc
 from epochal._values.value import without_login
 from support.databases import Database, Postgres, Sqlite
+from support.proxy import proxy
 
 HIDDEN = "s3cret"
 BIG = 2**62 + 1
@@ -204,6 +206,27 @@ def test_table_and_query_are_mutually_exclusive(spark: SparkSession, sqlite: Sql
     for given, condition in cases:
         with pytest.raises(epochal.OptionError, match=condition):
             epochal.read.jdbc(spark, sqlite.url, **given)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc shows the timers of sockets")
+def test_a_read_of_postgres_notices_a_lost_server_by_tcp_keep_alive(spark: SparkSession, postgres: Postgres) -> None:
+    address, port = re.findall(r"//([^:/]+):(\d+)/", postgres.url)[0]
+    with proxy(int(port)) as server, ThreadPoolExecutor() as pool:
+        url = postgres.url.replace(f"{address}:{port}", f"127.0.0.1:{server.port}")
+        slow = "SELECT id, CAST(pg_sleep(3) AS text) AS slept FROM generate_series(1, 1) AS id"
+        rows = pool.submit(epochal.read.jdbc(spark, url, query=slow, user=postgres.user).collect)
+        timers: set[str] = set()
+        while not rows.done():
+            timers |= timers_of(server.port)
+            sleep(0.05)
+        assert len(rows.result()) == 1
+    assert "02" in timers, "no keep-alive timer"
+
+
+def timers_of(port: int) -> set[str]:
+    """The kinds of timers of the connections to a port of this machine; 02: keep-alive."""
+    lines = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()]
+    return {line[5].partition(":")[0] for line in lines if line[2].endswith(f":{port:04X}") and line[3] == "01"}
 
 
 def test_columns_of_sqlite_are_read_with_the_callers_types(spark: SparkSession, sqlite: Sqlite) -> None:

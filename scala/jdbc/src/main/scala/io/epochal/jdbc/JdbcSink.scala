@@ -198,7 +198,7 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
     // On a server, a batch's connection stays open for a minute: under foreachBatch the next batch reuses it.
     if (database.isFile) hold()
     try
-      database.inTransaction("making the table ready") { transaction =>
+      database.attempt("making the table ready") { transaction =>
         TargetTables.make(database, schema, transaction) { bound =>
           val run = BulkRun(id, 0L, "", bound, bound.shape, once = true)
           database.bulk.foreach(_.claim(transaction.connection, run))

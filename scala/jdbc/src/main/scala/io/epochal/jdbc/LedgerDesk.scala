@@ -113,7 +113,7 @@ object LedgerDesk {
     val database = new Database(dialect, options, () => ())
     if (database.isNew) throw notFound(database)
     Using.resource(database.hold()) { _ =>
-      database.inTransaction(step) { transaction =>
+      database.attempt(step) { transaction =>
         val name = dialect.catalog.find(transaction.connection, options.table).getOrElse(throw notFound(database)).name
         body(transaction.connection, database, name)
         transaction.commit()

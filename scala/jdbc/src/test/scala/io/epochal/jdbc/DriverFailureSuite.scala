@@ -11,10 +11,11 @@ import scala.util.{Failure, Success, Try, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.Database
 import io.epochal.jdbc.dialect.Dialects
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.database.{ConnectionSettings, LoginDataSource}
 
 /** A driver that cannot run in this JVM ends a query at once, whatever it throws. */
 final class DriverFailureSuite extends AnyFunSuite {
@@ -44,7 +45,7 @@ final class DriverFailureSuite extends AnyFunSuite {
     assert(loginsWith(option, directory) == Seq("connected", "connected", "connected"))
   }
 
-  /** Runs `body` where the class path has further drivers, two of which cannot be linked. */
+  /** Runs `body` where the class path has further drivers; two cannot be linked. */
   private def withDrivers[A](names: String*)(body: => A): A = {
     val directory = Files.createTempDirectory("epochal")
     val services = Files.createDirectories(directory.resolve("META-INF/services"))
@@ -57,17 +58,20 @@ final class DriverFailureSuite extends AnyFunSuite {
     finally thread.setContextClassLoader(loader)
   }
 
+  /** Logs in without a name of the driver's class. */
+  private def login(): Connection =
+    new LoginDataSource(ConnectionSettings("jdbc:broken:x", None, None, None, Map.empty), None, Map.empty).getConnection
+
   test("drivers of other databases that cannot be linked do not keep a driver from being used") {
     BrokenDriver.failure = () => throw new SQLException("connects")
-    val texts = withDrivers(classOf[BrokenDriver].getName)(Logins.attempts("jdbc:broken:x"))
-    assert(texts.size == 3 && texts.forall(_.endsWith("connects")), texts)
+    val error = intercept[SQLException](withDrivers(classOf[BrokenDriver].getName)(login()))
+    assert(error.getMessage == "connects")
   }
 
   test("if no driver accepts a URL, the error names those that cannot be linked") {
-    withDrivers()(Logins.attempts("jdbc:broken:x")).foreach { text =>
-      assert(text.startsWith("[EPOCHAL.DRIVER_MISSING]"))
-      assert(text.contains("no.such.Driver") && text.contains("Corrupt"), text)
-    }
+    val error = intercept[EpochalException](withDrivers()(login()))
+    assert(error.condition == Conditions.DriverMissing)
+    assert(error.getMessage.contains("no.such.Driver") && error.getMessage.contains("Corrupt"), error.getMessage)
   }
 
   Seq[(String, () => Nothing)](

@@ -179,7 +179,7 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     val options = JdbcOptions.read(f.database.options("t")).toOption.get
     val database = new Database(Dialects.of(f.database.url).get, options, () => ())
-    intercept[OutOfMemoryError](database.inTransaction("a load") { transaction =>
+    intercept[OutOfMemoryError](database.attempt("a load") { transaction =>
       val target = if (databases.kind.startsWith("PostgreSQL")) "public.t" else "t"
       Sql.update(transaction.connection, s"DELETE FROM $target"): Unit
       throw new OutOfMemoryError("as in a load")

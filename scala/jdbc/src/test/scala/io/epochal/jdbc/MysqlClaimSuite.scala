@@ -67,7 +67,7 @@ abstract class MysqlClaims(databases: TestDatabases) extends SinkSuite(databases
     val options = JdbcOptions.read(f.database.options("t")).toOption.get
     val database = new Database(Dialects.of(f.database.url).get, options, () => ())
     val used = mutable.Buffer.empty[Long]
-    database.inTransaction("a load") { transaction =>
+    database.attempt("a load") { transaction =>
       used ++= Sql.query(transaction.connection, "SELECT CONNECTION_ID()")(_.getLong(1))
       if (used.size < 3) throw new SQLException("read-only", "HY000", 1290)
     }

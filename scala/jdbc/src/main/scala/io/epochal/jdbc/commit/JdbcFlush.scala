@@ -3,7 +3,6 @@ package io.epochal.jdbc.commit
 import java.sql.Connection
 
 import scala.collection.concurrent.TrieMap
-import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
@@ -36,39 +35,29 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
   private def progress(connection: Connection): ProgressTable =
     new ProgressTable(database.dialect, run.table.trust, connection, run.sinkId)
 
-  private def inTransaction[A](step: String)(body: Transaction => A): A =
-    Interference.explaining(database, run, ProgressTable.Names: _*)(
-      database.inTransaction(step, Some(run.writer))(body))
+  private def attempt[A](step: String)(body: Transaction => A): A =
+    database.attempt(step, Some(run.writer), Interference.diagnose(database, run, ProgressTable.Names))(body)
 
   override def applied(partition: Int): Position =
-    inTransaction(s"the start of partition $partition") { transaction =>
+    attempt(s"the start of partition $partition") { transaction =>
       lockedProgress(transaction.connection, partition).applied
     }
 
-  override def flush(partition: Int, epoch: Long, rows: EncodedRows, from: Position, to: Position): Unit = {
-    var inDoubt = false
-    inTransaction(s"the flush of partition $partition in epoch $epoch") { transaction =>
+  override def flush(partition: Int, epoch: Long, rows: EncodedRows, from: Position, to: Position): Unit =
+    attempt(s"the flush of partition $partition in epoch $epoch") { transaction =>
       val connection = transaction.connection
-      val landed = inDoubt && lockedProgress(connection, partition).applied == to
-      inDoubt = false
-      if (!landed) {
+      def landed = Option.when(lockedProgress(connection, partition).applied == to)(())
+      transaction.doubt.resolve(epoch.toString)(landed).getOrElse {
         store(connection, epoch, rows)
         val place = progress(connection)
           .advance(run, queryId, partition, from, to, places.get(partition))
           .getOrElse(throw refusal(connection, partition, from))
         Failpoints.reach(Failpoint.BeforeFlushCommit)
-        try {
-          transaction.commit()
-          places.update(partition, place)
-          Failpoints.reach(Failpoint.AfterFlushCommit)
-        } catch {
-          case NonFatal(error) if database.losesConnection(error) =>
-            inDoubt = true
-            throw error
-        }
+        transaction.commit()
+        places.update(partition, place)
+        Failpoints.reach(Failpoint.AfterFlushCommit)
       }
     }
-  }
 
   private def store(connection: Connection, epoch: Long, rows: EncodedRows): Unit =
     database.dialect

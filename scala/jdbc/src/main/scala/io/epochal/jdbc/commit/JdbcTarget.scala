@@ -2,7 +2,7 @@ package io.epochal.jdbc.commit
 
 import java.sql.{Connection, SQLException}
 
-import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Boundary, LedgerRow, ProgressCommit, ServerIdentity}
 import io.epochal.jdbc.database.{BulkRun, Database, Loaded, Transaction}
@@ -12,7 +12,7 @@ import io.epochal.kit.database.{QualifiedName, Sql}
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.{DeadLetter, RowFormat}
 import io.epochal.kit.sink.transport.{DriverTransport, RowFiles, Shipment, Transport}
-import io.epochal.kit.sink.{EpochOutcome, SinkProgress, SinkTarget, SinkTransaction}
+import io.epochal.kit.sink.{CommitDoubt, EpochOutcome, SinkProgress, SinkTarget, SinkTransaction}
 
 /** The target table of a run or batch write, with the query's columns bound to it.
   *
@@ -52,20 +52,19 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     JdbcFlush(database.options.forTasks, run, queryId)
   }
 
-  private def makeProgressTables(): Unit = database.inTransaction("making the tables of progress ready") {
-    transaction =>
-      val connection = transaction.connection
-      val progress = ledger.progress(connection, run.sinkId)
-      if (!progress.exists) {
-        if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
-        progress.create()
-        progress.exists: Unit
-        transaction.commit()
-      }
+  private def makeProgressTables(): Unit = database.attempt("making the tables of progress ready") { transaction =>
+    val connection = transaction.connection
+    val progress = ledger.progress(connection, run.sinkId)
+    if (!progress.exists) {
+      if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
+      progress.create()
+      progress.exists: Unit
+      transaction.commit()
+    }
   }
 
   override def failed(reason: String): Unit =
-    database.inTransaction("noting that the run has failed", Some(run.writer)) { transaction =>
+    database.attempt("noting that the run has failed", Some(run.writer)) { transaction =>
       ledger.progress(transaction.connection, run.sinkId).fail(run, reason)
       transaction.commit()
     }
@@ -81,19 +80,15 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   override def describe(shipment: Shipment, tasks: Int): Map[String, String] =
     Transports.describe(database, shipment, tasks) ++ loadedBy
 
-  override def inTransaction[A](step: String)(body: SinkTransaction => A): A =
-    Interference.explaining(
-      database,
-      run,
-      database.bulk.toSeq.flatMap(_.tables) ++ (if (progressIsReady) ProgressTable.Names else Nil): _*)(
-      database.inTransaction(step, Option.unless(run.once)(run.writer))(open => body(new Committing(open))))
-
-  override def losesConnection(error: Throwable): Boolean = database.losesConnection(error)
-
-  /** Also if the database failed first, and its error was explained. */
-  override def couldNotAsk(error: EpochalException): Boolean =
-    JdbcTarget.connectionErrors(error.condition) ||
-      Option(error.getCause).flatMap(EpochalException.in).exists(couldNotAsk)
+  override def attempt[A](step: String)(body: SinkTransaction => A): A =
+    database.attempt(
+      step,
+      Option.unless(run.once)(run.writer),
+      Interference.diagnose(
+        database,
+        run,
+        database.bulk.toSeq.flatMap(_.tables) ++ (if (progressIsReady) ProgressTable.Names else Nil))
+    )(transaction => body(new JdbcTransaction(transaction)))
 
   override def committed(shipment: Shipment, outcome: EpochOutcome): Unit =
     if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>
@@ -108,15 +103,15 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   private def addColumns(connection: Connection): Unit =
     new AddedColumns(connection, dialect).add(database.options.table, bound)
 
-  final private class Committing(transaction: Transaction) extends SinkTransaction {
+  final private class JdbcTransaction(transaction: Transaction) extends SinkTransaction {
     private def connection: Connection = transaction.connection
 
     /** Statements that are sent with the COMMIT. */
     private var last = Seq.empty[Sql]
 
-    override def id: Option[String] = transaction.id
+    override def doubt: CommitDoubt = transaction.doubt
     override def server: ServerIdentity = dialect.server(connection)
-    override def isCommitted(transaction: String): Option[Boolean] = dialect.isCommitted(connection, transaction)
+    override def isCommitted: Option[Boolean] = doubt.id.flatMap(dialect.isCommitted(connection, _))
     override def ledgerRow(): Option[LedgerRow] =
       ledger.lock(transaction, run.sinkId, if (hasLoaded) preparedLoad else None)
 
@@ -154,7 +149,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     }
 
     override lazy val progress: Option[SinkProgress] =
-      Option.when(dialect.abilities.flushes)(new Progressing(connection)).filter(progressIsReady || _.exists)
+      Option.when(dialect.abilities.flushes)(new JdbcProgress(connection)).filter(progressIsReady || _.exists)
 
     override def commit(): Unit = {
       try transaction.commit(last)
@@ -220,7 +215,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     }
   }
 
-  final private class Progressing(connection: Connection)
+  final private class JdbcProgress(connection: Connection)
       extends ProgressTable(dialect, bound.trust, connection, run.sinkId)
       with SinkProgress {
 
@@ -238,14 +233,4 @@ private[commit] object JdbcTarget {
 
   /** Attempts to empty the table while other transactions add rows. */
   private val Clearings = 3
-
-  /** Errors of the connection and the database. */
-  private val connectionErrors =
-    Set(
-      Conditions.DatabaseError,
-      Conditions.DatabaseFull,
-      Conditions.DatabaseLocked,
-      Conditions.DatabaseUnreachable,
-      Conditions.LoginRefused,
-      Conditions.TooManyConnections)
 }

@@ -32,7 +32,7 @@ final private[jdbc] class LedgerClaim(
     val (row, claimed) =
       try {
         makeReady()
-        database.inTransaction("the claim of the ledger") { transaction =>
+        database.attempt("the claim of the ledger") { transaction =>
           val connection = transaction.connection
           val existing = dialect.catalog.find(connection, database.options.table)
           val name = existing.fold(dialect.catalog.newName(connection, database.options.table))(_.name)
@@ -110,7 +110,7 @@ final private[jdbc] class LedgerClaim(
 
   /** Creates missing tables in a separate transaction, for databases where DDL would commit the claim's. */
   private def makeReady(): Unit =
-    if (dialect.abilities.ddlCommits) database.inTransaction("making the tables ready") { transaction =>
+    if (dialect.abilities.ddlCommits) database.attempt("making the tables ready") { transaction =>
       TargetTables.make(database, schema, transaction) { bound =>
         val ledger = new LedgerTable(dialect, bound.trust, database.place)
         ledger.create(transaction.connection)

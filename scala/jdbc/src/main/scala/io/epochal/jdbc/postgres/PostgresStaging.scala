@@ -125,7 +125,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
   }
 
   override def settle(database: Database, run: BulkRun): Unit =
-    database.inTransaction("the removal of what is left in staging") { transaction =>
+    database.attempt("the removal of what is left in staging") { transaction =>
       val connection = transaction.connection
       val registry = new StagingRegistry(connection, run)
       if (registry.isCurrent) {

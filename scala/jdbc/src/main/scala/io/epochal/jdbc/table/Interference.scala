@@ -16,23 +16,25 @@ import io.epochal.kit.database.{NamePart, QualifiedName, TableName}
   */
 private[jdbc] object Interference {
 
-  /** Runs `body`; looks only if a statement in it failed for good, for a reason that has no condition of its own, or waited too
-    * long. Where the database denied it, only privileges are asked for: without them, a table that exists can be invisible.
+  /** The error to report for that of a statement that failed for good. Looks only if its reason has no condition of its own, or if
+    * it waited too long. Where the database denied the statement, only privileges are asked for: without them, a table that exists
+    * can be invisible.
     *
     * @param kept
     *   tables beside the target that the statements use, apart from the ledger's
     */
-  def explaining[A](database: Database, run: BulkRun, kept: String*)(body: => A): A =
-    try body
-    catch {
-      case error: EpochalException if error.condition == Conditions.DatabaseError =>
-        throw (if (database.passes(error)) None
-               else if (database.denies(error))
-                 explained(database)(Privileges.refusal(database, _, Some(run.table), !run.once, denied = true))
-               else explained(database)(found(database, run, kept, _))).fold(error)(caused(_, error))
-      case error: EpochalException if error.condition == Conditions.DatabaseLocked && database.dialect.bulk.nonEmpty =>
-        throw explained(database)(prepared(database, run, error, _)).fold(error)(caused(_, error))
+  def diagnose(database: Database, run: BulkRun, kept: Seq[String])(error: EpochalException): EpochalException = {
+    val isPassing = database.errors.passes(error)
+    val reason = error.condition match {
+      case Conditions.DatabaseError if !isPassing && database.errors.denies(error) =>
+        explained(database)(Privileges.refusal(database, _, Some(run.table), !run.once, denied = true))
+      case Conditions.DatabaseError if !isPassing => explained(database)(found(database, run, kept, _))
+      case Conditions.DatabaseLocked if database.dialect.bulk.nonEmpty =>
+        explained(database)(prepared(database, run, error, _))
+      case _ => None
     }
+    reason.fold(error)(caused(_, error))
+  }
 
   /** Whether transactions that tasks have prepared hold locks on the target. */
   private def prepared(
@@ -47,7 +49,7 @@ private[jdbc] object Interference {
 
   /** Explains the failure of a claim, or of the beginning of a batch write, by privileges that it lacks. */
   def ofClaim(database: Database, schema: StructType, keepsLedger: Boolean)(error: EpochalException): EpochalException =
-    if (error.condition != Conditions.DatabaseError || !database.denies(error)) error
+    if (error.condition != Conditions.DatabaseError || !database.errors.denies(error)) error
     else
       explained(database) { connection =>
         val check = new TableCheck(database.dialect, database.options, schema)

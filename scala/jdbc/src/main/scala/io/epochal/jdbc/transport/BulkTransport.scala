@@ -60,7 +60,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
 
   /** Opens the copy before anything is sent: so transient failures are retried here; later ones by Spark, with the whole task. */
   private def begin(): Unit = {
-    interference(database.retrying(step) {
+    database.retrying(step, diagnose = diagnose) {
       lease = database.lend()
       try {
         transaction = lease.begin(transport.options.lockTimeout, transport.run.writer)
@@ -70,32 +70,32 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
           close()
           throw error
       }
-    })
+    }
     limit = 256L << 10
   }
 
-  private def sendHeld(): Unit = explaining(send(write))
+  private def sendHeld(): Unit = once(None)(send(write))
 
-  /** The fencing error, if a newer run ended this transaction: it replaces the error of the lost connection. */
-  private def explaining[A](body: => A): A = interference(database.explaining(step) {
+  /** Runs a step that cannot be repeated: its rows are gone. A lost connection is given up before a new one is used, since tasks that
+    * lost theirs together would wait for each other. The new one finds out what became of the step: it took effect, or a newer run
+    * has ended its transaction.
+    */
+  private def once[A](outcome: => Option[A])(body: => A): A = database.explaining(step, diagnose) {
     try body
     catch {
-      case NonFatal(error) if database.losesConnection(error) =>
+      case NonFatal(error) if database.errors.losesConnection(error) =>
         giveUp()
-        throw Try(database.connected(step)(transport.load.fenced(_, transport.run))).toOption.flatten.getOrElse(error)
+        outcome.getOrElse {
+          throw Try(database.connected(step)(transport.load.fenced(_, transport.run))).toOption.flatten.getOrElse(error)
+        }
     }
-  })
+  }
 
   /** Diagnosis needs a second connection: this task's is returned before. */
-  private def interference[A](body: => A): A =
-    Interference.explaining(database, transport.run, transport.load.tables: _*) {
-      try body
-      catch {
-        case error: EpochalException =>
-          close()
-          throw error
-      }
-    }
+  private def diagnose(error: EpochalException): EpochalException = {
+    close()
+    Interference.diagnose(database, transport.run, transport.load.tables)(error)
+  }
 
   private def step: String = s"the load of partition ${attempt.partition} of ${Condition.named(attempt.epoch)}"
 
@@ -103,20 +103,11 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     if (copy == null) held(report)
     else {
       sendHeld()
-      val place = explaining(finished(report))
+      // If only the response was lost, a second attempt would wait for the keys of the first.
+      def outcome = if (copy.isInDoubt) database.connected(step)(copy.find(_, transaction)) else None
+      val place = once(outcome)(copy.finish(report.digest, report.digest.rows - report.deadLetters.length))
       copy = null
       BulkMessage(report, bytes, place, token)
-    }
-
-  /** The place of the rows. If only the response was lost, a second attempt would wait for the keys of the first. The lost connection
-    * is given up before a new one is taken: otherwise tasks that lost theirs together would wait for each other.
-    */
-  private def finished(report: TaskReport): String =
-    try copy.finish(report.digest, report.digest.rows - report.deadLetters.length)
-    catch {
-      case NonFatal(error) if copy.isInDoubt && database.losesConnection(error) =>
-        giveUp()
-        database.connected(step)(copy.find(_, transaction)).getOrElse(throw error)
     }
 
   private def giveUp(): Unit = if (lease != null) {

@@ -52,7 +52,7 @@ final private[connector] class StoreSink(connector: SinkConnector, options: Sett
   override def claim(run: Run, schema: StructType)(
       decide: LedgerState => Either[EpochalException, LedgerRow]): Claimed = {
     author("made its target ready")(connector.prepare(options, schema))
-    transaction("claimed the sink", schema) { open =>
+    attempt("claimed the sink", schema) { (open, _) =>
       val current = rowOf(open.lock(entry(run.sinkId)))
       open.lock(ClaimLock): Unit
       val all = open.ledger().asScala
@@ -75,18 +75,25 @@ final private[connector] class StoreSink(connector: SinkConnector, options: Sett
   }
 
   /** Runs `body` in a transaction that it commits itself, and again after a transient failure. */
-  private[connector] def transaction[A](step: String, schema: StructType)(body: StoreTransaction => A): A =
-    author(step) {
-      val open = connector.begin(options, schema)
-      try body(open)
-      finally
-        try open.close()
-        catch { case NonFatal(error) => log.warn("{}: a transaction could not be closed: {}", format, error: Any) }
+  private[connector] def attempt[A](step: String, schema: StructType)(body: (StoreTransaction, CommitDoubt) => A): A = {
+    val doubt = new CommitDoubt(losesConnection)
+    try
+      author(step) {
+        val open = connector.begin(options, schema)
+        try doubt.attempt(body(open, doubt))
+        finally
+          try open.close()
+          catch { case NonFatal(error) => log.warn("{}: a transaction could not be closed: {}", format, error: Any) }
+      }
+    catch {
+      case error: EpochalException if error.condition == Conditions.ConnectorFailed =>
+        throw doubt.explained(place, error)
     }
+  }
 
   private[connector] def invalid(member: String, reason: String): EpochalException = author.invalid(member, reason)
 
-  private[connector] def losesConnection(error: Throwable): Boolean = error match {
+  private def losesConnection(error: Throwable): Boolean = error match {
     case found: Exception => connector.losesConnection(found)
     case _                => false
   }
@@ -124,14 +131,10 @@ final private[connector] class StoreTarget(
   override def place: String = sink.place
   override def rowFormat: RowFormat = rows
 
-  override def inTransaction[A](step: String)(body: SinkTransaction => A): A =
-    sink.transaction(s"ran $step", schema)(open => body(new StoreCommit(open)))
+  override def attempt[A](step: String)(body: SinkTransaction => A): A =
+    sink.attempt(s"ran $step", schema)((open, doubt) => body(new StoreCommit(open, doubt)))
 
-  override def losesConnection(error: Throwable): Boolean = sink.losesConnection(error)
-
-  override def couldNotAsk(error: EpochalException): Boolean = error.condition == Conditions.ConnectorFailed
-
-  final private class StoreCommit(open: StoreTransaction) extends SinkTransaction {
+  final private class StoreCommit(open: StoreTransaction, override val doubt: CommitDoubt) extends SinkTransaction {
 
     override def server: ServerIdentity = sink.server
 
@@ -149,7 +152,7 @@ final private[connector] class StoreTarget(
 
     override def applyBatch(shipment: Shipment, whole: Boolean): Unit = write(shipment, whole, Condition.BatchWrite)
 
-    override def commit(): Unit = open.commit()
+    override def commit(): Unit = doubt.commit(None)(open.commit())
 
     private def write(shipment: Shipment, whole: Boolean, epoch: String): Unit = {
       val brought = rows.decode(shipment.rows)

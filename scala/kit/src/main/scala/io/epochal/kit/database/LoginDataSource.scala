@@ -52,7 +52,7 @@ private[epochal] class LoginDataSource(
   private def anyDriver: Driver = {
     val (errors, drivers) = loaders.flatMap(driversOf).partitionMap(identity)
     drivers.find(accepts).getOrElse {
-      val others = errors.map(error => s"; $error").distinct.mkString
+      val others = errors.map(error => s"; $error").mkString
       throw missing(s"no driver on the class path accepts this URL$suggestion$others", None)
     }
   }
@@ -163,15 +163,10 @@ private[epochal] object LoginDataSource {
   /** The drivers that a loader finds. One that cannot be linked must not keep the others from being used. */
   private def driversOf(loader: ClassLoader): Seq[Either[Throwable, Driver]] = {
     val services = ServiceLoader.load(classOf[Driver], loader).iterator
-    Iterator
-      .continually {
-        try Option.when(services.hasNext)(Right(services.next()))
-        catch { case error @ (_: ServiceConfigurationError | _: LinkageError) => Some(Left(error)) }
-      }
-      .takeWhile(_.nonEmpty)
-      .flatten
-      .take(MaxDrivers)
-      .toSeq
+    def next(): Option[Either[Throwable, Driver]] =
+      try Option.when(services.hasNext)(Right(services.next()))
+      catch { case error @ (_: ServiceConfigurationError | _: LinkageError) => Some(Left(error)) }
+    Iterator.continually(next()).takeWhile(_.nonEmpty).flatten.take(MaxDrivers).toSeq
   }
 
   /** The loader repeats the same error for ever if it cannot read the class path. */

@@ -49,16 +49,10 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     metrics.show(sink.settings.sinkId)
     if (!claimed.target.flushes) MicroBatches.refused(sink.format, query.trigger).foreach(throw _)
     val flush = claimed.target.flush(queryId)
-    val begin = progress.begin(
-      ProgressStart(
-        queryId,
-        epoch,
-        query.trigger,
-        tasks,
-        claimed.row.generation,
-        claimed.row.runId,
-        loggedHash(epoch - 1),
-        steering.counted.exists(_.regrouped)))(setAside(epoch))
+    import claimed.row.{generation, runId}
+    val regroups = steering.counted.exists(_.regrouped)
+    val start = ProgressStart(queryId, epoch, query.trigger, tasks, generation, runId, loggedHash(epoch - 1), regroups)
+    val begin = progress.begin(start)(setAside(epoch))
     steering.counted.foreach(_.keepPartitions())
     log.info(
       s"${sink.format}: sink '{}' begins epoch {} under the ${query.trigger.name} trigger: {} rows are stored beyond it already",
@@ -168,7 +162,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     *   the ledger does not fit the start: see [[StartDecision.decide]]; LEDGER_EMPTY if the sink has no row
     */
   def begin(start: ProgressStart)(decided: => Unit): Begin =
-    target.inTransaction(s"the start of epoch ${start.epoch}") { transaction =>
+    target.attempt(s"the start of epoch ${start.epoch}") { transaction =>
       val row = transaction.ledgerRow().getOrElse(throw Claims.lost(sinkId, start.epoch))
       val progress = transaction.progress.get
       progress.lock()
@@ -191,19 +185,19 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     *   throws if the epoch must not be committed; called while the ledger's row is locked
     */
   def end(attempt: EpochAttempt, ends: Map[Int, Position])(check: => Unit): Unit =
-    new CommitDoubt(target, attempt.epoch.toString, inLedger = true)
-      .inTransaction(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
-        Failpoints.reach(Failpoint.BeforeLedgerLock)
-        val row = transaction.ledgerRow().getOrElse(throw Claims.lost(sinkId, attempt.epoch))
-        val known = transaction.progress.get.read(attempt.queryId)
-        if (!(doubt.isOpen && landed(attempt, ends, row, known))) {
+    target.attempt(s"the commit of epoch ${attempt.epoch}") { transaction =>
+      val row = EpochCommit.row(transaction, sinkId, attempt.epoch)
+      val known = transaction.progress.get.read(attempt.queryId)
+      transaction.doubt
+        .resolve(attempt.epoch.toString)(Option.when(landed(attempt, ends, row, known))(()))
+        .getOrElse {
           val commit = ProgressCommit.decide(attempt, ends, row, known).fold(throw _, identity)
           check
           transaction.progress.get.record(commit)
           Failpoints.reach(Failpoint.LedgerWritten)
-          doubt.commit(transaction)
+          EpochCommit.commit(transaction)
         }
-      }
+    }
 
   private def landed(attempt: EpochAttempt, ends: Map[Int, Position], row: LedgerRow, known: Progress): Boolean =
     EpochDecision.landed(attempt, row).fold(throw _, identity) &&
@@ -222,7 +216,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     */
   def endsWithMicroBatches(queryId: String, epoch: Option[Long], claimed: LedgerRow)(
       refused: => Unit): Either[EpochalException, Boolean] =
-    target.inTransaction("the look at what is stored already") { transaction =>
+    target.attempt("the look at what is stored already") { transaction =>
       transaction.progress.fold[Either[EpochalException, Boolean]](Right(false)) { progress =>
         val found = transaction.ledgerRow().getOrElse(throw Claims.lost(sinkId, epoch.getOrElse(0L)))
         // If the row belongs to another query, this one replaces it, and the other's last epoch does not count.

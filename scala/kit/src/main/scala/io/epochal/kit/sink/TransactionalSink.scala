@@ -181,18 +181,14 @@ trait SinkTarget {
   def describe(shipment: Shipment, @unused tasks: Int): Map[String, String] = Map("transport" -> shipment.driverWay)
 
   /** Runs `body` in a transaction that it commits itself; uncommitted work is rolled back. A transient failure runs all of it
-    * again.
+    * again, in a new transaction with the same [[CommitDoubt]].
     *
     * @param step
     *   completes "failed in …"
+    * @throws EpochalException
+    *   COMMIT_UNKNOWN
     */
-  def inTransaction[A](step: String)(body: SinkTransaction => A): A
-
-  /** Whether a COMMIT that failed with this error may have taken effect. */
-  def losesConnection(error: Throwable): Boolean
-
-  /** Whether an error means that the system was unreachable: the outcome of a lost COMMIT is then unknown. */
-  def couldNotAsk(error: EpochalException): Boolean
+  def attempt[A](step: String)(body: SinkTransaction => A): A
 
   /** After the COMMIT, or for an epoch committed before: finishes what tasks have brought to the system themselves. */
   def committed(@unused shipment: Shipment, @unused outcome: EpochOutcome): Unit = ()
@@ -206,15 +202,14 @@ trait SinkTarget {
 /** An open transaction. Each read sees what others committed before it. */
 trait SinkTransaction {
 
-  /** The id by which the system can report the outcome later, if it can. */
-  def id: Option[String] = None
+  def doubt: CommitDoubt
 
   def server: ServerIdentity
 
-  /** Whether another transaction was committed, once it has ended; None: the system does not record it. Throws a transient
+  /** Whether the transaction in doubt was committed, once it has ended; None: the system does not record it. Throws a transient
     * error while it is in progress.
     */
-  def isCommitted(@unused transaction: String): Option[Boolean] = None
+  def isCommitted: Option[Boolean] = None
 
   /** The sink's row, locked until the transaction ends; None: the ledger has lost it. */
   def ledgerRow(): Option[LedgerRow]

@@ -72,17 +72,20 @@ final private class MemoryTarget(store: MemoryStore, sinkId: String) extends Sin
   override val rowFormat: RowFormat = MemoryRows
 
   /** Retries once. */
-  override def inTransaction[A](step: String)(body: SinkTransaction => A): A = {
-    def once(): A = store.transaction(state => body(new MemoryTransaction(store, sinkId, state)))
+  override def attempt[A](step: String)(body: SinkTransaction => A): A = {
+    val doubt = new CommitDoubt(_.isInstanceOf[ResponseLost])
+    def once(): A = doubt.attempt(store.transaction(state => body(new MemoryTransaction(store, sinkId, state, doubt))))
     try once()
     catch { case _: ResponseLost => once() }
   }
-
-  override def losesConnection(error: Throwable): Boolean = error.isInstanceOf[ResponseLost]
-  override def couldNotAsk(error: EpochalException): Boolean = false
 }
 
-final private class MemoryTransaction(store: MemoryStore, sinkId: String, begun: MemoryState) extends SinkTransaction {
+final private class MemoryTransaction(
+    store: MemoryStore,
+    sinkId: String,
+    begun: MemoryState,
+    override val doubt: CommitDoubt)
+    extends SinkTransaction {
   private var state = begun
 
   override def server: ServerIdentity = MemorySink.server
@@ -107,7 +110,7 @@ final private class MemoryTransaction(store: MemoryStore, sinkId: String, begun:
     state = state.copy(numbers = kept ++ brought)
   }
 
-  override def commit(): Unit = store.commit(state)
+  override def commit(): Unit = doubt.commit(None)(store.commit(state))
 }
 
 /** Eight bytes per row. */

@@ -76,10 +76,7 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
   def drain(write: (Array[Byte], Int) => Unit): Unit = {
     full.indices.foreach(i => write(full(i), lengths(i)))
     if (position > 0) write(chunk, position)
-    full.clear()
-    lengths.clear()
-    before = 0L
-    position = 0
+    clear()
   }
 
   /** Empties the buffer for reuse. */
