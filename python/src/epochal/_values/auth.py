@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
-from epochal._values.kind import FAMILY, SECRET, TEXT, one_of
 from epochal._values.secret import Secret
 from epochal._values.value import Value, of, option
 
@@ -22,29 +21,21 @@ class Bearer(Value):
     rest.Bearer(token=Secret.env('TOKEN'))
     """
 
-    token: Secret | str = field(kw_only=False, metadata=of("bearerToken", SECRET))
+    token: Secret | str = field(kw_only=False, metadata=of("bearerToken"))
 
 
 class Basic(Value):
-    """Basic authorization: a user name and a password.
+    """Basic authorization: a user name and a password."""
 
-    >>> Basic(user="me", password=Secret.file("/run/secrets/api"))
-    rest.Basic(user='***', password=Secret.file('/run/secrets/api'))
-    """
-
-    user: str = field(metadata=of("user", TEXT, secret=True))
-    password: Secret | str | None = option("password", SECRET)
+    user: str = field(metadata=of("user", secret=True))
+    password: Secret | str | None = option("password")
 
 
 class Digest(Value):
-    """Digest authorization (RFC 7616), by SHA-256 or MD5.
+    """Digest authorization (RFC 7616), by SHA-256 or MD5."""
 
-    >>> Digest(user="me", password=Secret.file("/run/secrets/api"))
-    rest.Digest(user='***', password=Secret.file('/run/secrets/api'))
-    """
-
-    user: str = field(metadata=of("digest.user", TEXT, secret=True))
-    password: Secret | str = field(metadata=of("digest.password", SECRET))
+    user: str = field(metadata=of("digest.user", secret=True))
+    password: Secret | str = field(metadata=of("digest.password"))
 
 
 class ApiKey(Value):
@@ -54,9 +45,9 @@ class ApiKey(Value):
     rest.ApiKey(key=Secret.env('KEY'), header='X-Auth-Key')
     """
 
-    key: Secret | str = field(kw_only=False, metadata=of("apiKey", SECRET))
-    header: str | None = option("apiKeyHeader", TEXT)
-    param: str | None = option("apiKeyParam", TEXT)
+    key: Secret | str = field(kw_only=False, metadata=of("apiKey"))
+    header: str | None = option("apiKeyHeader")
+    param: str | None = option("apiKeyParam")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,13 +61,13 @@ class OAuth2(Value):
     rest.OAuth2(token_url='https://login.example.com/token', client_id='reports', client_secret=Secret.env('CLIENT'))
     """
 
-    token_url: str = field(metadata=of("oauth.tokenUrl", TEXT))
-    client_id: str = field(metadata=of("oauth.clientId", TEXT))
-    client_secret: Secret | str | None = option("oauth.clientSecret", SECRET)
-    refresh_token: Secret | str | None = option("oauth.refreshToken", SECRET)
-    scope: str | None = option("oauth.scope", TEXT)
-    params: Mapping[str, str] | None = option("oauth.params", FAMILY)
-    client_auth: ClientAuth | None = option("oauth.clientAuth", one_of(ClientAuth))
+    token_url: str = field(metadata=of("oauth.tokenUrl"))
+    client_id: str = field(metadata=of("oauth.clientId"))
+    client_secret: Secret | str | None = option("oauth.clientSecret")
+    refresh_token: Secret | str | None = option("oauth.refreshToken")
+    scope: str | None = option("oauth.scope")
+    params: Mapping[str, str] | None = option("oauth.params")
+    client_auth: ClientAuth | None = option("oauth.clientAuth")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,17 +76,13 @@ class OAuth2(Value):
 
 
 class AwsSigV4(Value):
-    """Requests to AWS, signed by Signature Version 4.
+    """Requests to AWS, signed by Signature Version 4."""
 
-    >>> AwsSigV4(access_key_id="AKID", secret_access_key=Secret.env("KEY"), region="eu-central-1", service="es").region
-    'eu-central-1'
-    """
-
-    access_key_id: str = field(metadata=of("aws.accessKeyId", TEXT, secret=True))
-    secret_access_key: Secret | str = field(metadata=of("aws.secretAccessKey", SECRET))
-    region: str = field(metadata=of("aws.region", TEXT))
-    service: str = field(metadata=of("aws.service", TEXT))
-    session_token: Secret | str | None = option("aws.sessionToken", SECRET)
+    access_key_id: str = field(metadata=of("aws.accessKeyId", secret=True))
+    secret_access_key: Secret | str = field(metadata=of("aws.secretAccessKey"))
+    region: str = field(metadata=of("aws.region"))
+    service: str = field(metadata=of("aws.service"))
+    session_token: Secret | str | None = option("aws.sessionToken")
 
 
 class Hmac(Value):
@@ -105,24 +92,20 @@ class Hmac(Value):
     'X-Hub-Signature-256'
     """
 
-    secret: Secret | str = field(kw_only=False, metadata=of("hmac.secret", SECRET))
-    header: str | None = option("hmac.header", TEXT)
-    text: str | None = option("hmac.text", TEXT)
-    algorithm: HmacAlgorithm | None = option("hmac.algorithm", one_of(HmacAlgorithm))
-    encoding: HmacEncoding | None = option("hmac.encoding", one_of(HmacEncoding))
-    prefix: str | None = option("hmac.prefix", TEXT)
-    timestamp_header: str | None = option("hmac.timestampHeader", TEXT)
+    secret: Secret | str = field(kw_only=False, metadata=of("hmac.secret"))
+    header: str | None = option("hmac.header")
+    text: str | None = option("hmac.text")
+    algorithm: HmacAlgorithm | None = option("hmac.algorithm")
+    encoding: HmacEncoding | None = option("hmac.encoding")
+    prefix: str | None = option("hmac.prefix")
+    timestamp_header: str | None = option("hmac.timestampHeader")
 
 
 class Signer(Value):
-    """A class that signs each request, also with another authorization.
+    """A class that signs each request, also with another authorization."""
 
-    >>> Signer(class_name="com.example.HmacSigner", settings={"key": "hunter2"})
-    rest.Signer(class_name='com.example.HmacSigner', settings={'key': '***'})
-    """
-
-    class_name: str = field(metadata=of("signerClass", TEXT))
-    settings: Mapping[str, str] | None = option("signer", FAMILY)
+    class_name: str = field(metadata=of("signerClass"))
+    settings: Mapping[str, str] | None = option("signer")
 
 
 #: Values of ``auth``, alone or in a list.

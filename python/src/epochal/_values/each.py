@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http
-from epochal._values.kind import FAMILY, FIELDS, NAMES, ROWS, TEXT, one_of
+from epochal._values.kind import FAMILY, FIELDS, ROWS, TEXT
 from epochal._values.pages import AnyPages
 from epochal._values.records import AnyRecords
 from epochal._values.secret import MASK
@@ -63,9 +63,9 @@ class Each(Value):
         options: further options of this list, by the names that the jar gives them; secret.
     """
 
-    url: str | None = field(default=None, kw_only=False, metadata=of("parent.url", TEXT, own_doc=True))
+    url: str | None = field(default=None, kw_only=False, metadata=of("parent.url", own_doc=True))
     table: Table | None = option("partitionParams", ROWS, own_doc=True)
-    columns: Sequence[str] | None = option("paramColumns", NAMES, own_doc=True)
+    columns: Sequence[str] | None = option("paramColumns", own_doc=True)
     fields: Mapping[str, str] | None = option("parent.fields", FIELDS, own_doc=True)
     pages: AnyPages | None = _of_parent(*get_args(AnyPages))
     records: AnyRecords | None = _of_parent(*get_args(AnyRecords))
@@ -76,8 +76,8 @@ class Each(Value):
     http: Http | None = _of_parent(Http)
     poll: AnyPoll | None = _of_parent(*get_args(AnyPoll))
     each: Each | None = _of_parent(Value)
-    on_gone: OnGone | None = option("onMemberGone", one_of(OnGone), own_doc=True)
-    options: Mapping[str, str] | None = option("parent", FAMILY, own_doc=True)
+    on_gone: OnGone | None = option("onMemberGone", own_doc=True)
+    options: Mapping[str, str] | None = option("parent", own_doc=True)
 
     def __init__(self, url: str | None = None, *, fields: Mapping[str, str] | None = None, **more: Any) -> None:
         names = {one.name for one in fields_of(self)}

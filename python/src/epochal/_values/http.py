@@ -5,22 +5,18 @@ from __future__ import annotations
 from dataclasses import field
 
 from epochal._options import Duration, Location, Size, Statuses
-from epochal._values.kind import DURATION, NUMBER, PLACE, SECRET, SIZE, STATUSES, TEXT, whole
+from epochal._values.kind import whole
 from epochal._values.secret import Secret
 from epochal._values.value import Value, of, option, part
 
 
 class Limits(Value):
-    """How large a micro-batch may be.
-
-    >>> Limits(rows=10_000)
-    Limits(rows=10000)
-    """
+    """How large a micro-batch may be."""
 
     rows: int | None = option("maxRowsPerBatch", whole(declared="long"))
     min_rows: int | None = option("minRowsPerBatch", whole(declared="long"))
-    max_delay: Duration | None = option("maxBatchDelay", DURATION)
-    bytes: Size | None = option("maxBytesPerBatch", SIZE)
+    max_delay: Duration | None = option("maxBatchDelay")
+    bytes: Size | None = option("maxBytesPerBatch")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -30,42 +26,30 @@ class Limits(Value):
 
 
 class Retry(Value):
-    """Retry policy for transient errors.
+    """Retry policy for transient errors."""
 
-    >>> Retry(attempts=5, deadline="10m")
-    Retry(attempts=5, deadline='10m')
-    """
-
-    attempts: int | None = option("retry.maxAttempts", whole())
-    initial_delay: Duration | None = option("retry.initialDelay", DURATION)
-    max_delay: Duration | None = option("retry.maxDelay", DURATION)
-    deadline: Duration | None = option("retry.deadline", DURATION)
+    attempts: int | None = option("retry.maxAttempts")
+    initial_delay: Duration | None = option("retry.initialDelay")
+    max_delay: Duration | None = option("retry.maxDelay")
+    deadline: Duration | None = option("retry.deadline")
 
 
 class Budget(Value):
-    """Rate and concurrency limits of requests, for driver and tasks together.
+    """Rate and concurrency limits of requests, for driver and tasks together."""
 
-    >>> Budget(requests_per_second=5)
-    Budget(requests_per_second=5)
-    """
-
-    requests_per_second: float | None = option("requestsPerSecond", NUMBER)
-    max_concurrency: int | None = option("maxConcurrency", whole())
-    name: str | None = option("budgetName", TEXT)
-    max_throttle_wait: Duration | None = option("maxThrottleWait", DURATION)
+    requests_per_second: float | None = option("requestsPerSecond")
+    max_concurrency: int | None = option("maxConcurrency")
+    name: str | None = option("budgetName")
+    max_throttle_wait: Duration | None = option("maxThrottleWait")
 
 
 class Tls(Value):
-    """Trusted certificate authorities, and the client's certificate. Files are on the driver.
+    """Trusted certificate authorities, and the client's certificate. Files are on the driver."""
 
-    >>> Tls(ca_file="/etc/ssl/company.pem")
-    Tls(ca_file='/etc/ssl/company.pem')
-    """
-
-    ca_file: Location | None = option("tls.caFile", PLACE)
-    cert_file: Location | None = option("tls.certFile", PLACE)
-    key_file: Location | None = option("tls.keyFile", PLACE)
-    key_password: Secret | str | None = option("tls.keyPassword", SECRET)
+    ca_file: Location | None = option("tls.caFile")
+    cert_file: Location | None = option("tls.certFile")
+    key_file: Location | None = option("tls.keyFile")
+    key_password: Secret | str | None = option("tls.keyPassword")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,15 +58,11 @@ class Tls(Value):
 
 
 class Proxy(Value):
-    """The HTTP proxy for all requests.
+    """The HTTP proxy for all requests."""
 
-    >>> Proxy(url="http://proxy:3128", user="me", password=Secret.env("PROXY_PASSWORD"))
-    Proxy(url='http://proxy:3128', user='***', password=Secret.env('PROXY_PASSWORD'))
-    """
-
-    url: str = field(metadata=of("proxy", TEXT))
-    user: str | None = option("proxyUser", TEXT, secret=True)
-    password: Secret | str | None = option("proxyPassword", SECRET)
+    url: str = field(metadata=of("proxy"))
+    user: str | None = option("proxyUser", secret=True)
+    password: Secret | str | None = option("proxyPassword")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,12 +76,12 @@ class Http(Value):
     Http(timeout='20s', retry=Retry(attempts=5), budget=Budget(requests_per_second=5))
     """
 
-    timeout: Duration | None = option("timeout", DURATION)
-    request_deadline: Duration | None = option("requestDeadline", DURATION)
-    min_bytes_per_second: Size | None = option("minBytesPerSecond", SIZE)
-    max_response_bytes: Size | None = option("maxResponseBytes", SIZE)
-    retry_statuses: Statuses | None = option("retry.statuses", STATUSES)
-    ignore_statuses: Statuses | None = option("ignoreStatuses", STATUSES)
+    timeout: Duration | None = option("timeout")
+    request_deadline: Duration | None = option("requestDeadline")
+    min_bytes_per_second: Size | None = option("minBytesPerSecond")
+    max_response_bytes: Size | None = option("maxResponseBytes")
+    retry_statuses: Statuses | None = option("retry.statuses")
+    ignore_statuses: Statuses | None = option("ignoreStatuses")
     retry: Retry | None = part(Retry)
     budget: Budget | None = part(Budget)
     tls: Tls | None = part(Tls)

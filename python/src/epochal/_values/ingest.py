@@ -7,12 +7,12 @@ from dataclasses import field
 from typing import Literal
 
 from epochal._options import Duration, Location, Size
-from epochal._values.kind import BOOLEAN, DURATION, NAMES, PLACE, SECRET, SIZE, TEXT, one_of, whole
+from epochal._values.kind import whole
 from epochal._values.secret import Secret
 from epochal._values.value import Value, of, option, part
 
 Mode = Literal["listen", "connect"]
-ParseMode = Literal["PERMISSIVE", "FAILFAST", "DROPMALFORMED"]
+ParseMode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 InvalidUtf8 = Literal["replace", "keep"]
 Sender = Literal["github", "stripe", "slack", "header"]
 Algorithm = Literal["HmacSHA256", "HmacSHA512", "HmacSHA1"]
@@ -24,9 +24,6 @@ BodyFormat = Literal["lines", "ndjson", "json", "form"]
 class Tcp(Value, protocol="tcp"):
     """A listener for lines over TCP.
 
-    >>> Tcp(9999, ack=True)
-    ingest.Tcp(port=9999, ack=True)
-
     Args:
         host: The driver's address to listen on, or the server to read from. Any address but loopback needs a token.
             Default: ``"127.0.0.1"``.
@@ -35,37 +32,29 @@ class Tcp(Value, protocol="tcp"):
     """
 
     port: int = field(kw_only=False, metadata=of("port", whole(0), example="9999"))
-    mode: Mode | None = option("mode", one_of(Mode))
-    host: str | None = option("host", TEXT, own_doc=True)
-    token: Secret | str | None = option("token", SECRET)
-    ack: bool | None = option("ack", BOOLEAN)
-    ack_run: bool | None = option("ackRun", BOOLEAN)
-    max_line_bytes: Size | None = option("maxLineBytes", SIZE)
-    idle_timeout: Duration | None = option("idleTimeout", DURATION, own_doc=True)
-    max_connections: int | None = option("maxConnections", whole(), own_doc=True)
+    mode: Mode | None = option("mode")
+    host: str | None = option("host", own_doc=True)
+    token: Secret | str | None = option("token")
+    ack: bool | None = option("ack")
+    ack_run: bool | None = option("ackRun")
+    max_line_bytes: Size | None = option("maxLineBytes")
+    idle_timeout: Duration | None = option("idleTimeout", own_doc=True)
+    max_connections: int | None = option("maxConnections", own_doc=True)
 
 
 class Bearer(Value):
-    """Requests must carry a bearer token.
+    """Requests must carry a bearer token."""
 
-    >>> Bearer(Secret.env("TOKEN"))
-    ingest.Bearer(token=Secret.env('TOKEN'))
-    """
-
-    token: Secret | str = field(kw_only=False, metadata=of("bearerToken", SECRET))
-    previous: Secret | str | None = option("previousBearerToken", SECRET)
+    token: Secret | str = field(kw_only=False, metadata=of("bearerToken"))
+    previous: Secret | str | None = option("previousBearerToken")
 
 
 class Basic(Value):
-    """Requests must carry a user name and a password.
+    """Requests must carry a user name and a password."""
 
-    >>> Basic(user="me", password=Secret.file("/run/secrets/password"))
-    ingest.Basic(user='***', password=Secret.file('/run/secrets/password'))
-    """
-
-    user: str = field(metadata=of("user", TEXT, secret=True))
-    password: Secret | str = field(metadata=of("password", SECRET))
-    previous: Secret | str | None = option("previousPassword", SECRET)
+    user: str = field(metadata=of("user", secret=True))
+    password: Secret | str = field(metadata=of("password"))
+    previous: Secret | str | None = option("previousPassword")
 
 
 class Signature(Value):
@@ -75,28 +64,24 @@ class Signature(Value):
     ingest.Signature(sender='github', secret=Secret.env('WEBHOOK'))
     """
 
-    sender: Sender = field(kw_only=False, metadata=of("signature", one_of(Sender)))
-    secret: Secret | str = field(metadata=of("signatureSecret", SECRET))
-    previous: Secret | str | None = option("previousSignatureSecret", SECRET)
-    tolerance: Duration | None = option("signatureTolerance", DURATION)
-    header: str | None = option("signatureHeader", TEXT)
-    prefix: str | None = option("signaturePrefix", TEXT)
-    algorithm: Algorithm | None = option("signatureAlgorithm", one_of(Algorithm))
-    encoding: Encoding | None = option("signatureEncoding", one_of(Encoding))
+    sender: Sender = field(kw_only=False, metadata=of("signature"))
+    secret: Secret | str = field(metadata=of("signatureSecret"))
+    previous: Secret | str | None = option("previousSignatureSecret")
+    tolerance: Duration | None = option("signatureTolerance")
+    header: str | None = option("signatureHeader")
+    prefix: str | None = option("signaturePrefix")
+    algorithm: Algorithm | None = option("signatureAlgorithm")
+    encoding: Encoding | None = option("signatureEncoding")
 
 
 class Tls(Value):
-    """The listener's certificate. Files are on the driver.
+    """The listener's certificate. Files are on the driver."""
 
-    >>> Tls(cert_file="/run/secrets/server.pem", key_file="/run/secrets/server-key.pem")
-    ingest.Tls(cert_file='/run/secrets/server.pem', key_file='/run/secrets/server-key.pem')
-    """
-
-    cert_file: Location | None = option("tls.certFile", PLACE)
-    key_file: Location | None = option("tls.keyFile", PLACE)
-    key_password: Secret | str | None = option("tls.keyPassword", SECRET)
-    key_store_file: Location | None = option("tls.keyStoreFile", PLACE)
-    key_store_password: Secret | str | None = option("tls.keyStorePassword", SECRET)
+    cert_file: Location | None = option("tls.certFile")
+    key_file: Location | None = option("tls.keyFile")
+    key_password: Secret | str | None = option("tls.keyPassword")
+    key_store_file: Location | None = option("tls.keyStoreFile")
+    key_store_password: Secret | str | None = option("tls.keyStorePassword")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,72 +111,56 @@ class HttpServer(Value, protocol="http"):
     """
 
     port: int = field(kw_only=False, metadata=of("port", whole(0), example="9080", own_doc=True))
-    host: str | None = option("host", TEXT, own_doc=True)
+    host: str | None = option("host", own_doc=True)
     auth: Bearer | Basic | Signature | None = part(Bearer, Basic, Signature, own_doc=True)
     tls: Tls | None = part(Tls, own_doc=True)
-    headers: Sequence[str] | None = option("headers", NAMES, example='["User-Agent"]')
-    malformed: Malformed | None = option("malformed", one_of(Malformed))
-    body_format: BodyFormat | None = option("bodyFormat", one_of(BodyFormat))
-    trust_forwarded: bool | None = option("trustForwarded", BOOLEAN)
-    open_status: bool | None = option("openStatus", BOOLEAN)
-    max_request_bytes: Size | None = option("maxRequestBytes", SIZE)
-    max_record_bytes: Size | None = option("maxRecordBytes", SIZE)
-    max_records_per_request: int | None = option("maxRecordsPerRequest", whole())
-    max_buffered_bytes: Size | None = option("maxBufferedBytes", SIZE)
-    max_header_bytes: Size | None = option("maxHeaderBytes", SIZE)
-    head_timeout: Duration | None = option("headTimeout", DURATION)
-    min_bytes_per_second: Size | None = option("minBytesPerSecond", SIZE)
-    idle_timeout: Duration | None = option("idleTimeout", DURATION, own_doc=True)
-    max_connections: int | None = option("maxConnections", whole(), own_doc=True)
+    headers: Sequence[str] | None = option("headers", example='["User-Agent"]')
+    malformed: Malformed | None = option("malformed")
+    body_format: BodyFormat | None = option("bodyFormat")
+    trust_forwarded: bool | None = option("trustForwarded")
+    open_status: bool | None = option("openStatus")
+    max_request_bytes: Size | None = option("maxRequestBytes")
+    max_record_bytes: Size | None = option("maxRecordBytes")
+    max_records_per_request: int | None = option("maxRecordsPerRequest")
+    max_buffered_bytes: Size | None = option("maxBufferedBytes")
+    max_header_bytes: Size | None = option("maxHeaderBytes")
+    head_timeout: Duration | None = option("headTimeout")
+    min_bytes_per_second: Size | None = option("minBytesPerSecond")
+    idle_timeout: Duration | None = option("idleTimeout", own_doc=True)
+    max_connections: int | None = option("maxConnections", own_doc=True)
 
 
 class Journal(Value):
-    """The journal: acknowledged records that wait in the checkpoint for the query.
+    """The journal: acknowledged records that wait in the checkpoint for the query."""
 
-    >>> Journal(max_bytes="4g")
-    ingest.Journal(max_bytes='4g')
-    """
-
-    max_bytes: Size | None = option("maxJournalBytes", SIZE)
-    dedup_window: Duration | None = option("dedupWindow", DURATION)
+    max_bytes: Size | None = option("maxJournalBytes")
+    dedup_window: Duration | None = option("dedupWindow")
 
 
 class Text(Value, format="text"):
-    """A record is a text, in the column ``value``. This is the default.
+    """A record is a text, in the column ``value``. This is the default."""
 
-    >>> Text(invalid_utf8="keep")
-    ingest.Text(invalid_utf8='keep')
-    """
-
-    invalid_utf8: InvalidUtf8 | None = option("invalidUtf8", one_of(InvalidUtf8))
+    invalid_utf8: InvalidUtf8 | None = option("invalidUtf8")
 
 
 class Parsed(Value):
     """A record that is parsed into the schema's columns."""
 
-    mode: ParseMode | None = option("parseMode", one_of(ParseMode))
-    corrupt_column: str | None = option("columnNameOfCorruptRecord", TEXT)
-    rescued_column: str | None = option("rescuedDataColumn", TEXT)
+    mode: ParseMode | None = option("parseMode")
+    corrupt_column: str | None = option("columnNameOfCorruptRecord")
+    rescued_column: str | None = option("rescuedDataColumn")
 
 
 class Json(Parsed, format="json"):
-    """A record is a JSON object.
+    """A record is a JSON object."""
 
-    >>> Json(rescued_column="more")
-    ingest.Json(rescued_column='more')
-    """
-
-    require_columns: bool | None = option("requireColumns", BOOLEAN)
+    require_columns: bool | None = option("requireColumns")
 
 
 class Csv(Parsed, format="csv"):
-    """A record is a line of CSV, without a header.
+    """A record is a line of CSV, without a header."""
 
-    >>> Csv(sep=";")
-    ingest.Csv(sep=';')
-    """
-
-    sep: str | None = option("sep", TEXT)
+    sep: str | None = option("sep")
 
 
 #: Values of ``protocol`` of ``epochal.read.ingest``.

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from epochal._options import Duration
-from epochal._values.kind import BOOLEAN, DURATION, INSTANT, JSON, NAMES, POINTER, POINTERS, TEXT, one_of, whole
+from epochal._values.kind import INSTANT, JSON, POINTER, POINTERS, whole
 from epochal._values.value import Setting, Value, of, option, part, shown
 
 OnDrift = Literal["fail", "warn", "restart"]
@@ -47,56 +47,45 @@ class Counted(Pages):
     """
 
     key: str | None = option("keyField", POINTER, own_doc=True)
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), own_doc=True)
-    journal: bool | None = option("journal", BOOLEAN, own_doc=True)
-    method: ReadMethod | None = option("method", one_of(ReadMethod))
+    on_drift: OnDrift | None = option("onDrift", own_doc=True)
+    journal: bool | None = option("journal", own_doc=True)
+    method: ReadMethod | None = option("method")
 
 
 class NoPages(Counted, pagination="none"):
     """No pagination: one response has all records. This is the default.
-
-    >>> NoPages(key="/id")
-    rest.NoPages(key='/id')
 
     Args:
         end_of_list: Whether the response is taken to be the whole list: with proven, one that mentions further pages
             fails the query. Default: ``"proven"``.
     """
 
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
+    end_of_list: EndOfList | None = option("endOfList", own_doc=True)
 
 
 class Numbered(Counted):
     """Base class of paginations whose requests name a position and a size."""
 
-    size: int | None = option("pageSize", whole())
+    size: int | None = option("pageSize")
     limit_body: str | None = option("limitBody", POINTER)
     total: str | None = option("totalCount", POINTER)
-    total_header: str | None = option("totalCountHeader", TEXT)
-    verify_position: VerifyPosition | None = option("verifyPosition", one_of(VerifyPosition))
+    total_header: str | None = option("totalCountHeader")
+    verify_position: VerifyPosition | None = option("verifyPosition")
 
 
 class Offset(Numbered, pagination="offset"):
-    """Pages by offset and limit: ``?_start=200&_limit=100``.
+    """Pages by offset and limit: ``?_start=200&_limit=100``."""
 
-    >>> Offset(size=100)
-    rest.Offset(size=100)
-    """
-
-    offset_param: str | None = option("offsetParam", TEXT)
-    limit_param: str | None = option("limitParam", TEXT)
+    offset_param: str | None = option("offsetParam")
+    limit_param: str | None = option("limitParam")
     offset_body: str | None = option("offsetBody", POINTER)
 
 
 class Page(Numbered, pagination="page"):
-    """Pages by number: ``?page=3&per_page=100``.
+    """Pages by number: ``?page=3&per_page=100``."""
 
-    >>> Page(size=50, size_param="limit")
-    rest.Page(size_param='limit', size=50)
-    """
-
-    page_param: str | None = option("pageParam", TEXT)
-    size_param: str | None = option("pageSizeParam", TEXT)
+    page_param: str | None = option("pageParam")
+    size_param: str | None = option("pageSizeParam")
     page_body: str | None = option("pageBody", POINTER)
     first: int | None = option("firstPage", whole(0))
 
@@ -106,7 +95,7 @@ class Flagged(Pages):
 
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
-    max_pages: int | None = option("maxPages", whole())
+    max_pages: int | None = option("maxPages")
 
 
 class Linked(Flagged):
@@ -118,8 +107,8 @@ class Linked(Flagged):
             is like proven, and a page that names itself as the next one is the last. Default: ``"proven"``.
     """
 
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), own_doc=True)
-    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
+    end_of_list: EndOfList | None = option("endOfList", own_doc=True)
+    empty_pages: EmptyPages | None = option("emptyPages")
 
 
 class Positioned(Flagged):
@@ -134,11 +123,11 @@ class Positioned(Flagged):
             ``request_body`` has a placeholder for it. With ``body``, JSON such as ``"null"``, or a text.
     """
 
-    param: str | None = option("cursorParam", TEXT, own_doc=True)
-    header: str | None = option("cursorHeader", TEXT, own_doc=True)
+    param: str | None = option("cursorParam", own_doc=True)
+    header: str | None = option("cursorHeader", own_doc=True)
     body: str | None = option("cursorBody", POINTER, own_doc=True)
-    first: str | None = option("firstCursor", TEXT, own_doc=True)
-    method: ReadMethod | None = option("method", one_of(ReadMethod))
+    first: str | None = option("firstCursor", own_doc=True)
+    method: ReadMethod | None = option("method")
 
 
 class Cursor(Positioned, Linked, pagination="cursor"):
@@ -149,7 +138,7 @@ class Cursor(Positioned, Linked, pagination="cursor"):
     """
 
     next: str | Sequence[str] | None = option("nextCursor", POINTERS)
-    next_header: str | None = option("nextCursorHeader", TEXT)
+    next_header: str | None = option("nextCursorHeader")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,9 +149,6 @@ class Cursor(Positioned, Linked, pagination="cursor"):
 class Keyset(Positioned, pagination="keyset"):
     """Pages by key: the next page starts after the key of the last record.
 
-    >>> Keyset(key="/id", param="starting_after")
-    rest.Keyset(key='/id', param='starting_after')
-
     Args:
         key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
             has the records with greater keys.
@@ -172,21 +158,13 @@ class Keyset(Positioned, pagination="keyset"):
 
 
 class Link(Linked, pagination="link"):
-    """The ``Link`` header of a response has the address of the next page (RFC 8288).
+    """The ``Link`` header of a response has the address of the next page (RFC 8288)."""
 
-    >>> Link(end_of_list="assumed")
-    rest.Link(end_of_list='assumed')
-    """
-
-    rel: str | None = option("linkRel", TEXT)
+    rel: str | None = option("linkRel")
 
 
 class NextUrl(Linked, pagination="next-url"):
-    """The body of a response has the address of the next page.
-
-    >>> NextUrl(next="/links/next")
-    rest.NextUrl(next='/links/next')
-    """
+    """The body of a response has the address of the next page."""
 
     next: str = field(metadata=of("nextUrl", POINTER))
 
@@ -199,12 +177,12 @@ class GraphQL(Pages, pagination="graphql"):
     '/data/items'
     """
 
-    query: str = field(kw_only=False, metadata=of("query", TEXT))
+    query: str = field(kw_only=False, metadata=of("query"))
     variables: Mapping[str, Any] | None = option("variables", JSON, secret=True)
     connection: str = field(metadata=of("connection", POINTER))
-    cursor_variable: str | None = option("cursorVariable", TEXT)
-    empty_pages: EmptyPages | None = option("emptyPages", one_of(EmptyPages))
-    max_pages: int | None = option("maxPages", whole())
+    cursor_variable: str | None = option("cursorVariable")
+    empty_pages: EmptyPages | None = option("emptyPages")
+    max_pages: int | None = option("maxPages")
 
 
 class TimeWindow(Flagged, pagination="time-window"):
@@ -218,13 +196,13 @@ class TimeWindow(Flagged, pagination="time-window"):
     """
 
     start: datetime | str = field(metadata=of("windowStart", INSTANT))
-    length: Duration = field(metadata=of("windowLength", DURATION))
-    lag: Duration | None = option("lag", DURATION)
-    overlap: Duration | None = option("overlap", DURATION)
-    key_columns: Sequence[str] | None = option("keyColumns", NAMES)
-    from_param: str | None = option("windowFromParam", TEXT)
-    to_param: str | None = option("windowToParam", TEXT)
-    format: WindowFormat | None = option("windowFormat", one_of(WindowFormat))
+    length: Duration = field(metadata=of("windowLength"))
+    lag: Duration | None = option("lag")
+    overlap: Duration | None = option("overlap")
+    key_columns: Sequence[str] | None = option("keyColumns")
+    from_param: str | None = option("windowFromParam")
+    to_param: str | None = option("windowToParam")
+    format: WindowFormat | None = option("windowFormat")
     pages: NoPages | Offset | Page | Cursor | Keyset | Link | NextUrl | None = part(
         NoPages, Offset, Page, Cursor, Keyset, Link, NextUrl, chooses="windowPagination", own_doc=True
     )

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Literal
 
 from epochal._options import Duration, Size
-from epochal._values.kind import BOOLEAN, CHARSET, COLUMNS, DURATION, NAMES, POINTER, POINTERS, SIZE, TEXT, one_of
+from epochal._values.kind import CHARSET, COLUMNS, POINTER, POINTERS
 from epochal._values.value import Value, of, option
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
@@ -18,12 +18,12 @@ Shape = Literal["array", "object", "map", "rows"]
 class Records(Value):
     """Base class of response formats."""
 
-    mode: Mode | None = option("mode", one_of(Mode))
-    corrupt_column: str | None = option("columnNameOfCorruptRecord", TEXT)
-    rescued_column: str | None = option("rescuedDataColumn", TEXT)
-    max_bytes: Size | None = option("maxRecordBytes", SIZE)
+    mode: Mode | None = option("mode")
+    corrupt_column: str | None = option("columnNameOfCorruptRecord")
+    rescued_column: str | None = option("rescuedDataColumn")
+    max_bytes: Size | None = option("maxRecordBytes")
     encoding: str | None = option("encoding", CHARSET)
-    event_time_column: str | None = option("eventTimeColumn", TEXT)
+    event_time_column: str | None = option("eventTimeColumn")
     metadata_columns: Sequence[str] | None = option("metadataColumns", COLUMNS)
 
     def __post_init__(self) -> None:
@@ -41,16 +41,16 @@ class Json(Records, bodyFormat="json"):
     """
 
     pointer: str | Sequence[str] | None = field(default=None, kw_only=False, metadata=of("records", POINTERS))
-    shape: Shape | None = option("recordShape", one_of(Shape))
-    map_key_column: str | None = option("mapKeyColumn", TEXT)
+    shape: Shape | None = option("recordShape")
+    map_key_column: str | None = option("mapKeyColumn")
     columns: str | None = option("columns", POINTER)
     path: str | None = option("recordPath", POINTER)
-    missing: Missing | None = option("missingRecords", one_of(Missing))
+    missing: Missing | None = option("missingRecords")
     error_pointer: str | None = option("errorPointer", POINTER)
     ok_pointer: str | None = option("okPointer", POINTER)
-    retry_errors: Sequence[str] | None = option("retryErrors", NAMES)
-    empty_errors: Sequence[str] | None = option("emptyErrors", NAMES)
-    require_columns: bool | None = option("requireColumns", BOOLEAN)
+    retry_errors: Sequence[str] | None = option("retryErrors")
+    empty_errors: Sequence[str] | None = option("emptyErrors")
+    require_columns: bool | None = option("requireColumns")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,39 +61,27 @@ class Json(Records, bodyFormat="json"):
 
 
 class Ndjson(Records, bodyFormat="ndjson"):
-    """JSON with one record per line.
+    """JSON with one record per line."""
 
-    >>> Ndjson()
-    rest.Ndjson()
-    """
-
-    require_columns: bool | None = option("requireColumns", BOOLEAN)
+    require_columns: bool | None = option("requireColumns")
 
 
 class Csv(Records, bodyFormat="csv"):
-    """CSV, with or without a header line.
+    """CSV, with or without a header line."""
 
-    >>> Csv(sep=";", header=False)
-    rest.Csv(sep=';', header=False)
-    """
-
-    sep: str | None = option("sep", TEXT)
-    header: bool | None = option("header", BOOLEAN)
-    null_value: str | None = option("nullValue", TEXT)
+    sep: str | None = option("sep")
+    header: bool | None = option("header")
+    null_value: str | None = option("nullValue")
 
 
 class Poll(Value):
-    """Interval and size of a stream's polls for new records.
+    """Interval and size of a stream's polls for new records."""
 
-    >>> Poll(interval="30s")
-    rest.Poll(interval='30s')
-    """
-
-    interval: Duration | None = option("refreshInterval", DURATION)
-    conditional: bool | None = option("conditionalRequests", BOOLEAN)
-    max_time: Duration | None = option("maxPollTime", DURATION)
-    max_bytes: Size | None = option("maxPollBytes", SIZE)
-    max_journal_bytes: Size | None = option("maxJournalBytes", SIZE)
+    interval: Duration | None = option("refreshInterval")
+    conditional: bool | None = option("conditionalRequests")
+    max_time: Duration | None = option("maxPollTime")
+    max_bytes: Size | None = option("maxPollBytes")
+    max_journal_bytes: Size | None = option("maxJournalBytes")
 
 
 #: Values of ``records`` of ``epochal.read.rest``.

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Literal
 
 from epochal._options import Duration, Location, Size, Statuses
-from epochal._values.kind import BOOLEAN, DURATION, NAMES, PLACE, POINTER, SIZE, STATUSES, TEXT, one_of, whole
+from epochal._values.kind import POINTER, whole
 from epochal._values.value import Value, of, option
 
 BodyFormat = Literal["object", "array", "ndjson"]
@@ -16,26 +16,19 @@ BodyFormat = Literal["object", "array", "ndjson"]
 class Body(Value):
     """The body of a request.
 
-    >>> Body(format="array", template='{"records": ${_rows}}')
-    rest.Body(format='array', template='{"records": ${_rows}}')
-
     Args:
         content_type: Header Content-Type. Unset: application/json, or application/x-ndjson for rows as NDJSON.
     """
 
-    format: BodyFormat | None = option("body", one_of(BodyFormat))
-    row_template: str | None = option("rowTemplate", TEXT)
-    template: str | None = option("bodyTemplate", TEXT)
-    content_type: str | None = option("contentType", TEXT, own_doc=True)
-    ignore_null_fields: bool | None = option("ignoreNullFields", BOOLEAN)
+    format: BodyFormat | None = option("body")
+    row_template: str | None = option("rowTemplate")
+    template: str | None = option("bodyTemplate")
+    content_type: str | None = option("contentType", own_doc=True)
+    ignore_null_fields: bool | None = option("ignoreNullFields")
 
 
 class Append(Value, mode="append"):
-    """Every row is sent alike. This is the default.
-
-    >>> Append()
-    rest.Append()
-    """
+    """Every row is sent alike. This is the default."""
 
 
 class Changes(Value, mode="changes"):
@@ -45,11 +38,11 @@ class Changes(Value, mode="changes"):
     rest.Changes(delete_url='https://api.example.com/orders/{id}', upsert_status=404)
     """
 
-    op_column: str | None = option("opColumn", TEXT)
-    delete_url: str | None = option("deleteUrl", TEXT)
-    delete_template: str | None = option("deleteTemplate", TEXT)
+    op_column: str | None = option("opColumn")
+    delete_url: str | None = option("deleteUrl")
+    delete_template: str | None = option("deleteTemplate")
     upsert_status: int | None = option("upsertStatus", whole(400))
-    create_url: str | None = option("createUrl", TEXT)
+    create_url: str | None = option("createUrl")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,40 +51,28 @@ class Changes(Value, mode="changes"):
 
 
 class Batch(Value):
-    """Several rows per request.
+    """Several rows per request."""
 
-    >>> Batch(rows=500, bytes="1m")
-    rest.Batch(rows=500, bytes='1m')
-    """
-
-    rows: int = field(metadata=of("batchSize", whole()))
-    bytes: Size | None = option("batchBytes", SIZE)
-    flush_interval: Duration | None = option("flushInterval", DURATION)
-    num_partitions: int | None = option("numPartitions", whole())
+    rows: int = field(metadata=of("batchSize"))
+    bytes: Size | None = option("batchBytes")
+    flush_interval: Duration | None = option("flushInterval")
+    num_partitions: int | None = option("numPartitions")
 
 
 class Results(Value):
-    """Where a response reports whether each row was accepted.
-
-    >>> Results(pointer="/items", reason="/error/reason")
-    rest.Results(pointer='/items', reason='/error/reason')
-    """
+    """Where a response reports whether each row was accepted."""
 
     pointer: str = field(metadata=of("results", POINTER))
     status: str | None = option("resultStatus", POINTER)
-    success: Sequence[str] | None = option("resultSuccess", NAMES)
+    success: Sequence[str] | None = option("resultSuccess")
     reason: str | None = option("resultReason", POINTER)
 
 
 class DeadLetters(Value):
-    """Stores rows that the server rejects in a directory instead of failing the epoch.
+    """Stores rows that the server rejects in a directory instead of failing the epoch."""
 
-    >>> DeadLetters(path="/data/orders-refused")
-    rest.DeadLetters(path='/data/orders-refused')
-    """
-
-    path: Location = field(metadata=of("deadLetterPath", PLACE))
-    statuses: Statuses | None = option("rejectStatuses", STATUSES)
+    path: Location = field(metadata=of("deadLetterPath"))
+    statuses: Statuses | None = option("rejectStatuses")
     max_rows: int | None = option("maxBadRows", whole(0))
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from epochal._options import Duration
-from epochal._values.kind import BOOLEAN, DURATION, NAMES, POINTER, START, TEXT, one_of
+from epochal._values.kind import POINTER, START
 from epochal._values.records import Poll
 from epochal._values.value import of, option
 
@@ -39,14 +39,14 @@ class Since(Poll):
     """
 
     field: str = given(kw_only=False, metadata=of("sinceField", POINTER, own_doc=True))
-    param: str | None = option("sinceParam", TEXT, own_doc=True)
+    param: str | None = option("sinceParam", own_doc=True)
     body: str | None = option("sinceBody", POINTER, own_doc=True)
-    variable: str | None = option("sinceVariable", TEXT, own_doc=True)
-    key_columns: Sequence[str] = given(metadata=of("keyColumns", NAMES, own_doc=True))
+    variable: str | None = option("sinceVariable", own_doc=True)
+    key_columns: Sequence[str] = given(metadata=of("keyColumns", own_doc=True))
     start: datetime | str | None = option("sinceStart", START, own_doc=True)
-    format: SinceFormat | None = option("sinceFormat", one_of(SinceFormat), own_doc=True)
-    inclusive: bool | None = option("sinceInclusive", BOOLEAN)
-    lag: Duration | None = option("sinceLag", DURATION)
+    format: SinceFormat | None = option("sinceFormat", own_doc=True)
+    inclusive: bool | None = option("sinceInclusive")
+    lag: Duration | None = option("sinceLag")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,19 +9,11 @@ from typing import Literal
 
 from epochal._options import Duration, Location, Size
 from epochal._values.kind import (
-    BOOLEAN,
     BOUND,
-    DURATION,
-    FAMILY,
-    NAMES,
     ON_LEDGER_EMPTY,
     ON_NEW_QUERY,
     PAIRS,
-    PLACE,
-    SIZE,
     TABLE,
-    TEXT,
-    one_of,
     whole,
 )
 from epochal._values.value import Value, of, option
@@ -33,20 +25,16 @@ TransportKind = Literal["auto", "inline", "staged", "prepared"]
 
 
 class Append(Value, mode="append"):
-    """Appends rows. This is the default.
-
-    >>> Append()
-    jdbc.Append()
-    """
+    """Appends rows. This is the default."""
 
 
 class Keyed(Value):
     """Base class of modes in which a row replaces the rows with the same key."""
 
-    key_columns: Sequence[str] = field(metadata=of("keyColumns", NAMES))
-    order_column: str | None = option("orderColumn", TEXT)
-    update_columns: Sequence[str] | None = option("updateColumns", NAMES)
-    key_comparison: KeyComparison | None = option("keyComparison", one_of(KeyComparison))
+    key_columns: Sequence[str] = field(metadata=of("keyColumns"))
+    order_column: str | None = option("orderColumn")
+    update_columns: Sequence[str] | None = option("updateColumns")
+    key_comparison: KeyComparison | None = option("keyComparison")
 
 
 class Upsert(Keyed, mode="upsert"):
@@ -58,33 +46,21 @@ class Upsert(Keyed, mode="upsert"):
 
 
 class Changes(Keyed, mode="changes"):
-    """Rows replace or delete the rows with the same key, so that the table is a replica.
+    """Rows replace or delete the rows with the same key, so that the table is a replica."""
 
-    >>> Changes(key_columns=["id"], op_column="op", order_column="position")
-    jdbc.Changes(op_column='op', key_columns=('id',), order_column='position')
-    """
-
-    op_column: str | None = option("opColumn", TEXT)
+    op_column: str | None = option("opColumn")
 
 
 class Columns(Value):
-    """Mapping of the query's columns to those of the table.
-
-    >>> Columns(map={"id": "comment_id"}, add=True)
-    jdbc.Columns(map={'id': 'comment_id'}, add=True)
-    """
+    """Mapping of the query's columns to those of the table."""
 
     map: Mapping[str, str] | None = option("columnMap", PAIRS)
-    add: bool | None = option("addColumns", BOOLEAN)
-    nul_character: NulCharacter | None = option("nulCharacter", one_of(NulCharacter))
+    add: bool | None = option("addColumns")
+    nul_character: NulCharacter | None = option("nulCharacter")
 
 
 class DeadLetters(Value):
-    """Stores rows that the table rejects in another table instead of failing the epoch.
-
-    >>> DeadLetters(table="comments_bad")
-    jdbc.DeadLetters(table='comments_bad')
-    """
+    """Stores rows that the table rejects in another table instead of failing the epoch."""
 
     table: str = field(metadata=of("deadLetterTable", TABLE))
     max_rows: int | None = option("maxBadRows", whole(0))
@@ -100,30 +76,23 @@ class Connection(Value):
         properties: Properties for the driver, for example ``{"sslmode": "verify-full"}``. Secret.
     """
 
-    driver: str | None = option("driver", TEXT)
-    properties: Mapping[str, str] | None = option("connection", FAMILY, own_doc=True)
+    driver: str | None = option("driver")
+    properties: Mapping[str, str] | None = option("connection", own_doc=True)
     max_connections: int | None = option("maxConnections", whole(2))
-    lock_timeout: Duration | None = option("lockTimeout", DURATION)
+    lock_timeout: Duration | None = option("lockTimeout")
 
 
 class Ledger(Value):
-    """Exceptions to the ledger's checks. An error names the argument to set, for one start.
-
-    >>> Ledger(on_empty="skip:17")
-    jdbc.Ledger(on_empty='skip:17')
-    """
+    """Exceptions to the ledger's checks. An error names the argument to set, for one start."""
 
     on_new_query: str | None = option("onNewQuery", ON_NEW_QUERY)
     on_empty: str | None = option("onLedgerEmpty", ON_LEDGER_EMPTY)
-    on_epoch_mismatch: OnEpochMismatch | None = option("onEpochMismatch", one_of(OnEpochMismatch))
-    trusted_owners: Sequence[str] | None = option("trustedOwners", NAMES)
+    on_epoch_mismatch: OnEpochMismatch | None = option("onEpochMismatch")
+    trusted_owners: Sequence[str] | None = option("trustedOwners")
 
 
 class Transport(Value):
     """How rows get from the tasks to the database.
-
-    >>> Transport(kind="staged")
-    jdbc.Transport(kind='staged')
 
     Args:
         inline_max_bytes: Bytes of an epoch, as encoded, that may travel in commit messages: with inline more are an
@@ -131,19 +100,16 @@ class Transport(Value):
             staging. Default: ``"64m"``.
     """
 
-    kind: TransportKind | None = option("transport", one_of(TransportKind))
-    inline_max_bytes: Size | None = option("inlineMaxBytes", SIZE, own_doc=True)
-    spill_directory: Location | None = option("spillDirectory", PLACE)
-    batch_size: int | None = option("batchSize", whole())
-    flush_interval: Duration | None = option("flushInterval", DURATION)
-    flush_rows: int | None = option("flushRows", whole())
+    kind: TransportKind | None = option("transport")
+    inline_max_bytes: Size | None = option("inlineMaxBytes", own_doc=True)
+    spill_directory: Location | None = option("spillDirectory")
+    batch_size: int | None = option("batchSize")
+    flush_interval: Duration | None = option("flushInterval")
+    flush_rows: int | None = option("flushRows")
 
 
 class Partitions(Value):
     """Parallel read of a table, for ``epochal.read.jdbc``: each task reads a range of a column's values.
-
-    >>> Partitions(column="id", lower=0, upper=1_000_000, count=8)
-    jdbc.Partitions(column='id', lower=0, upper=1000000, count=8)
 
     Args:
         column: A column of numbers, dates or timestamps, best with an index.
@@ -152,10 +118,10 @@ class Partitions(Value):
         count: Number of ranges, and of parallel connections.
     """
 
-    column: str = field(metadata=of("partitionColumn", TEXT))
+    column: str = field(metadata=of("partitionColumn"))
     lower: int | date | datetime | str = field(metadata=of("lowerBound", BOUND))
     upper: int | date | datetime | str = field(metadata=of("upperBound", BOUND))
-    count: int = field(metadata=of("numPartitions", whole()))
+    count: int = field(metadata=of("numPartitions"))
 
 
 #: Values of ``mode`` of ``epochal.write.jdbc``.

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from inspect import get_annotations
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from epochal._arguments import Spellings, suggesting
 from epochal._errors import OptionError
 from epochal._options import text
-from epochal._values.kind import FAMILY, INFERENCE, JSON, NAMES, POINTERS, ROWS, SECRET, TABLES, Kind
+from epochal._values.kind import FAMILY, INFERENCE, JSON, NAMES, POINTERS, ROWS, SECRET, TABLES, Kind, of_annotation
 from epochal._values.secret import MASK, Secret
 
 if TYPE_CHECKING:
@@ -73,14 +76,16 @@ class Setting(NamedTuple):
     secret: bool = False
 
 
-def of(name: str, kind: Kind, *, secret: bool = False, example: str = "", own_doc: bool = False) -> Mapping[str, Any]:
-    """Metadata of a field that sets an option."""
-    return {"option": Option(name, kind, secret or kind is SECRET or kind is FAMILY, example, own_doc)}
+def of(
+    name: str, kind: Kind | None = None, *, secret: bool = False, example: str = "", own_doc: bool = False
+) -> Mapping[str, Any]:
+    """Metadata of a field that sets an option; without a kind, that of the field's type."""
+    return {"option": (name, kind, secret, example, own_doc)}
 
 
-def option(name: str, kind: Kind, *, secret: bool = False, example: str = "", own_doc: bool = False) -> Any:
-    """An optional field that sets an option."""
-    return field(default=None, metadata=of(name, kind, secret=secret, example=example, own_doc=own_doc))
+def option(name: str, kind: Kind | None = None, **more: Any) -> Any:
+    """An optional field that sets an option. The arguments are those of ``of``."""
+    return field(default=None, metadata=of(name, kind, **more))
 
 
 def part(*kinds: type[Value], chooses: str | None = None, own_doc: bool = False) -> Any:
@@ -101,6 +106,14 @@ class Value:
 
     def __init_subclass__(cls, **fixed: str) -> None:
         cls._fixed = {**cls._fixed, **fixed}
+        for name, annotation in get_annotations(cls).items():
+            one = vars(cls).get(name)
+            if isinstance(one, Field) and isinstance(declared := one.metadata.get("option"), tuple):
+                option, kind, secret, example, own_doc = declared
+                kind = kind or of_annotation(eval(annotation, vars(sys.modules[cls.__module__])))
+                assert kind is not None, name
+                declared = Option(option, kind, secret or kind is SECRET or kind is FAMILY, example, own_doc)
+                one.metadata = MappingProxyType({"option": declared})
         dataclass(frozen=True, kw_only=True, repr=False)(cls)
         type.__setattr__(cls, "__init__", suggesting(vars(cls)["__init__"], lambda: spellings(cls)))
 
