@@ -18,10 +18,11 @@
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from epochal import _errors, _hooks, cdc, errors, ingest, jdbc, read, rest, write
 from epochal._errors import *
+from epochal._lazy import attributes
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
@@ -70,33 +71,19 @@ __all__ = [
 __all__ += _errors.__all__
 
 
-#: Modules of the tools, which are imported on first use.
-_TOOLS = {
-    "Checkpoint": "checkpoint",
-    "Display": "display",
-    "DatabaseLedger": "ledger",
-    "LedgerRow": "ledger",
-    "await_all": "watch.queries",
-    "checkpoint": "checkpoint",
-    "display": "display",
-    "ledger": "ledger",
-    "queries": "watch.queries",
-    "stop_all": "watch.queries",
-    "watch": "watch.watching",
-}
-
 _hooks.for_ipython.append(lambda: import_module("epochal.tools.watch.formatters").install())
 
-if not TYPE_CHECKING:  # for a type checker, the imports above
+__dir__ = sorted(__all__).copy
 
-    def __getattr__(name: str) -> Any:
-        if name == "testing":
-            return import_module("epochal.testing")
-        if name not in _TOOLS:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(f"epochal.tools.{_TOOLS[name]}"), name)
-        return found
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+if not TYPE_CHECKING:
+    __getattr__ = attributes(
+        __name__,
+        {
+            "testing": "testing",
+            "watch": "tools.watch.watching",
+            **dict.fromkeys(("Checkpoint", "checkpoint"), "tools.checkpoint"),
+            **dict.fromkeys(("Display", "display"), "tools.display"),
+            **dict.fromkeys(("DatabaseLedger", "LedgerRow", "ledger"), "tools.ledger"),
+            **dict.fromkeys(("await_all", "queries", "stop_all"), "tools.watch.queries"),
+        },
+    )

@@ -92,7 +92,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     from pyspark import SparkContext  # A Connect client has none.
 
     if (jvm := _running_jvm()) is not None:
-        _check_jvm(jvm)
+        check_jvm(jvm)
         if SparkContext._active_spark_context is not None:
             return builder
     jars = list(dict.fromkeys(_configured_jars(options)))
@@ -126,35 +126,7 @@ def check_version(spark: SparkSession) -> str:
             "check_version asks the driver's JVM, which a Spark Connect client does not have.",
             f"Check that the server was started with --jars {_PREFIX}{VERSION}.jar.",
         )
-    return _check_jvm(jvm)
-
-
-def jvm() -> Any:
-    """The JVM of this process, with the jar; started, without a session, if there is none.
-
-    Raises:
-        ConnectUnsupportedError: only a client of Spark Connect is installed.
-        ConfigurationError: as of ``configure``.
-    """
-    from pyspark.util import is_remote_only
-
-    if is_remote_only():
-        raise ConnectUnsupportedError(
-            "CONNECT_UNSUPPORTED",
-            "The jar runs in a JVM, which a Spark Connect client does not have.",
-            "Run it where Spark is installed: pip install 'pyspark>=4.0,<4.4'.",
-        )
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors.exceptions.captured import install_exception_handler
-    from pyspark.sql import SparkSession
-
-    builder = configure(SparkSession.builder)
-    if SparkContext._jvm is None:
-        settings: dict[str, Any] = getattr(builder, "_options", {})
-        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*settings.items()]))
-    install_exception_handler()
-    _check_jvm(SparkContext._jvm)
-    return SparkContext._jvm
+    return check_jvm(jvm)
 
 
 def _check_spark() -> None:
@@ -192,7 +164,7 @@ def _is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _check_jvm(jvm: Any) -> str:
+def check_jvm(jvm: Any) -> str:
     """Checks the class path of the JVM: a session's configuration also shows jars that were set too late."""
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if loader.getResource("io/epochal/formats/Epochal.class") is None:

@@ -5,25 +5,16 @@
 cdc.Slot(name='orders', create=False)
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from epochal._lazy import attributes
 from epochal._values.cdc import Slot
 
 if TYPE_CHECKING:
     from epochal.tools.capture import Point, Preflight, check
 
 __all__ = ["Point", "Preflight", "Slot", "check"]
+__dir__ = __all__.copy
 
-if not TYPE_CHECKING:  # for a type checker, the import above
-
-    def __getattr__(name: str) -> Any:
-        """Imports the check on first use."""
-        if name not in ("Point", "Preflight", "check"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module("epochal.tools.capture"), name)
-        return found
-
-
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:
+    __getattr__ = attributes(__name__, dict.fromkeys(("Point", "Preflight", "check"), "tools.capture"))

@@ -52,9 +52,7 @@ from epochal._errors import *
 __all__ = ["from_spark", "named"]
 __all__ += _errors.__all__
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy
 
 
 _TEXTS: Final[Mapping[str, Mapping[str, str]]] = json.loads(

@@ -21,7 +21,4 @@ from epochal._values.table import (
 )
 
 __all__ = ["Append", "Changes", "Columns", "Connection", "DeadLetters", "Ledger", "Partitions", "Transport", "Upsert"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

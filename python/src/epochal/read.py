@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 __all__ = ["cdc", "checkpoint_log", "ingest", "jdbc", "random", "rest"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @CDC.helper

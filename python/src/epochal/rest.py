@@ -8,8 +8,7 @@ default applies.
 - ``each=``: ``Each``
 - ``records=``: ``Json``, ``Ndjson``, ``Csv``
 - ``auth=`` (of both): ``Bearer``, ``Basic``, ``Digest``, ``ApiKey``, ``OAuth2``, ``AwsSigV4``, ``Hmac``, ``Signer``
-- ``poll=``: ``Poll``
-- ``since=``: ``Since``
+- ``poll=``: ``Poll``, ``Since``
 - ``mode=``, ``body=``, ``batch=``, ``results=``, ``dead_letters=`` of ``epochal.write.rest``: ``Append``, ``Changes``,
   ``Body``, ``Batch``, ``Results``, ``DeadLetters``
 
@@ -20,9 +19,9 @@ default applies.
 (rest.Bearer(token=Secret('***')), rest.Cursor(next='/paging/next', param='after'))
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from epochal._lazy import attributes
 from epochal._values.auth import ApiKey, AwsSigV4, Basic, Bearer, Digest, Hmac, OAuth2, Signer
 from epochal._values.each import Each
 from epochal._values.pages import Cursor, GraphQL, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
@@ -67,16 +66,7 @@ __all__ = [
     "TimeWindow",
     "probe",
 ]
+__dir__ = __all__.copy
 
-if not TYPE_CHECKING:  # for a type checker, the import above
-
-    def __getattr__(name: str) -> Any:
-        """Imports the probe on first use."""
-        if name not in ("Finding", "Probe", "probe"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module("epochal.tools.probe"), name)
-        return found
-
-
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:
+    __getattr__ = attributes(__name__, dict.fromkeys(("Finding", "Probe", "probe"), "tools.probe"))

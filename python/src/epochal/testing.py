@@ -10,7 +10,4 @@ from epochal.tools.testing.report import Finding, Promise, Report
 from epochal.tools.testing.source import check_source, source_promises
 
 __all__ = ["Finding", "Promise", "Report", "check_source", "source_promises"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 Method = Literal["POST", "PUT", "PATCH"]
 
 __all__ = ["jdbc", "jdbc_options", "rest", "rest_options"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @overload

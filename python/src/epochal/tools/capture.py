@@ -14,7 +14,7 @@ from epochal._values.cdc import Slot
 from epochal._values.secret import Secret
 from epochal._values.table import Connection
 from epochal._values.value import without_login
-from epochal.errors import OptionError, named
+from epochal.errors import ConnectUnsupportedError, OptionError, named
 from epochal.tools.output import aligned, as_json
 
 __all__ = ["Point", "Preflight", "check"]
@@ -124,5 +124,33 @@ def check(
             "connection": connection,
         }
         options = _FORM.options(given, {"retry.maxAttempts": 1})
-        found = json.loads(_session.jvm().io.epochal.cdc.CaptureDesk.check(dict(options)))
+        found = json.loads(_jvm().io.epochal.cdc.CaptureDesk.check(dict(options)))
     return Preflight(url=found["url"], table=found["table"], points=tuple(Point(**one) for one in found["points"]))
+
+
+def _jvm() -> Any:
+    """The JVM of this process, with the jar; started, without a session, if there is none.
+
+    Raises:
+        ConnectUnsupportedError: only a client of Spark Connect is installed.
+        ConfigurationError: as of ``configure``.
+    """
+    from pyspark.util import is_remote_only
+
+    if is_remote_only():
+        raise ConnectUnsupportedError(
+            "CONNECT_UNSUPPORTED",
+            "The jar runs in a JVM, which a Spark Connect client does not have.",
+            "Run it where Spark is installed: pip install 'pyspark>=4.0,<4.4'.",
+        )
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors.exceptions.captured import install_exception_handler
+    from pyspark.sql import SparkSession
+
+    builder = _session.configure(SparkSession.builder)
+    if SparkContext._jvm is None:
+        settings: dict[str, Any] = getattr(builder, "_options", {})
+        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*settings.items()]))
+    install_exception_handler()
+    _session.check_jvm(SparkContext._jvm)
+    return SparkContext._jvm
