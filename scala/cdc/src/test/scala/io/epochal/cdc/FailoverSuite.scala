@@ -169,6 +169,30 @@ final class FailoverSuite extends CdcQueries {
     }.get
   }
 
+  test("a server with the rows, the publication and the slot, as a restored dump has them, is refused", Slow) {
+    Using.Manager { use =>
+      val (original, other) = (use(node()), use(node()))
+      withTempDir { dir =>
+        Seq(original, other).foreach(
+          _.run(
+            "CREATE TABLE orders (id int PRIMARY KEY, note text)",
+            "INSERT INTO orders VALUES (1, 'dumped')",
+            "CREATE PUBLICATION orders FOR TABLE ONLY orders",
+            "SELECT pg_create_logical_replication_slot('orders', 'pgoutput')"
+          ))
+        stopped(start(read(original.url), "cdc_dumped", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(numbers("cdc_dumped") == Seq(1)))
+          query.processAllAvailable()
+        }
+        other.run("INSERT INTO orders SELECT i, 'other' FROM generate_series(2, 20000) i")
+        val error = refused(Conditions.ServerChanged)(
+          start(read(other.url), "cdc_restored", dir.toString).awaitTermination(60000))
+        assert(error.values("change").startsWith("another system identifier") && numbers("cdc_restored").isEmpty)
+      }
+    }.get
+  }
+
   test("a restart of the server in mid stream delivers each change once", Slow) {
     Using.resource(node()) { server =>
       withTempDir { dir =>
