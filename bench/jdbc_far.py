@@ -1,4 +1,4 @@
-"""A PostgreSQL server behind a network with a delay: round trips and time of an epoch."""
+"""A PostgreSQL server behind a network with a delay: round trips and time of an epoch, and of a capture's first run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from steady import session
 
 import epochal
+from epochal import cdc
 from support import postgres
 
 DELAY = 0.02
 EPOCHS = 12
 ROWS = 100
+SNAPSHOT_ROWS = 2000
 
 
 class DelayProxy:
@@ -99,6 +101,23 @@ def epochs(spark: SparkSession, proxy: DelayProxy, url: str, target: Target, mod
         print(f"{mode}: {median(trips):.0f} round trips, {median(times) * 1000:.0f} ms an epoch")
 
 
+def first_runs(spark: SparkSession, proxy: DelayProxy, url: str, target: Target) -> None:
+    """Prints what a capture's first run takes, without and with a snapshot: the difference is the snapshot's."""
+    for starting in ("latest", "initial"):
+        with table_of(target) as table, tempfile.TemporaryDirectory() as checkpoint:
+            target.execute(f"INSERT INTO {table} SELECT i, 'a' FROM generate_series(1, {SNAPSHOT_ROWS}) i")
+            trips, connections, begun = proxy.trips, proxy.connections, time.perf_counter()
+            changes = epochal.read.cdc(spark, url, table=table, starting_offset=starting, slot=cdc.Slot(table))
+            feed = changes.writeStream.format("noop").option("checkpointLocation", checkpoint)
+            feed.trigger(availableNow=True).start().awaitTermination()
+            print(
+                f"first run, {starting}: {proxy.trips - trips} round trips"
+                f" over {proxy.connections - connections} connections, {time.perf_counter() - begun:.1f} s"
+            )
+            target.execute(f"SELECT pg_drop_replication_slot('{table}')")
+            target.execute(f"DROP PUBLICATION {table}")
+
+
 def main() -> bool:
     """No goal: the suites of the jar limit the round trips."""
     spark = session()
@@ -111,6 +130,8 @@ def main() -> bool:
             print(f"PostgreSQL at {DELAY * 2000:.0f} ms a round trip, epochs of {ROWS} rows")
             for mode in ("append", "upsert", "changes"):
                 epochs(spark, proxy, url, target, mode)
+            print(f"A capture of a table of {SNAPSHOT_ROWS} rows")
+            first_runs(spark, proxy, url, target)
     finally:
         spark.stop()
     return True
