@@ -22,14 +22,16 @@ import python_docs  # noqa: E402
 
 _FLAG = re.compile(r" *# doctest: \+\w+$", re.MULTILINE)
 _PAGE = re.compile(r"``docs/([\w-]+)\.md``")
-_VALUES = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in python_docs.values()}
+_DOCS = {f"{kind.__module__}.{kind.__qualname__}": python_docs.docstring(kind) for kind in python_docs.values()} | {
+    form.caller: python_docs.helper_docstring(form, helper) for helper, form in python_docs.helpers().items()
+}
 
 
 class ApiPages(Extension):
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring:
-            if kind := _VALUES.get(obj.path):
-                obj.docstring.value = inspect.cleandoc(python_docs.docstring(kind))
+            if text := _DOCS.get(obj.path):
+                obj.docstring.value = inspect.cleandoc(text)
             obj.docstring.value = _PAGE.sub(r"[\1](\1.md)", _FLAG.sub("", obj.docstring.value))
 
     def on_package(self, *, pkg: Module, **_: Any) -> None:

@@ -8,15 +8,18 @@ must be on the path.
 from __future__ import annotations
 
 import ast
+import inspect
+import operator
 import re
 import textwrap
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from epochal._declarations import FORMS
+import epochal
+from epochal._declarations import FORMS, Form
 from epochal._references import spellings
 from epochal._values import auth, cdc, each, http, ingest, pages, records, rows, since, table
 from epochal._values.kind import FAMILY
@@ -26,6 +29,16 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
 MODULES = (http, pages, each, auth, records, rows, since, table, ingest, cdc)
 WIDTH = 120
+#: Parameters of several helpers that are no options, or have other words than the jar's.
+COMMON = {
+    "spark": "the session.",
+    "df": "a streaming DataFrame, which requires ``checkpoint``, or a batch, which has none of a stream's arguments.",
+    "headers": "request headers; secret.",
+    "params": "query parameters of every request; secret.",
+    "query_name": "name of the query in Spark's UI and in ``spark.streams``.",
+    "streaming": "False returns a batch DataFrame.",
+    "options": "further options, by the names that the jar gives them.",
+}
 #: Conditions that the class of a value already implies.
 _IMPLIED = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")
 _LINE = re.compile(r"^- (`.*?) \(([^`,*]*)(?:, (?:default )?(`.*?`|\*\*required\*\*))?\): (.*)$", re.MULTILINE)
@@ -101,12 +114,35 @@ def described(kind: type[Value]) -> str:
             if where != name:
                 callers = [FORMS[form].caller for form, known in declared().items() if key in known]
                 said += f" For {' and '.join(f'``{caller}``' for caller in callers)} only."
-        lines.append(
-            textwrap.fill(
-                f"{one.name}: {said}", WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False
-            )
-        )
+        lines.append(_entry(one.name, said))
     return "\n".join(["    Args:", *lines]) if lines else ""
+
+
+def _entry(name: str, text: str) -> str:
+    return textwrap.fill(
+        f"{name}: {text}", WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False
+    )
+
+
+def described_helper(form: Form, function: Callable[..., Any]) -> str:
+    """The ``Args`` of a helper's docstring."""
+    texts = dict(_ARGUMENT.findall(str(function.__doc__)))
+    lines = []
+    for name in inspect.signature(function).parameters:
+        if name in texts:
+            text = re.sub(r"\s+", " ", texts[name])
+        elif name in COMMON:
+            text = COMMON[name]
+        elif name in form.plain:
+            option = form.plain[name]
+            key = f"{option.name}.*" if option.kind is FAMILY else option.name
+            text = in_python(declared()[form.format][key], {}, form.format)
+        elif len(kinds := form.values.get(name, ())) == 1:
+            text = str(kinds[0].__doc__).partition("\n")[0]
+        else:
+            text = ", ".join(f"``{shown(kind)}``" for kind in kinds) + "."
+        lines.append(_entry(name, text))
+    return "\n".join(["    Args:", *lines])
 
 
 def in_python(option: Declared, own: Mapping[str, str], name: str) -> str:
@@ -127,7 +163,8 @@ def in_python(option: Declared, own: Mapping[str, str], name: str) -> str:
         if key.islower() and key.isalpha():
             names += f"|{key}(?==)"
     text = _IMPLIED.sub("", option.doc)
-    text = re.sub(rf"(?<![\w.])(?P<name>{names})(?:=(?P<value>\w+))?(?![\w=]|\.[\w*])", word, text)
+    if names:
+        text = re.sub(rf"(?<![\w.{{])(?P<name>{names})(?:=(?P<value>\w+))?(?![\w=]|\.[\w*])", word, text)
     text = re.sub(r"(?<!`)[\w:]*<[A-Za-z][^<>]*>", r"``\g<0>``", text)
     default = f" Default: ``{_literal(option.default)}``." if option.default not in ("", "required") else ""
     return text + (" Secret." if option.secret else "") + default
@@ -146,16 +183,26 @@ def docstring(kind: type[Value]) -> str:
     return f"{summary}\n\n{args}\n    " if args else summary
 
 
-def with_docs(path: Path, kinds: Mapping[str, type[Value]]) -> str:
-    """The source of a module with the whole docstrings of its values."""
+def helper_docstring(form: Form, function: Callable[..., Any]) -> str:
+    """The whole docstring of a helper, as in its source."""
+    before, _, after = str(function.__doc__).partition("    Args:\n")
+    return f"{before}{described_helper(form, function)}\n\n{after.partition(chr(10) * 2)[2]}"
+
+
+def helpers() -> dict[Callable[..., Any], Form]:
+    """The functions over options of the jar."""
+    names = {form.caller.removeprefix("epochal."): form for form in FORMS.values()}
+    return {operator.attrgetter(name)(epochal): form for name, form in names.items()}
+
+
+def with_docs(path: Path, docs: Mapping[str, str]) -> str:
+    """The source of a module with whole docstrings of its values or helpers, by their names."""
     text = path.read_text("utf-8")
     lines = text.splitlines(keepends=True)
     for node in reversed(ast.parse(text).body):
-        if isinstance(node, ast.ClassDef) and (kind := kinds.get(node.name)):
-            first = node.body[0]
-            assert isinstance(first, ast.Expr)
-            assert first.end_lineno is not None
-            lines[first.lineno - 1 : first.end_lineno] = [f'    """{docstring(kind)}"""\n']
+        first = node.body[0] if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in docs else None
+        if isinstance(first, ast.Expr) and first.end_lineno and ast.get_docstring(node):  # type: ignore[arg-type]
+            lines[first.lineno - 1 : first.end_lineno] = [f'    """{docs[node.name]}"""\n']  # type: ignore[attr-defined]
     return "".join(lines)
 
 
@@ -218,12 +265,14 @@ def values() -> list[type[Value]]:
 
 
 def sources() -> dict[Path, str]:
-    """The modules of the values with whole docstrings."""
-    found = {}
-    for module in MODULES:
-        path = SOURCE.joinpath(*module.__name__.split(".")).with_suffix(".py")
-        found[path] = with_docs(path, {kind.__name__: kind for kind in values() if kind.__module__ == module.__name__})
-    return found
+    """The modules of values and helpers with whole docstrings."""
+    docs: dict[str, dict[str, str]] = defaultdict(dict)
+    for kind in values():
+        docs[kind.__module__][kind.__name__] = docstring(kind)
+    for function, form in helpers().items():
+        docs[function.__module__][function.__name__] = helper_docstring(form, function)
+    paths = {name: SOURCE.joinpath(*name.split(".")).with_suffix(".py") for name in docs}
+    return {path: with_docs(path, docs[name]) for name, path in paths.items()}
 
 
 def page() -> tuple[Path, str]:

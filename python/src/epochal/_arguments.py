@@ -15,17 +15,23 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 Spellings = Iterable[tuple[str, str]]
 
 
-def suggesting(function: _F, spellings: Callable[[], Spellings] = tuple) -> _F:
-    """Adds what was meant to the ``TypeError`` for an unknown argument, as Python 3.13 does without ``spellings``."""
-    parameters = inspect.signature(function).parameters
-    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
-        return function
-    known = tuple(parameters)
+def suggesting(function: _F, spellings: Callable[[], Spellings] = tuple, more: Sequence[str] = ()) -> _F:
+    """Adds what was meant to the ``TypeError`` for an unknown argument, as Python 3.13 does without ``spellings``.
+
+    Args:
+        more: names of the function's ``**`` parameter; without any, it accepts all.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    names = [one.name for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    if len(names) < len(parameters):
+        if not more:
+            return function
+        names += more
 
     @wraps(function)
     def call(*given: Any, **named: Any) -> Any:
-        if unknown := next((name for name in named if name not in known), None):
-            meant = _meant(unknown, known, spellings())
+        if unknown := next((name for name in named if name not in names), None):
+            meant = _meant(unknown, names, spellings())
             suggestion = f". Did you mean {meant}?" if meant else ""
             raise UnknownArgumentError(
                 f"{function.__qualname__}() got an unexpected keyword argument '{unknown}'{suggestion}"
@@ -35,8 +41,8 @@ def suggesting(function: _F, spellings: Callable[[], Spellings] = tuple) -> _F:
     return cast("_F", call)
 
 
-def _meant(unknown: str, known: Sequence[str], spellings: Spellings) -> str | None:
-    close = difflib.get_close_matches(unknown, known, 1)
+def _meant(unknown: str, names: Sequence[str], spellings: Spellings) -> str | None:
+    close = difflib.get_close_matches(unknown, names, 1)
     if not difflib.get_close_matches(unknown, close, 1, 0.85):
         for name, argument in spellings:
             if _plain(name) == _plain(unknown):

@@ -96,9 +96,9 @@ class Form:
         for name, annotation in get_annotations(function).items():
             if declared := self.declared.get(name):
                 self._add_option(name, declared)
-            elif name not in _OF_SPARK:
+            elif name not in _OF_SPARK and not str(annotation).startswith("Unpack["):
                 self._add(name, eval(annotation, vars(sys.modules[function.__module__])))
-        return suggesting(function, self._spellings)
+        return suggesting(function, self._spellings, (*self.plain, *self.values, "options"))
 
     def _add(self, name: str, annotation: Any) -> None:
         parts = [part for one in get_args(annotation) or [annotation] for part in get_args(one) or [one]]

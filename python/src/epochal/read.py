@@ -73,33 +73,15 @@ def cdc(
     ... )
 
     Args:
-        spark: the session.
-        url: JDBC URL of the server itself, not of a pooler.
         table: name of the table, qualified with its schema if needed, as the database spells it. Several: a list of
             names, or a text such as ``"public.orders,public.items"``; ``"public.*"`` is a whole schema.
         user: a role with REPLICATION that may SELECT from the table.
-        password: password of the user; secret.
         slot: the replication slot and the publication; unset, a slot is created whose name follows from the table and
             the checkpoint.
-        starting_offset: where a new query begins: ``"initial"`` (all rows, then all changes; the default),
-            ``"latest"``, or a log position such as ``"0/16B3748"`` that the slot still has.
         preimages: whether an update also delivers the row before it; needs REPLICA IDENTITY FULL. Of several tables:
             whether ``before`` must be the whole row.
-        on_truncate: what TRUNCATE does: ``"fail"`` (the default) ends the query, ``"emit"`` delivers a row,
-            ``"ignore"`` delivers nothing.
-        on_schema_change: what a start does after the columns have changed: ``"fail"`` (the default), or ``"adopt"``
-            columns that were added. Not with several tables.
         schema: a part of the columns; any column can be read as STRING. Not with several tables.
         connection: properties for the driver; ``driver``, ``max_connections`` and ``lock_timeout`` do not apply.
-        limits: maximum and minimum size of a micro-batch.
-        retry: how transient errors of the database are retried.
-        max_journal_bytes: undelivered bytes of changes that the checkpoint holds; beyond them the server keeps the
-            changes.
-        num_partitions: number of partitions of a batch.
-        fail_on_data_loss: whether the query fails when changes after its offset are missing.
-        source_id: identity of the source in the checkpoint; unset, the database and the table.
-        event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress.
-        options: further options, by the names that the jar gives them, such as ``{"slot": "orders"}``.
 
     Raises:
         OptionError: the source rejects a value.
@@ -118,9 +100,7 @@ def checkpoint_log(
     ``epochal.checkpoint`` returns the same logs as a Python object, which prints as a summary.
 
     Args:
-        spark: the session.
         path: the query's ``checkpointLocation``, on any file system that Spark can read.
-        options: further options, by the names that the jar gives them.
 
     Returns:
         A batch DataFrame. A log file that cannot be read yields a row whose ``problem`` states why.
@@ -160,18 +140,9 @@ def ingest(
     ('127.0.0.1', 9999)
 
     Args:
-        spark: the session.
         protocol: how clients send records: ``ingest.Tcp`` or ``ingest.HttpServer``. Required.
         records: format of a record: ``ingest.Text`` (the default), ``ingest.Json`` or ``ingest.Csv``.
-        journal: size of the journal, and how long idempotency keys are remembered.
         schema: the columns of ``ingest.Json`` and ``ingest.Csv``.
-        limits: maximum and minimum size of a micro-batch.
-        num_partitions: number of partitions of a batch.
-        fail_on_data_loss: whether the query fails when rows after its offset are missing.
-        source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.
-        event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress, such as
-            ``"receivedAt"``.
-        options: further options, by the names that the jar gives them, such as ``{"port": 9999}``.
 
     Raises:
         OptionError: the source rejects a value, or the listener is reachable from other machines without credentials.
@@ -243,23 +214,7 @@ def random(
     Columns: ``id BIGINT`` (0, 1, …), ``value STRING``, ``length BIGINT``, ``timestamp TIMESTAMP``.
 
     Args:
-        spark: the session.
-        rows_per_second: rows that become available per second. Excludes ``rows_per_batch``.
-        rows_per_batch: rows of each micro-batch, independent of time.
-        num_partitions: number of partitions of a batch.
-        seed: seed of the strings.
-        min_length: length of the shortest string, in characters.
-        max_length: length of the longest string, in characters.
-        alphabet: characters of the strings.
         max_rows: total number of rows; required for a batch read.
-        start_timestamp: timestamp of row 0; a ``datetime`` without a zone is local time.
-        limits: maximum and minimum size of a micro-batch.
-        fail_on_data_loss: whether the query fails when rows after its offset are missing.
-        source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.
-        event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress; here
-            ``"timestamp"``.
-        streaming: False returns a batch DataFrame.
-        options: further options, by the names that the jar gives them, such as ``{"maxRows": 10}``.
 
     Raises:
         OptionError: the source rejects a value, or options exclude each other.
@@ -306,8 +261,6 @@ def rest(
     ... )
 
     Args:
-        spark: the session.
-        url: address of the list, with or without query parameters.
         schema: DDL such as ``"id INT, name STRING"``, or a ``StructType``; ``"infer"`` infers it from the first page,
             and a query keeps the schema that it started with.
         pages: the pagination: ``rest.Offset``, ``rest.Page``, ``rest.Cursor``, ``rest.Keyset``, ``rest.Link``,
@@ -316,21 +269,10 @@ def rest(
             ``rest.Csv``; unset, a JSON array.
         auth: the credentials of requests: ``rest.Bearer``, ``rest.Basic``, ``rest.OAuth2``, ``rest.ApiKey``,
             ``rest.Signer``. A list combines ``rest.ApiKey`` or ``rest.Signer`` with another one.
-        headers: request headers; secret.
-        params: query parameters of every request; secret.
         request_body: body of every request, a POST unless ``pages`` has another ``method``. A place for the cursor or
             position is named by ``pages``, or by the placeholders ``${offset}`` and ``${limit}``, ``${page}`` and
             ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}``; secret.
-        each: many lists, paged each on its own: one for each row of a table, or each record of another list. A value
-            replaces ``${name}`` in ``url``, ``params``, ``headers``, ``request_body`` and ``variables``.
-        http: timeouts, retries, TLS, proxy and rate limits of requests.
-        limits: maximum and minimum size of a micro-batch.
         poll: how a stream polls: ``rest.Poll`` for new records, ``rest.Since`` also for records that have changed.
-        fail_on_data_loss: whether the query fails when the list has become shorter than the offset.
-        num_partitions: number of tasks that fetch pages in parallel.
-        source_id: identity of the source in the checkpoint; unset, derived from the options that select the records.
-        streaming: False returns a batch DataFrame.
-        options: further options, by the names that the jar gives them, such as ``{"pageSize": 10}``.
 
     Raises:
         OptionError: the source rejects a value, or options exclude each other.

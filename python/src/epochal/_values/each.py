@@ -45,7 +45,6 @@ class Each(Value):
             Read whole at each poll, or, with ``poll=rest.Since(…)``, at the first poll of a run.
         table: instead of ``url``, one mapping for each list to read; or the same as JSON, or the path of a file of the
             driver with one of them in each line. Each list has its own position in the offsets. Not secret.
-        columns: values to add as columns: STRING, or the type that ``schema`` gives them.
         fields: JSON Pointers by name: the values that a record gives to ``url``, ``params``, ``headers`` and
             ``request_body``. Each can also be an argument of its own, such as ``repo="/name"``.
         pages: the pagination of this list, as of ``epochal.read.rest``.
@@ -58,14 +57,12 @@ class Each(Value):
         poll: how it is polled; ``rest.Since`` requests only records that have changed since the last poll of a run, and
             lists of earlier records stay.
         each: the list whose records name the lists at ``url`` of this one.
-        on_gone: whether a list that the API answers with 404 or 410 is skipped and counted (skip), or fails the query
-            (fail); if no such list has ever answered, it fails. Default: ``"skip"``.
         options: further options of this list, by the names that the jar gives them; secret.
     """
 
     url: str | None = field(default=None, kw_only=False, metadata=of("parent.url", own_doc=True))
     table: Table | None = option("partitionParams", ROWS, own_doc=True)
-    columns: Sequence[str] | None = option("paramColumns", own_doc=True)
+    columns: Sequence[str] | None = option("paramColumns")
     fields: Mapping[str, str] | None = option("parent.fields", FIELDS, own_doc=True)
     pages: AnyPages | None = _of_parent(*get_args(AnyPages))
     records: AnyRecords | None = _of_parent(*get_args(AnyRecords))
@@ -76,7 +73,7 @@ class Each(Value):
     http: Http | None = _of_parent(Http)
     poll: AnyPoll | None = _of_parent(*get_args(AnyPoll))
     each: Each | None = _of_parent(Value)
-    on_gone: OnGone | None = option("onMemberGone", own_doc=True)
+    on_gone: OnGone | None = option("onMemberGone")
     options: Mapping[str, str] | None = option("parent", own_doc=True)
 
     def __init__(self, url: str | None = None, *, fields: Mapping[str, str] | None = None, **more: Any) -> None:

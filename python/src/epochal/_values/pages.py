@@ -38,16 +38,12 @@ class Counted(Pages):
     Args:
         key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
             changes in place then counts as the same. Unset: the whole record.
-        on_drift: What happens when the list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
-            list again from its first record, so that rows are repeated (restart; not with ``each`` or
-            ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
         journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
             request them again. Default: ``False``.
     """
 
     key: str | None = option("keyField", POINTER, own_doc=True)
-    on_drift: OnDrift | None = option("onDrift", own_doc=True)
+    on_drift: OnDrift | None = option("onDrift")
     journal: bool | None = option("journal", own_doc=True)
     method: ReadMethod | None = option("method")
 
@@ -112,21 +108,12 @@ class Linked(Flagged):
 
 
 class Positioned(Flagged):
-    """Base class of paginations whose requests send a cursor; that of ``Keyset`` is a key.
+    """Base class of paginations whose requests send a cursor; that of ``Keyset`` is a key."""
 
-    Args:
-        param: Parameter that sends the cursor. Default: ``"cursor"``.
-        header: Header that sends the cursor, in place of ``param``.
-        body: JSON Pointer to the place of the cursor in ``request_body``, in place of ``param``: the cursor is sent as
-            JSON.
-        first: The cursor of the first page. Unset: the first page is requested without one. Required if
-            ``request_body`` has a placeholder for it. With ``body``, JSON such as ``"null"``, or a text.
-    """
-
-    param: str | None = option("cursorParam", own_doc=True)
-    header: str | None = option("cursorHeader", own_doc=True)
-    body: str | None = option("cursorBody", POINTER, own_doc=True)
-    first: str | None = option("firstCursor", own_doc=True)
+    param: str | None = option("cursorParam")
+    header: str | None = option("cursorHeader")
+    body: str | None = option("cursorBody", POINTER)
+    first: str | None = option("firstCursor")
     method: ReadMethod | None = option("method")
 
 

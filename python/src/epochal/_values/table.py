@@ -92,16 +92,10 @@ class Ledger(Value):
 
 
 class Transport(Value):
-    """How rows get from the tasks to the database.
-
-    Args:
-        inline_max_bytes: Bytes of an epoch, as encoded, that may travel in commit messages: with inline more are an
-            error, with auto a task that exceeds its share continues with staging, or with a file if the database has no
-            staging. Default: ``"64m"``.
-    """
+    """How rows get from the tasks to the database."""
 
     kind: TransportKind | None = option("transport")
-    inline_max_bytes: Size | None = option("inlineMaxBytes", own_doc=True)
+    inline_max_bytes: Size | None = option("inlineMaxBytes")
     spill_directory: Location | None = option("spillDirectory")
     batch_size: int | None = option("batchSize")
     flush_interval: Duration | None = option("flushInterval")
