@@ -128,11 +128,7 @@ class Form:
         return {name: arguments[name] for name in (*self.plain, *self.values)}
 
     def options(self, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None) -> Options:
-        """The options that are set, as texts.
-
-        Args:
-            given: the helper's arguments; None means unset.
-            more: options by the names that the jar gives them.
+        """The options that the arguments set, and more by their own names, as texts.
 
         Raises:
             OptionError: an argument has the wrong type, or two arguments set the same option.
@@ -226,16 +222,7 @@ CHECKPOINT: Final = Form("epochal-checkpoint", "epochal.read.checkpoint_log", {"
 #: Spark's own format, which the jar has no part in.
 JDBC_SOURCE: Final = Form("jdbc", "epochal.read.jdbc", {"table": Option("dbtable", TABLE)})
 #: A sink's ledger: the table is that of the ledger.
-LEDGER: Final = Form(
-    "epochal-jdbc",
-    "epochal.ledger",
-    plain={
-        "url": Option("url", TEXT),
-        "schema": Option("dbtable", TABLE),
-        "user": Option("user", TEXT),
-        "password": Option("password", SECRET, secret=True),
-    },
-)
+LEDGER: Final = Form("epochal-jdbc", "epochal.ledger", {"schema": Option("dbtable", TABLE)})
 
 #: By format, those over options of the jar.
 FORMS: Final = {form.format: form for form in (REST, RANDOM, INGEST, REST_SINK, JDBC, CDC, CHECKPOINT)}

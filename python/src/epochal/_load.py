@@ -56,13 +56,6 @@ def load(
 
     Options are checked before it returns, also on a Connect session, which otherwise contacts its server only with the
     first action.
-
-    Args:
-        given: the helper's arguments that are options.
-        more: options by the names that the jar gives them.
-
-    Raises:
-        EpochalError: the source rejects the options.
     """
     _hooks.install()
     options = form.options(given, more)
@@ -99,16 +92,7 @@ def _invalid_schema(form: Form, schema: str, error: Exception) -> EpochalError:
 def load_table(
     spark: SparkSession, form: Form, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None
 ) -> DataFrame:
-    """A plain ``DataFrameReader`` call, which reads the columns from the database.
-
-    Args:
-        given: the helper's arguments that are options.
-        more: options of Spark's format.
-
-    Raises:
-        OptionError: neither or both of table and query are set, or a secret cannot be read.
-        DatabaseError: the driver reports an error.
-    """
+    """A plain ``DataFrameReader`` call, which reads the columns from the database."""
     _hooks.install()
     password: Secret | None = given["password"]
     secret = None if password is None else password.here()

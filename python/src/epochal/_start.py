@@ -47,18 +47,7 @@ class Stream:
 def start(
     df: DataFrame, form: Form, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None, stream: Stream
 ) -> StreamingQuery | None:
-    """Starts the query, or writes the batch.
-
-    Args:
-        given: the helper's arguments that are options.
-        more: options by the names that the jar gives them.
-
-    Returns:
-        The query; None for a batch.
-
-    Raises:
-        OptionError: a batch was given an argument of a stream, or a stream has no checkpoint.
-    """
+    """Starts the query, or writes the batch and returns None."""
     _hooks.install()
     options = form.options(given, more)
     calls = [_calls.Call(form, form.kinds(options.get)), *_calls.of_frame(df)]

@@ -39,11 +39,7 @@ _STARTING = Lock()
 
 
 def real_time(trigger: Trigger | None) -> str | None:
-    """The batch duration of a real-time trigger, in Spark's spelling; None for other triggers.
-
-    Raises:
-        OptionError: the text after ``realTime`` is not an interval.
-    """
+    """The batch duration of a real-time trigger, in Spark's spelling; None for other triggers."""
     if not isinstance(trigger, str) or trigger.split(maxsplit=1)[:1] != [_REAL_TIME]:
         return None
     interval = trigger.strip().removeprefix(_REAL_TIME).strip()
@@ -53,11 +49,7 @@ def real_time(trigger: Trigger | None) -> str | None:
 
 
 def triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
-    """Sets the trigger of a writer.
-
-    Raises:
-        OptionError: the text is not a trigger.
-    """
+    """Sets the trigger of a writer."""
     if trigger == "availableNow":
         return writer.trigger(availableNow=True)
     if trigger == "once":
@@ -79,12 +71,7 @@ def set_real_time(
 
     Args:
         interval: batch duration, in Spark's spelling.
-        output_mode: the output mode that was asked for.
         options: names of the options that are already set, in lower case.
-
-    Raises:
-        OptionError: the output mode is ``"complete"`` (``OPTION_CONFLICT``).
-        ModeError: this Spark has no real-time mode (``MODE_UNSUPPORTED``).
     """
     if output_mode == "complete":
         raise OptionError(

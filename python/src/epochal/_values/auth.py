@@ -15,11 +15,7 @@ HmacEncoding = Literal["hex", "base64"]
 
 
 class Bearer(Value):
-    """Authorization with a bearer token.
-
-    >>> Bearer(Secret.env("TOKEN"))
-    rest.Bearer(token=Secret.env('TOKEN'))
-    """
+    """Authorization with a bearer token."""
 
     token: Secret | str = field(kw_only=False, metadata=of("bearerToken"))
 
@@ -45,21 +41,14 @@ class ApiKey(Value):
     rest.ApiKey(key=Secret.env('KEY'), header='X-Auth-Key')
     """
 
+    _alternatives = (("The key is sent in one place: keep one of them.", "header", "param"),)
     key: Secret | str = field(kw_only=False, metadata=of("apiKey"))
     header: str | None = option("apiKeyHeader")
     param: str | None = option("apiKeyParam")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._exclusive("The key is sent in one place: keep one of them.", "header", "param")
-
 
 class OAuth2(Value):
-    """Access tokens from an OAuth 2 server, obtained with client credentials or a refresh token.
-
-    >>> OAuth2(token_url="https://login.example.com/token", client_id="reports", client_secret=Secret.env("CLIENT"))
-    rest.OAuth2(token_url='https://login.example.com/token', client_id='reports', client_secret=Secret.env('CLIENT'))
-    """
+    """Access tokens from an OAuth 2 server, obtained with client credentials or a refresh token."""
 
     token_url: str = field(metadata=of("oauth.tokenUrl"))
     client_id: str = field(metadata=of("oauth.clientId"))
@@ -86,11 +75,7 @@ class AwsSigV4(Value):
 
 
 class Hmac(Value):
-    """An HMAC of each request in a header, also with another authorization.
-
-    >>> Hmac(Secret.env("KEY"), header="X-Hub-Signature-256", text="${body}", prefix="sha256=").header
-    'X-Hub-Signature-256'
-    """
+    """An HMAC of each request in a header, also with another authorization."""
 
     secret: Secret | str = field(kw_only=False, metadata=of("hmac.secret"))
     header: str | None = option("hmac.header")

@@ -46,27 +46,20 @@ class Budget(Value):
 class Tls(Value):
     """Trusted certificate authorities, and the client's certificate. Files are on the driver."""
 
+    _dependent = (("key_file", "cert_file"), ("key_password", "cert_file"))
     ca_file: Location | None = option("tls.caFile")
     cert_file: Location | None = option("tls.certFile")
     key_file: Location | None = option("tls.keyFile")
     key_password: Secret | str | None = option("tls.keyPassword")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._needs("key_file", "cert_file")
-        self._needs("key_password", "cert_file")
-
 
 class Proxy(Value):
     """The HTTP proxy for all requests."""
 
+    _dependent = (("password", "user"),)
     url: str = field(metadata=of("proxy"))
     user: str | None = option("proxyUser", secret=True)
     password: Secret | str | None = option("proxyPassword")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._needs("password", "user")
 
 
 class Http(Value):

@@ -77,6 +77,8 @@ class Signature(Value):
 class Tls(Value):
     """The listener's certificate. Files are on the driver."""
 
+    _alternatives = (("A listener has one certificate: keep one of them.", "cert_file", "key_store_file"),)
+    _dependent = (("key_file", "cert_file"), ("key_password", "cert_file"), ("key_store_password", "key_store_file"))
     cert_file: Location | None = option("tls.certFile")
     key_file: Location | None = option("tls.keyFile")
     key_password: Secret | str | None = option("tls.keyPassword")
@@ -87,10 +89,6 @@ class Tls(Value):
         super().__post_init__()
         if self.cert_file is None and self.key_store_file is None:
             raise self._invalid("cert_file", "is not given, nor is key_store_file", '"/run/secrets/server.pem"')
-        self._exclusive("A listener has one certificate: keep one of them.", "cert_file", "key_store_file")
-        self._needs("key_file", "cert_file")
-        self._needs("key_password", "cert_file")
-        self._needs("key_store_password", "key_store_file")
 
 
 class HttpServer(Value, protocol="http"):

@@ -22,14 +22,14 @@ WindowFormat = Literal["iso", "iso-millis", "iso-date", "epoch-seconds", "epoch-
 class Pages(Value):
     """Base class of paginations."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._exclusive("Keep the one that the API sends.", "total", "total_header")
-        self._exclusive("Keep the one that the API sends.", "next", "next_header")
-        self._exclusive("Keep the one that the API sends.", "has_more", "last_page")
-        self._exclusive("Keep the one that the API expects.", "param", "header", "body")
-        self._exclusive("Keep the one that the API expects.", "offset_param", "offset_body")
-        self._exclusive("Keep the one that the API expects.", "page_param", "page_body")
+    _alternatives = (
+        ("Keep the one that the API sends.", "total", "total_header"),
+        ("Keep the one that the API sends.", "next", "next_header"),
+        ("Keep the one that the API sends.", "has_more", "last_page"),
+        ("Keep the one that the API expects.", "param", "header", "body"),
+        ("Keep the one that the API expects.", "offset_param", "offset_body"),
+        ("Keep the one that the API expects.", "page_param", "page_body"),
+    )
 
 
 class Counted(Pages):
@@ -182,6 +182,7 @@ class TimeWindow(Flagged, pagination="time-window"):
         pages: How the pages of one window follow each other. Unset: one response has all.
     """
 
+    _dependent = (("overlap", "key_columns"), ("key_columns", "overlap"), ("has_more", "pages"), ("last_page", "pages"))
     start: datetime | str = field(metadata=of("windowStart", INSTANT))
     length: Duration = field(metadata=of("windowLength"))
     lag: Duration | None = option("lag")
@@ -196,10 +197,6 @@ class TimeWindow(Flagged, pagination="time-window"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._needs("overlap", "key_columns")
-        self._needs("key_columns", "overlap")
-        self._needs("has_more", "pages")
-        self._needs("last_page", "pages")
         if self.pages is None:
             return
         set_within = {one.name for one in fields(self.pages) if getattr(self.pages, one.name) is not None}

@@ -38,16 +38,13 @@ class Changes(Value, mode="changes"):
     rest.Changes(delete_url='https://api.example.com/orders/{id}', upsert_status=404)
     """
 
+    _alternatives = (("Keep one of them.", "delete_url", "delete_template"),)
+    _dependent = (("create_url", "upsert_status"),)
     op_column: str | None = option("opColumn")
     delete_url: str | None = option("deleteUrl")
     delete_template: str | None = option("deleteTemplate")
     upsert_status: int | None = option("upsertStatus", whole(400))
     create_url: str | None = option("createUrl")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._exclusive("Keep one of them.", "delete_url", "delete_template")
-        self._needs("create_url", "upsert_status")
 
 
 class Batch(Value):

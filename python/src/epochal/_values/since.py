@@ -25,6 +25,8 @@ class Since(Poll):
         key_columns: Fields that identify a record: it is delivered again when it has changed.
     """
 
+    _alternatives = (("Keep the one that the API expects.", "param", "body", "variable"),)
+    _dependent = (("body", "start"),)
     field: str = given(kw_only=False, metadata=of("sinceField", POINTER))
     param: str | None = option("sinceParam")
     body: str | None = option("sinceBody", POINTER)
@@ -37,10 +39,8 @@ class Since(Poll):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._exclusive("Keep the one that the API expects.", "param", "body", "variable")
         if self.param is None and self.body is None and self.variable is None:
             raise self._invalid("param", "is not given, nor is body or variable", '"updated_since"')
-        self._needs("body", "start")
         if self.format == "raw" and self.lag is not None:
             raise self._conflict('format="raw", lag', "Leave lag out: it needs moments.")
 

@@ -8,14 +8,7 @@ from datetime import date, datetime
 from typing import Literal
 
 from epochal._options import Duration, Location, Size
-from epochal._values.kind import (
-    BOUND,
-    ON_LEDGER_EMPTY,
-    ON_NEW_QUERY,
-    PAIRS,
-    TABLE,
-    whole,
-)
+from epochal._values.kind import BOUND, ON_LEDGER_EMPTY, ON_NEW_QUERY, PAIRS, TABLE, whole
 from epochal._values.value import Value, of, option
 
 KeyComparison = Literal["exact", "database"]
@@ -38,11 +31,7 @@ class Keyed(Value):
 
 
 class Upsert(Keyed, mode="upsert"):
-    """Rows replace the rows with the same key.
-
-    >>> Upsert(key_columns=["id"], order_column="updatedAt")
-    jdbc.Upsert(key_columns=('id',), order_column='updatedAt')
-    """
+    """Rows replace the rows with the same key."""
 
 
 class Changes(Keyed, mode="changes"):

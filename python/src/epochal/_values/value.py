@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from inspect import get_annotations
 from types import MappingProxyType
@@ -103,6 +103,10 @@ class Value:
 
     #: Options that every instance sets.
     _fixed: ClassVar[Mapping[str, str]] = {}
+    #: Fields that exclude each other, after what to do.
+    _alternatives: ClassVar[Sequence[tuple[str, ...]]] = ()
+    #: Fields that need another one.
+    _dependent: ClassVar[Sequence[tuple[str, str]]] = ()
 
     def __init_subclass__(cls, **fixed: str) -> None:
         cls._fixed = {**cls._fixed, **fixed}
@@ -127,6 +131,10 @@ class Value:
                 self._keep(one.name, given, declared.kind)
             else:
                 self._check_part(one.name, given, one.metadata)
+        for suggestion, *names in self._alternatives:
+            self._exclusive(suggestion, *names)
+        for name, needed in self._dependent:
+            self._needs(name, needed)
 
     def __repr__(self) -> str:
         given = ((one, getattr(self, one.name)) for one in fields_of(type(self)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from epochal import _calls
-from epochal._arguments import suggesting
 from epochal._declarations import LEDGER
 from epochal._values.kind import SECRET
 from epochal._values.secret import Secret
@@ -22,7 +21,7 @@ __all__ = ["Change", "DatabaseLedger", "LedgerEpoch", "LedgerRow", "change", "le
 _CALLS = (_calls.Call(LEDGER, ()),)
 
 
-@suggesting
+@LEDGER.helper
 def ledger(
     url: str,
     *,
