@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import epochal
 from epochal._declarations import FORMS, Form
 from epochal._references import spellings
-from epochal._values import auth, cdc, each, http, ingest, pages, records, rows, since, table
+from epochal._values import auth, cdc, each, http, ingest, pages, poll, records, rows, table
 from epochal._values.kind import FAMILY
 from epochal._values.value import Option, Value, fields_of, option_of, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
-MODULES = (http, pages, each, auth, records, rows, since, table, ingest, cdc)
+MODULES = (http, pages, each, auth, records, poll, rows, table, ingest, cdc)
 WIDTH = 120
 #: Parameters of several helpers that are no options, or have other words than the jar's.
 COMMON = {

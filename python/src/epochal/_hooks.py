@@ -23,9 +23,7 @@ for_ipython: list[Callable[[], None]] = []
 
 @cache
 def install() -> None:
-    """Makes PySpark raise Epochal's errors, scripts end with a short traceback, and IPython show the state of queries.
-
-    Called by ``epochal.configure`` and by all functions that take a session, a DataFrame or a query. Only the first
+    """Called by ``epochal.configure`` and by all functions that take a session, a DataFrame or a query. Only the first
     call has an effect."""
     _convert()
     _shorten()

@@ -59,8 +59,7 @@ def jar_path() -> Path:
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Adds Epochal's jar to the sessions of a builder, next to the jars that are already configured.
 
-    The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept. If that variable has
-    ``--jars``, the jar is added there too, since Spark then ignores all other settings. A jar that is already
+    The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept. A jar that is already
     configured is not added again; neither is one in a job that ``spark-submit`` has started with the jar.
 
     ``io.epochal.formats.EpochalExtensions`` is added to ``spark.sql.extensions``: it keeps secrets in SQL
@@ -74,9 +73,6 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     ``--jars`` and the path that :func:`jar_path` returns.
 
     >>> spark = epochal.configure(SparkSession.builder.appName("comments")).getOrCreate()  # doctest: +SKIP
-
-    Returns:
-        The same builder.
 
     Raises:
         SessionWithoutJarError: this process's JVM runs without the jar. It cannot be added later: Spark would show it

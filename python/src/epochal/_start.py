@@ -83,12 +83,7 @@ def start(
 
 @dataclass(frozen=True)
 class Started:
-    """A query that a helper started.
-
-    Attributes:
-        session: weak reference to its session.
-        options: of its sink.
-    """
+    """A query that a helper started, with the options of its sink."""
 
     session: weakref.ref[Any]
     query: StreamingQuery

@@ -67,12 +67,8 @@ def triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
 def set_real_time(
     writer: DataStreamWriter, spark: SparkSession, interval: str, output_mode: str, options: frozenset[str]
 ) -> None:
-    """Sets a real-time trigger of a writer, with the output mode and the options that Spark requires.
-
-    Args:
-        interval: batch duration, in Spark's spelling.
-        options: names of the options that are already set, in lower case.
-    """
+    """Sets a real-time trigger of a writer, with the output mode and what Spark requires beyond the options, which are
+    names in lower case."""
     if output_mode == "complete":
         raise OptionError(
             "OPTION_CONFLICT",

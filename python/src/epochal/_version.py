@@ -1,4 +1,4 @@
-"""The version of this package, and the versions of Spark, Scala and Java that it supports."""
+"""The version of this package, and the versions of Spark and Scala that it supports."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ SCALA: Final = "2.13"
 
 #: Spark versions that the jar is tested with, oldest first.
 SPARK_LINES: Final = ("4.0", "4.1", "4.2", "4.3")
-
-#: Minimum Java version.
-JAVA: Final = 17
 
 
 def _own_version() -> str:

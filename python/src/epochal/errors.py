@@ -47,6 +47,7 @@ from types import TracebackType
 from typing import Final
 
 from epochal import _calls, _errors, _references
+from epochal._declarations import FORMS
 from epochal._errors import *
 
 __all__ = ["from_spark", "named"]
@@ -67,15 +68,7 @@ _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
 _NOT_FOUND = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]*?\b(epochal-[\w-]*)")
 #: The formats that the jar registers.
-_FORMATS = (
-    "epochal-cdc",
-    "epochal-checkpoint",
-    "epochal-display",
-    "epochal-ingest",
-    "epochal-jdbc",
-    "epochal-random",
-    "epochal-rest",
-)
+_FORMATS = sorted({form.format.removesuffix(" sink") for form in FORMS.values()} | {"epochal-display"})
 #: If the jar is only an artifact of the session, the driver of a Connect server cannot load objects of the tasks.
 _CLASS_NOT_FOUND = re.compile(
     r"(?:ClassNotFoundException|NoClassDefFoundError): io[./]epochal[./]"

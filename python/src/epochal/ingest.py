@@ -1,11 +1,7 @@
-"""Settings of ``epochal.read.ingest````, the source of records that clients send.
+"""Settings of ``epochal.read.ingest``, the source of records that clients send.
 
 Every value is frozen, validated when it is created, and printed without secrets. ``None`` means "not set": the jar's
 default applies.
-
-- ``protocol=``: ``Tcp``, ``HttpServer``; its ``auth=``: ``Bearer``, ``Basic``, ``Signature``; its ``tls=``: ``Tls``
-- ``records=``: ``Text``, ``Json``, ``Csv``
-- ``journal=``: ``Journal``
 
 ``address`` returns the host and port on which a running query listens.
 

@@ -19,9 +19,9 @@ from epochal._values.each import Each
 from epochal._values.http import Http, Limits, Retry
 from epochal._values.ingest import AnyProtocol, AnyReceived, Journal
 from epochal._values.pages import AnyPages
+from epochal._values.poll import AnyPoll
 from epochal._values.records import AnyRecords
 from epochal._values.secret import Secret
-from epochal._values.since import AnyPoll
 from epochal._values.table import Connection, Partitions
 
 if TYPE_CHECKING:
@@ -171,7 +171,6 @@ def jdbc(
     >>> strings = epochal.read.jdbc(spark, "jdbc:sqlite:strings.db", table="strings")  # doctest: +SKIP
 
     Args:
-        spark: the session.
         url: JDBC URL.
         table: name of the table, qualified with its schema if needed, as the database spells it.
         query: a SELECT, instead of ``table``.

@@ -3,15 +3,6 @@
 Every value is frozen, validated when it is created, and printed without secrets. ``None`` means "not set": the jar's
 default applies.
 
-- ``pages=``: ``NoPages``, ``Offset``, ``Page``, ``Cursor``, ``Keyset``, ``Link``, ``NextUrl``, ``GraphQL``,
-  ``TimeWindow``
-- ``each=``: ``Each``
-- ``records=``: ``Json``, ``Ndjson``, ``Csv``
-- ``auth=`` (of both): ``Bearer``, ``Basic``, ``Digest``, ``ApiKey``, ``OAuth2``, ``AwsSigV4``, ``Hmac``, ``Signer``
-- ``poll=``: ``Poll``, ``Since``
-- ``mode=``, ``body=``, ``batch=``, ``results=``, ``dead_letters=`` of ``epochal.write.rest``: ``Append``, ``Changes``,
-  ``Body``, ``Batch``, ``Results``, ``DeadLetters``
-
 ``probe`` finds out with a few requests which of them an API needs; it returns a ``Probe`` with a list of ``Finding``.
 
 >>> from epochal import Secret, rest
@@ -25,9 +16,9 @@ from epochal._lazy import attributes
 from epochal._values.auth import ApiKey, AwsSigV4, Basic, Bearer, Digest, Hmac, OAuth2, Signer
 from epochal._values.each import Each
 from epochal._values.pages import Cursor, GraphQL, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
-from epochal._values.records import Csv, Json, Ndjson, Poll
+from epochal._values.poll import Poll, Since
+from epochal._values.records import Csv, Json, Ndjson
 from epochal._values.rows import Append, Batch, Body, Changes, DeadLetters, Results
-from epochal._values.since import Since
 
 if TYPE_CHECKING:
     from epochal.tools.probe import Finding, Probe, probe

@@ -209,8 +209,7 @@ def rest(
 
     Args:
         checkpoint: directory of the query's state; keep it across restarts.
-        trigger: ``"availableNow"`` sends the available rows, in batches, and ends; ``"5 seconds"`` or a ``timedelta``
-            is the time from the start of one micro-batch to the next; unset, as fast as possible.
+        trigger: as in ``epochal.write.jdbc``, but no continuous or real-time one.
         output_mode: ``"update"`` sends the rows that have changed, ``"complete"`` all rows.
         method: HTTP method; unset, ``"POST"``, or ``"PUT"`` with ``upsert_status``.
         mode: what rows do: ``rest.Append``, or ``rest.Changes`` for a change feed; unset, all rows are sent alike.

@@ -11,9 +11,9 @@ from epochal._values.auth import AnyAuth
 from epochal._values.http import Http
 from epochal._values.kind import FAMILY, FIELDS, ROWS, TEXT
 from epochal._values.pages import AnyPages
+from epochal._values.poll import AnyPoll
 from epochal._values.records import AnyRecords
 from epochal._values.secret import MASK
-from epochal._values.since import AnyPoll
 from epochal._values.value import Option, Setting, Value, of, option, settings_of, shown
 
 OnGone = Literal["skip", "fail"]

@@ -58,11 +58,7 @@ class Basic(Value):
 
 
 class Signature(Value):
-    """Requests must carry the signature of a webhook sender.
-
-    >>> Signature("github", secret=Secret.env("WEBHOOK"))
-    ingest.Signature(sender='github', secret=Secret.env('WEBHOOK'))
-    """
+    """Requests must carry the signature of a webhook sender."""
 
     sender: Sender = field(kw_only=False, metadata=of("signature"))
     secret: Secret | str = field(metadata=of("signatureSecret"))
@@ -93,9 +89,6 @@ class Tls(Value):
 
 class HttpServer(Value, protocol="http"):
     """A listener for records in POST requests: lines, NDJSON, JSON, forms.
-
-    >>> HttpServer(8080, auth=Bearer(Secret.env("TOKEN")), headers=["X-GitHub-Event"])
-    ingest.HttpServer(port=8080, auth=ingest.Bearer(token=Secret.env('TOKEN')), headers=('X-GitHub-Event',))
 
     Args:
         port: Port to listen on (0: any free one, which ``epochal.ingest.address`` returns).

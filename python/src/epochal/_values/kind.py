@@ -79,17 +79,16 @@ def one_of(literal: Any) -> Kind:
 
 
 def _duration(value: object) -> bool:
-    if isinstance(value, timedelta):
-        return value >= timedelta(0)
-    match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
-    return match is not None and _TIMES.fullmatch(match[1]) is not None
+    return value >= timedelta(0) if isinstance(value, timedelta) else _has_unit(value, _TIMES)
 
 
 def _size(value: object) -> bool:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value > 0
+    return value > 0 if isinstance(value, int) and not isinstance(value, bool) else _has_unit(value, _SIZES)
+
+
+def _has_unit(value: object, units: re.Pattern[str]) -> bool:
     match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
-    return match is not None and _SIZES.fullmatch(match[1]) is not None
+    return match is not None and units.fullmatch(match[1]) is not None
 
 
 def _statuses(value: object) -> bool:

@@ -157,12 +157,7 @@ class NextUrl(Linked, pagination="next-url"):
 
 
 class GraphQL(Pages, pagination="graphql"):
-    """Pages of a GraphQL connection, by the cursor at its end.
-
-    >>> items = "items(first: 100, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } }"
-    >>> GraphQL(f"query($after: String) {{ {items} }}", connection="/data/items").connection
-    '/data/items'
-    """
+    """Pages of a GraphQL connection, by the cursor at its end."""
 
     query: str = field(kw_only=False, metadata=of("query"))
     variables: Mapping[str, Any] | None = option("variables", JSON, secret=True)

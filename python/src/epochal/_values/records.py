@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Literal
 
-from epochal._options import Duration, Size
+from epochal._options import Size
 from epochal._values.kind import CHARSET, COLUMNS, POINTER, POINTERS
 from epochal._values.value import Value, of, option
 
@@ -72,16 +72,6 @@ class Csv(Records, bodyFormat="csv"):
     sep: str | None = option("sep")
     header: bool | None = option("header")
     null_value: str | None = option("nullValue")
-
-
-class Poll(Value):
-    """Interval and size of a stream's polls for new records."""
-
-    interval: Duration | None = option("refreshInterval")
-    conditional: bool | None = option("conditionalRequests")
-    max_time: Duration | None = option("maxPollTime")
-    max_bytes: Size | None = option("maxPollBytes")
-    max_journal_bytes: Size | None = option("maxJournalBytes")
 
 
 #: Values of ``records`` of ``epochal.read.rest``.

@@ -21,9 +21,6 @@ class Secret:
 
     >>> Secret("hunter2"), Secret.env("TOKEN"), Secret.file("/run/secrets/token")
     (Secret('***'), Secret.env('TOKEN'), Secret.file('/run/secrets/token'))
-
-    Args:
-        value: the secret itself.
     """
 
     value: str

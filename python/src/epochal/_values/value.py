@@ -26,17 +26,8 @@ else:  # only for type checkers; in typing since Python 3.11
 
 
 #: Public modules of the values, by the module that defines them; those of ``http`` are in ``epochal`` itself.
-_PUBLIC = {
-    "auth": "rest",
-    "pages": "rest",
-    "each": "rest",
-    "records": "rest",
-    "since": "rest",
-    "rows": "rest",
-    "table": "jdbc",
-    "ingest": "ingest",
-    "cdc": "cdc",
-}
+_PUBLIC = dict.fromkeys(("auth", "each", "pages", "poll", "records", "rows"), "rest")
+_PUBLIC |= {"table": "jdbc", "ingest": "ingest", "cdc": "cdc"}
 
 #: User and password before a host. A password may have a slash, if it does not begin like a port.
 _LOGIN = re.compile(

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from epochal._session import jar_path
-from epochal._version import JAVA, SPARK_LINES, VERSION
+from epochal._version import SPARK_LINES, VERSION
 from epochal.errors import ConfigurationError
 from epochal.tools.output import aligned
 
+#: Minimum Java version.
+JAVA = 17
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
 
 

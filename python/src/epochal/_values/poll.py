@@ -1,4 +1,4 @@
-"""Records that change: a value of ``epochal.rest``."""
+"""How a stream polls: values of ``epochal.rest``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from dataclasses import field as given
 from datetime import datetime
 from typing import Literal
 
-from epochal._options import Duration
+from epochal._options import Duration, Size
 from epochal._values.kind import POINTER, START
-from epochal._values.records import Poll
-from epochal._values.value import of, option
+from epochal._values.value import Value, of, option
 
 SinceFormat = Literal["iso", "iso-millis", "iso-date", "epoch-seconds", "epoch-millis", "raw"]
+
+
+class Poll(Value):
+    """Interval and size of a stream's polls for new records."""
+
+    interval: Duration | None = option("refreshInterval")
+    conditional: bool | None = option("conditionalRequests")
+    max_time: Duration | None = option("maxPollTime")
+    max_bytes: Size | None = option("maxPollBytes")
+    max_journal_bytes: Size | None = option("maxJournalBytes")
 
 
 class Since(Poll):
