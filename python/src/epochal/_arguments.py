@@ -29,23 +29,23 @@ def suggesting(function: _F, spellings: Callable[[], Spellings] = tuple, more: S
         names += more
 
     @wraps(function)
-    def call(*given: Any, **named: Any) -> Any:
-        if unknown := next((name for name in named if name not in names), None):
-            meant = _meant(unknown, names, spellings())
-            suggestion = f". Did you mean {meant}?" if meant else ""
+    def call(*positional: Any, **keywords: Any) -> Any:
+        if misspelling := next((name for name in keywords if name not in names), None):
+            nearest = _nearest(misspelling, names, spellings())
+            suggestion = f". Did you mean {nearest}?" if nearest else ""
             raise UnknownArgumentError(
-                f"{function.__qualname__}() got an unexpected keyword argument '{unknown}'{suggestion}"
+                f"{function.__qualname__}() got an unexpected keyword argument '{misspelling}'{suggestion}"
             )
-        return function(*given, **named)
+        return function(*positional, **keywords)
 
     return cast("_F", call)
 
 
-def _meant(unknown: str, names: Sequence[str], spellings: Spellings) -> str | None:
-    close = difflib.get_close_matches(unknown, names, 1)
-    if not difflib.get_close_matches(unknown, close, 1, 0.85):
+def _nearest(misspelling: str, names: Sequence[str], spellings: Spellings) -> str | None:
+    close = difflib.get_close_matches(misspelling, names, 1)
+    if not difflib.get_close_matches(misspelling, close, 1, 0.85):
         for name, argument in spellings:
-            if _plain(name) == _plain(unknown):
+            if _plain(name) == _plain(misspelling):
                 return argument
     return f"'{close[0]}'" if close else None
 

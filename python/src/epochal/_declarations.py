@@ -52,15 +52,15 @@ class Options(dict[str, str]):
     """Options as texts, for Spark. Secrets are masked when printed."""
 
     def __init__(self, settings: Iterable[Setting]) -> None:
-        kept = [*settings]
-        super().__init__((setting.option, setting.text) for setting in kept)
-        self._hidden = frozenset(setting.option for setting in kept if setting.secret)
+        everything = [*settings]
+        super().__init__((setting.option, setting.text) for setting in everything)
+        self._secrets = frozenset(setting.option for setting in everything if setting.secret)
 
     def __repr__(self) -> str:
-        return repr({name: MASK if name in self._hidden else without_login(text) for name, text in self.items()})
+        return repr({name: MASK if name in self._secrets else without_login(text) for name, text in self.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Options, ([Setting(name, text, "", name in self._hidden) for name, text in self.items()],)
+        return Options, ([Setting(name, text, "", name in self._secrets) for name, text in self.items()],)
 
 
 @dataclass
@@ -120,21 +120,21 @@ class Form:
         for name, kinds in self.values.items():
             for kind in kinds:
                 yield kind.__name__, f"{name}={shown(kind)}(…)"
-                yield from ((fixed, f"{name}=…") for fixed in kind._fixed)
+                yield from ((class_option, f"{name}=…") for class_option in kind._fixed)
                 yield from within(name, kind)
 
-    def given(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def select(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a helper that are options."""
         return {name: arguments[name] for name in (*self.plain, *self.values)}
 
-    def options(self, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None) -> Options:
+    def options(self, arguments: Mapping[str, Any], more: Mapping[str, OptionValue] | None) -> Options:
         """The options that the arguments set, and more by their own names, as texts.
 
         Raises:
             OptionError: an argument has the wrong type, or two arguments set the same option.
         """
         settings: dict[str, Setting] = {}
-        for setting in [*self._settings(given), *self._more(more or {})]:
+        for setting in [*self._settings(arguments), *self._more(more or {})]:
             before = settings.setdefault(setting.option.lower(), setting)
             if before is not setting:
                 raise OptionError(
@@ -144,8 +144,8 @@ class Form:
                 )
         return Options(settings.values())
 
-    def _settings(self, given: Mapping[str, Any]) -> Iterator[Setting]:
-        for name, argument in given.items():
+    def _settings(self, arguments: Mapping[str, Any]) -> Iterator[Setting]:
+        for name, argument in arguments.items():
             if argument is None:
                 continue
             if name in self.plain:
@@ -167,13 +167,13 @@ class Form:
     def _wrong_type(self, name: str, argument: object) -> OptionError:
         """The error for an argument of a wrong type. It does not show the argument, which may be a secret."""
         kinds = self.values[name]
-        requested = argument if isinstance(argument, str) else getattr(argument, "__name__", "")
-        meant = next((kind for kind in kinds if kind.__name__.lower() == requested.replace("-", "").lower()), kinds[0])
-        wanted = " or ".join(shown(kind) for kind in kinds)
+        spelling = argument if isinstance(argument, str) else getattr(argument, "__name__", "")
+        nearest = next((kind for kind in kinds if kind.__name__.lower() == spelling.replace("-", "").lower()), kinds[0])
+        names = " or ".join(shown(kind) for kind in kinds)
         return OptionError(
             "OPTION_INVALID",
-            f"The argument '{name}' of {self.caller} is of type {type(argument).__name__}, which is not {wanted}.",
-            f"Set it like this: {name}={shown(meant)}(…).",
+            f"The argument '{name}' of {self.caller} is of type {type(argument).__name__}, which is not {names}.",
+            f"Set it like this: {name}={shown(nearest)}(…).",
         )
 
     def kinds(self, get: Callable[[str], str | None]) -> tuple[type[Value], ...]:

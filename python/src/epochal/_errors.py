@@ -228,24 +228,24 @@ def own_kind(kind: type[EpochalError]) -> type[EpochalError]:
 
 def short_traceback(error: BaseException) -> list[str]:
     """The lines of ``traceback.format_exception``, without the libraries' frames."""
-    shown = traceback.format_exception(type(error), error, users_frames(error.__traceback__))
-    return "".join(shown).rstrip("\n").split("\n")
+    visible = traceback.format_exception(type(error), error, users_frames(error.__traceback__))
+    return "".join(visible).rstrip("\n").split("\n")
 
 
 def users_frames(tb: TracebackType | None) -> TracebackType | None:
     """The traceback without frames of Epochal, PySpark and the libraries below; unchanged if no other frame is left."""
     if os.environ.get("EPOCHAL_TRACEBACK") == "full":
         return tb
-    kept: list[TracebackType] = []
+    frames: list[TracebackType] = []
     at = tb
     while at is not None:
         if not _is_librarys(at.tb_frame.f_code.co_filename):
-            kept.append(at)
+            frames.append(at)
         at = at.tb_next
-    shown: TracebackType | None = None
-    for frame in reversed(kept):
-        shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return shown or tb
+    visible: TracebackType | None = None
+    for frame in reversed(frames):
+        visible = TracebackType(visible, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return visible or tb
 
 
 def _is_librarys(file: str) -> bool:

@@ -54,23 +54,23 @@ def _wrap(module: Any) -> None:
         return
 
     @wraps(theirs)
-    def convert_exception(*args: Any, **named: Any) -> Exception:
-        converted = theirs(*args, **named)
+    def convert_exception(*args: Any, **keywords: Any) -> Exception:
+        spark_exception = theirs(*args, **keywords)
         try:
-            vars(converted).update(_sent(*args, **named))
-            found = from_spark(converted) or _calls.failure(converted)
-            return converted if found is None else of_both_kinds(found, converted)
+            vars(spark_exception).update(_parameters(*args, **keywords))
+            found = from_spark(spark_exception) or _calls.failure(spark_exception)
+            return spark_exception if found is None else of_both_kinds(found, spark_exception)
         except Exception:  # the original error must not be lost
-            return converted
+            return spark_exception
 
     convert_exception._epochals = True  # type: ignore[attr-defined]
     module.convert_exception = convert_exception
 
 
-def _sent(*args: Any, **named: Any) -> dict[str, str]:
+def _parameters(*args: Any, **keywords: Any) -> dict[str, str]:
     """The jar's message with references to options, if a Connect server has sent the whole chain of errors."""
-    given = (*args, *named.values())
-    details = next((one for one in given if type(one).__name__ == "FetchErrorDetailsResponse"), None)
+    arguments = (*args, *keywords.values())
+    details = next((one for one in arguments if type(one).__name__ == "FetchErrorDetailsResponse"), None)
     parameters = [error.spark_throwable.message_parameters for error in details.errors] if details else []
     found = [one["markup"] for one in parameters if "markup" in one]
     return {"_markup": found[0]} if found else {}
@@ -78,7 +78,7 @@ def _sent(*args: Any, **named: Any) -> dict[str, str]:
 
 def of_both_kinds(found: EpochalError, spark_error: Exception) -> EpochalError:
     """The error as an instance of both its class and PySpark's, with the attributes of PySpark's exception."""
-    kind = _class_of_both(own_kind(type(found)), _converted(type(spark_error)))
+    kind = _class_of_both(own_kind(type(found)), _base(type(spark_error)))
     both = kind.__new__(kind)
     vars(both).update(vars(spark_error))
     EpochalError.__init__(both, found.condition, found.problem, found.hint)
@@ -87,7 +87,7 @@ def of_both_kinds(found: EpochalError, spark_error: Exception) -> EpochalError:
     return both
 
 
-def _converted(kind: type[Exception]) -> type[Exception]:
+def _base(kind: type[Exception]) -> type[Exception]:
     """The base class of an ``UnknownException``, since PySpark would not convert an instance of that class."""
     return kind.__bases__[0] if kind.__name__ == "UnknownException" else kind
 
@@ -112,9 +112,9 @@ def _shorten() -> None:
         if not isinstance(error, EpochalError | UnknownArgumentError):
             return before(kind, error, tb)
         whole = error.__traceback__
-        shown = users_frames(tb)
+        visible = users_frames(tb)
         try:
-            return before(kind, error.with_traceback(shown), shown)
+            return before(kind, error.with_traceback(visible), visible)
         finally:
             error.__traceback__ = whole
 

@@ -47,7 +47,7 @@ _WIDER = {"tinyint": "BIGINT", "smallint": "BIGINT", "int": "BIGINT", "float": "
 def load(
     spark: SparkSession,
     form: Form,
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     more: Mapping[str, OptionValue] | None,
     schema: str | StructType | None,
     streaming: bool,
@@ -58,7 +58,7 @@ def load(
     first action.
     """
     _hooks.install()
-    options = form.options(given, more)
+    options = form.options(arguments, more)
     with _calls.calling([_calls.Call(form, form.kinds(options.get))]), named():
         reader = (spark.readStream if streaming else spark.read).format(form.format).options(**options)
         try:
@@ -80,48 +80,48 @@ def load(
 def _invalid_schema(form: Form, schema: str, error: Exception) -> EpochalError:
     """The error for a schema that Spark cannot parse, with the nearest type in place of an unknown one."""
     reason = re.sub(r"^\s*\[[\w.]+\] |\.? SQLSTATE: \w+", "", str(error).strip().partition("\n")[0]).rstrip(".")
-    found = _of_condition("SCHEMA_INVALID", schema=schema, format=form.caller, reason=reason)
-    if unknown := re.search(r'Unsupported data type "(\w+)"', reason):
-        for near in difflib.get_close_matches(unknown[1].upper(), _TYPES.split(), 1):
-            meant = re.sub(rf"(?i)\b{unknown[1]}\b", near, schema)
-            found.hint = f'Did you mean schema="{meant}"?'
-    found.original = error
-    return _hooks.of_both_kinds(found, error)
+    failure = _of_condition("SCHEMA_INVALID", schema=schema, format=form.caller, reason=reason)
+    if misspelling := re.search(r'Unsupported data type "(\w+)"', reason):
+        for near in difflib.get_close_matches(misspelling[1].upper(), _TYPES.split(), 1):
+            correction = re.sub(rf"(?i)\b{misspelling[1]}\b", near, schema)
+            failure.hint = f'Did you mean schema="{correction}"?'
+    failure.original = error
+    return _hooks.of_both_kinds(failure, error)
 
 
 def load_table(
-    spark: SparkSession, form: Form, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None
+    spark: SparkSession, form: Form, arguments: Mapping[str, Any], more: Mapping[str, OptionValue] | None
 ) -> DataFrame:
     """A plain ``DataFrameReader`` call, which reads the columns from the database."""
     _hooks.install()
-    password: Secret | None = given["password"]
+    password: Secret | None = arguments["password"]
     secret = None if password is None else password.here()
-    options = dict(form.options({**given, "password": secret}, more))
+    options = dict(form.options({**arguments, "password": secret}, more))
     _check_input(form, options)
-    lowered = {name.lower() for name in options}
-    kind = given["url"].removeprefix("jdbc:").partition(":")[0]
-    if "driver" not in lowered and kind in _DRIVERS:
+    names = {name.lower() for name in options}
+    kind = arguments["url"].removeprefix("jdbc:").partition(":")[0]
+    if "driver" not in names and kind in _DRIVERS:
         options["driver"] = _DRIVERS[kind]
-    if "fetchsize" not in lowered:
+    if "fetchsize" not in names:
         options["fetchsize"] = _FETCHED_ROWS
-    if kind == "sqlite" and "busy_timeout" not in f"{lowered} {options['url']}":
+    if kind == "sqlite" and "busy_timeout" not in f"{names} {options['url']}":
         options["busy_timeout"] = str(1000 * _locks.TIMEOUT_SECONDS)
     if kind == "postgresql":
-        given_names = f"{lowered} {options['url']}".lower()
+        given_names = f"{names} {options['url']}".lower()
         options.update({name: value for name, value in _BOUNDS.items() if name.lower() not in given_names})
     options["url"] = _for_spark(options["url"])
     try:
         frame = _load(spark, options)
-        if kind == "sqlite" and "customschema" not in lowered and (columns := _custom_schema(frame)):
+        if kind == "sqlite" and "customschema" not in names and (columns := _custom_schema(frame)):
             frame = _load(spark, {**options, "customSchema": columns})
         _calls.remember(frame, lambda error: _error(error, options, secret))
         return frame
     except Exception as error:
-        found = _error(error, options, secret)
-        if found is None:
+        failure = _error(error, options, secret)
+        if failure is None:
             raise
-        found.original = error
-        raise found from None
+        failure.original = error
+        raise failure from None
 
 
 def _load(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
@@ -139,11 +139,11 @@ def _check_input(form: Form, options: Mapping[str, str]) -> None:
             'Set it like this: table="comments".',
         )
     if not options["url"].lower().startswith("jdbc:"):
-        shown = without_login(options["url"]).partition("?")[0]
-        match = re.fullmatch(r"(?:j[bcd]+:)?(postgres|mysql|mariadb)(?:ql)?(?:\+\w+)?:(//.*)", shown)
+        masked_url = without_login(options["url"]).partition("?")[0]
+        match = re.fullmatch(r"(?:j[bcd]+:)?(postgres|mysql|mariadb)(?:ql)?(?:\+\w+)?:(//.*)", masked_url)
         driver, place = match.groups() if match else ("sqlite", "comments.db")
         example = f"jdbc:{driver.replace('postgres', 'postgresql')}:{place.replace(f'{MASK}@', '')}"
-        problem = f"The argument 'url' of {form.caller} is '{shown}', which is not a JDBC URL."
+        problem = f"The argument 'url' of {form.caller} is '{masked_url}', which is not a JDBC URL."
         raise OptionError("OPTION_INVALID", problem, f'Set it like this: url="{example}".')
     exclusive = f"{form.caller} was given arguments that exclude each other"
     if len(inputs) > 1:
@@ -227,5 +227,5 @@ def _of_driver(message: str) -> str | None:
     for name, text in _JAVA.findall(message):
         if "sql" in name.lower() and not name.startswith(("org.apache.", "py4j.", "pyspark.")):
             return str(text)
-    hidden = re.search(r"\[FAILED_JDBC[^\]]*\][^\n]*on the operation: ([^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)", message)
-    return hidden and hidden[1]
+    by_spark = re.search(r"\[FAILED_JDBC[^\]]*\][^\n]*on the operation: ([^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)", message)
+    return by_spark and by_spark[1]

@@ -32,8 +32,8 @@ def _holder(file: Path) -> str:
         lines = Path("/proc/locks").read_text("ascii").splitlines()
     except OSError:
         return "another connection"
-    held = [match.groups() for match in map(_HELD.match, lines) if match]
-    processes = {pid for pid, inode, first in held if inode in inodes and _is_sqlites(int(first))}
+    locks = [match.groups() for match in map(_HELD.match, lines) if match]
+    processes = {pid for pid, inode, first in locks if inode in inodes and _is_sqlites(int(first))}
     return ", ".join(f"process {pid}" for pid in sorted(processes)) or "another connection"
 
 

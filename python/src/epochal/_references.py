@@ -30,7 +30,7 @@ def in_python(text: str, calls: Sequence[Call]) -> str:
     for call in reversed(calls):
         by_option |= spellings(call.form, call.kinds)
 
-    def replaced(match: re.Match[str]) -> str:
+    def argument_of(match: re.Match[str]) -> str:
         kind, content = match.groups()
         if kind == "schema":
             return f'schema="{content}"'
@@ -42,7 +42,7 @@ def in_python(text: str, calls: Sequence[Call]) -> str:
             return str(content)
         return spelling.with_value(value) if "=" in content else spelling.name
 
-    return _REFERENCE.sub(replaced, text)
+    return _REFERENCE.sub(argument_of, text)
 
 
 class Spelling(NamedTuple):
@@ -63,57 +63,57 @@ class Spelling(NamedTuple):
     def with_value(self, value: str) -> str:
         """The argument with a value as Python writes it; ``link or next-url`` is converted choice by choice."""
         if self.classes is not None:
-            written = [self.classes.get(one.lower(), f'"{one}"') for one in value.split(" or ")]
+            values = [self.classes.get(one.lower(), f'"{one}"') for one in value.split(" or ")]
         elif self.kind is not None:
-            written = [*map(self.kind.literal, value.split(" or ") if self.kind.choices else [value])]
+            values = [*map(self.kind.literal, value.split(" or ") if self.kind.choices else [value])]
         else:
-            written = [value]
-        return self.argument.format(" or ".join(written))
+            values = [value]
+        return self.argument.format(" or ".join(values))
 
 
-def spellings(form: Form, given: Sequence[type[Value]] = ()) -> dict[str, Spelling]:
+def spellings(form: Form, priority: Sequence[type[Value]] = ()) -> dict[str, Spelling]:
     """The spelling of each option of a helper.
 
     Args:
         given: classes of values that take precedence over others with the same option.
     """
-    found: dict[str, Spelling] = {}
+    by_option: dict[str, Spelling] = {}
     for name, option in form.plain.items():
         if option.kind is not FAMILY:
-            written = f"{name}={option.kind.example}" if option.kind is INFERENCE else name
-            _add(found, option.name, written, f"{name}={{}}", option.kind)
+            label = f"{name}={option.kind.example}" if option.kind is INFERENCE else name
+            _add(by_option, option.name, label, f"{name}={{}}", option.kind)
     for name, kinds in form.values.items():
-        chosen = _by_class(kinds)
+        names = _by_class(kinds)
         for kind in kinds:
-            for fixed in kind._fixed:
-                found.setdefault(fixed, Spelling(name, f"{name}={{}}", None, chosen))
-        for kind in sorted(kinds, key=lambda kind: given.index(kind) if kind in given else len(given)):
-            _add_fields(found, kind, f"{name}={{}}", given)
-    return found
+            for class_option in kind._fixed:
+                by_option.setdefault(class_option, Spelling(name, f"{name}={{}}", None, names))
+        for kind in sorted(kinds, key=lambda kind: priority.index(kind) if kind in priority else len(priority)):
+            _add_fields(by_option, kind, f"{name}={{}}", priority)
+    return by_option
 
 
-def _add_fields(found: dict[str, Spelling], kind: type[Value], outer: str, given: Sequence[type[Value]]) -> None:
+def _add_fields(by_option: dict[str, Spelling], kind: type[Value], outer: str, priority: Sequence[type[Value]]) -> None:
     for one in fields(kind):
         option = option_of(one)
         inner = outer.replace("{}", f"{shown(kind)}({one.name}={{}})")
         if option is None:
-            if chosen := one.metadata["chooses"]:
+            if choice := one.metadata["chooses"]:
                 classes = _by_class(one.metadata["part"])
-                found.setdefault(chosen, Spelling(f"{shown(kind)}({one.name}=…)", inner, None, classes))
+                by_option.setdefault(choice, Spelling(f"{shown(kind)}({one.name}=…)", inner, None, classes))
             for part in one.metadata["part"]:
-                if part in given or not part._fixed:
-                    _add_fields(found, part, inner, given)
+                if part in priority or not part._fixed:
+                    _add_fields(by_option, part, inner, priority)
         elif option.kind is not FAMILY:
-            _add(found, option.name, f"{shown(kind)}({one.name}=…)", inner, option.kind)
+            _add(by_option, option.name, f"{shown(kind)}({one.name}=…)", inner, option.kind)
 
 
-def _add(found: dict[str, Spelling], option: str, name: str, argument: str, kind: Kind) -> None:
-    found.setdefault(option, Spelling(name, argument, kind))
+def _add(by_option: dict[str, Spelling], option: str, name: str, argument: str, kind: Kind) -> None:
+    by_option.setdefault(option, Spelling(name, argument, kind))
     if kind is SECRET:
-        for suffix, written in SPELLED.items():
+        for suffix, example in SPELLED.items():
             if suffix:
-                name, place = (argument.format(written.replace('"…"', one)) for one in ('"…"', "{}"))
-                found.setdefault(f"{option}{suffix}", Spelling(name, place, TEXT))
+                name, place = (argument.format(example.replace('"…"', one)) for one in ('"…"', "{}"))
+                by_option.setdefault(f"{option}{suffix}", Spelling(name, place, TEXT))
 
 
 def _by_class(kinds: Sequence[type[Value]]) -> dict[str, str]:

@@ -187,8 +187,8 @@ def _configured_jars(options: dict[str, Any]) -> list[str]:
     jars = split(options.get(_JARS))
     if SparkContext._jvm is not None:
         return jars or split(SparkConf().get(_JARS, ""))
-    submitted = submit_jars()
-    return jars + (submitted or []) if jars or submitted is not None else split(_default(_JARS))
+    of_submit = submit_jars()
+    return jars + (of_submit or []) if jars or of_submit is not None else split(_default(_JARS))
 
 
 def _configured_extensions(options: dict[str, Any]) -> list[str]:
@@ -198,7 +198,7 @@ def _configured_extensions(options: dict[str, Any]) -> list[str]:
     if found is None and SparkContext._jvm is not None:
         found = SparkConf().get(_EXTENSIONS, "")
     elif found is None:
-        found = _submitted(_EXTENSIONS) or _default(_EXTENSIONS)
+        found = _of_submit(_EXTENSIONS) or _default(_EXTENSIONS)
     return list(dict.fromkeys([*split(found), _EXTENSION]))
 
 
@@ -208,7 +208,7 @@ def split(jars: str | None) -> list[str]:
 
 def submit_jars() -> list[str] | None:
     """The jars in ``PYSPARK_SUBMIT_ARGS``; None if it sets no jars."""
-    jars = _submitted(_JARS)
+    jars = _of_submit(_JARS)
     return None if jars is None else split(jars)
 
 
@@ -219,7 +219,7 @@ def _set_submit_jars(jars: list[str]) -> None:
     os.environ[_SUBMIT_ARGS] = shlex.join(args)
 
 
-def _submitted(key: str) -> str | None:
+def _of_submit(key: str) -> str | None:
     """The value of a key in ``PYSPARK_SUBMIT_ARGS``; None if it is not set."""
     found = _positions(shlex.split(os.environ.get(_SUBMIT_ARGS, "")), key)
     return found[-1][2] if found else None

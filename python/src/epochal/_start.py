@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Maximum number of remembered queries. Each keeps the driver's objects of its query alive.
 _MAX_QUERIES = 16
-_known: list[Started] = []
+_queries: list[Started] = []
 
 OutputMode = Literal["append", "update", "complete"]
 
@@ -45,11 +45,11 @@ class Stream:
 
 
 def start(
-    df: DataFrame, form: Form, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None, stream: Stream
+    df: DataFrame, form: Form, arguments: Mapping[str, Any], more: Mapping[str, OptionValue] | None, stream: Stream
 ) -> StreamingQuery | None:
     """Starts the query, or writes the batch and returns None."""
     _hooks.install()
-    options = form.options(given, more)
+    options = form.options(arguments, more)
     calls = [_calls.Call(form, form.kinds(options.get)), *_calls.of_frame(df)]
     source = form.format.removesuffix(" sink")
     if not df.isStreaming:
@@ -96,22 +96,22 @@ def _remember(session: Any, query: StreamingQuery, options: Mapping[str, str]) -
 
     Asks no other session about its queries: one whose server has ended would answer only after many attempts.
     """
-    _known[:] = [one for one in _known if one.session() is not session or _is_of_interest(one.query, query)]
-    _known.append(Started(weakref.ref(session), query, str(query.runId), options))
-    del _known[:-_MAX_QUERIES]
+    _queries[:] = [one for one in _queries if one.session() is not session or _is_of_interest(one.query, query)]
+    _queries.append(Started(weakref.ref(session), query, str(query.runId), options))
+    del _queries[:-_MAX_QUERIES]
 
 
 def failed_queries(session: Any) -> list[StreamingQuery]:
     """Queries of a session that have failed and were not restarted."""
     if session is None:
         return []
-    found = [one.query for one in _known if one.session() is session]
-    return [query for query in found if not query.isActive and query.exception() is not None]
+    queries = [one.query for one in _queries if one.session() is session]
+    return [query for query in queries if not query.isActive and query.exception() is not None]
 
 
 def started(run_id: str) -> Started | None:
     """The query of a run; None if the run is not remembered."""
-    return next((one for one in _known if one.run_id == run_id), None)
+    return next((one for one in _queries if one.run_id == run_id), None)
 
 
 def _is_of_interest(query: StreamingQuery, new: StreamingQuery) -> bool:

@@ -59,8 +59,8 @@ def triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
     if isinstance(trigger, str):
         interval = trigger.removeprefix("continuous ").strip()
         if _is_interval(interval):
-            spelled = _sparks(interval)
-            return writer.trigger(processingTime=spelled) if interval == trigger else writer.trigger(continuous=spelled)
+            pace = _sparks(interval)
+            return writer.trigger(processingTime=pace) if interval == trigger else writer.trigger(continuous=pace)
     raise _invalid(trigger)
 
 
@@ -76,7 +76,7 @@ def set_real_time(
             'Leave output_mode out: a real-time query runs in output mode "update".',
         )
     if tuple(map(int, spark.version.split(".")[:2])) < (4, 1):
-        raise _unsupported(
+        raise _mode_error(
             f"the session runs Spark {spark.version}, and real-time mode came with Spark 4.1",
             'Use Spark 4.1 or newer, or trigger="continuous 1 second".',
         )
@@ -91,7 +91,7 @@ def set_real_time(
     try:
         writer.trigger(realTime=interval)  # type: ignore[call-overload, unused-ignore]
     except TypeError:
-        raise _unsupported(
+        raise _mode_error(
             "this client of Spark Connect has no real-time trigger",
             "Use a client and a server of Spark 4.2 or newer, or a session without Connect.",
         ) from None
@@ -122,7 +122,7 @@ def _is_interval(text: str) -> bool:
 def _nearest(interval: str) -> str | None:
     """The interval with the units that were meant; None if one has none that is near."""
     units = {
-        word: word if word.lower() in (*_UNITS, *_SPARKS) else _meant(word)
+        word: word if word.lower() in (*_UNITS, *_SPARKS) else _nearest_unit(word)
         for word in re.findall("[a-zA-Z]+", interval)
     }
     if None in units.values():
@@ -130,7 +130,7 @@ def _nearest(interval: str) -> str | None:
     return re.sub("[a-zA-Z]+", lambda found: str(units[found[0]]), interval)
 
 
-def _meant(unit: str) -> str | None:
+def _nearest_unit(unit: str) -> str | None:
     return next(iter(difflib.get_close_matches(unit.lower(), _SPARKS, 1)), None)
 
 
@@ -141,8 +141,8 @@ def _sparks(interval: str) -> str:
 
 def _invalid(trigger: object) -> OptionError:
     word, _, rest = re.sub(r"(?i)^(real|available)[\s_-]+(?=[a-z])", r"\1", str(trigger).strip()).partition(" ")
-    written = re.sub(r"[\s_-]", "", word).lower() if isinstance(trigger, str) else ""
-    meant = next((_WORDS[found] for found in difflib.get_close_matches(written, _WORDS, 1)), None)
+    spelling = re.sub(r"[\s_-]", "", word).lower() if isinstance(trigger, str) else ""
+    meant = next((_WORDS[found] for found in difflib.get_close_matches(spelling, _WORDS, 1)), None)
     if meant == _REAL_TIME and _INTERVAL.fullmatch(rest.strip()):
         meant = f"{meant} {_nearest(rest.strip()) or ''}".strip()
     elif (
@@ -157,5 +157,5 @@ def _invalid(trigger: object) -> OptionError:
     )
 
 
-def _unsupported(reason: str, hint: str) -> ModeError:
+def _mode_error(reason: str, hint: str) -> ModeError:
     return ModeError("MODE_UNSUPPORTED", f"A real-time query cannot be started: {reason}.", hint)

@@ -147,9 +147,9 @@ def _of_condition(name: str, **values: object) -> EpochalError:
 
 def _chain(exc: BaseException | None) -> Iterator[BaseException]:
     """An exception and its causes."""
-    seen = set[int]()
-    while exc is not None and id(exc) not in seen:
-        seen.add(id(exc))
+    ids = set[int]()
+    while exc is not None and id(exc) not in ids:
+        ids.add(id(exc))
         yield exc
         exc = exc.__cause__ or getattr(exc, "_cause", None) or exc.__context__
 

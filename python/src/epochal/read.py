@@ -88,7 +88,7 @@ def cdc(
         DatabaseError: the server cannot be reached, or does not allow the capture: the error has the SQL that fixes it.
         TableError: the table or one of its columns cannot be captured.
     """
-    return load(spark, CDC, CDC.given(locals()), options, schema, streaming=True)
+    return load(spark, CDC, CDC.select(locals()), options, schema, streaming=True)
 
 
 @CHECKPOINT.helper
@@ -148,7 +148,7 @@ def ingest(
         OptionError: the source rejects a value, or the listener is reachable from other machines without credentials.
         SchemaError: ``schema`` is missing or invalid, or is set for text records.
     """
-    return load(spark, INGEST, INGEST.given(locals()), options, schema, streaming=True)
+    return load(spark, INGEST, INGEST.select(locals()), options, schema, streaming=True)
 
 
 @JDBC_SOURCE.helper
@@ -185,7 +185,7 @@ def jdbc(
         DatabaseError: the driver is missing, or the database cannot be reached or reports an error.
     """
     password = Secret(password) if isinstance(password, str) else password
-    return load_table(spark, JDBC_SOURCE, JDBC_SOURCE.given(locals()), options)
+    return load_table(spark, JDBC_SOURCE, JDBC_SOURCE.select(locals()), options)
 
 
 @RANDOM.helper
@@ -218,7 +218,7 @@ def random(
     Raises:
         OptionError: the source rejects a value, or options exclude each other.
     """
-    return load(spark, RANDOM, RANDOM.given(locals()), options, None, streaming)
+    return load(spark, RANDOM, RANDOM.select(locals()), options, None, streaming)
 
 
 @REST.helper
@@ -277,4 +277,4 @@ def rest(
         OptionError: the source rejects a value, or options exclude each other.
         SchemaError: the schema is missing, or cannot be parsed or inferred.
     """
-    return load(spark, REST, REST.given(locals()), options, None if schema == "infer" else schema, streaming)
+    return load(spark, REST, REST.select(locals()), options, None if schema == "infer" else schema, streaming)

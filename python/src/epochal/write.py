@@ -136,7 +136,7 @@ def jdbc(
         SinkError: the ledger refuses the query. ``epochal.errors`` lists all errors.
     """
     stream = Stream(checkpoint, trigger, output_mode, query_name)
-    return start(df, JDBC, JDBC.given(locals()), options, stream)
+    return start(df, JDBC, JDBC.select(locals()), options, stream)
 
 
 @JDBC.helper
@@ -226,7 +226,7 @@ def rest(
         RowError: a row cannot be sent, or the API rejects it. ``epochal.errors`` lists all errors.
     """
     return start(
-        df, REST_SINK, REST_SINK.given(locals()), options, Stream(checkpoint, trigger, output_mode, query_name)
+        df, REST_SINK, REST_SINK.select(locals()), options, Stream(checkpoint, trigger, output_mode, query_name)
     )
 
 

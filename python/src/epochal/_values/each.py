@@ -79,9 +79,9 @@ class Each(Value):
     def __init__(self, url: str | None = None, *, fields: Mapping[str, str] | None = None, **more: Any) -> None:
         names = {one.name for one in fields_of(self)}
         pointers = {**(fields or {}), **{name: value for name, value in more.items() if name not in names}}
-        given = {"url": url, "fields": pointers or None} | {name: more[name] for name in names & more.keys()}
+        values = {"url": url, "fields": pointers or None} | {name: more[name] for name in names & more.keys()}
         for name in names:
-            object.__setattr__(self, name, given.get(name))
+            object.__setattr__(self, name, values.get(name))
         self.__post_init__()
 
     def __post_init__(self) -> None:
@@ -95,33 +95,34 @@ class Each(Value):
         if self.table is not None and others:
             raise self._conflict(f"table, {', '.join(others)}", "Rows of a table are not requested: leave these out.")
 
-    def _check_part(self, name: str, given: Any, metadata: Mapping[str, Any]) -> None:
+    def _check_part(self, name: str, argument: Any, metadata: Mapping[str, Any]) -> None:
         kinds = metadata["of_parent"]
-        if not isinstance(given, kinds):
+        if not isinstance(argument, kinds):
             values = [type(self) if kind is Value else kind for kind in kinds if issubclass(kind, Value)]
             names = " or ".join(map(shown, values)) or kinds[0].__name__
-            raise self._invalid(name, f"is of type {type(given).__name__}, which is not {names}", "…")
+            raise self._invalid(name, f"is of type {type(argument).__name__}, which is not {names}", "…")
 
     def __repr__(self) -> str:
         text = super().__repr__()
         for name in _REQUEST:
             if secret := getattr(self, name):
-                hidden = dict.fromkeys(secret, MASK) if isinstance(secret, Mapping) else MASK
-                text = text.replace(f"{name}={secret!r}", f"{name}={hidden!r}")
+                mask = dict.fromkeys(secret, MASK) if isinstance(secret, Mapping) else MASK
+                text = text.replace(f"{name}={secret!r}", f"{name}={mask!r}")
         return text
 
     def _options(self) -> Iterator[Setting]:
         place = f"{shown(type(self))}(…)"
         for one in fields_of(self):
-            declared, given = one.metadata.get("option"), getattr(self, one.name)
-            if given is not None and one.name == "fields":
-                yield Setting("parent.fields", ",".join(f"{name}={pointer}" for name, pointer in given.items()), place)
-            elif given is not None and declared:
-                yield from settings_of(declared, given, place)
+            declared, argument = one.metadata.get("option"), getattr(self, one.name)
+            if argument is not None and one.name == "fields":
+                pointers = ",".join(f"{name}={pointer}" for name, pointer in argument.items())
+                yield Setting("parent.fields", pointers, place)
+            elif argument is not None and declared:
+                yield from settings_of(declared, argument, place)
         auth = self.auth if isinstance(self.auth, Sequence) else [self.auth]
         values = [self.pages, self.records, *auth, self.http, self.poll, self.each]
         settings = [setting for value in values if value is not None for setting in value._options()]
         for name, declared in _REQUEST.items():
-            if (given := getattr(self, name)) is not None:
-                settings += settings_of(declared, given, place)
+            if (argument := getattr(self, name)) is not None:
+                settings += settings_of(declared, argument, place)
         yield from (setting._replace(option=f"parent.{setting.option}", place=place) for setting in settings)

@@ -61,22 +61,22 @@ class Secret:
         """
         if self.is_value:
             return self
-        found, reason = "", "it is empty"
+        content, reason = "", "it is empty"
         try:
-            found = os.environ[self.value] if self._suffix == "Env" else _content(self.value)
+            content = os.environ[self.value] if self._suffix == "Env" else _content(self.value)
         except KeyError:
             reason = "there is no such variable"
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not a text in UTF-8"
-        if self._suffix == "File" and ("\n" in found or "\r" in found):
-            found, reason = "", "it has more than one line"
-        if not found:
+        if self._suffix == "File" and ("\n" in content or "\r" in content):
+            content, reason = "", "it has more than one line"
+        if not content:
             raise OptionError(
                 "SECRET_UNREADABLE",
                 f"The secret cannot be read from the {_PLACES[self._suffix]} {self.value!r}: {reason}.",
                 "It is read in this process: put the secret there, in one line.",
             )
-        return Secret(found)
+        return Secret(content)
 
     def option(self, name: str) -> tuple[str, str]:
         """Name and text of the option that passes the secret to the jar."""

@@ -26,7 +26,7 @@ else:  # only for type checkers; in typing since Python 3.11
 
 
 #: Public modules of the values, by the module that defines them; those of ``http`` are in ``epochal`` itself.
-_PUBLIC = dict.fromkeys(("auth", "each", "pages", "poll", "records", "rows"), "rest")
+_PUBLIC: dict[str, str] = dict.fromkeys(("auth", "each", "pages", "poll", "records", "rows"), "rest")
 _PUBLIC |= {"table": "jdbc", "ingest": "ingest", "cdc": "cdc"}
 
 #: User and password before a host. A password may have a slash, if it does not begin like a port.
@@ -114,43 +114,45 @@ class Value:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            given = getattr(self, one.name)
-            if given is None and one.default is None:
+            argument = getattr(self, one.name)
+            if argument is None and one.default is None:
                 continue
             if declared := option_of(one):
-                self._check(one.name, given, declared)
-                self._keep(one.name, given, declared.kind)
+                self._check(one.name, argument, declared)
+                self._keep(one.name, argument, declared.kind)
             else:
-                self._check_part(one.name, given, one.metadata)
+                self._check_part(one.name, argument, one.metadata)
         for suggestion, *names in self._alternatives:
             self._exclusive(suggestion, *names)
         for name, needed in self._dependent:
             self._needs(name, needed)
 
     def __repr__(self) -> str:
-        given = ((one, getattr(self, one.name)) for one in fields_of(type(self)))
-        said = ", ".join(f"{one.name}={_printed(one, value)}" for one, value in given if value is not None)
-        return f"{shown(type(self))}({said})"
+        arguments = ((one, getattr(self, one.name)) for one in fields_of(type(self)))
+        parts = ", ".join(f"{one.name}={_text_of(one, value)}" for one, value in arguments if value is not None)
+        return f"{shown(type(self))}({parts})"
 
-    def _check_part(self, name: str, given: Any, metadata: Mapping[str, Any]) -> None:
-        if not isinstance(given, metadata["part"]):
+    def _check_part(self, name: str, argument: Any, metadata: Mapping[str, Any]) -> None:
+        if not isinstance(argument, metadata["part"]):
             names = " or ".join(shown(kind) for kind in metadata["part"])
-            raise self._invalid(name, f"is of type {type(given).__name__}, which is not {names}", f"{names}(…)")
+            raise self._invalid(name, f"is of type {type(argument).__name__}, which is not {names}", f"{names}(…)")
 
-    def _check(self, name: str, given: Any, declared: Option) -> None:
+    def _check(self, name: str, argument: Any, declared: Option) -> None:
         kind = declared.kind
-        if not kind.fits(given):
-            what = f"is of type {type(given).__name__}" if declared.secret else f"is {given!r}"
-            raise self._invalid(name, f"{what}, which is not {kind.expected}", declared.example or kind.nearest(given))
+        if not kind.fits(argument):
+            what = f"is of type {type(argument).__name__}" if declared.secret else f"is {argument!r}"
+            raise self._invalid(
+                name, f"{what}, which is not {kind.expected}", declared.example or kind.nearest(argument)
+            )
 
-    def _keep(self, name: str, given: Any, kind: Kind) -> None:
+    def _keep(self, name: str, argument: Any, kind: Kind) -> None:
         """Replaces a mutable argument with a copy, and a secret text with a ``Secret``."""
-        if kind is SECRET and isinstance(given, str):
-            object.__setattr__(self, name, Secret(given))
-        elif kind is NAMES or (kind is POINTERS and not isinstance(given, str)):
-            object.__setattr__(self, name, tuple(given))
-        elif isinstance(given, Mapping):
-            object.__setattr__(self, name, dict(given))
+        if kind is SECRET and isinstance(argument, str):
+            object.__setattr__(self, name, Secret(argument))
+        elif kind is NAMES or (kind is POINTERS and not isinstance(argument, str)):
+            object.__setattr__(self, name, tuple(argument))
+        elif isinstance(argument, Mapping):
+            object.__setattr__(self, name, dict(argument))
 
     def _invalid(self, name: str, wrong: str, example: str) -> OptionError:
         """The error for an invalid field."""
@@ -164,9 +166,9 @@ class Value:
 
     def _exclusive(self, suggestion: str, *names: str) -> None:
         """Rejects more than one of these fields."""
-        given = [name for name in names if getattr(self, name, None) is not None]
-        if len(given) > 1:
-            raise self._conflict(", ".join(given), suggestion)
+        present = [name for name in names if getattr(self, name, None) is not None]
+        if len(present) > 1:
+            raise self._conflict(", ".join(present), suggestion)
 
     def _needs(self, name: str, needed: str) -> None:
         """Rejects a field without another one that it depends on."""
@@ -190,13 +192,13 @@ class Value:
         for name, fixed in self._fixed.items():
             yield Setting(name, fixed, shown(type(self)))
         for one in fields(self):
-            given = getattr(self, one.name)
-            if given is None:
+            argument = getattr(self, one.name)
+            if argument is None:
                 continue
             if declared := option_of(one):
-                yield from settings_of(declared, given, f"{shown(type(self))}({one.name}=…)")
+                yield from settings_of(declared, argument, f"{shown(type(self))}({one.name}=…)")
             else:
-                yield from given._options()
+                yield from argument._options()
 
 
 def fields_of(kind: type[Value]) -> list[Field[Any]]:
@@ -218,32 +220,34 @@ def within(argument: str, kind: type[Value]) -> Spellings:
     """The names of fields and options of a value that an argument takes."""
     for one in fields(kind):
         yield one.name, f"{argument}={shown(kind)}({one.name}=…)"
-    for name, spelled in spellings(kind):
-        yield name, f"{argument}={shown(kind)}({spelled})"
+    for name, spelling in spellings(kind):
+        yield name, f"{argument}={shown(kind)}({spelling})"
 
 
-def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
+def settings_of(declared: Option, argument: Any, place: str) -> Iterator[Setting]:
     """The options that a field or an argument sets."""
-    if declared.kind is SECRET and isinstance(given, str):
-        given = Secret(given)
+    if declared.kind is SECRET and isinstance(argument, str):
+        argument = Secret(argument)
     if declared.kind is FAMILY:
-        yield from (Setting(f"{declared.name}.{key}", member, place, declared.secret) for key, member in given.items())
-    elif declared.kind in (TABLES, POINTERS) and not isinstance(given, str):
+        yield from (
+            Setting(f"{declared.name}.{key}", member, place, declared.secret) for key, member in argument.items()
+        )
+    elif declared.kind in (TABLES, POINTERS) and not isinstance(argument, str):
         # Names of tables are spelled as in the option: with quotes of SQL where needed.
-        yield Setting(declared.name, ",".join(given), place, declared.secret)
-    elif declared.kind is JSON or (declared.kind is ROWS and not isinstance(given, str)):
-        yield Setting(declared.name, json.dumps(given), place, declared.secret)
+        yield Setting(declared.name, ",".join(argument), place, declared.secret)
+    elif declared.kind is JSON or (declared.kind is ROWS and not isinstance(argument, str)):
+        yield Setting(declared.name, json.dumps(argument), place, declared.secret)
     elif declared.kind is INFERENCE:
-        yield from [Setting(declared.name, "true", place)] if given == "infer" else []
-    elif isinstance(given, Secret):
-        yield Setting(*given.option(declared.name), place, given.is_value)
+        yield from [Setting(declared.name, "true", place)] if argument == "infer" else []
+    elif isinstance(argument, Secret):
+        yield Setting(*argument.option(declared.name), place, argument.is_value)
     else:
-        yield Setting(declared.name, text(given), place, declared.secret)
+        yield Setting(declared.name, text(argument), place, declared.secret)
 
 
 def without_login(text: str) -> str:
     """Masks user and password in a text that may contain a URL."""
-    return _PASSWORD.sub(rf"\1{MASK}", _LOGIN.sub(lambda found: f"{found[1] or found[2]}{MASK}@", text))
+    return _PASSWORD.sub(rf"\1{MASK}", _LOGIN.sub(lambda match: f"{match[1] or match[2]}{MASK}@", text))
 
 
 def shown(kind: type[Value]) -> str:
@@ -257,7 +261,7 @@ def option_of(one: Field[Any]) -> Option | None:
     return one.metadata.get("option")
 
 
-def _printed(one: Field[Any], value: Any) -> str:
+def _text_of(one: Field[Any], value: Any) -> str:
     declared = option_of(one)
     if declared is None or not declared.secret or isinstance(value, Secret):
         return without_login(repr(value))
