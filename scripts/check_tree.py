@@ -29,6 +29,8 @@ BUDGETS = {
 }
 #: Scala files that still hold several concepts, one on a line. The list only shrinks, and goes when it is empty.
 UNDIVIDED = Path(__file__).with_name("undivided_files.txt")
+#: Maximum lines of the Python package without its tools.
+PYTHON_CORE = 4500
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
 
 # Hosts of package registries. Builds use the registries that the user's tools are configured for.
@@ -107,6 +109,9 @@ def over_budget() -> list[str]:
         used = sum(len(BLANK.sub("", IMPORT.sub("", COMMENT.sub("", text))).splitlines()) for text in texts)
         if used > lines:
             problems.append(f"scala/{project}: {used} lines of code, more than {lines}")
+    core = [path for path in (ROOT / "python" / "src" / "epochal").rglob("*.py") if "tools" not in path.parts]
+    if (used := sum(len(path.read_text("utf-8").splitlines()) for path in core)) > PYTHON_CORE:
+        problems.append(f"python: {used} lines outside of tools, more than {PYTHON_CORE}")
     return problems
 
 
