@@ -87,7 +87,7 @@ test-scala: ## the tests of all projects (ScalaTest, ScalaCheck, Spark's StreamT
 	scripts/sbt $(if $(filter small,$(EPOCHAL_TESTS)),suites/test,test) && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
 NOT_SLOW := $(if $(filter small,$(EPOCHAL_TESTS)),-m "not (slow or matrix or long)")
-test-python: venv $(CLASSES) build/s3/.jars $(if $(NOT_SLOW),,build/drivers/.jars build/catalog/.jars) ## the end-to-end tests with WORKERS=2 processes (PYTEST="-k demo" passes arguments)
+test-python: venv $(CLASSES) build/s3/.jars $(if $(NOT_SLOW),,build/hdfs/.jars build/drivers/.jars build/catalog/.jars) ## the end-to-end tests with WORKERS=2 processes (PYTEST="-k demo" passes arguments)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(NOT_SLOW) $(PYTEST)
 
 # Changes against BASE by git, committed or not.
@@ -95,7 +95,7 @@ BASE ?= origin/main
 test-changed: compiled ## the suites of the sbt projects, and the Python tests of the modules, that a change since BASE=origin/main touches
 	@EPOCHAL_TESTS=small $(BIN)/python scripts/changed.py $(BASE)
 
-test-crash: venv $(CLASSES) build/s3/.jars $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in full, connectors of other teams, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
+test-crash: venv $(CLASSES) build/s3/.jars build/hdfs/.jars $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in full, connectors of other teams, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash tests/test_kit.py -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
 	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "app/testOnly io.epochal.formats.StopSuite"
 	EPOCHAL_CRASH=full EPOCHAL_FUZZ_SECONDS=$${EPOCHAL_FUZZ_SECONDS:-60} \
@@ -131,6 +131,11 @@ build/catalog/.jars: Makefile
 build/s3/.jars: tests/support/s3.xml Makefile
 	rm -rf $(@D)
 	mvn -q -B -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+	@touch $@
+
+# For test_hdfs.py: a small HDFS, in the version of Hadoop that the newest Spark has.
+build/hdfs/.jars: Makefile
+	mvn -q -B dependency:copy -Dartifact=org.apache.hadoop:hadoop-client-minicluster:3.5.0 -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
 	@touch $@
 
 build/delta/.jars: Makefile
