@@ -21,7 +21,7 @@ BUDGETS = {
     "random": 346,
     "rest": 9005,
     "ingest": 2477,
-    "cdc": 5036,
+    "cdc": 5009,
     "jdbc": 7447,
     "inspect": 416,
     "app": 65,

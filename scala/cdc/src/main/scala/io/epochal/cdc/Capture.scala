@@ -5,14 +5,14 @@ import java.sql.SQLException
 import java.time.Duration
 import java.util.concurrent.atomic.LongAdder
 
-import scala.util.Using
+import scala.util.{Try, Using}
 
 import org.slf4j.LoggerFactory
 
 import io.epochal.cdc.change._
-import io.epochal.cdc.pgoutput.Bytes
-import io.epochal.cdc.pgoutput.Message.Relation
-import io.epochal.cdc.slot.{Lsn, ServerFacts, SlotFacts, SlotStream, StreamWatch}
+import io.epochal.cdc.pgoutput.Message.{Emitted, Relation, Truncate}
+import io.epochal.cdc.pgoutput.{Bytes, Lsn, Message}
+import io.epochal.cdc.slot.{ServerFacts, SlotFacts, SlotStream, StreamWatch}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.journal.JournalDamage
@@ -28,8 +28,7 @@ import io.epochal.kit.store.HadoopFileStore
   *   the log position that somebody waits for
   */
 final private[cdc] class Capture(
-    options: CdcOptions,
-    setup: CdcSetup,
+    plan: CapturePlan,
     origin: CdcOrigin,
     val journal: AcknowledgedJournal,
     store: HadoopFileStore,
@@ -37,38 +36,43 @@ final private[cdc] class Capture(
     end: Option[Long])
     extends AutoCloseable {
   import Capture._
+  import plan.{options, server}
 
-  private val witnesses = WitnessFiles.in(store)
+  private val check = new ServerCheck(options, server, plan.tables)
+  private val tables = new CapturedTables(plan, origin)
+  private val snapshots = new TableSnapshots(plan, origin)
+  private val markers = MarkerFiles.in(store)
   @volatile private var state = restored()
   private val thread = new DaemonThreads("epochal-cdc").newThread(() => run())
   private val reconnects = new LongAdder
 
-  @volatile private var closed = false
+  @volatile private var isClosed = false
   @volatile private var failure = Option.empty[EpochalException]
-  @volatile private var delivered = 0L
+  @volatile private var deliveredRow = 0L
 
-  /** The slot's last known state, and the time of the look at it. */
-  @volatile private var seen = (Option.empty[SlotFacts], System.nanoTime())
+  /** The last facts of the slot, and when they were read. */
+  @volatile private var slotFacts = (Option.empty[SlotFacts], System.nanoTime())
 
   /** The last snapshot of this run: when it began, the rows from before, and all that are expected. */
-  @volatile private var copying = Option.empty[(Long, Long, Long)]
+  @volatile private var snapshotRun = Option.empty[(Long, Long, Long)]
+  @volatile private var isStandby = false
 
   /** When the catalog was last compared, and whether the log has defined a table since. */
-  private var lastComparison = System.nanoTime()
+  private var comparisonTime = System.nanoTime()
   @volatile private var hasNewDefinition = false
 
   /** Whether the server has sent nothing that waits to be read. */
   @volatile private var isIdle = false
-  @volatile private var confirmed = state.last.fold(origin.start)(_.transaction.lsn)
+  @volatile private var confirmedLsn = lastLsn
 
   /** The error for a change of the tables or of the server's catalog that the log does not show, and a position in the log after it. */
   @volatile private var refusal = Option.empty[(Long, EpochalException)]
 
   /** Everything before it is durable; 0 before the snapshot is complete. */
-  @volatile private var reached = 0L
+  @volatile private var durableLsn = 0L
 
-  /** Whether the journal was full when it was last looked at: while it is, and after each frame. */
-  private var full = true
+  /** Whether the journal was full when that was last checked: while it is, and after each frame. */
+  private var isJournalFull = true
 
   def start(): Unit = thread.start()
 
@@ -76,53 +80,43 @@ final private[cdc] class Capture(
   def ended: Option[EpochalException] = failure
 
   /** Whether all changes before a log position are in the journal. */
-  def hasReached(lsn: Long): Boolean = refusal.isEmpty && isBefore(lsn)
+  def isDurable(lsn: Long): Boolean = refusal.isEmpty && isBefore(lsn)
 
-  private def isBefore(lsn: Long) = compareUnsigned(reached, lsn) >= 0
+  private def isBefore(lsn: Long) = compareUnsigned(durableLsn, lsn) >= 0
 
-  def deliveredUntil(row: Long): Unit = delivered = math.max(delivered, row)
+  private def lastLsn: Long = state.last.fold(origin.start)(_.transaction.lsn)
+
+  def deliveredUntil(row: Long): Unit = deliveredRow = math.max(deliveredRow, row)
 
   def metrics: Map[String, String] = Map(
     "slot" -> origin.slot,
-    "confirmed" -> Lsn.show(confirmed),
+    "confirmed" -> Lsn.show(confirmedLsn),
     "reconnects" -> reconnects.sum.toString,
     "journalBytes" -> journal.bytes.toString,
-    "backlogBytes" -> journal.bytesFrom(delivered).toString
-  ) ++ slotMetrics ++ (if (origin.snapshot) snapshotProgress.metrics else Map.empty)
+    "backlogBytes" -> journal.bytesFrom(deliveredRow).toString
+  ) ++ slotMetrics.metrics ++ (if (origin.snapshot) snapshotProgress.metrics else Map.empty)
 
-  /** NaN: unknown. */
-  private def slotMetrics: Map[String, String] = {
-    val received = if (compareUnsigned(reached, confirmed) > 0) reached else confirmed
-    val (found, at) = seen
-    def bytes(of: SlotFacts => Option[Long]) = found.flatMap(of).fold("NaN")(_.toString)
-    val lag = for {
-      slot <- found
-      last <- state.last
-    } yield
-      if (isIdle && compareUnsigned(received, slot.end) >= 0) 0.0
-      else math.max(0.0, (slot.now - last.transaction.committedAt) / 1e6 + (System.nanoTime() - at) / 1e9)
-    Map(
-      "retainedWalBytes" -> bytes(slot => Some(slot.retained)),
-      "safeWalBytes" -> bytes(_.safe),
-      "slotLagBytes" -> bytes(slot => Some(math.max(0L, slot.end - received))),
-      "slotLagSeconds" -> SnapshotProgress.shown(lag.getOrElse(Double.NaN))
-    ) ++ found.map("walStatus" -> _.status)
+  private def slotMetrics: SlotMetrics = {
+    val received = if (isBefore(confirmedLsn)) durableLsn else confirmedLsn
+    val (facts, time) = slotFacts
+    val age = (System.nanoTime() - time) / 1e9
+    SlotMetrics(facts, age, received, isIdle, state.last.map(_.transaction.committedAt))
   }
 
   private def snapshotProgress: SnapshotProgress = {
-    val known = state
+    val current = state
     SnapshotProgress(
       math.max(1, origin.tables.size),
-      setup.left(origin, known).size,
-      known.snapshotRows,
-      copying.fold(0L)(_._2),
-      copying.map(_._3),
-      copying.fold(0.0)(run => (System.nanoTime() - run._1) / 1e9)
+      snapshots.incomplete(current).size,
+      current.snapshotRows,
+      snapshotRun.fold(0L)(_._2),
+      snapshotRun.map(_._3),
+      snapshotRun.fold(0.0)(run => (System.nanoTime() - run._1) / 1e9)
     )
   }
 
   override def close(): Unit = {
-    closed = true
+    isClosed = true
     if (thread.isAlive) {
       thread.interrupt()
       thread.join()
@@ -131,21 +125,21 @@ final private[cdc] class Capture(
   }
 
   private def restored(): ChangeState = {
-    var found = ChangeState.Empty
+    var last = ChangeState.Empty
     try
-      journal.restore(bytes => found = ChangeState.read(bytes))((bytes, length) =>
-        found = found.after(new FrameReader(bytes, length)))
+      journal.restore(bytes => last = ChangeState.read(bytes))((bytes, length) =>
+        last = last.after(new FrameReader(bytes, length)))
     catch { case e: IllegalArgumentException => throw new JournalDamage(store.toString, e.getMessage) }
-    found.after(witnesses.newest)
+    last.after(markers.newest)
   }
 
   private def run(): Unit =
-    try while (!closed) attempt()
+    try while (!isClosed) attempt()
     catch {
-      case _: InterruptedException if closed => ()
+      case _: InterruptedException if isClosed => ()
       // An error of the JVM, too: a query whose thread has ended must not wait for it.
       case e: Throwable =>
-        if (!closed) {
+        if (!isClosed) {
           val error = explained(e)
           log.warn(s"${options.source}: nothing more is captured: ${error.problem}")
           failure = Some(error)
@@ -155,31 +149,36 @@ final private[cdc] class Capture(
   /** Reads until the connection is lost. */
   private def attempt(): Unit =
     try {
-      see(Some(setup.check(origin, state)))
-      refusal = setup.server.catalog(setup.changes(_, origin))
-      val left = setup.left(origin, state)
-      if (left.nonEmpty) {
-        val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0L)
-        copying = Some((System.nanoTime(), state.snapshotRows, complete + setup.expectedRows(left)))
+      val incomplete = snapshots.incomplete(state)
+      val facts = server.catalog { connection =>
+        val facts = check.resume(connection, origin, lastLsn, copies = incomplete.nonEmpty)
+        tables.check(connection, state)
+        facts
       }
-      left.foreach(table => state = copy(table))
-      if (left.nonEmpty) Failpoints.reach(Failpoint.SnapshotCopied)
-      Using.resource(setup.stream(origin, confirmed)) { stream =>
-        Using.resource(new StreamWatch(setup.server, origin.slot, stream, patience)) { watch =>
-          try read(stream)
-          catch {
-            case e: SQLException if !closed =>
-              watch.release()
-              throw e
+      isStandby = facts.server.isStandby
+      watchSlot(facts.slot)
+      refusal = server.catalog(tables.hiddenChange(_))
+      if (incomplete.nonEmpty) copy(incomplete)
+      // Older servers send no binary values and no messages.
+      val isRecent = facts.server.major >= 14
+      Using.resource(server.stream(origin.slot, origin.publication, confirmedLsn, plan.binary && isRecent, isRecent)) {
+        stream =>
+          Using.resource(new StreamWatch(server, origin.slot, stream, patience)) { watch =>
+            try read(stream)
+            catch {
+              case e: SQLException if !isClosed =>
+                watch.release()
+                throw e
+            }
           }
-        }
       }
     } catch {
       // The publication did not exist when a change was made.
-      case e: SQLException if e.getSQLState == "42704" && refusal.nonEmpty => throw refusal.fold[Throwable](e)(_._2)
-      case e: SQLException if setup.server.isTransient(e) && !closed =>
+      case e: SQLException if e.getSQLState == UndefinedObject && refusal.nonEmpty =>
+        throw refusal.fold[Throwable](e)(_._2)
+      case e: SQLException if server.isTransient(e) && !isClosed =>
         reconnects.increment()
-        log.warn(s"${options.source}: the connection was lost: ${setup.server.explain(e).problem}")
+        log.warn(s"${options.source}: the connection was lost: ${server.explain(e).problem}")
         Thread.sleep(PauseAfterLoss)
     }
 
@@ -190,10 +189,11 @@ final private[cdc] class Capture(
     Seq(Seq(beat.plus(beat), beat.plusSeconds(10), longest).min, shortest).max
   }
 
-  private def copy(table: CdcTable): ChangeState = {
-    val append = (rows: Int, frame: Bytes, before: ChangeState, after: ChangeState) => {
-      write(rows, frame, before.toBytes)
-      state = after
+  private def copy(incomplete: Seq[CdcTable]): Unit = {
+    val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0L)
+    snapshotRun = Some((System.nanoTime(), state.snapshotRows, complete + snapshots.expectedRows(incomplete)))
+    def append(frame: ChangeFrame): Unit = {
+      write(frame)
       Failpoints.reach(Failpoint.RowsCopied)
       watch()
     }
@@ -201,105 +201,122 @@ final private[cdc] class Capture(
       Thread.sleep(FullPause)
       watch()
     }
-    setup.snapshot(origin, table, state, append, () => pause()).run(state)
+    incomplete.foreach(table => state = snapshots.of(table, state, append, () => pause()).run(state))
+    Failpoints.reach(Failpoint.SnapshotCopied)
   }
 
   private def read(stream: SlotStream): Unit = {
-    val intake = new ChangeIntake(
-      state,
-      durable,
-      new ChangeRules(options.preimages && !options.tables.isSeveral),
-      capture,
-      truncated,
-      setup.contained(state),
-      setup.moved(origin),
-      ddl = setup.ddlRefusal(origin)(_).foreach { error =>
-        refuse()
-        error.foreach(throw _)
-      })
-    var flushed, beat = System.nanoTime()
+    val rules = new ChangeRules(options.preimages && !options.tables.isSeveral, options.onTruncate)
+    val intake = new ChangeIntake(state, rules, snapshots.view(state), origin.slot, server.place)
+    var flushTime, beatTime = System.nanoTime()
     var pause = 1L
-    reached = confirmed
+    durableLsn = confirmedLsn
 
-    def confirm(lsn: Option[Long]): Unit = {
-      state = intake.reached
-      flushed = System.nanoTime()
-      lsn.filter(_ != confirmed).foreach { position =>
-        confirmed = position
-        if (compareUnsigned(position, reached) > 0) reached = position
-        stream.confirm(position)
+    def confirm(): Unit = {
+      flushTime = System.nanoTime()
+      state.last.map(_.transaction.lsn).filter(_ != confirmedLsn).foreach { lsn =>
+        confirmedLsn = lsn
+        if (compareUnsigned(lsn, durableLsn) > 0) durableLsn = lsn
+        stream.confirm(lsn)
         Failpoints.reach(Failpoint.ChangesConfirmed)
       }
     }
 
-    while (!closed) {
+    def append(frame: ChangeFrame): Unit = {
+      write(frame)
+      Failpoints.reach(Failpoint.ChangesStored)
+      confirm()
+    }
+
+    /** Stores a frame, or what comes before an error. */
+    def appendNext(next: => Option[ChangeFrame]): Unit = {
+      val frame =
+        try next
+        catch {
+          case e: EpochalException =>
+            intake.flush().foreach(append)
+            throw e
+        }
+      frame.foreach(append)
+    }
+
+    while (!isClosed) {
       val now = System.nanoTime()
       // What was committed before the change is delivered first.
       refusal.filter(change => isBefore(change._1)).foreach(change => throw change._2)
-      if (full) full = isFull
-      val message = if (full) null else stream.poll()
-      if (isIdle != (message == null && !full)) isIdle = !isIdle
+      if (isJournalFull) isJournalFull = isFull
+      val message = if (isJournalFull) null else stream.poll()
+      if (isIdle != (message == null && !isJournalFull)) isIdle = !isIdle
       if (message != null) {
         pause = 1L
         watch(now)
-        val moved =
-          try intake.take(message)
-          catch {
-            case e: EpochalException =>
-              confirm(intake.flush())
-              throw e
-          }
-        if (moved.nonEmpty) confirm(moved)
+        appendNext(read(intake, Message.read(message)))
       }
-      if (intake.hasRows && (message == null || now - flushed > FlushNanos)) confirm(intake.flush())
-      else if (message == null) {
-        if (compareUnsigned(stream.received, reached) > 0) reached = stream.received
-        val isAwaited = end.exists(!hasReached(_))
-        if (now - beat > (if (isAwaited) EndBeatNanos else options.heartbeat.toNanos)) {
-          beat = now
-          confirm(intake.settle())
+      if (intake.hasRows && (message == null || now - flushTime > FlushNanos)) {
+        appendNext(intake.flush())
+        flushTime = System.nanoTime()
+      } else if (message == null) {
+        if (compareUnsigned(stream.received, durableLsn) > 0) durableLsn = stream.received
+        val isAwaited = end.exists(!isDurable(_))
+        if (now - beatTime > (if (isAwaited) EndBeatNanos else options.heartbeat.toNanos)) {
+          beatTime = now
+          intake.settle().foreach { last =>
+            mark(last)
+            confirm()
+          }
           look(writes = true)
         }
         if (hasNewDefinition) watch(now)
-        if (full) stream.report()
+        if (isJournalFull) stream.report()
         Thread.sleep(pause)
         pause = math.min(pause + 1, MaxPause)
       }
     }
   }
 
-  private def capture(found: Relation, before: Option[Relation]): Option[Captured] = {
-    val captured = setup.capture(origin)(found, before)
-    hasNewDefinition = captured.nonEmpty
-    // Rows of the new shape have other values under a name.
-    def names(relation: Relation, of: Relation) = relation.columns.map(_.name).filter(of.columns.map(_.name).contains)
-    if (before.exists(old => names(old, found) != names(found, old))) refuse()
-    captured
+  private def read(intake: ChangeIntake, message: Message): Option[ChangeFrame] = message match {
+    case relation: Relation =>
+      val before = intake.definition(relation.oid)
+      intake.define(relation, Try(capture(relation, before)))
+    case Emitted(_, _, Emitted.Ddl, statement) =>
+      if (!intake.isContained) tables.ddlRefusal(statement).foreach { error =>
+        refuse()
+        error.foreach(throw _)
+      }
+      None
+    case truncate: Truncate =>
+      val oids = intake.emptied(truncate).map(table => Integer.toUnsignedLong(table.relation.oid)).toSet
+      if (oids.nonEmpty) refusal = server.look(tables.hiddenChange(_, oids))
+      intake.read(truncate)
+    case other => intake.read(other)
   }
 
-  private def truncated(table: Relation): Boolean = {
-    val isRow = setup.truncated(table)
-    if (isRow) refusal = setup.server.look(setup.changes(_, origin, Some(Integer.toUnsignedLong(table.oid))))
-    isRow
+  private def capture(relation: Relation, before: Option[Relation]): Option[CapturedTable] = {
+    val table = tables.capture(relation, before)
+    hasNewDefinition = table.nonEmpty
+    // Rows of the new shape have other values under a name.
+    def names(one: Relation, other: Relation) = one.columns.map(_.name).filter(other.columns.map(_.name).contains)
+    if (before.exists(old => names(old, relation) != names(relation, old))) refuse()
+    table
   }
 
   /** Ends the stream here if a change of the server's catalog may have hidden or changed rows. */
   private def refuse(): Unit = {
-    refusal = setup.server.look(setup.changes(_, origin))
+    refusal = server.look(tables.hiddenChange(_))
     refusal.foreach(change => throw change._2)
   }
 
   /** Whether it waits until rows are delivered. */
-  def isFull: Boolean = journal.bytesFrom(delivered) >= options.maxJournalBytes
+  def isFull: Boolean = journal.bytesFrom(deliveredRow) >= options.maxJournalBytes
 
   /** Looks at the slot, if the last look was long ago. */
   private def watch(now: Long = System.nanoTime()): Unit = {
-    def isDue = now - seen._2 > (if (hasNewDefinition) DefinedNanos else options.heartbeat.toNanos)
+    def isDue = now - slotFacts._2 > (if (hasNewDefinition) DefinedNanos else options.heartbeat.toNanos)
     if (isDue) synchronized {
       if (isDue)
         try look(writes = false)
         // The next change, or heartbeat, meets the loss of the server, too.
-        catch { case e: SQLException if setup.server.isTransient(e) => seen = seen._1 -> now }
+        catch { case e: SQLException if server.isTransient(e) => slotFacts = slotFacts._1 -> now }
     }
   }
 
@@ -308,50 +325,44 @@ final private[cdc] class Capture(
     * @param writes
     *   whether to write a transaction without rows, which moves it
     */
-  private def look(writes: Boolean): Unit = {
+  private def look(writes: Boolean): Unit =
     // Retried with the stream: a server that shuts down waits until it is closed.
-    val found = setup.server.look { connection =>
-      val isBeat = hasNewDefinition || System.nanoTime() - lastComparison > options.heartbeat.toNanos
+    watchSlot(server.look { connection =>
+      val isBeat = hasNewDefinition || System.nanoTime() - comparisonTime > options.heartbeat.toNanos
       if (refusal.isEmpty && isBeat) {
         hasNewDefinition = false
-        lastComparison = System.nanoTime()
-        refusal = setup.changes(connection, origin)
+        comparisonTime = System.nanoTime()
+        refusal = tables.hiddenChange(connection)
       }
-      if (writes && !setup.isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
+      if (writes && !isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
       ServerFacts.slot(connection, origin.slot)
-    }
-    see(found)
-  }
+    })
 
-  private def see(found: Option[SlotFacts]): Unit = {
-    seen = found -> System.nanoTime()
-    for (slot <- found; most <- options.maxSlotLag if slot.retained > most)
+  private def watchSlot(facts: Option[SlotFacts]): Unit = {
+    slotFacts = facts -> System.nanoTime()
+    for (slot <- facts; most <- options.maxSlotLag if slot.retained > most)
       throw Conditions.SlotLagExceeded("slot" -> slot.name, "retained" -> slot.retained, "limit" -> most)
   }
 
-  private object durable extends ChangeSink {
-    override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
-      write(rows, frame, carry)
-      Failpoints.reach(Failpoint.ChangesStored)
-    }
-
-    override def witness(transaction: Transaction): Unit = {
-      if (journal.isFenced) throw new JournalFenced(0L)
-      witnesses.write(transaction)
-      Failpoints.reach(Failpoint.WitnessStored)
-    }
+  private def write(frame: ChangeFrame): Unit = {
+    val ChangeFrame(rows, Bytes(array, offset, length), before, after) = frame
+    journal.append(rows, array, offset, length)(before.toBytes): Unit
+    state = after
+    isJournalFull = isFull
   }
 
-  private def write(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
-    journal.append(rows, frame.array, frame.offset, frame.length)(carry): Unit
-    full = isFull
+  private def mark(last: CommittedTransaction): Unit = {
+    if (journal.isFenced) throw new JournalFenced(0L)
+    markers.write(last)
+    Failpoints.reach(Failpoint.WitnessStored)
+    state = state.after(Some(last))
   }
 
   private def explained(error: Throwable): EpochalException = error match {
     case ours: EpochalException => ours
     case error: SQLException =>
-      if (error.getSQLState == UndefinedObject) setup.withoutPublication(origin, error)
-      else setup.server.explain(error)
+      if (error.getSQLState == UndefinedObject) ResumeCheck.withoutPublication(origin, server.place, error)
+      else server.explain(error)
     case other =>
       faults.named.applyOrElse(
         other,

@@ -29,7 +29,7 @@ object CaptureDesk {
     val points = root.putArray("points")
     server
       .sql { connection =>
-        new CdcNeeds(read, server).points(connection, tables, ofFirstStart = true) :+ DdlTrigger.point(connection)
+        new ServerCheck(read, server, tables).points(connection, ofFirstStart = true) :+ DdlTrigger.point(connection)
       }
       .foreach { point =>
         val state = point.severity match {

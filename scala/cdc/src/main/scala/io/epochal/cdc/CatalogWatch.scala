@@ -8,7 +8,7 @@ import scala.util.{Try, Using}
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.cdc.change.ChangeState
+import io.epochal.cdc.change.{ChangeState, OnTruncate}
 import io.epochal.cdc.slot._
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
@@ -85,13 +85,13 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
     * is.
     *
     * @param truncated
-    *   a table whose TRUNCATE the log has shown
+    *   tables whose TRUNCATE the log has shown
     */
   def look(
       connection: Connection,
       origin: CdcOrigin,
       of: Iterable[Long],
-      truncated: Option[Long]): Option[(Long, EpochalException)] =
+      truncated: Set[Long]): Option[(Long, EpochalException)] =
     accepted.flatMap { before =>
       try {
         Sql.run(connection, s"SET lock_timeout TO $LockMillis")

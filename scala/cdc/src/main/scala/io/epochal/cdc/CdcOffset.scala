@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.epochal.cdc.slot.Lsn
+import io.epochal.cdc.pgoutput.Lsn
 import io.epochal.core.offset.OffsetFormat
 
 /** Position in the stream: journal rows before `row` have been delivered. */

@@ -5,7 +5,8 @@ import java.time.Duration
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
-import io.epochal.cdc.slot.{CaptureServer, Lsn, PublicationFacts, TableSelection}
+import io.epochal.cdc.change.OnTruncate
+import io.epochal.cdc.slot.{CaptureServer, PublicationFacts, TableSelection}
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionList, OptionType, RetryOptions, SourceOptions}
 import io.epochal.core.retry.RetrySettings
@@ -47,41 +48,6 @@ final case class CdcOptions private[cdc] (
   /** As in [[io.epochal.kit.source.journal.FeedRows]]. */
   def lost(from: Long, until: Long, reason: String): String =
     s"${SourceOptions.lost(source, failOnDataLoss)(from, until, reason)} They are skipped (failOnDataLoss=false)."
-}
-
-sealed private[cdc] trait CdcStart
-
-private[cdc] object CdcStart {
-
-  /** The rows of the table, then its changes. */
-  case object Initial extends CdcStart
-
-  /** The changes from now on. */
-  case object Latest extends CdcStart
-
-  /** The changes from a log position on, which the slot still has. */
-  final case class At(lsn: Long) extends CdcStart
-
-  def read(text: String): Option[CdcStart] = text.trim match {
-    case "initial" => Some(Initial)
-    case "latest"  => Some(Latest)
-    case other     => Lsn.read(other).map(At(_))
-  }
-
-  def show(start: CdcStart): String = start match {
-    case Initial => "initial"
-    case Latest  => "latest"
-    case At(lsn) => Lsn.show(lsn)
-  }
-}
-
-sealed abstract private[cdc] class OnTruncate(val name: String)
-
-private[cdc] object OnTruncate {
-  case object Fail extends OnTruncate("fail")
-  case object Emit extends OnTruncate("emit")
-  case object Ignore extends OnTruncate("ignore")
-  val all: Seq[OnTruncate] = Seq(Fail, Emit, Ignore)
 }
 
 object CdcOptions extends OptionList {

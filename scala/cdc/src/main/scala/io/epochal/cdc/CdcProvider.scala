@@ -13,7 +13,7 @@ import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan,
 /** `format("epochal-cdc")`: the changes of a PostgreSQL table, in the order of their commits.
   *
   *   - [[CdcOptions]]: the options, validated when the DataFrame is built
-  *   - [[CdcSetup]] (driver): prepares and checks the server; [[io.epochal.cdc.slot.Preflight]]: what it needs
+  *   - [[FirstStart]] (driver): creates slot and publication; [[ServerCheck]]: compares the server with the query's needs
   *   - [[CdcSource]] (driver): the journal of a stream; [[Capture]] fills it from the slot
   *   - [[CdcReader]] (executor): converts changes to rows
   *
@@ -37,7 +37,6 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
 
   override protected def table(schema: StructType, options: CdcOptions): Table = {
     if (options.tables.isSeveral) requireSchema(CdcProvider.GenericRow, schema)
-    val server = options.server
     val declared = schema.filterNot(CdcProvider.isOwn).map(_.name).toSet
     // Else the schema was declared.
     val tables = found.collect { case (`options`, tables) => tables }.getOrElse {
@@ -45,8 +44,7 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
       if (tables.isSeveral) tables else tables.copy(chosen = Some(declared))
     }
     found = None
-    val needs = new CdcNeeds(options, server)
-    needs.refuse(tables, server.sql(needs.points(_, tables, ofFirstStart = false)))
+    new ServerCheck(options, options.server, tables).requireReady()
     val (columns, binary) =
       if (options.tables.isSeveral) schema -> false else CdcProvider.typed(tables.only, schema, options.preimages)
     new SourceTable(
@@ -98,18 +96,12 @@ final private class CdcScan(
     val options = changes.fold(this.options)(begin)
     val store = checkpoint.beside("cdc")
     val threads = spark.defaultParallelism
-    val setup = new CdcSetup(
-      options,
-      options.server,
-      store.toString,
-      tables,
-      binary,
-      threads,
-      Some(new CatalogWatch(options, tables, store.below("catalog"))))
+    val watch = new CatalogWatch(options, tables, store.below("catalog"))
+    val plan = CapturePlan(options, options.server, tables, binary, threads, Some(watch))
     val columns = tables.all.flatMap(_.columns)
     // Of several tables, only the types matter.
     val known = if (tables.isSeveral) columns.distinctBy(_.oid) else columns
-    new CdcSource(options, setup, new CdcReaderFactory(options, known, schema, store), threads)
+    new CdcSource(plan, new CdcReaderFactory(options, known, schema, store), threads)
   }
 
   /** The options of a stream that begins where a range does. */

@@ -7,7 +7,8 @@ import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.cdc.change.{FrameReader, Kind, Part}
+import io.epochal.cdc.change.FrameReader.Part
+import io.epochal.cdc.change.{FrameReader, RowChange}
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.value.{PostgresColumn, RowJson, RowReader, TypeText}
@@ -111,7 +112,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     } else if (nextFrame()) next()
     else false
 
-  private def isWanted: Boolean = range.forall(_.contains(part.written.transaction.lsn, placed))
+  private def isWanted: Boolean = range.forall(_.contains(part.stored.transaction.lsn, placed))
 
   private def nextFrame(): Boolean = frames.next(reserve) match {
     case None => false
@@ -143,7 +144,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     at = part.changes
     ordinal = part.first
     versionBytes = new Array[Byte](VersionLength)
-    hex(part.written.transaction.lsn)
+    hex(part.stored.transaction.lsn)
   }
 
   /** Reads the next row of the frame. */
@@ -158,7 +159,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     }
 
   private def change(): Unit = {
-    val kind = Kind.of(in.get(at))
+    val kind = RowChange.of(in.get(at))
     val relation = definitions(in.getShort(at + 1).toInt)
     val size = in.getInt(at + 3)
     val body = at + 7
@@ -169,14 +170,14 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     }
     number(ordinal)
     kind match {
-      case Kind.Insert   => tuple(body, Insert)
-      case Kind.Delete   => tuple(body, Delete)
-      case Kind.Truncate => empty()
-      case Kind.Update =>
+      case RowChange.Insert   => tuple(body, Insert)
+      case RowChange.Delete   => tuple(body, Delete)
+      case RowChange.Truncate => empty()
+      case RowChange.Update =>
         if (in.get(body) == 'N') tuple(body, After)
         else tuple(readOld(body), After, completes = true)
-      case Kind.BothImages => two(body, Before, After)
-      case Kind.NewKey     => two(body, Delete, Insert)
+      case RowChange.BothImages => two(body, Before, After)
+      case RowChange.NewKey     => two(body, Delete, Insert)
     }
     ordinal += kind.ordinals
   }
@@ -206,7 +207,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
   private def describe(change: UTF8String): Unit = {
     if (changeType >= 0) values(changeType) = change
     if (version >= 0) values(version) = numbered
-    if (timestamp >= 0) values(timestamp) = part.written.transaction.stamp
+    if (timestamp >= 0) values(timestamp) = part.stored.transaction.stamp
   }
 
   private def number(ordinal: Long): Unit = {

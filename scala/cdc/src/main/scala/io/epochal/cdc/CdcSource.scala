@@ -2,19 +2,17 @@ package io.epochal.cdc
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
-import io.epochal.cdc.change.WitnessFiles
+import io.epochal.cdc.change.MarkerFiles
 import io.epochal.cdc.slot.ServerFacts
 import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.source.journal.AcknowledgedSource
 
 /** The driver side of a stream: the changes of a slot, in the journal of the checkpoint, from `open` to `close`. */
-final private[cdc] class CdcSource(
-    options: CdcOptions,
-    setup: CdcSetup,
-    factory: CdcReaderFactory,
-    defaultPartitions: => Int)
+final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory, defaultPartitions: => Int)
     extends AcknowledgedSource[CdcPosition](CdcOptions.Format, factory, defaultPartitions) {
+
+  import plan.{options, tables}
 
   @volatile private var capture = Option.empty[Capture]
   @volatile private var origin = Option.empty[CdcOrigin]
@@ -31,8 +29,8 @@ final private[cdc] class CdcSource(
 
   /** Creates the slot. Numbers of transactions that a start with another server has left are none of its. */
   override def first: CdcPosition = {
-    WitnessFiles.in(factory.store).clear()
-    CdcPosition(0, setup.begin())
+    MarkerFiles.in(factory.store).clear()
+    CdcPosition(0, new FirstStart(plan, factory.store.toString).create())
   }
 
   override def toJson(position: CdcPosition): String = CdcOffset.toJson(options.source, position)
@@ -46,23 +44,29 @@ final private[cdc] class CdcSource(
   override def open(start: CdcPosition, logged: CdcPosition): Unit = synchronized {
     if (isClosed) throw new InterruptedException(s"$name is closed")
     if (capture.isEmpty) {
-      setup.checkRows(start.origin)
+      requireRowsOf(start.origin)
       origin = Some(start.origin)
-      val taken = takeOver(CdcSource.SegmentBytes)
-      begin(taken, start, logged)
-      val started = faults.naming(new Capture(options, setup, start.origin, taken, factory.store, faults, target))
-      capture = Some(started)
-      started.start()
+      val journal = takeOver(CdcSource.SegmentBytes)
+      begin(journal, start, logged)
+      val next = faults.naming(new Capture(plan, start.origin, journal, factory.store, faults, target))
+      capture = Some(next)
+      next.start()
     }
   }
 
-  override protected def end(taken: AcknowledgedJournal): Unit = target = Some(setup.server.sql(ServerFacts.end(_)))
+  /** Refuses generic rows from a checkpoint of one table, and the reverse. */
+  private def requireRowsOf(origin: CdcOrigin): Unit =
+    if (tables.isSeveral != origin.tables.nonEmpty)
+      throw TableNames.changed(s"it has ${if (tables.isSeveral) "one" else "several"}")
+
+  override protected def end(journal: AcknowledgedJournal): Unit =
+    target = Some(plan.server.sql(ServerFacts.end(_)))
 
   /** A bounded run first waits for all changes up to its end or an error, or as many as the journal takes. */
   override def available(start: CdcPosition, most: Long): Long = {
     for (lsn <- target) {
-      while (!running.hasReached(lsn) && !running.isFull && ended.isEmpty) Thread.sleep(CdcSource.EndPause)
-      if (running.hasReached(lsn)) {
+      while (!running.isDurable(lsn) && !running.isFull && ended.isEmpty) Thread.sleep(CdcSource.EndPause)
+      if (running.isDurable(lsn)) {
         freeze(journal.until)
         target = None
       }

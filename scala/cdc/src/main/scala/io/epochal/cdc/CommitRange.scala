@@ -4,7 +4,7 @@ import java.lang.Long.{compareUnsigned, parseUnsignedLong}
 
 import scala.util.Try
 
-import io.epochal.cdc.slot.Lsn
+import io.epochal.cdc.pgoutput.Lsn
 
 /** A place in the order of commits, before the change that has it as its `_commit_version`. */
 final private[cdc] case class CommitVersion(lsn: Long, ordinal: Long) {

@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.epochal.cdc.change.OnTruncate
 import io.epochal.cdc.value.ValueReader
 import io.epochal.kit.access.PlanRedaction
 import io.epochal.kit.database.Sql
@@ -65,10 +66,8 @@ private object PostgresChangelog {
     if (options.onTruncate == OnTruncate.Emit)
       throw CdcOptions.group
         .invalid(CdcOptions.Truncates, OnTruncate.Emit.name, "fail or ignore: CHANGES has no row for a TRUNCATE")
-    val server = options.server
     val tables = CdcTables.find(options)
-    val needs = new CdcNeeds(options, server)
-    needs.refuse(tables, server.sql(needs.points(_, tables, ofFirstStart = false)))
+    new ServerCheck(options, options.server, tables).requireReady()
     if (context.deduplicationMode == DeduplicationMode.NET_CHANGES && tables.only.facts.primaryKey.isEmpty)
       throw CdcOptions.group.unsupported(
         s"collapse the changes of ${tables.names} with deduplicationMode=netChanges",

@@ -3,16 +3,16 @@ package io.epochal.cdc
 import java.lang.Long.compareUnsigned
 import java.sql.{Connection, SQLException}
 
-import scala.collection.mutable
+import scala.util.Try
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.cdc.change._
-import io.epochal.cdc.pgoutput.Message.Begin
-import io.epochal.cdc.pgoutput.{Bytes, Message}
-import io.epochal.cdc.slot.{Lsn, SlotStream}
+import io.epochal.cdc.pgoutput.Message.{Begin, Relation}
+import io.epochal.cdc.pgoutput.{Bytes, Lsn, Message}
+import io.epochal.cdc.slot.SlotStream
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{Frame, Slice}
 import io.epochal.core.option.OptionGroup
@@ -36,10 +36,10 @@ final private class SlotBatch(
         .missing(CdcOptions.Format, CdcOptions.Slot, "a batch has the changes that the server keeps for a slot"))
     val server = options.server
     server.sql { connection =>
-      val needs = new CdcNeeds(options.copy(createsSlot = false, createsPublication = false), server)
-      val wanted = needs.wanted(slot, None).copy(copies = false)
-      val facts = needs.facts(connection, tables, wanted)
-      needs.refuse(tables, facts, wanted)
+      val check = new ServerCheck(options.copy(createsSlot = false, createsPublication = false), server, tables)
+      val wanted = check.wanted(slot, None).copy(copies = false)
+      val facts = check.facts(connection, wanted)
+      check.requireReady(facts, wanted)
       val begins = facts.slot.flatMap(_.confirmed).getOrElse(0L)
       val asked = range.from != CommitVersion.First
       if (asked && compareUnsigned(range.from.lsn, begins) < 0)
@@ -95,49 +95,51 @@ final private class SlotReaderFactory(options: CdcOptions, tables: CdcTables, sc
 final private class SlotFrames(options: CdcOptions, tables: CdcTables, part: SlotPartition) extends Frames {
   private val SlotPartition(origin, until, binary, messages) = part
   private val server = options.server
-  private val setup = new CdcSetup(options, server, options.source, tables, binary, threads = 1)
+  private val plan = CapturePlan(options, server, tables, binary)
+  private val captured = new CapturedTables(plan, origin)
   private val stream: SlotStream = server.stream(origin.slot, origin.publication, origin.start, binary, messages)
 
-  private val frames = mutable.Queue.empty[(Int, Array[Byte])]
   private var rows = 0L
   private var isEnded = false
 
   private val intake = new ChangeIntake(
     ChangeState.Empty,
-    sink,
-    new ChangeRules(options.preimages),
-    setup.capture(origin),
-    setup.truncated,
-    setup.contained(ChangeState.Empty),
-    setup.moved(origin))
+    new ChangeRules(options.preimages, options.onTruncate),
+    new TableSnapshots(plan, origin).view(ChangeState.Empty),
+    origin.slot,
+    server.place)
 
   override def next(into: Int => Array[Byte]): Option[Slice] = {
-    while (frames.isEmpty && !isEnded) step()
-    Option.when(frames.nonEmpty) {
-      val (count, bytes) = frames.dequeue()
-      System.arraycopy(bytes, 0, into(bytes.length), 0, bytes.length)
+    var frame = Option.empty[ChangeFrame]
+    while (frame.isEmpty && !isEnded) frame = step()
+    frame.map { case ChangeFrame(count, Bytes(array, offset, length), _, _) =>
+      System.arraycopy(array, offset, into(length), 0, length)
       val first = rows
       rows += count
-      Slice("", Frame(0, bytes.length, first, count, 0), skip = 0, take = count)
+      Slice("", Frame(0, length, first, count, 0), skip = 0, take = count)
     }
   }
 
-  private def step(): Unit =
+  private def step(): Option[ChangeFrame] =
     try
       stream.poll() match {
         case null =>
           if (hasAll) end()
-          else Thread.sleep(1)
-        case message => if (isBeyond(message)) end() else intake.take(message): Unit
+          else {
+            Thread.sleep(1)
+            None
+          }
+        case bytes =>
+          Message.read(bytes) match {
+            // It begins a transaction that is not before the end.
+            case begin: Begin if !until.isAfter(begin.commitLsn, 0) => end()
+            case relation: Relation =>
+              val before = intake.definition(relation.oid)
+              intake.define(relation, Try(captured.capture(relation, before)))
+            case message => intake.read(message)
+          }
       }
     catch { case error: SQLException => throw server.explain(error) }
-
-  /** Whether a transaction begins that is not before the end. */
-  private def isBeyond(message: Bytes): Boolean = message.array(message.offset) == 'B' &&
-    (Message.read(message.array, message.offset, message.length) match {
-      case begin: Begin => !until.isAfter(begin.commitLsn, 0)
-      case _            => false
-    })
 
   /** Whether the server has sent every transaction before the end. */
   private def hasAll: Boolean = {
@@ -145,17 +147,9 @@ final private class SlotFrames(options: CdcOptions, tables: CdcTables, part: Slo
     order > 0 || order == 0 && until.ordinal == 0
   }
 
-  private def end(): Unit = {
-    intake.flush(): Unit
+  private def end(): Option[ChangeFrame] = {
     isEnded = true
-  }
-
-  private object sink extends ChangeSink {
-    override def append(count: Int, frame: Bytes, carry: => Array[Byte]): Unit =
-      frames.enqueue(
-        count -> java.util.Arrays.copyOfRange(frame.array, frame.offset, frame.offset + frame.length)): Unit
-
-    override def witness(transaction: Transaction): Unit = ()
+    intake.flush()
   }
 
   override def close(): Unit = stream.close()

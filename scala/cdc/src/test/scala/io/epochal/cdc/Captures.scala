@@ -40,11 +40,11 @@ trait Captures extends Eventually { this: ServerSuite =>
     val named = Map("url" -> address, "dbtable" -> table, "slot" -> slot)
     val options = CdcOptions.read(named + ("heartbeatInterval" -> "50ms") ++ more).fold(throw _, identity)
     val tables = CdcTables.find(options)
-    val setup = new CdcSetup(options, options.server, directory.toString, tables, binary = false, threads = 2)
+    val plan = CapturePlan(options, options.server, tables, binary = false, threads = 2)
     val store = new HadoopFileStore(directory.toString, new Configuration)
     val journal = AcknowledgedJournal.take(store, store.below("runs"), options.source)
     val faults = new JournalFaults(CdcOptions.Format, options.source, store.toString)
-    val capture = new Capture(options, setup, setup.begin(), journal, store, faults, None)
+    val capture = new Capture(plan, new FirstStart(plan, directory.toString).create(), journal, store, faults, None)
     begun
     capture.start()
     try { body(capture); () }

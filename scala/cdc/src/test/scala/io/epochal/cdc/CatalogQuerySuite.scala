@@ -7,7 +7,7 @@ import scala.util.Using
 
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 
-import io.epochal.cdc.change.{Transaction, WitnessFiles}
+import io.epochal.cdc.change.{CommittedTransaction, MarkerFiles}
 import io.epochal.cdc.slot.DdlTrigger
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.jdbc.{PostgresServer, TestServer}
@@ -340,7 +340,7 @@ final class CatalogQuerySuite extends CdcQueries {
         val first = start(read(wrong), failing, dir.toString)
         stopped(first)(until(first)(assert(first.lastProgress != null)))
         // Another server's numbers may be far ahead.
-        val last = WitnessFiles.name(Transaction(Long.MaxValue, 1, 0, 0))
+        val last = MarkerFiles.name(CommittedTransaction(Long.MaxValue, 1, 0, 0))
         Files.writeString(Files.createDirectories(dir.toPath.resolve("sources/0/cdc/witness")).resolve(last), last)
         val name = s"cdc_right_$starting"
         val second = start(read(shop), name, dir.toString)

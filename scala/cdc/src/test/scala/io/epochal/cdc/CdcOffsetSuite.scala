@@ -61,14 +61,14 @@ final class CdcOffsetSuite extends AnyFunSuite {
     assert(ChangeState.read(state.toBytes).snapshotRows == rows)
 
     val builder = new FrameBuilder
-    builder.begin(Transaction(7, 0, 1, 2), 0, new CRC32C)
-    builder.add(Kind.Insert, relation, None, Some(Bytes(Array[Byte](0, 0), 0, 2)))
+    builder.begin(CommittedTransaction(7, 0, 1, 2), 0, new CRC32C)
+    builder.add(RowChange.Insert, relation, None, Some(Bytes(Array[Byte](0, 0), 0, 2)))
     builder.end(complete = true): Unit
     builder.shift(rows)
-    val frame = builder.result(SnapshotState.note(state.snapshots))
-    val Seq(part) = new FrameReader(frame.array, frame.length).parts.toSeq
-    assert(part.first == rows && part.written.ordinal == rows + 1)
-    assert(ChangeState.Empty.after(new FrameReader(frame.array, frame.length)).snapshotRows == rows + 1)
+    val frame = builder.frame(ChangeState.Empty, SnapshotState.note(state.snapshots))
+    val Seq(part) = new FrameReader(frame.payload.array, frame.payload.length).parts.toSeq
+    assert(part.first == rows && part.stored.ordinal == rows + 1)
+    assert(frame.after.snapshotRows == rows + 1)
   }
 
   test("frames of version 1 stay readable") {
@@ -80,7 +80,9 @@ final class CdcOffsetSuite extends AnyFunSuite {
         "00000016" + "5200000009" + "7075626c696300" + "6f726465727300" + "64" + "0000")
     val reader = new FrameReader(frame, frame.length)
     val Seq(part) = reader.parts.toSeq
-    assert(part == Part(Written(Transaction(7, 0, 1, 2), 4, 0x0badcafe, isComplete = true), 3, 1, 9 + 49, 10))
+    assert(
+      part == FrameReader
+        .Part(StoredTransaction(CommittedTransaction(7, 0, 1, 2), 4, 0x0badcafe, isComplete = true), 3, 1, 9 + 49, 10))
     assert(reader.definitions.map(_.name) == Seq("public.orders"))
   }
 

@@ -12,8 +12,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.cdc.change.ScriptedServer._
 import io.epochal.cdc.change._
-import io.epochal.cdc.pgoutput.Bytes
-import io.epochal.cdc.slot.{CaptureServer, Lsn}
+import io.epochal.cdc.pgoutput.Lsn
+import io.epochal.cdc.slot.CaptureServer
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.source.InitialOffset
@@ -58,7 +58,7 @@ final class CdcSourceSuite extends AnyFunSuite {
     write(written)
     val witnesses = written.resolve("cdc/witness")
     def add(lsn: Long): Unit = {
-      val name = WitnessFiles.name(Transaction(lsn, 9, 9, 9))
+      val name = MarkerFiles.name(CommittedTransaction(lsn, 9, 9, 9))
       Files.write(witnesses.resolve(name), name.getBytes): Unit
     }
     val own = files(witnesses).map(_.toPath)
@@ -73,15 +73,14 @@ final class CdcSourceSuite extends AnyFunSuite {
   /** The position that a run confirms which takes the journal over and has all its rows; Left: the condition of its error. */
   private def taken(checkpoint: Path) = {
     val store = new InitialOffset(checkpoint.toString, new Configuration).beside("cdc")
-    val setup = new CdcSetup(options, server, checkpoint.toString, tables, binary = false, threads = 1)
-    Using.resource(new CdcSource(options, setup, new CdcReaderFactory(options, Columns, new StructType, store), 1)) {
-      source =>
-        val outcome = Try {
-          source.open(CdcPosition(0, origin), CdcPosition(3, origin))
-          assert(source.supply.partitions(CdcPosition(0, origin), CdcPosition(3, origin)).length == 1)
-          source.metrics(None)("confirmed")
-        }.toEither
-        outcome.left.map { case e: EpochalException => e.condition; case other => throw other }
+    val plan = CapturePlan(options, server, tables, binary = false)
+    Using.resource(new CdcSource(plan, new CdcReaderFactory(options, Columns, new StructType, store), 1)) { source =>
+      val outcome = Try {
+        source.open(CdcPosition(0, origin), CdcPosition(3, origin))
+        assert(source.supply.partitions(CdcPosition(0, origin), CdcPosition(3, origin)).length == 1)
+        source.metrics(None)("confirmed")
+      }.toEither
+      outcome.left.map { case e: EpochalException => e.condition; case other => throw other }
     }
   }
 }
@@ -101,26 +100,17 @@ private object CdcSourceSuite {
   private def write(checkpoint: Path): Unit = {
     val store = new InitialOffset(checkpoint.toString, new Configuration).beside("cdc")
     Using.resource(AcknowledgedJournal.take(store, store.below("runs"), options.source)) { journal =>
-      val sink = new ChangeSink {
-        override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit =
-          journal.append(rows, frame.array, frame.offset, frame.length)(carry): Unit
-        override def witness(transaction: Transaction): Unit =
-          new WitnessFiles(store.below("witness")).write(transaction)
-      }
-      val intake = new ChangeIntake(
-        ChangeState.Empty,
-        sink,
-        new ChangeRules(preimages = false),
-        (relation, _) => Some(Captured(relation, Seq(0), Seq(0))),
-        _ => true,
-        (_, _) => None,
-        (_, found) => new IllegalStateException(found.toString))
+      val rules = new ChangeRules(preimages = false, OnTruncate.Emit)
+      val intake = new ChangeIntake(ChangeState.Empty, rules, (_, _) => None, "s", "server")
+      def append(frame: ChangeFrame): Unit =
+        journal.append(frame.rows, frame.payload.array, 0, frame.payload.length)(frame.before.toBytes): Unit
       (1 to 4).foreach { i =>
         val statements = if (i < 4) Seq(Insert(i, s"note $i")) else Nil
-        messages(Committed(100L * i, i, i.toLong, statements), defines = i == 1).foreach(m => intake.take(bytes(m)))
-        intake.flush(): Unit
+        messages(Committed(100L * i, i, i.toLong, statements), defines = i == 1)
+          .foreach(read(intake, _).foreach(append))
+        intake.flush().foreach(append)
       }
-      intake.settle(): Unit
+      intake.settle().foreach(new MarkerFiles(store.below("witness")).write)
     }
   }
 

@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.CatalystTypeConverters
 import org.apache.spark.sql.types.{IntegerType, StringType, StructType}
 
 import io.epochal.cdc.change.ScriptedServer
-import io.epochal.cdc.slot.CaptureServer
 import io.epochal.kit.source.InitialOffset
 import io.epochal.support.Collected
 
@@ -37,15 +36,9 @@ final class FrozenChangesSuite extends CdcQueries {
       val read = options(isSeveral)
       val schema = if (isSeveral) CdcProvider.GenericRow else CdcProvider.withOwn("orders", Orders)
       val factory = new CdcReaderFactory(read, ScriptedServer.Columns, schema, store(copy))
-      val setup = new CdcSetup(
-        read,
-        new CaptureServer(read.connection, read.retry),
-        copy.toString,
-        tables(end.origin),
-        binary = false,
-        threads = 1)
+      val plan = CapturePlan(read, read.server, tables(end.origin), binary = false)
       val first = end.copy(row = 0)
-      val rows = Using.resource(new CdcSource(read, setup, factory, 1)) { source =>
+      val rows = Using.resource(new CdcSource(plan, factory, 1)) { source =>
         source.open(first, end)
         source.supply.partitions(first, end).toSeq.flatMap { partition =>
           val convert = CatalystTypeConverters.createToScalaConverter(schema)

@@ -5,7 +5,7 @@ import java.util.zip.CRC32C
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.cdc.change.{FrameBuilder, Kind, Transaction}
+import io.epochal.cdc.change.{ChangeState, CommittedTransaction, FrameBuilder, RowChange}
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.cdc.pgoutput.TestTuple.Unsent
@@ -38,16 +38,16 @@ final class UnsentValuesSuite extends AnyFunSuite {
   private val identity = OldTuple(whole = false, tuple("1", null, null))
 
   /** The only frame of a task: one change. */
-  final private class OneChange(kind: Kind, old: OldTuple) extends Frames {
+  final private class OneChange(kind: RowChange, old: OldTuple) extends Frames {
     private var isRead = false
 
     override def next(into: Int => Array[Byte]): Option[Slice] = Option.when(!isRead) {
       isRead = true
       val builder = new FrameBuilder
-      builder.begin(Transaction(7, 1, 1, 2), 0, new CRC32C)
+      builder.begin(CommittedTransaction(7, 1, 1, 2), 0, new CRC32C)
       builder.add(kind, relation, Some(old), row)
       builder.end(complete = true): Unit
-      val Bytes(array, offset, length) = builder.result()
+      val Bytes(array, offset, length) = builder.frame(ChangeState.Empty).payload
       System.arraycopy(array, offset, into(length), 0, length)
       Slice("", Frame(0, length, 0, kind.rows, 0), skip = 0, take = kind.rows)
     }
@@ -63,7 +63,7 @@ final class UnsentValuesSuite extends AnyFunSuite {
   }
 
   /** The last row of a change: of a typed query, and of one over several tables. */
-  private def rows(kind: Kind, old: OldTuple): (Seq[String], Seq[String]) = {
+  private def rows(kind: RowChange, old: OldTuple): (Seq[String], Seq[String]) = {
     def frames = new OneChange(kind, old)
     last(new TypedReader(frames, columns, typed), typed) -> last(new GenericReader(frames, columns, generic), generic)
   }
@@ -71,16 +71,16 @@ final class UnsentValuesSuite extends AnyFunSuite {
   private val complete = """{"id":"2","note":"new","document":"long"}"""
 
   for ((kind, change) <- Seq(
-      Kind.Update -> "update_postimage",
-      Kind.BothImages -> "update_postimage",
-      Kind.NewKey -> "insert"))
+      RowChange.Update -> "update_postimage",
+      RowChange.BothImages -> "update_postimage",
+      RowChange.NewKey -> "insert"))
     test(s"the new row of $kind has the values of the whole row before it that the server left out") {
       assert(
         rows(kind, whole) ==
           (Seq("2", "new", "long", "null", change), Seq(complete, "null", change)))
     }
 
-  for (kind <- Seq(Kind.Update, Kind.BothImages))
+  for (kind <- Seq(RowChange.Update, RowChange.BothImages))
     test(s"the new row of $kind names what the server left out if only the identity of the row before it is known") {
       val (one, several) = rows(kind, identity)
       assert(one.take(3) == Seq("2", "new", "null") && several.head == """{"id":"2","note":"new"}""")
@@ -89,8 +89,8 @@ final class UnsentValuesSuite extends AnyFunSuite {
 
   test("an update of the key that the server sends without a value is refused: the inserted row would lack it") {
     val readers = Seq[() => Any](
-      () => last(new TypedReader(new OneChange(Kind.NewKey, identity), columns, typed), typed),
-      () => last(new GenericReader(new OneChange(Kind.NewKey, identity), columns, generic), generic))
+      () => last(new TypedReader(new OneChange(RowChange.NewKey, identity), columns, typed), typed),
+      () => last(new GenericReader(new OneChange(RowChange.NewKey, identity), columns, generic), generic))
     readers.foreach { read =>
       val error = intercept[EpochalException](read())
       assert(error.condition == Conditions.ValueNotSent)

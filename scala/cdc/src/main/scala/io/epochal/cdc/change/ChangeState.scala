@@ -18,7 +18,7 @@ import io.epochal.cdc.pgoutput.Message.Relation
   *   what was written of each table's snapshot, by its OID, or [[SnapshotState.OnlyTable]]
   */
 final private[cdc] case class ChangeState(
-    last: Option[Written],
+    last: Option[StoredTransaction],
     definitions: Map[Int, Relation],
     snapshots: Map[Int, SnapshotState]) {
 
@@ -36,7 +36,7 @@ final private[cdc] case class ChangeState(
 
   /** The state after a frame. */
   def after(frame: FrameReader): ChangeState = {
-    val (ofSnapshot, changes) = frame.parts.map(_.written).toSeq.partition(_.transaction.xid == 0)
+    val (ofSnapshot, changes) = frame.parts.map(_.stored).toSeq.partition(_.transaction.xid == 0)
     ChangeState(
       changes.lastOption.orElse(last),
       definitions ++ frame.definitions.map(relation => relation.oid -> relation),
@@ -49,9 +49,9 @@ final private[cdc] case class ChangeState(
   }
 
   /** The state after a transaction without rows, if it is newer. */
-  def after(witness: Option[Transaction]): ChangeState = witness
+  def after(witness: Option[CommittedTransaction]): ChangeState = witness
     .filter(seen => last.forall(known => java.lang.Long.compareUnsigned(seen.lsn, known.transaction.lsn) > 0))
-    .fold(this)(seen => copy(last = Some(Written(seen, ordinal = 0, crc = 0, isComplete = true))))
+    .fold(this)(seen => copy(last = Some(StoredTransaction(seen, ordinal = 0, crc = 0, isComplete = true))))
 
   def toBytes: Array[Byte] = {
     val fields = ChangeState.mapper.createObjectNode().put("v", ChangeState.Version)
@@ -83,12 +83,16 @@ private[cdc] object ChangeState {
     }
     ChangeState(
       Option(fields.get("last")).map { node =>
-        val transaction = Transaction(
+        val transaction = CommittedTransaction(
           node.get("lsn").longValue,
           node.get("xid").intValue,
           node.get("committedAt").longValue,
           node.get("stamp").longValue)
-        Written(transaction, node.get("ordinal").longValue, node.get("crc").intValue, node.get("complete").booleanValue)
+        StoredTransaction(
+          transaction,
+          node.get("ordinal").longValue,
+          node.get("crc").intValue,
+          node.get("complete").booleanValue)
       },
       definitions.collect { case relation: Relation => relation.oid -> relation }.toMap,
       if (fields.has("tables")) SnapshotState.readAll(fields)
@@ -96,8 +100,8 @@ private[cdc] object ChangeState {
     )
   }
 
-  private def write(written: Written, fields: ObjectNode): Unit = {
-    val Written(Transaction(lsn, xid, at, stamp), ordinal, crc, isComplete) = written
+  private def write(written: StoredTransaction, fields: ObjectNode): Unit = {
+    val StoredTransaction(CommittedTransaction(lsn, xid, at, stamp), ordinal, crc, isComplete) = written
     fields.put("lsn", lsn).put("xid", xid).put("committedAt", at).put("stamp", stamp)
     fields.put("ordinal", ordinal).put("crc", crc).put("complete", isComplete): Unit
   }

@@ -40,7 +40,7 @@ final private[cdc] case class SnapshotState(
     * @param written
     *   the rows of the snapshot in the frame
     */
-  def after(written: Option[Written], noted: SnapshotState): SnapshotState = noted.copy(
+  def after(written: Option[StoredTransaction], noted: SnapshotState): SnapshotState = noted.copy(
     rows = written.fold(math.max(rows, noted.rows))(_.ordinal),
     stamp = written.foldLeft(math.max(stamp, noted.stamp))((known, rows) => math.max(known, rows.transaction.stamp)),
     ranges = ranges ++ noted.ranges

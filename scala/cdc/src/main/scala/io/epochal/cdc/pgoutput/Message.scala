@@ -7,7 +7,14 @@ import java.nio.charset.StandardCharsets.UTF_8
 /** A message of PostgreSQL's logical replication, in protocol version 1 ("Logical Replication Message Formats" in its manual).
   * Positions in the log (LSNs) are unsigned.
   */
-sealed private[cdc] trait Message
+sealed private[cdc] trait Message {
+
+  /** The same, independent of the bytes from which it was read. */
+  def copied: Message = this
+
+  /** About how many bytes it occupies. */
+  def size: Int = 32
+}
 
 private[cdc] object Message {
 
@@ -32,7 +39,11 @@ private[cdc] object Message {
     * @param old
     *   empty if the server sent none: inserts, and updates that leave the replica identity alone
     */
-  final case class Change(kind: ChangeKind, relation: Int, old: Option[OldTuple], after: Option[Bytes]) extends Message
+  final case class Change(kind: ChangeKind, relation: Int, old: Option[OldTuple], after: Option[Bytes])
+      extends Message {
+    override def copied: Change = copy(old = old.map(_.copied), after = after.map(_.copied))
+    override def size: Int = old.fold(0)(_.bytes.length) + after.fold(0)(_.length)
+  }
 
   final case class Truncate(relations: Seq[Int]) extends Message
 
@@ -99,6 +110,8 @@ private[cdc] object Message {
 
   /** Microseconds from 1970 to PostgreSQL's epoch. */
   private val Year2000 = 946684800L * 1000000L
+
+  def read(bytes: Bytes): Message = read(bytes.array, bytes.offset, bytes.length)
 
   /** Reads a message. Its tuples refer to the given bytes.
     *
@@ -189,53 +202,4 @@ private[cdc] object Message {
     while (in.get() != 0) {}
     new String(in.array, from, in.position() - from - 1, UTF_8)
   }
-}
-
-sealed private[cdc] trait ChangeKind
-
-private[cdc] object ChangeKind {
-  case object Insert extends ChangeKind
-  case object Update extends ChangeKind
-  case object Delete extends ChangeKind
-}
-
-/** A part of an array, not copied. */
-final private[cdc] case class Bytes(array: Array[Byte], offset: Int, length: Int)
-
-/** The row before an update or a delete.
-  *
-  * @param whole
-  *   all columns (REPLICA IDENTITY FULL); else those of the identity, and NULL in the others
-  */
-final private[cdc] case class OldTuple(whole: Boolean, bytes: Bytes) {
-
-  /** As the server marks it. */
-  def kind: Char = if (whole) 'O' else 'K'
-}
-
-/** @param isKey
-  *   whether the column belongs to the replica identity
-  */
-final private[cdc] case class RelationColumn(name: String, isKey: Boolean, typeOid: Int, modifier: Int) {
-
-  /** Whether it has the type of an earlier definition, or one that has all its values as they are. */
-  def widens(before: RelationColumn): Boolean =
-    if (typeOid == before.typeOid) modifier == before.modifier || isWider(before.modifier)
-    else before.typeOid == RelationColumn.Varchar && typeOid == RelationColumn.Text
-
-  private def isWider(before: Int): Boolean = {
-    import RelationColumn._
-    def scale(modifier: Int) = (modifier - 4) & 0xffff
-    if (typeOid == Varchar || Times(typeOid)) modifier == -1 || before >= 0 && modifier > before
-    else typeOid == Numeric && (modifier == -1 || before >= 4 && modifier > before && scale(modifier) == scale(before))
-  }
-}
-
-private[cdc] object RelationColumn {
-  val Text = 25
-  val Varchar = 1043
-  private val Numeric = 1700
-
-  /** Times and timestamps, with and without a time zone. */
-  private val Times = Set(1083, 1114, 1184, 1266)
 }

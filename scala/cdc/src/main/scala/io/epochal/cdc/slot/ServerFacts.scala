@@ -168,6 +168,9 @@ final private[cdc] case class TableFacts(
 
 private[cdc] object ServerFacts {
 
+  def of(connection: Connection, wanted: Wanted, tables: Seq[TableFacts]): ServerFacts =
+    ServerFacts(server(connection), slot(connection, wanted.slot), publication(connection, wanted.publication), tables)
+
   /** A name in SQL that people read: in quotes only where it needs them. */
   def name(text: String): String =
     if (text.matches("[a-z_][a-z0-9_]*") && !Keywords(text)) text else Sql.quoted(text)

@@ -5,21 +5,8 @@ import java.util.concurrent.TimeUnit
 import org.postgresql.PGConnection
 import org.postgresql.replication.{LogSequenceNumber, PGReplicationStream}
 
-import io.epochal.cdc.change.ChangeStream
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.kit.database.Sql
-
-/** A position in PostgreSQL's log. */
-private[cdc] object Lsn {
-
-  /** As the server prints it: `0/16B3748`. */
-  def show(lsn: Long): String = LogSequenceNumber.valueOf(lsn).asString
-
-  def read(text: String): Option[Long] =
-    Option.when(Pattern.matches(text))(LogSequenceNumber.valueOf(text).asLong)
-
-  private val Pattern = "[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}".r
-}
 
 /** The changes of a slot, over a connection of its own that `close` closes too.
   *
@@ -33,7 +20,7 @@ final private[cdc] class SlotStream(
     from: Long,
     binary: Boolean,
     messages: Boolean)
-    extends ChangeStream {
+    extends AutoCloseable {
 
   /** The process of the server: a proxy reports another one. */
   val process: Int = Sql.query(connection, "SELECT pg_catalog.pg_backend_pid()")(_.getInt(1)).head
@@ -64,7 +51,8 @@ final private[cdc] class SlotStream(
   @volatile private var confirmed = from
   private var heard = received
 
-  override def poll(): Bytes = {
+  /** The next message, valid until the next call; null if none has arrived. */
+  def poll(): Bytes = {
     val now = System.nanoTime()
     if (now - polledAt > SlotStream.ReadNanos) heardAt = now
     polledAt = now
@@ -97,7 +85,8 @@ final private[cdc] class SlotStream(
   /** The position up to which nothing is missing: the server sends no message to say so to a reader that has confirmed it. */
   def known: Long = if (java.lang.Long.compareUnsigned(confirmed, received) > 0) confirmed else received
 
-  override def confirm(lsn: Long): Unit = {
+  /** Reports that the server need not keep what comes before a position. */
+  def confirm(lsn: Long): Unit = {
     confirmed = lsn
     val position = LogSequenceNumber.valueOf(lsn)
     stream.setFlushedLSN(position)

@@ -2,7 +2,7 @@ package io.epochal.cdc.snapshot
 
 import java.lang.Long.compareUnsigned
 
-import io.epochal.cdc.change.{Captured, ChangeState, Contained, ServerSnapshot, SnapshotState}
+import io.epochal.cdc.change.{CapturedTable, ChangeState, ServerSnapshot, SnapshotState, SnapshotView}
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.core.error.Conditions
 
@@ -16,8 +16,8 @@ import io.epochal.core.error.Conditions
   */
 final private[cdc] class ContainedChanges(
     snapshot: SnapshotState,
-    locate: (Captured, Seq[Bytes], Seq[Seq[String]]) => Seq[Int])
-    extends Contained {
+    locate: (CapturedTable, Seq[Bytes], Seq[Seq[String]]) => Seq[Int])
+    extends SnapshotView {
 
   /** The parts of the table in the order of their keys, each with the run that read it, and its last key; none for the last. */
   private val parts: Seq[(Int, Option[Seq[String]])] = (0 to snapshot.bounds.size).flatMap { number =>
@@ -34,18 +34,18 @@ final private[cdc] class ContainedChanges(
 
   override val preparedUntil: Long = if (snapshot.runs.size < 2) 0L else ContainedChanges.end(snapshot.runs)
 
-  override def prepare(rows: Seq[(Captured, Bytes)]): Unit =
+  override def prepare(rows: Seq[(CapturedTable, Bytes)]): Unit =
     located = rows.groupMap(_._1)(_._2).flatMap { case (table, tuples) => tuples.zip(locate(table, tuples, bounds)) }
 
-  override def of(lsn: Long, xid: Int): Option[(Captured, Bytes) => Boolean] = {
+  override def of(lsn: Long, xid: Int): Option[(CapturedTable, Bytes) => Boolean] = {
     val shown = snapshot.runs.map(_.contains(lsn, xid))
     if (!shown.contains(true)) None
-    else if (!shown.contains(false)) Some(Contained.Everything)
+    else if (!shown.contains(false)) Some(SnapshotView.Everything)
     else Some((table, row) => shown(parts(located.getOrElse(row, locate(table, Seq(row), bounds).head))._1))
   }
 
   /** Rows read before the TRUNCATE and rows read after it can no longer be distinguished. */
-  override def showsTruncate(table: Captured, lsn: Long, xid: Int): Boolean = {
+  override def containsTruncate(table: CapturedTable, lsn: Long, xid: Int): Boolean = {
     val shown = snapshot.runs.map(_.contains(lsn, xid)).distinct
     if (shown.size > 1)
       throw Conditions.TableTruncated.withHint("Load the table again: start the query with a new checkpoint.")(
@@ -66,24 +66,24 @@ private object ContainedChanges {
 /** The same for several tables, each with a snapshot of its own. */
 final private[cdc] class ContainedInTables(
     state: ChangeState,
-    locate: (Captured, Seq[Bytes], Seq[Seq[String]]) => Seq[Int])
-    extends Contained {
+    locate: (CapturedTable, Seq[Bytes], Seq[Seq[String]]) => Seq[Int])
+    extends SnapshotView {
   private val tables = state.snapshots.map { case (table, snapshot) => table -> new ContainedChanges(snapshot, locate) }
   private val end = ContainedChanges.end(state.runs)
 
   override val preparedUntil: Long = ContainedChanges.last(tables.values.map(_.preparedUntil))
 
-  override def prepare(rows: Seq[(Captured, Bytes)]): Unit = rows.groupBy(_._1.relation.oid).foreach {
+  override def prepare(rows: Seq[(CapturedTable, Bytes)]): Unit = rows.groupBy(_._1.relation.oid).foreach {
     case (table, rows) => tables.get(table).filter(_.preparedUntil != 0).foreach(_.prepare(rows))
   }
 
-  override def of(lsn: Long, xid: Int): Option[(Captured, Bytes) => Boolean] =
+  override def of(lsn: Long, xid: Int): Option[(CapturedTable, Bytes) => Boolean] =
     if (compareUnsigned(lsn, end) >= 0) None
     else {
       val shown = tables.flatMap { case (table, changes) => changes.of(lsn, xid).map(table -> _) }
       Option.when(shown.nonEmpty)((table, row) => shown.get(table.relation.oid).exists(_(table, row)))
     }
 
-  override def showsTruncate(table: Captured, lsn: Long, xid: Int): Boolean =
-    tables.get(table.relation.oid).exists(_.showsTruncate(table, lsn, xid))
+  override def containsTruncate(table: CapturedTable, lsn: Long, xid: Int): Boolean =
+    tables.get(table.relation.oid).exists(_.containsTruncate(table, lsn, xid))
 }

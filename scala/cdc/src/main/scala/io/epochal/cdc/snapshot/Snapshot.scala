@@ -55,8 +55,8 @@ final private[cdc] case class Copied(
   *   of the rows: before all changes
   * @param check
   *   refuses a table that has changed, as the snapshot of the server has it
-  * @param append
-  *   makes a frame durable, given the state before and after it; one thread at a time
+  * @param store
+  *   makes a frame durable; one thread at a time
   */
 final private[cdc] class Snapshot(
     server: CaptureServer,
@@ -64,7 +64,7 @@ final private[cdc] class Snapshot(
     lsn: Long,
     threads: Int,
     check: Connection => Unit,
-    append: (Int, Bytes, ChangeState, ChangeState) => Unit,
+    store: ChangeFrame => Unit,
     wait: () => Unit) {
   import Snapshot._
 
@@ -110,7 +110,7 @@ final private[cdc] class Snapshot(
     val snapshot = before.copy(rows = begun.snapshotRows, bounds = bounds, runs = before.runs :+ taken)
     // The clock may have gone back since another table was read.
     val stamp = math.max(at, begun.snapshotStamp)
-    val progress = new Progress(begun.updated(copied.number, snapshot), Transaction(lsn, xid = 0, at, stamp))
+    val progress = new Progress(begun.updated(copied.number, snapshot), CommittedTransaction(lsn, xid = 0, at, stamp))
     val ranges = new ConcurrentLinkedQueue(progress.snapshot.left.map(Int.box).asJava)
     val number = math.max(1, math.min(threads, ranges.size))
     val workers = Executors.newFixedThreadPool(number, new DaemonThreads("epochal-cdc-snapshot"))
@@ -150,7 +150,7 @@ final private[cdc] class Snapshot(
   }
 
   /** The state, shared by the threads. */
-  final private class Progress(begun: ChangeState, transaction: Transaction) {
+  final private class Progress(begun: ChangeState, transaction: CommittedTransaction) {
     private val run = begun.snapshot(copied.number).runs.size - 1
     private var current = begun
 
@@ -181,12 +181,10 @@ final private[cdc] class Snapshot(
       val reached = snapshot.range(range).after(run, until)
       builder.end(complete = true): Unit
       builder.shift(snapshot.rows)
-      val rows = builder.rows
-      val frame =
-        builder.result(SnapshotState.note(Map(copied.number -> snapshot.copy(ranges = Map(range -> reached)))))
-      val after = current.after(new FrameReader(frame.array, frame.length))
-      Snapshot.this.append(rows, frame, current, after)
-      current = after
+      val note = SnapshotState.note(Map(copied.number -> snapshot.copy(ranges = Map(range -> reached))))
+      val frame = builder.frame(current, note)
+      store(frame)
+      current = frame.after
     }
 
     /** Notes that a range has no rows left. */
@@ -227,7 +225,7 @@ final private[cdc] class Snapshot(
             progress.begin(builder)
           }
           row.read(message, from)
-          builder.add(Kind.Insert, copied.relation, None, Some(row.tuple))
+          builder.add(RowChange.Insert, copied.relation, None, Some(row.tuple))
         }
         from = 0
         message = copy.readFromCopy()

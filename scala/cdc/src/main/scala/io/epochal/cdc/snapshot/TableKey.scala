@@ -8,7 +8,7 @@ import java.util.HexFormat
 import org.apache.spark.sql.types.StringType
 import org.postgresql.util.ByteConverter
 
-import io.epochal.cdc.change.{Captured, TupleValue}
+import io.epochal.cdc.change.{CapturedTable, TupleValue}
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.TableFacts
@@ -58,7 +58,7 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
   }
 
   /** For each row the number of the first bound that its key does not exceed, or of all bounds. One query. */
-  def places(connection: Connection, captured: Captured, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
+  def places(connection: Connection, captured: CapturedTable, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
     val cases = bounds.zipWithIndex.map { case (bound, i) => s"WHEN ${upTo(bound)} THEN $i" }
     val values = rows.zipWithIndex.map { case (row, i) => s"(${(of(captured, row) :+ i.toString).mkString(", ")})" }
     // The values get the types and collations of the table's columns.
@@ -70,7 +70,7 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
   }
 
   /** The key of a row, in SQL. */
-  private def of(captured: Captured, row: Bytes): Seq[String] = {
+  private def of(captured: CapturedTable, row: Bytes): Seq[String] = {
     val relation = captured.relation
     if (captured.key.map(relation.columns(_).name) != columns.map(_.name))
       throw Conditions.SnapshotInterrupted("table" -> relation.name)

@@ -8,8 +8,7 @@ import org.postgresql.util.ByteConverter
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** Reads rows of a table from what the server sends, as values of a query's columns: from pgoutput's TupleData, and from COPY in
-  * binary and text format.
+/** Reads rows of a table from pgoutput's TupleData, as values of a query's columns.
   *
   * Columns are matched by name. Columns of the query that the table does not have are set to NULL. Texts share the given bytes,
   * which must not change while the row is in use. One thread at a time.
@@ -73,8 +72,16 @@ final class RowReader(table: String, columns: Seq[PostgresColumn], schema: Struc
     *   the offset behind it
     */
   def tuple(bytes: Array[Byte], offset: Int, row: Array[Any]): Int = try {
-    begin(ByteConverter.int2(bytes, offset).toInt, row)
-    forget()
+    val count = ByteConverter.int2(bytes, offset).toInt
+    if (count != readers.length)
+      throw new IllegalStateException(
+        s"a row of $table has $count values, but ${readers.length} columns were announced")
+    missing.foreach(row(_) = null)
+    if (unchangedCount > 0) {
+      Arrays.fill(isUnchanged, false)
+      unchangedCount = 0
+    }
+    current = 0
     var at = offset + 2
     while (current < readers.length) {
       val kind = bytes(at)
@@ -96,73 +103,6 @@ final class RowReader(table: String, columns: Seq[PostgresColumn], schema: Struc
     }
     at
   } catch { case value: UnreadableValue => throw unreadable(value) }
-
-  /** Reads a row of COPY's binary format, behind the header: int16 columns, then for each int32 length (-1: NULL), value.
-    *
-    * @return
-    *   the offset behind it
-    */
-  def copyBinary(bytes: Array[Byte], offset: Int, row: Array[Any]): Int = try {
-    begin(ByteConverter.int2(bytes, offset).toInt, row)
-    var at = offset + 2
-    while (current < readers.length) {
-      val length = ByteConverter.int4(bytes, at)
-      at += 4
-      if (length < 0) set(row, null)
-      else {
-        read(bytes, at, length, isBinary = true, row)
-        at += length
-      }
-      current += 1
-    }
-    at
-  } catch { case value: UnreadableValue => throw unreadable(value) }
-
-  /** Reads a line of COPY's text format: values between tabs, with escapes; `\N` is NULL.
-    *
-    * @param length
-    *   with or without the line feed
-    */
-  def copyText(bytes: Array[Byte], offset: Int, length: Int, row: Array[Any]): Unit = try {
-    begin(readers.length, row)
-    val end = if (length > 0 && bytes(offset + length - 1) == '\n') offset + length - 1 else offset + length
-    var at = offset
-    while (current < readers.length) {
-      var until = at
-      var escapes = 0
-      while (until < end && bytes(until) != '\t') {
-        if (bytes(until) == '\\') {
-          escapes += 1
-          until += 1
-        }
-        until += 1
-      }
-      if (escapes == 0) read(bytes, at, until - at, isBinary = false, row)
-      else if (until == at + 2 && bytes(at + 1) == 'N') set(row, null)
-      else {
-        val plain = unescaped(bytes, at, until - at - escapes)
-        read(plain, 0, plain.length, isBinary = false, row)
-      }
-      at = until + 1
-      current += 1
-    }
-  } catch { case value: UnreadableValue => throw unreadable(value) }
-
-  private def begin(sent: Int, row: Array[Any]): Unit = {
-    if (sent != readers.length)
-      throw new IllegalStateException(s"a row of $table has $sent values, but ${readers.length} columns were announced")
-    current = 0
-    var i = 0
-    while (i < missing.length) {
-      row(missing(i)) = null
-      i += 1
-    }
-  }
-
-  private def forget(): Unit = if (unchangedCount > 0) {
-    Arrays.fill(isUnchanged, false)
-    unchangedCount = 0
-  }
 
   private def set(row: Array[Any], value: Any): Unit = if (places(current) >= 0) row(places(current)) = value
 
@@ -192,22 +132,5 @@ private object RowReader {
   def withText(schema: StructType, columns: Seq[PostgresColumn], name: String): String = {
     val ofTable = schema.filter(field => columns.exists(_.name == field.name))
     StructType(ofTable.map(field => if (field.name == name) field.copy(dataType = StringType) else field)).toDDL
-  }
-
-  /** The value behind the escapes `\b \f \n \r \t \v \\`. */
-  def unescaped(bytes: Array[Byte], offset: Int, length: Int): Array[Byte] = {
-    val plain = new Array[Byte](length)
-    var from = offset
-    var i = 0
-    while (i < length) {
-      if (bytes(from) == '\\') {
-        from += 1
-        val escaped = "bfnrtv".indexOf(bytes(from).toInt)
-        plain(i) = if (escaped < 0) bytes(from) else "\b\f\n\r\t\u000b".charAt(escaped).toByte
-      } else plain(i) = bytes(from)
-      from += 1
-      i += 1
-    }
-    plain
   }
 }

@@ -8,8 +8,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.cdc.change.ScriptedServer._
-import io.epochal.cdc.pgoutput.Message.{Begin, Change, Relation}
+import io.epochal.cdc.pgoutput.Message.Change
 import io.epochal.cdc.pgoutput.{Bytes, ChangeKind, OldTuple}
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.support.Examples
 
 final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
@@ -53,7 +54,7 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     val server = Seq(1, 2, 3).map(i => Committed(i * 100L, i, i.toLong, Seq(Insert(i, ""))))
     val journal = new MemoryJournal
     run(server, journal, 1 << 20, Int.MaxValue)
-    def refused(restored: Seq[Committed]) = intercept[Moved](run(restored, journal, 1 << 20, Int.MaxValue))
+    def refused(restored: Seq[Committed]) = moved(run(restored, journal, 1 << 20, Int.MaxValue))
     // The slot was moved; another transaction is in the place of the last; a copy of the database has gone on by itself.
     refused(server.take(2) :+ Committed(400, 4, 4, Seq(Insert(4, ""))))
     refused(server.take(2) :+ Committed(300, 9, 3, Seq(Insert(3, ""))))
@@ -67,7 +68,7 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     run(server, journal, frameBytes = 1, messages = 4)
     assert(journal.changes.map(_._3) == Seq(Insert(1, "a"), Insert(2, "b")))
     val other = Seq(Committed(100, 1, 1, Seq(Insert(1, "a"), Insert(2, "B"), Insert(3, "c"))))
-    intercept[Moved](run(other, journal, frameBytes = 1, Int.MaxValue))
+    moved(run(other, journal, frameBytes = 1, Int.MaxValue))
   }
 
   test("transactions without rows are remembered outside of the journal") {
@@ -75,7 +76,7 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     val server = Seq(Committed(100, 1, 1, Seq(Insert(1, ""))), Committed(200, 2, 2, Nil), Committed(300, 3, 3, Nil))
     run(server, journal, 1 << 20, Int.MaxValue)
     assert(journal.confirmed == 300)
-    intercept[Moved](run(server.take(2) :+ Committed(300, 4, 3, Nil), journal, 1 << 20, Int.MaxValue))
+    moved(run(server.take(2) :+ Committed(300, 4, 3, Nil), journal, 1 << 20, Int.MaxValue))
     run(server :+ Committed(400, 4, 4, Seq(Insert(2, ""))), journal, 1 << 20, Int.MaxValue)
     assert(journal.changes.map(_._1) == Seq(100L, 400L))
   }
@@ -89,26 +90,19 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       }
       Bytes(out.array, 0, out.position())
     }
-    def kind(preimages: Boolean, after: Bytes) = new ChangeRules(preimages)
-      .kind(Seq(0), Change(ChangeKind.Update, 1, Some(OldTuple(whole = true, tuple("key", "old"))), Some(after)))
-    assert(kind(preimages = false, tuple("other", "new")) == Kind.NewKey)
-    assert(kind(preimages = false, tuple("key", "new")) == Kind.Update)
-    assert(kind(preimages = false, tuple("u", "new")) == Kind.Update)
-    assert(kind(preimages = true, tuple("other", "new")) == Kind.NewKey)
-    assert(kind(preimages = true, tuple("key", "new")) == Kind.BothImages)
+    def kind(preimages: Boolean, after: Bytes) = new ChangeRules(preimages, OnTruncate.Emit)
+      .rowChange(Seq(0), Change(ChangeKind.Update, 1, Some(OldTuple(whole = true, tuple("key", "old"))), Some(after)))
+    assert(kind(preimages = false, tuple("other", "new")) == RowChange.NewKey)
+    assert(kind(preimages = false, tuple("key", "new")) == RowChange.Update)
+    assert(kind(preimages = false, tuple("u", "new")) == RowChange.Update)
+    assert(kind(preimages = true, tuple("other", "new")) == RowChange.NewKey)
+    assert(kind(preimages = true, tuple("key", "new")) == RowChange.BothImages)
   }
 
   /** The server's transactions from the confirmed one on, until the run dies after so many messages. */
   private def run(server: Seq[Committed], journal: MemoryJournal, frameBytes: Int, messages: Int): Unit = {
-    val intake = new ChangeIntake(
-      journal.state,
-      journal,
-      new ChangeRules(preimages = false),
-      (relation, _) => Some(Captured(relation, Seq(0), Seq(0))),
-      (_: Relation) => true,
-      (_, _) => None,
-      (_, found) => new Moved(found),
-      frameBytes)
+    val rules = new ChangeRules(preimages = false, OnTruncate.Emit)
+    val intake = new ChangeIntake(journal.state, rules, (_, _) => None, "orders", "server", frameBytes)
     val rest = server.filter(_.lsn >= journal.confirmed)
     val all = rest.zipWithIndex.flatMap { case (transaction, i) =>
       ScriptedServer.messages(transaction, rest.take(i).forall(_.statements.isEmpty))
@@ -116,14 +110,17 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     all.take(messages).foreach { message =>
       // The bytes are valid until the next message only.
       val copy = message.clone()
-      intake.take(bytes(copy)).foreach(journal.confirmed = _)
+      read(intake, copy).foreach(journal.append)
       java.util.Arrays.fill(copy, 0.toByte)
     }
     if (messages > all.size) {
-      if (intake.hasRows) intake.flush().foreach(journal.confirmed = _)
-      intake.settle().foreach(journal.confirmed = _)
+      intake.flush().foreach(journal.append)
+      intake.settle().foreach(journal.mark)
     }
   }
+
+  private def moved(body: => Unit): Unit =
+    assert(intercept[EpochalException](body).condition == Conditions.SlotMoved)
 
   /** Each change with its ordinal; one of the key is two. */
   private def ordinals(statements: Seq[Statement]): Seq[(Statement, Long)] =
@@ -135,28 +132,34 @@ final class ChangeIntakeSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
 
 private object ChangeIntakeSuite {
 
-  final class Moved(val found: Begin) extends Exception(found.toString)
-
   /** The durable state: frames and the last transaction. */
-  final class MemoryJournal extends ChangeSink with Assertions {
+  final class MemoryJournal extends Assertions {
     private val frames = mutable.ArrayBuffer.empty[Array[Byte]]
-    private var last = Option.empty[Transaction]
+    private var last = Option.empty[CommittedTransaction]
     var confirmed = 0L
 
-    override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
-      val before = ChangeState.read(carry)
-      assert(before.last == state.last && before.runs == state.runs)
-      frames += java.util.Arrays.copyOfRange(frame.array, frame.offset, frame.offset + frame.length)
-      assert(new FrameReader(frames.last, frames.last.length).parts.map(_.rows).sum == rows)
+    def append(frame: ChangeFrame): Unit = {
+      val before = ChangeState.read(frame.before.toBytes)
+      val durable = state
+      assert(before.last == durable.last && before.runs == durable.runs)
+      frames += frame.payload.toArray
+      val reader = new FrameReader(frames.last, frames.last.length)
+      assert(reader.parts.map(_.rows).sum == frame.rows)
+      val after = durable.after(reader)
+      assert(frame.after.last == after.last)
+      confirmed = after.last.fold(0L)(_.transaction.lsn)
     }
 
-    override def witness(transaction: Transaction): Unit = last = Some(transaction)
+    def mark(transaction: CommittedTransaction): Unit = {
+      last = Some(transaction)
+      confirmed = transaction.lsn
+    }
 
     def state: ChangeState = frames
       .foldLeft(ChangeState.Empty)((found, frame) => found.after(new FrameReader(frame, frame.length)))
       .after(last)
 
-    def stamps: Seq[Long] = parts.map(_._2.written.transaction.stamp)
+    def stamps: Seq[Long] = parts.map(_._2.stored.transaction.stamp)
 
     /** LSN, ordinal and statement of each change. */
     def changes: Seq[(Long, Long, Statement)] = parts.flatMap { case (frame, part) =>
@@ -164,30 +167,30 @@ private object ChangeIntakeSuite {
       Decoded.changes(frame, part).map { case (kind, statement) =>
         val at = ordinal
         ordinal += kind.ordinals
-        (part.written.transaction.lsn, at, statement)
+        (part.stored.transaction.lsn, at, statement)
       }
     }
 
-    private def parts: Seq[(Array[Byte], Part)] =
+    private def parts: Seq[(Array[Byte], FrameReader.Part)] =
       frames.toSeq.flatMap(frame => new FrameReader(frame, frame.length).parts.map(frame -> _))
   }
 
   private object Decoded {
-    def changes(frame: Array[Byte], part: Part): Seq[(Kind, Statement)] = {
+    def changes(frame: Array[Byte], part: FrameReader.Part): Seq[(RowChange, Statement)] = {
       val in = java.nio.ByteBuffer.wrap(frame)
-      val found = Seq.newBuilder[(Kind, Statement)]
+      val found = Seq.newBuilder[(RowChange, Statement)]
       var at = part.changes
       while (at < part.until) {
-        val kind = Kind.of(in.get(at))
+        val kind = RowChange.of(in.get(at))
         val length = in.getInt(at + 3)
         val tuples = rows(frame, at + 7, at + 7 + length)
         val statement = (kind, tuples) match {
-          case (Kind.Insert, Seq(('N', Seq(id, note))))                      => Insert(id.toInt, note)
-          case (Kind.Update, Seq(('N', Seq(id, note))))                      => Update(id.toInt, id.toInt, note)
-          case (Kind.NewKey, Seq(('K', Seq(from, _)), ('N', Seq(id, note)))) => Update(from.toInt, id.toInt, note)
-          case (Kind.Delete, Seq(('K', Seq(id, _))))                         => Delete(id.toInt)
-          case (Kind.Truncate, Seq())                                        => Truncate
-          case other                                                         => throw new AssertionError(other.toString)
+          case (RowChange.Insert, Seq(('N', Seq(id, note))))                      => Insert(id.toInt, note)
+          case (RowChange.Update, Seq(('N', Seq(id, note))))                      => Update(id.toInt, id.toInt, note)
+          case (RowChange.NewKey, Seq(('K', Seq(from, _)), ('N', Seq(id, note)))) => Update(from.toInt, id.toInt, note)
+          case (RowChange.Delete, Seq(('K', Seq(id, _))))                         => Delete(id.toInt)
+          case (RowChange.Truncate, Seq())                                        => Truncate
+          case other => throw new AssertionError(other.toString)
         }
         found += kind -> statement
         at += 7 + length

@@ -3,8 +3,10 @@ package io.epochal.cdc.change
 import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 
-import io.epochal.cdc.pgoutput.Bytes
-import io.epochal.cdc.pgoutput.TestTuple
+import scala.util.Success
+
+import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.{Message, TestTuple}
 import io.epochal.cdc.slot.TableFacts
 import io.epochal.cdc.value.{PostgresColumn, PostgresType}
 
@@ -103,7 +105,12 @@ private[cdc] object ScriptedServer {
     }
   }
 
-  def bytes(message: Array[Byte]): Bytes = Bytes(message, 0, message.length)
+  /** Reads a message into an intake that captures the table. */
+  def read(intake: ChangeIntake, message: Array[Byte]): Option[ChangeFrame] =
+    Message.read(message, 0, message.length) match {
+      case relation: Relation => intake.define(relation, Success(Some(CapturedTable(relation, Seq("id")))))
+      case other              => intake.read(other)
+    }
 
   private def tuple(out: DataOutputStream, kind: Char, values: Option[Any]*): Unit = {
     out.writeByte(kind.toInt)

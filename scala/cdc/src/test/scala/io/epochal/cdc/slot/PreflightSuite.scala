@@ -4,35 +4,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 final class PreflightSuite extends AnyFunSuite {
 
-  private val server = Server(
-    version = 180000,
-    systemId = "7",
-    timeline = 1,
-    end = 100,
-    database = "shop",
-    role = "cdc",
-    walLevel = "logical",
-    effectiveWalLevel = "logical",
-    isStandby = false,
-    replicates = true,
-    createsPublications = true,
-    slots = (0, 10),
-    senders = (0, 10),
-    keptWal = Some("50GB"),
-    standbys = Nil
-  )
-  private val orders = TableFacts(
-    oid = 1,
-    schema = "public",
-    table = "orders",
-    kind = "r",
-    identity = "d",
-    isLogged = true,
-    isReadable = true,
-    isOwned = true,
-    primaryKey = Seq("id"),
-    identityColumns = Nil,
-    columns = Seq("id", "note"))
+  import ReadyServer._
+
   private val wanted = Wanted(
     "orders",
     "orders",
@@ -40,29 +13,6 @@ final class PreflightSuite extends AnyFunSuite {
     createsPublication = true,
     preimages = false,
     PublicationFacts.Operations.toSet)
-  private val facts = ServerFacts(server, None, None, Seq(orders))
-  private val published =
-    PublicationFacts(
-      "orders",
-      Set("insert", "update", "delete", "truncate"),
-      viaRoot = false,
-      Map("public.orders" -> PublishedTable(Nil, None, isListed = false)))
-  private val slot =
-    SlotFacts(
-      "orders",
-      "pgoutput",
-      "shop",
-      Some(1),
-      "reserved",
-      None,
-      0,
-      None,
-      twoPhase = false,
-      failover = true,
-      isSynced = false,
-      None,
-      end = 1,
-      now = 0)
 
   /** The statements that mend the missing points. */
   private def missing(facts: ServerFacts, wanted: Wanted = wanted): Seq[String] =
@@ -70,7 +20,7 @@ final class PreflightSuite extends AnyFunSuite {
 
   test("a server that is ready has nothing to mend, before the first start and after it") {
     assert(missing(facts).isEmpty)
-    assert(missing(facts.copy(slot = Some(slot), publication = Some(published))).isEmpty)
+    assert(missing(facts.copy(slot = Some(slot), publication = Some(publication))).isEmpty)
   }
 
   test("each setting of the server that is missing comes with what mends it, all at once") {
@@ -116,12 +66,12 @@ final class PreflightSuite extends AnyFunSuite {
     assert(missing(facts.copy(tables = Seq(orders.copy(identity = "n")))).mkString.contains("REPLICA IDENTITY DEFAULT"))
     assert(missing(facts.copy(tables = Seq(keyless.copy(identity = "f")))).isEmpty)
     assert(missing(facts.copy(tables = Seq(keyless.copy(identity = "i", identityColumns = Seq("note"))))).isEmpty)
-    val inserts = facts.copy(tables = Seq(keyless), publication = Some(published.copy(operations = Set("insert"))))
+    val inserts = facts.copy(tables = Seq(keyless), publication = Some(publication.copy(operations = Set("insert"))))
     assert(missing(inserts, wanted.copy(operations = Set("insert"))).isEmpty)
   }
 
   test("a publication without updates is refused, unless the query wants none") {
-    val some = facts.copy(publication = Some(published.copy(operations = Set("insert", "delete"))))
+    val some = facts.copy(publication = Some(publication.copy(operations = Set("insert", "delete"))))
     def found(operations: String*) = missing(some, wanted.copy(operations = operations.toSet))
     assert(missing(some) == Seq(
       "ALTER PUBLICATION orders SET (publish = 'insert, update, delete, truncate'); /* or set {option:operations} */"))
@@ -145,14 +95,14 @@ final class PreflightSuite extends AnyFunSuite {
   }
 
   test("a publication must have the table, whole and with its partitions") {
-    val lacking = published.copy(tables = Map.empty)
+    val lacking = publication.copy(tables = Map.empty)
     assert(
       missing(facts.copy(publication = Some(lacking))) == Seq("ALTER PUBLICATION orders ADD TABLE ONLY public.orders;"))
-    val partitioned = facts.copy(tables = Seq(orders.copy(kind = "p")), publication = Some(published))
+    val partitioned = facts.copy(tables = Seq(orders.copy(kind = "p")), publication = Some(publication))
     assert(missing(partitioned) == Seq("ALTER PUBLICATION orders SET (publish_via_partition_root = true);"))
     val part = PublishedTable(Seq("id", "note"), Some("(id > 5)"), isListed = false)
     def unfiltered(table: PublishedTable) =
-      missing(facts.copy(publication = Some(published.copy(tables = Map("public.orders" -> table)))))
+      missing(facts.copy(publication = Some(publication.copy(tables = Map("public.orders" -> table)))))
     def again(columns: String) = Seq(
       s"BEGIN; ALTER PUBLICATION orders DROP TABLE ONLY public.orders; ALTER PUBLICATION orders ADD TABLE ONLY public.orders$columns; COMMIT; /* a filter turns updates into inserts and deletes */")
     assert(unfiltered(part) == again(""))
@@ -185,7 +135,7 @@ final class PreflightSuite extends AnyFunSuite {
   }
 
   test("a slot of another plugin or database, or one that was invalidated, is not used") {
-    def withSlot(slot: SlotFacts) = missing(facts.copy(slot = Some(slot), publication = Some(published)))
+    def withSlot(slot: SlotFacts) = missing(facts.copy(slot = Some(slot), publication = Some(publication)))
     assert(withSlot(slot.copy(plugin = "wal2json")).nonEmpty)
     assert(withSlot(slot.copy(database = "other")).nonEmpty)
     assert(withSlot(slot.copy(status = "lost")).nonEmpty)
@@ -196,7 +146,7 @@ final class PreflightSuite extends AnyFunSuite {
   test("a standby that may be behind the query, and a slot that standbys lack, are warnings from PostgreSQL 17 on") {
     def warnings(server: Server) = Preflight
       .check(
-        facts.copy(server = server, slot = Some(slot.copy(failover = false)), publication = Some(published)),
+        facts.copy(server = server, slot = Some(slot.copy(failover = false)), publication = Some(publication)),
         wanted)
       .filter(_.severity == Severity.Warning)
     val withStandbys = server.copy(standbys = Seq("a", "b"))

@@ -23,54 +23,50 @@ final class ContainedChangesSuite extends AnyFunSuite {
   /** Statements that are delivered of transactions, and the number of questions to the server. */
   private def delivered(transactions: Seq[Committed], frameBytes: Int, flushEvery: Int): (Seq[String], Int) = {
     var asked = 0
-    val locate = (_: Captured, rows: Seq[Bytes], bounds: Seq[Seq[String]]) => {
+    val locate = (_: CapturedTable, rows: Seq[Bytes], bounds: Seq[Seq[String]]) => {
       asked += 1
       assert(bounds == Seq(Seq("50")))
       rows.map(row => if (text(row, 0).toInt <= 50) 0 else 1)
     }
     val found = mutable.ArrayBuffer.empty[String]
-    val sink = new ChangeSink {
-      override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
-        val in = java.nio.ByteBuffer.wrap(frame.array, 0, frame.length)
-        new FrameReader(frame.array, frame.length).parts.foreach { part =>
-          Iterator.iterate(part.changes)(at => at + 7 + in.getInt(at + 3)).takeWhile(_ < part.until).foreach { at =>
-            val tuple = Bytes(frame.array, at + 8, in.getInt(at + 3) - 1)
-            found += s"${in.get(at).toChar}${text(tuple, 0)}"
-          }
+    def append(frame: ChangeFrame): Unit = {
+      val Bytes(array, _, length) = frame.payload
+      val in = java.nio.ByteBuffer.wrap(array, 0, length)
+      new FrameReader(array, length).parts.foreach { part =>
+        Iterator.iterate(part.changes)(at => at + 7 + in.getInt(at + 3)).takeWhile(_ < part.until).foreach { at =>
+          val tuple = Bytes(array, at + 8, in.getInt(at + 3) - 1)
+          found += s"${in.get(at).toChar}${text(tuple, 0)}"
         }
       }
-      override def witness(transaction: Transaction): Unit = ()
     }
-    val intake = this.intake(sink, locate, frameBytes)
+    val intake = this.intake(locate, frameBytes)
     transactions.zipWithIndex.foreach { case (transaction, i) =>
       messages(transaction, defines = i == 0).foreach { message =>
         val copy = message.clone()
-        intake.take(bytes(copy)): Unit
+        read(intake, copy).foreach(append)
         java.util.Arrays.fill(copy, 0.toByte)
       }
-      if ((i + 1) % flushEvery == 0) intake.flush(): Unit
+      if ((i + 1) % flushEvery == 0) intake.flush().foreach(append)
     }
-    intake.flush(): Unit
+    intake.flush().foreach(append)
     assert(!intake.hasRows)
     (found.toSeq, asked)
   }
 
-  private lazy val orders: Captured = Message.read(relation, 0, relation.length) match {
-    case found: Relation => Captured(found, Seq(0), Seq(0))
+  private lazy val orders: CapturedTable = Message.read(relation, 0, relation.length) match {
+    case found: Relation => CapturedTable(found, Seq("id"))
     case other           => fail(other.toString)
   }
 
   private def intake(
-      sink: ChangeSink,
-      locate: (Captured, Seq[Bytes], Seq[Seq[String]]) => Seq[Int],
-      frameBytes: Int): ChangeIntake = new ChangeIntake(
-    ChangeState.Empty.updated(SnapshotState.OnlyTable, snapshot),
-    sink,
-    new ChangeRules(preimages = false),
-    (relation, _) => Some(Captured(relation, Seq(0), Seq(0))),
-    _ => true,
+      locate: (CapturedTable, Seq[Bytes], Seq[Seq[String]]) => Seq[Int],
+      frameBytes: Int = 1 << 20,
+      definitions: Map[Int, Relation] = Map.empty): ChangeIntake = new ChangeIntake(
+    ChangeState(None, definitions, Map(SnapshotState.OnlyTable -> snapshot)),
+    new ChangeRules(preimages = false, OnTruncate.Emit),
     new ContainedChanges(snapshot, locate),
-    (_, found) => new IllegalStateException(found.toString),
+    "orders",
+    "server",
     frameBytes
   )
 
@@ -115,27 +111,22 @@ final class ContainedChangesSuite extends AnyFunSuite {
 
   test("a TRUNCATE is none if all rows were read after it, is refused if some were, and is one if none was") {
     val changes = new ContainedChanges(snapshot, (_, _, _) => throw new IllegalStateException("no row is located"))
-    assert(changes.showsTruncate(orders, 1500, 500))
-    assert(!changes.showsTruncate(orders, 9500, 500) && !changes.showsTruncate(orders, 1500, 5000))
-    val error = intercept[EpochalException](changes.showsTruncate(orders, 3000, 2000))
+    assert(changes.containsTruncate(orders, 1500, 500))
+    assert(!changes.containsTruncate(orders, 9500, 500) && !changes.containsTruncate(orders, 1500, 5000))
+    val error = intercept[EpochalException](changes.containsTruncate(orders, 3000, 2000))
     assert(error.condition == Conditions.TableTruncated)
   }
 
   test(
     "a transaction without rows from before a snapshot is not the last one: the journal may lack the snapshot's end") {
-    var last = Option.empty[Long]
-    val sink = new ChangeSink {
-      override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = ()
-      override def witness(transaction: Transaction): Unit = last = Some(transaction.lsn)
-    }
-    val taken = intake(sink, (_, _, _) => Nil, 1 << 20)
+    val changes = intake((_, _, _) => Nil)
     def settled(lsn: Long): Option[Long] = {
-      messages(Committed(lsn, 9999, 1, Nil), defines = false).foreach(message => taken.take(bytes(message)))
-      taken.flush(): Unit
-      taken.settle()
+      messages(Committed(lsn, 9999, 1, Nil), defines = false).foreach(read(changes, _))
+      assert(changes.flush().isEmpty)
+      changes.settle().map(_.lsn)
     }
-    assert(settled(8999).isEmpty && last.isEmpty)
-    assert(settled(9000).contains(9000L) && last.contains(9000L))
+    assert(settled(8999).isEmpty)
+    assert(settled(9000).contains(9000L))
   }
 
   test("a range without rows was read by the last run") {
@@ -149,19 +140,13 @@ final class ContainedChangesSuite extends AnyFunSuite {
 
   test(
     "the first changes have the state of the snapshot, whose last ranges may have had no rows, and later timestamps") {
-    val notes = mutable.ArrayBuffer.empty[(Option[SnapshotState], Long)]
-    val sink = new ChangeSink {
-      override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = {
-        val after = ChangeState.Empty.after(new FrameReader(frame.array, frame.length))
-        notes += after.snapshots.get(SnapshotState.OnlyTable) -> after.last.fold(0L)(_.transaction.stamp)
+    val changes = intake((_, _, _) => Nil)
+    val notes = Seq(9001L, 9002L).flatMap { lsn =>
+      messages(Committed(lsn, 9999, 1, Seq(Insert(1, ""))), defines = lsn == 9001).foreach(read(changes, _))
+      changes.flush().map { frame =>
+        val after = ChangeState.Empty.after(new FrameReader(frame.payload.array, frame.payload.length))
+        after.snapshots.get(SnapshotState.OnlyTable) -> after.last.fold(0L)(_.transaction.stamp)
       }
-      override def witness(transaction: Transaction): Unit = ()
-    }
-    val taken = intake(sink, (_, _, _) => Nil, 1 << 20)
-    Seq(9001L, 9002L).foreach { lsn =>
-      messages(Committed(lsn, 9999, 1, Seq(Insert(1, ""))), defines = lsn == 9001)
-        .foreach(message => taken.take(bytes(message)))
-      taken.flush()
     }
     assert(
       notes.map(_._1.map(state => state.runs -> state.ranges)) == Seq(Some(snapshot.runs -> snapshot.ranges), None))
@@ -170,26 +155,9 @@ final class ContainedChangesSuite extends AnyFunSuite {
 
   test("a table's definition from before the snapshots is not compared with theirs, a later one is") {
     Seq(8999L -> None, 9000L -> Some(orders.relation)).foreach { case (lsn, expected) =>
-      var before = Option.empty[Option[Relation]]
-      val sink = new ChangeSink {
-        override def append(rows: Int, frame: Bytes, carry: => Array[Byte]): Unit = ()
-        override def witness(transaction: Transaction): Unit = ()
-      }
-      val taken = new ChangeIntake(
-        ChangeState(None, Map(Orders -> orders.relation), Map(SnapshotState.OnlyTable -> snapshot)),
-        sink,
-        new ChangeRules(preimages = false),
-        (relation, known) => {
-          before = Some(known)
-          Some(Captured(relation, Seq(0), Seq(0)))
-        },
-        _ => true,
-        new ContainedChanges(snapshot, (_, rows, _) => rows.map(_ => 0)),
-        (_, found) => new IllegalStateException(found.toString)
-      )
-      messages(Committed(lsn, 9999, 1, Seq(Insert(1, ""))), defines = true).foreach(m => taken.take(bytes(m)))
-      taken.flush(): Unit
-      assert(before.contains(expected))
+      val changes = intake((_, rows, _) => rows.map(_ => 0), definitions = Map(Orders -> orders.relation))
+      read(changes, messages(Committed(lsn, 9999, 1, Seq(Insert(1, ""))), defines = true).head): Unit
+      assert(changes.definition(Orders) == expected)
     }
   }
 }

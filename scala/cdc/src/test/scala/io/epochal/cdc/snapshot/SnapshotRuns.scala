@@ -9,7 +9,7 @@ import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.CaptureServer
 import io.epochal.cdc.value.{RowJson, ServerSuite, TypeText}
-import io.epochal.cdc.{CdcOptions, CdcOrigin, CdcSetup, CdcTables}
+import io.epochal.cdc.{CapturePlan, CdcOptions, CdcOrigin, CdcTables, TableSnapshots}
 
 /** Snapshots that die before a frame is durable. */
 abstract class SnapshotRuns(server: => Either[String, String]) extends ServerSuite("PostgreSQL", server) {
@@ -23,7 +23,7 @@ abstract class SnapshotRuns(server: => Either[String, String]) extends ServerSui
       tables: String,
       binary: Boolean = false,
       url: => String = connection.getMetaData.getURL,
-      threads: Int = 1): (CdcSetup, CdcOrigin) = {
+      threads: Int = 1): (TableSnapshots, CdcOrigin) = {
     created
     val options = CdcOptions
       .read(Map("url" -> url, "dbtable" -> tables, "retry.maxAttempts" -> "1"))
@@ -32,7 +32,7 @@ abstract class SnapshotRuns(server: => Either[String, String]) extends ServerSui
     val found = CdcTables.find(options)
     val origin =
       CdcOrigin("s", "s", "7", 1, start = 1000, snapshot = true, found.all.map(t => t.facts.name -> t.facts.oid).toMap)
-    new CdcSetup(options, server, "checkpoint", found, binary, threads) -> origin
+    new TableSnapshots(CapturePlan(options, server, found, binary, threads), origin) -> origin
   }
 
   /** Copies what is left, from the durable state; dies before the frame of a number. */
@@ -41,20 +41,20 @@ abstract class SnapshotRuns(server: => Either[String, String]) extends ServerSui
       journal: Journal,
       deathAt: Int = Int.MaxValue,
       binary: Boolean = false): Unit = {
-    val (found, origin) = setup(tables, binary)
+    val (snapshots, _) = setup(tables, binary)
     var left = deathAt
     var state = journal.state
-    val append = (_: Int, frame: Bytes, before: ChangeState, after: ChangeState) => {
-      assert(ChangeState.read(before.toBytes).snapshotRows == journal.state.snapshotRows)
+    def append(frame: ChangeFrame): Unit = {
+      assert(ChangeState.read(frame.before.toBytes).snapshotRows == journal.state.snapshotRows)
       left -= 1
       if (left == 0) throw new Death
-      journal.frames += java.util.Arrays.copyOfRange(frame.array, frame.offset, frame.offset + frame.length)
-      state = after
+      journal.frames += frame.payload.toArray
+      state = frame.after
     }
-    found
-      .left(origin, state)
-      .foreach(table => state = found.snapshot(origin, table, state, append, () => ()).run(state))
-    assert(found.left(origin, state).isEmpty)
+    snapshots
+      .incomplete(state)
+      .foreach(table => state = snapshots.of(table, state, append, () => ()).run(state))
+    assert(snapshots.incomplete(state).isEmpty)
   }
 }
 
@@ -67,7 +67,7 @@ private object SnapshotRuns {
     def state: ChangeState =
       frames.foldLeft(ChangeState.Empty)((found, frame) => found.after(new FrameReader(frame, frame.length)))
 
-    def ordinals: Seq[Long] = parts.flatMap { case (_, _, part) => part.first until part.written.ordinal }
+    def ordinals: Seq[Long] = parts.flatMap { case (_, _, part) => part.first until part.stored.ordinal }
 
     /** Table and JSON of each row of several tables. */
     def rows: Seq[(String, String)] = tuples.map { case (relation, tuple) =>
@@ -87,13 +87,13 @@ private object SnapshotRuns {
         .iterate(part.changes)(at => at + 7 + in.getInt(at + 3))
         .takeWhile(_ < part.until)
         .map { at =>
-          assert(Kind.of(in.get(at)) == Kind.Insert && in.get(at + 7) == 'N')
+          assert(RowChange.of(in.get(at)) == RowChange.Insert && in.get(at + 7) == 'N')
           frame.definitions(in.getShort(at + 1).toInt) -> Bytes(bytes, at + 8, in.getInt(at + 3) - 1)
         }
         .toVector
     }
 
-    private def parts: Seq[(Array[Byte], FrameReader, Part)] = frames.toSeq.flatMap { bytes =>
+    private def parts: Seq[(Array[Byte], FrameReader, FrameReader.Part)] = frames.toSeq.flatMap { bytes =>
       val frame = new FrameReader(bytes, bytes.length)
       frame.parts.map((bytes, frame, _))
     }

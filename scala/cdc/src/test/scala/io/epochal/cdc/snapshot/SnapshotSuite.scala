@@ -9,7 +9,6 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.time.{Millis, Minutes, Span}
 
 import io.epochal.cdc.change._
-import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.PostgresServer
 import io.epochal.support.NetworkProxy
@@ -61,12 +60,11 @@ final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventual
     run("keyless,orders", resumed)
     assert(resumed.rows.sorted == journal.rows.sorted)
 
-    val (found, origin) = setup("keyless,orders")
+    val (snapshots, origin) = setup("keyless,orders")
     val state = ChangeState.Empty.updated(
       origin.tables("public.keyless").toInt,
       SnapshotState(1, 0, Nil, Seq(ServerSnapshot("1:1:", 0)), Map(0 -> RangeState(Seq(0 -> Some(Nil))))))
-    val error = intercept[EpochalException](
-      found.snapshot(origin, found.left(origin, state).head, state, (_, _, _, _) => (), () => ()))
+    val error = intercept[EpochalException](snapshots.of(snapshots.incomplete(state).head, state, _ => (), () => ()))
     assert(error.condition == Conditions.SnapshotInterrupted && error.values("table") == "public.keyless")
   }
 
@@ -98,15 +96,15 @@ final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventual
     val Port = "//[^/:]+:(\\d+)/".r.unanchored
     val Port(port) = direct: @unchecked
     Using.resource(new NetworkProxy(port.toInt)) { proxy =>
-      val (found, origin) = setup("far,empty", url = proxy.url(direct), threads = 2)
+      val (snapshots, _) = setup("far,empty", url = proxy.url(direct), threads = 2)
       val journal = new Journal
-      val append = (_: Int, frame: Bytes, _: ChangeState, _: ChangeState) =>
-        journal.frames += java.util.Arrays.copyOfRange(frame.array, frame.offset, frame.offset + frame.length): Unit
-      found.expectedRows(found.left(origin, ChangeState.Empty)): Unit
+      snapshots.expectedRows(snapshots.incomplete(ChangeState.Empty)): Unit
       proxy.roundTrips(): Unit
       proxy.connections(): Unit
-      val table = found.left(origin, ChangeState.Empty).find(_.facts.table == "far").get
-      found.snapshot(origin, table, ChangeState.Empty, append, () => ()).run(ChangeState.Empty): Unit
+      val table = snapshots.incomplete(ChangeState.Empty).find(_.facts.table == "far").get
+      snapshots
+        .of(table, ChangeState.Empty, frame => journal.frames += frame.payload.toArray: Unit, () => ())
+        .run(ChangeState.Empty): Unit
       val (trips, connections) = (proxy.roundTrips(), proxy.connections())
       assert(trips <= 30 && connections <= 4, s"$trips round trips over $connections connections")
       assert(journal.rows.map(_._2).sorted == expected("far").map(_._2).sorted)
@@ -133,9 +131,10 @@ final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventual
   }
 
   on("rows are stored once the log up to their snapshot is on the server's disk") {
-    val (found, origin) = setup("keyless")
+    val (snapshots, _) = setup("keyless")
     val state = ChangeState.Empty
-    val append = (_: Int, _: Bytes, _: ChangeState, after: ChangeState) => {
+    val append = (frame: ChangeFrame) => {
+      val after = frame.after
       val flushed = query("SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint").head.head.asInstanceOf[Long]
       assert(after.runs.nonEmpty && after.runs.forall(_.lsn <= flushed)): Unit
     }
@@ -143,7 +142,7 @@ final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventual
     execute("ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()", "SELECT pg_sleep(0.3)")
     try {
       execute("SELECT pg_logical_emit_message(false, 'test', 'in memory')")
-      found.snapshot(origin, found.left(origin, state).head, state, append, () => ()).run(state): Unit
+      snapshots.of(snapshots.incomplete(state).head, state, append, () => ()).run(state): Unit
     } finally execute("ALTER SYSTEM RESET wal_writer_delay", "SELECT pg_reload_conf()")
   }
 }

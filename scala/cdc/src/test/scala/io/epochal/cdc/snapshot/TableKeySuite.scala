@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import org.scalatest.Tag
 
-import io.epochal.cdc.change.{Captured, TupleValue}
+import io.epochal.cdc.change.{CapturedTable, TupleValue}
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.slot.{ServerFacts, TableFacts}
 import io.epochal.jdbc.PostgresServer
@@ -71,9 +71,9 @@ final class TableKeySuite extends SnapshotRuns(PostgresServer.icu.orElse(Postgre
 
       // The rows of the second run alone show a transaction from between the runs.
       val state = journal.state
-      val contained = setup(table, binary)._1.contained(state)
+      val contained = setup(table, binary)._1.view(state)
       val shows = contained.of(state.runs.map(_.lsn).max - 1, xid.toInt).get
-      val captured = Captured(relation, key.names.indices.map(_ + 1), Nil)
+      val captured = CapturedTable(relation, key.names.indices.map(_ + 1), Nil)
       contained.prepare(tuples.map(captured -> _))
       assert(tuples.map(shows(captured, _)) == tuples.indices.map(_ >= before))
     }

@@ -1,7 +1,5 @@
 package io.epochal.cdc.value
 
-import java.nio.charset.StandardCharsets.UTF_8
-
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.funsuite.AnyFunSuite
@@ -10,7 +8,7 @@ import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.cdc.pgoutput.TestTuple.Unsent
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** Rows from the bytes of pgoutput and COPY. No server. */
+/** Rows from the bytes of pgoutput. No server. */
 final class RowReaderSuite extends AnyFunSuite {
 
   private def column(name: String, kind: String): PostgresColumn =
@@ -45,20 +43,6 @@ final class RowReaderSuite extends AnyFunSuite {
     assert(reader.unchanged.toSeq == Seq("id", "word", "day").map(text))
     reader.tuple(TestTuple.of(7, Unsent, "a", null), 0, row)
     assert(reader.unchanged == null)
-  }
-
-  test("a line of COPY is split at tabs, its escapes are undone, and only \\N is NULL") {
-    val reader = new RowReader("t", columns, schema)
-    def read(line: String): Seq[Any] = {
-      val bytes = s"ab$line".getBytes(UTF_8)
-      val row = fresh
-      reader.copyText(bytes, 2, bytes.length - 2, row)
-      row.toSeq
-    }
-    val word = "\\\\N \\b\\f\\n\\r\\t\\v \\\\\\\\"
-    assert(read(s"-7\t\\N\t$word\t\\N\n") == Seq[Any](null, null, text("\\N \b\f\n\r\t\u000b \\\\"), -7, null))
-    assert(read("1\tx\t\t2000-01-01") == Seq[Any](10957, null, text(""), 1, null))
-    assert(read("1\t\\N\t\\N\t\\N") == Seq[Any](null, null, null, 1, null))
   }
 
   test("a tuple with another number of columns is not read") {

@@ -1,6 +1,7 @@
 package io.epochal.cdc.value
 
 import java.io.ByteArrayOutputStream
+import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.{Connection, DriverManager}
 
@@ -9,7 +10,6 @@ import scala.util.Using
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.types._
 import org.postgresql.PGConnection
-import org.postgresql.util.ByteConverter
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.{BeforeAndAfterAll, Tag}
 
@@ -79,38 +79,56 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
     out.toByteArray
   }
 
-  /** The rows of a table in the order of `id`, by COPY in text format. */
+  /** The rows of a table in the order of `id`, sent as texts. */
   protected def byText(table: String, schema: StructType): Seq[Seq[Any]] = {
-    val bytes = copied(table, "text")
     val reader = new RowReader(table, columns(table), schema)
-    val ends = bytes.indices.filter(bytes(_) == '\n')
-    (0 +: ends.map(_ + 1)).zip(ends).map { case (from, until) =>
-      val row = new Array[Any](schema.size)
-      reader.copyText(bytes, from, until - from, row)
-      plain(row, schema)
+    new String(copied(table, "text"), UTF_8).split('\n').toSeq.map { line =>
+      read(reader, TestTuple.of(line.split("\t", -1).map(unescaped).toSeq: _*), schema)
     }
   }
 
-  /** The same in binary format, whose values also are those of a TupleData. */
+  /** The same in binary form. */
   protected def byBinary(table: String, schema: StructType): Seq[Seq[Any]] = {
     val bytes = copied(table, "binary")
     val reader = new RowReader(table, columns(table), schema)
     assert(reader.hasBinary)
-    var at = 19 + ByteConverter.int4(bytes, 15)
+    val in = ByteBuffer.wrap(bytes)
+    in.position(19 + in.getInt(15))
     Iterator
-      .continually(at)
-      .takeWhile(ByteConverter.int2(bytes, _) >= 0)
-      .map { from =>
-        val row = new Array[Any](schema.size)
-        at = reader.copyBinary(bytes, from, row)
-        val tuple = tupleOf(bytes, from)
-        val again = new Array[Any](schema.size)
-        assert(reader.tuple(tuple, 0, again) == tuple.length)
-        assert(plain(again, schema) == plain(row, schema))
-        plain(row, schema)
+      .continually(in.getShort().toInt)
+      .takeWhile(_ >= 0)
+      .map { count =>
+        val values = Seq.fill(count) {
+          val length = in.getInt()
+          if (length < 0) null
+          else {
+            val value = new Array[Byte](length)
+            in.get(value)
+            value
+          }
+        }
+        read(reader, TestTuple.of(values: _*), schema)
       }
       .toVector
   }
+
+  private def read(reader: RowReader, tuple: Array[Byte], schema: StructType): Seq[Any] = {
+    val row = new Array[Any](schema.size)
+    assert(reader.tuple(tuple, 0, row) == tuple.length)
+    plain(row, schema)
+  }
+
+  /** A value of COPY's text format: `\N` is NULL. */
+  private def unescaped(text: String): String =
+    if (text == "\\N") null
+    else
+      "\\\\(.)".r.replaceAllIn(
+        text,
+        escape =>
+          java.util.regex.Matcher.quoteReplacement(escape.group(1) match {
+            case letter if "bfnrtv".contains(letter) => "\b\f\n\r\t\u000b".charAt("bfnrtv".indexOf(letter)).toString
+            case other                               => other
+          }))
 
   /** The rows of a table in the order of `id` as JSON: as changes and as a snapshot, whose columns are read by `printed`. */
   protected def asJson(table: String, printed: (String, PostgresType) => String): Seq[String] = {
@@ -131,23 +149,6 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
     }
   }
 
-  /** The TupleData of a row of COPY's binary format. */
-  private def tupleOf(bytes: Array[Byte], offset: Int): Array[Byte] = {
-    val out = new ByteArrayOutputStream
-    out.write(bytes, offset, 2)
-    var at = offset + 2
-    (0 until ByteConverter.int2(bytes, offset).toInt).foreach { _ =>
-      val length = ByteConverter.int4(bytes, at)
-      if (length < 0) out.write('n'.toInt)
-      else {
-        out.write('b'.toInt)
-        out.write(bytes, at, 4 + length)
-      }
-      at += 4 + math.max(length, 0)
-    }
-    out.toByteArray
-  }
-
   /** Values that can be compared by `==`. */
   protected def plain(row: Array[Any], schema: StructType): Seq[Any] =
     row.toSeq.zip(schema).map { case (value, field) => plain(value, field.dataType) }
@@ -159,6 +160,4 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
     case (double: Double, _)                       => java.lang.Double.doubleToLongBits(double)
     case (other, _)                                => other
   }
-
-  protected def utf8(text: String): Array[Byte] = text.getBytes(UTF_8)
 }

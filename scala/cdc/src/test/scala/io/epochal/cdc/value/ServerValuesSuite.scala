@@ -6,6 +6,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.tags.Slow
 
+import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.cdc.snapshot.TableKey
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.PostgresServer
@@ -144,9 +145,8 @@ abstract class ServerValuesChecks(kind: String, server: => Either[String, String
     execute("ALTER TYPE growing ADD ATTRIBUTE y int")
     val schema = ValueReader.schema("grown", before)
     assert(byText("grown", schema) == Seq(Seq[Any](1, UTF8String.fromString("{\"x\":1,\"y\":null}"))))
-    val line = utf8("1\t(1,2)")
     val error = intercept[EpochalException](
-      new RowReader("grown", before, schema).copyText(line, 0, line.length, new Array[Any](2)))
+      new RowReader("grown", before, schema).tuple(TestTuple.of(1, "(1,2)"), 0, new Array[Any](2)))
     assert(error.condition == Conditions.ValueUnsupported && error.getMessage.contains("Start the query again"))
   }
 

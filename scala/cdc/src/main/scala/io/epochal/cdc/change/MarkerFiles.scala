@@ -13,19 +13,19 @@ import io.epochal.kit.store.HadoopFileStore
 /** The last transaction, if it has no rows and is therefore not in the journal: a file that has its numbers in its name, and its name
   * as content. Older files are removed after a newer one is durable.
   */
-final private[cdc] class WitnessFiles(store: FileStore) {
+final private[cdc] class MarkerFiles(store: FileStore) {
 
   /** @throws JournalDamage
     *   if a file is not as it was written
     */
-  def newest: Option[Transaction] =
-    store.names().filter(_.endsWith(WitnessFiles.End)).map(read).maxOption(WitnessFiles.byLsn)
+  def newest: Option[CommittedTransaction] =
+    store.names().filter(_.endsWith(MarkerFiles.End)).map(read).maxOption(MarkerFiles.byLsn)
 
-  private def read(name: String): Transaction = {
+  private def read(name: String): CommittedTransaction = {
     val content = new String(store.content(name), US_ASCII)
     // A run that was killed leaves a part of it; older releases wrote one byte.
     if (!name.startsWith(content) && content != "\u0001") throw new JournalDamage(name, "it has another content")
-    WitnessFiles.parse(name).getOrElse(throw new JournalDamage(name, "its name has no numbers"))
+    MarkerFiles.parse(name).getOrElse(throw new JournalDamage(name, "its name has no numbers"))
   }
 
   def clear(): Unit = store.deleteAll(store.names()): Unit
@@ -33,8 +33,8 @@ final private[cdc] class WitnessFiles(store: FileStore) {
   /** The existing files: only a replaced run may write here, too, and its file is older. */
   private lazy val present = mutable.Set.from(store.names())
 
-  def write(transaction: Transaction): Unit = {
-    val name = WitnessFiles.name(transaction)
+  def write(transaction: CommittedTransaction): Unit = {
+    val name = MarkerFiles.name(transaction)
     if (!present(name)) Using.resource(store.createUnique(name)) { file =>
       file.write(name.getBytes(US_ASCII), 0, name.length)
       file.sync()
@@ -45,17 +45,17 @@ final private[cdc] class WitnessFiles(store: FileStore) {
   }
 }
 
-private[cdc] object WitnessFiles {
+private[cdc] object MarkerFiles {
 
   /** The files beside a journal. */
-  def in(store: HadoopFileStore): WitnessFiles = new WitnessFiles(store.below("witness"))
+  def in(store: HadoopFileStore): MarkerFiles = new MarkerFiles(store.below("witness"))
 
   val End = ".last"
   private val Name = "([0-9a-f]{16})-([0-9a-f]{8})-(-?\\d+)-(-?\\d+)[.]last".r
 
-  val byLsn: Ordering[Transaction] = (one, other) => compareUnsigned(one.lsn, other.lsn)
+  val byLsn: Ordering[CommittedTransaction] = (one, other) => compareUnsigned(one.lsn, other.lsn)
 
-  def name(transaction: Transaction): String =
+  def name(transaction: CommittedTransaction): String =
     "%016x-%08x-%d-%d.last".formatLocal(
       Locale.ROOT,
       transaction.lsn,
@@ -63,9 +63,14 @@ private[cdc] object WitnessFiles {
       transaction.committedAt,
       transaction.stamp)
 
-  def parse(name: String): Option[Transaction] = name match {
+  def parse(name: String): Option[CommittedTransaction] = name match {
     case Name(lsn, xid, at, stamp) =>
-      Try(Transaction(parseUnsignedLong(lsn, 16), Integer.parseUnsignedInt(xid, 16), at.toLong, stamp.toLong)).toOption
+      Try(
+        CommittedTransaction(
+          parseUnsignedLong(lsn, 16),
+          Integer.parseUnsignedInt(xid, 16),
+          at.toLong,
+          stamp.toLong)).toOption
     case _ => None
   }
 }

@@ -1,0 +1,111 @@
+package io.epochal.cdc
+
+import java.sql.Connection
+
+import io.epochal.cdc.change.{CapturedTable, ChangeState}
+import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.RelationColumn
+import io.epochal.cdc.slot._
+import io.epochal.cdc.value.{PostgresColumn, PostgresType, TypeText}
+import io.epochal.core.error.EpochalException
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
+
+/** The tables whose changes are read, as the server has them now. */
+final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
+  import plan.{options, server, tables, watch}
+
+  /** Types by their OIDs. */
+  @volatile private var types: Map[Int, PostgresType] =
+    tables.all.flatMap(_.columns).map(column => column.oid.toInt -> column.kind).toMap
+
+  private val planned = tables.all.map(table => table.facts.oid -> table.facts.name)
+
+  @volatile private var names =
+    TableNames(if (tables.isSeveral) Map.empty else planned.toMap, tables.isSeveral, options.source)
+
+  /** Compares the tables with those of the checkpoint, before their changes are read. */
+  def check(connection: Connection, state: ChangeState): Unit = {
+    val stored = (origin.tables ++ origin.table).map(_.swap) ++ state.definitions.values.map(table =>
+      Integer.toUnsignedLong(table.oid) -> table.name)
+    // A checkpoint of an older release that has no change yet has none.
+    names = names.copy(byOid = if (stored.isEmpty) planned.toMap else stored)
+    planned.foreach { case (oid, name) => add(oid, name) }
+    if (tables.schemas.isEmpty) names.omission(planned).foreach(throw _)
+    watch.foreach(_.open(connection, origin, state, names.byOid.keys))
+    for (before <- state.definitions.get(tables.only.facts.oid.toInt) if options.adoptsSchema) {
+      val columns = tables.only.columns.map(_.name).filter(name => tables.chosen.forall(_(name)))
+      val newColumns = columns.diff(before.columns.map(_.name))
+      def inLog = watch.toSeq.flatMap(_.loggedColumns(connection, origin, tables.only.facts.oid))
+      val suspects = if (newColumns.isEmpty) newColumns else newColumns.diff(inLog)
+      // It may read the whole table.
+      if (suspects.nonEmpty) server.sql(UnloggedValues.refusal(_, tables.only.facts, suspects)).foreach(throw _)
+    }
+  }
+
+  private def add(oid: Long, name: String): Unit = {
+    def isWhole = origin.newTables.exists(since => server.look(NewTables.isWhole(_, oid, since)))
+    names.refusal(oid, name)(isWhole).foreach(throw _)
+    names = names.copy(byOid = names.byOid + (oid -> name))
+  }
+
+  /** The table of a definition, as the server defines it where its changes are read; None: its changes are not delivered.
+    *
+    * @param before
+    *   the definition that was accepted last
+    * @throws EpochalException
+    *   TABLE_CHANGED, if it is another one, unless the query adopts it
+    */
+  def capture(relation: Relation, before: Option[Relation]): Option[CapturedTable] = {
+    val oid = Integer.toUnsignedLong(relation.oid)
+    val isCaptured =
+      names.byOid.contains(oid) ||
+        (if (tables.isSeveral) tables.takes(relation.schema, relation.table)
+         else relation.name == tables.only.facts.name)
+    Option.when(isCaptured) {
+      add(oid, relation.name)
+      if (tables.isSeveral) generic(oid, relation, before)
+      else {
+        new DefinitionCheck(options, server, tables.only, watch).check(relation, before, origin.publication)
+        CapturedTable(relation, tables.only.facts.primaryKey)
+      }
+    }
+  }
+
+  /** Accepts any definition, since a generic row names its columns. */
+  private def generic(oid: Long, relation: Relation, before: Option[Relation]): CapturedTable = {
+    val facts =
+      tables.byOid(oid).map(_.facts).orElse(server.look(ServerFacts.tables(_, sql"c.oid = $oid")).headOption)
+    val newTypes = relation.columns.map(_.typeOid).filterNot(types.contains)
+    if (newTypes.nonEmpty) types ++= server.look(PostgresColumn.types(_, newTypes))
+    def described(column: RelationColumn) = types.get(column.typeOid).orElse {
+      val at = before.toSeq.flatMap(_.columns).indexWhere(_.typeOid == column.typeOid)
+      before.flatMap(relation => TypeText.read(relation.types).lift(at))
+    }
+    CapturedTable(
+      relation.withTypes(TypeText.write(relation.columns.map(described))),
+      facts.toSeq.flatMap(_.primaryKey))
+  }
+
+  /** As in [[CatalogWatch.ddlRefusal]]. */
+  def ddlRefusal(statement: String): Option[Option[EpochalException]] =
+    watch.flatMap(_.ddlRefusal(origin, statement))
+
+  /** The end of the server's log, and the error, if a change of the tables or of the catalog may have hidden or changed rows.
+    *
+    * @param truncated
+    *   as in [[CatalogWatch.look]]
+    */
+  def hiddenChange(connection: Connection, truncated: Set[Long] = Set.empty): Option[(Long, EpochalException)] = {
+    val end = ServerFacts.end(connection)
+    val current = sql"""SELECT c.oid::bigint AS oid, n.nspname || '.' || c.relname AS name
+                       |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                       |WHERE c.oid IN ${Sql.list(names.byOid.keys.toSeq)}
+                       |  OR n.nspname || '.' || c.relname IN ${Sql.list(names.byOid.values.toSeq)}"""
+      .query(connection)(rows => rows.getLong("oid") -> rows.getString("name"))
+    names
+      .change(current, planned)
+      .map(end -> _)
+      .orElse(watch.flatMap(_.look(connection, origin, names.byOid.keys, truncated)))
+  }
+}

@@ -1,0 +1,60 @@
+package io.epochal.cdc
+
+import java.lang.Long.compareUnsigned
+
+import io.epochal.cdc.pgoutput.Lsn
+import io.epochal.cdc.slot.ServerFacts
+import io.epochal.core.error.{Conditions, EpochalException}
+
+/** Decides whether a server can still send the changes after those in the checkpoint. */
+private[cdc] object ResumeCheck {
+
+  /** @param position
+    *   of the last transaction in the checkpoint
+    * @param url
+    *   of the server, for the error
+    */
+  def refusal(origin: CdcOrigin, position: Long, facts: ServerFacts, url: String): Option[EpochalException] = {
+    val server = facts.server
+    def changed(change: String) = Some(Conditions.ServerChanged("url" -> url, "change" -> change))
+    def lost(what: String) = Some(slotLost(origin.slot, url, what))
+    facts.slot match {
+      case _ if server.systemId != origin.system =>
+        changed(
+          s"another system identifier, ${server.systemId} instead of ${origin.system}, as a new installation or a restored dump has")
+      // A standby that was promoted. Other slots may have been created on it, too late.
+      case slot if server.timeline != origin.timeline && !slot.exists(one => one.failover && one.isSynced) =>
+        changed(
+          s"another timeline, ${server.timeline} instead of ${origin.timeline}, as a promoted standby or a backup restored to a point in time has, and no slot ${origin.slot} from its primary")
+      case None => lost("does not exist")
+      case Some(slot) if slot.status == "lost" || slot.invalidation.nonEmpty =>
+        lost(s"was invalidated${slot.invalidation.fold("")(reason => s" ($reason)")}")
+      // The log of a standby may end earlier after its restart.
+      case _ if !server.isStandby && compareUnsigned(server.end, position) < 0 =>
+        changed(
+          s"a log up to ${Lsn.show(server.end)}, before the ${Lsn.show(position)} of the checkpoint, as a restored older copy of its files has")
+      case Some(slot) if slot.confirmed.exists(compareUnsigned(_, position) > 0) =>
+        lost(s"was moved to ${Lsn.show(slot.confirmed.get)}, beyond the ${Lsn.show(position)} of the checkpoint")
+      case _ => Option.when(facts.publication.isEmpty && origin.isWatched)(droppedPublication(origin))
+    }
+  }
+
+  def slotLost(slot: String, url: String, what: String): EpochalException =
+    Conditions.SlotLost("slot" -> slot, "url" -> url, "what" -> what)
+
+  /** The error for a publication that is gone: without it the server cannot decode the slot's changes. */
+  private def droppedPublication(origin: CdcOrigin): EpochalException =
+    Conditions.CaptureChanged.withHint(
+      s"Load the table again: SELECT pg_drop_replication_slot('${origin.slot}'); then start the query with a new checkpoint and {option:startingOffset=initial}.")(
+      "change" -> s"the publication ${origin.publication} was dropped")
+
+  /** The error for changes from before the publication, which the server can no longer decode. */
+  def withoutPublication(origin: CdcOrigin, url: String, cause: Throwable): EpochalException =
+    Conditions.SlotLost
+      .withHint(
+        s"Drop it: SELECT pg_drop_replication_slot('${origin.slot}'). Then load the table again: start the query with a new checkpoint and {option:startingOffset=initial}.")
+      .because(cause)(
+        "slot" -> origin.slot,
+        "url" -> url,
+        "what" -> s"has changes from before the publication ${origin.publication} was created")
+}

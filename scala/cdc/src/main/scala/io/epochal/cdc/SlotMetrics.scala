@@ -1,0 +1,41 @@
+package io.epochal.cdc
+
+import java.lang.Long.compareUnsigned
+
+import io.epochal.cdc.slot.SlotFacts
+
+/** Metrics of a slot; NaN: unknown.
+  *
+  * @param slot
+  *   its last facts
+  * @param age
+  *   seconds since they were read
+  * @param received
+  *   the log position up to which changes were received
+  * @param isIdle
+  *   whether nothing waits to be read
+  * @param committedAt
+  *   when the last transaction was committed, in microseconds since 1970; None: there is none
+  */
+final private[cdc] case class SlotMetrics(
+    slot: Option[SlotFacts],
+    age: Double,
+    received: Long,
+    isIdle: Boolean,
+    committedAt: Option[Long]) {
+
+  private def lag: Option[Double] = for (facts <- slot; committed <- committedAt)
+    yield
+      if (isIdle && compareUnsigned(received, facts.end) >= 0) 0.0
+      else math.max(0.0, (facts.now - committed) / 1e6 + age)
+
+  def metrics: Map[String, String] = {
+    def bytes(of: SlotFacts => Option[Long]) = slot.flatMap(of).fold("NaN")(_.toString)
+    Map(
+      "retainedWalBytes" -> bytes(facts => Some(facts.retained)),
+      "safeWalBytes" -> bytes(_.safe),
+      "slotLagBytes" -> bytes(facts => Some(math.max(0L, facts.end - received))),
+      "slotLagSeconds" -> SnapshotProgress.shown(lag.getOrElse(Double.NaN))
+    ) ++ slot.map("walStatus" -> _.status)
+  }
+}

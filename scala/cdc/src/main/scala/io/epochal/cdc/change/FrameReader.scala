@@ -1,0 +1,69 @@
+package io.epochal.cdc.change
+
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+
+import io.epochal.cdc.pgoutput.Message
+import io.epochal.cdc.pgoutput.Message.Relation
+
+/** Reads the payload of a [[ChangeFrame]]. */
+final private[cdc] class FrameReader(bytes: Array[Byte], length: Int) {
+  import ChangeFrame._
+  import FrameReader.Part
+
+  private val in = ByteBuffer.wrap(bytes, 0, length)
+  private val version = in.get()
+  require(version >= 1 && version <= Version, s"a frame of version $version, and this release reads version $Version")
+  private val end = in.getInt()
+  private val noteStart = in.getInt()
+
+  def note: String = new String(bytes, noteStart, length - noteStart, UTF_8)
+
+  /** The definitions of the frame's tables, as its changes count them. */
+  lazy val definitions: IndexedSeq[Relation] = {
+    val relations = Vector.newBuilder[Relation]
+    var at = end
+    while (at < noteStart) {
+      val size = in.getInt(at)
+      Message.read(bytes, at + 4, size) match {
+        case relation: Relation => relations += relation
+        case other              => throw new IllegalArgumentException(s"not a definition of a table: $other")
+      }
+      at += 4 + size
+    }
+    relations.result()
+  }
+
+  private def readOrdinal(): Long = if (version == 1) in.getInt().toLong else in.getLong()
+
+  /** The transactions, in order. */
+  def parts: Iterator[Part] = new Iterator[Part] {
+    private var at = Head
+
+    override def hasNext: Boolean = at < end
+
+    override def next(): Part = {
+      in.position(at)
+      val transaction = CommittedTransaction(in.getLong(), in.getInt(), in.getLong(), in.getLong())
+      val (first, ordinal) = (readOrdinal(), readOrdinal())
+      val (rows, crc) = (in.getInt(), in.getInt())
+      val complete = in.get() == 1
+      val size = in.getInt()
+      val from = at + transactionHead(version)
+      at = from + size
+      Part(StoredTransaction(transaction, ordinal, crc, complete), first, rows, from, size)
+    }
+  }
+}
+
+private[cdc] object FrameReader {
+
+  /** A transaction's part of a frame.
+    *
+    * @param changes
+    *   position of its first change
+    */
+  final case class Part(stored: StoredTransaction, first: Long, rows: Int, changes: Int, length: Int) {
+    def until: Int = changes + length
+  }
+}

@@ -1,0 +1,14 @@
+package io.epochal.cdc.pgoutput
+
+/** The row before an update or a delete.
+  *
+  * @param whole
+  *   all columns (REPLICA IDENTITY FULL); else those of the identity, and NULL in the others
+  */
+final private[cdc] case class OldTuple(whole: Boolean, bytes: Bytes) {
+
+  /** As the server marks it. */
+  def kind: Char = if (whole) 'O' else 'K'
+
+  def copied: OldTuple = copy(bytes = bytes.copied)
+}
