@@ -27,18 +27,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Maximum number of such names per module. It only falls: a new name is mended, not counted.
 BASELINE = {
-    "app": 2,
     "cdc": 170,
-    "core": 86,
+    "core": 58,
     "epochal": 44,
     "epochal.tools": 354,
-    "ingest": 82,
-    "inspect": 16,
+    "ingest": 40,
+    "inspect": 1,
     "jdbc": 291,
-    "kit": 388,
-    "random": 3,
-    "rest": 388,
-    "testkit": 82,
+    "kit": 225,
+    "random": 1,
+    "rest": 300,
+    "testkit": 40,
 }
 
 IRREGULAR = re.compile(
@@ -106,7 +105,7 @@ def in_scala(text: str) -> Iterator[tuple[int, str]]:
     for match in BOUND.finditer(code):
         for group in (1, 2, 3):
             if match[group]:
-                for bound in re.finditer(r"(?<![\w.`])[a-z]\w*(?![\w.(`])(?!: Boolean)", match[group]):
+                for bound in re.finditer(r"(?<![\w.`@])[a-z]\w*(?![\w.(`])(?!: Boolean)", match[group]):
                     names[match.start(group) + bound.start()] = bound[0]
     for match in TYPE.finditer(code):
         names[match.start(1)] = match[1]

@@ -31,6 +31,8 @@ BUDGETS = {
 UNDIVIDED = Path(__file__).with_name("undivided_files.txt")
 #: Maximum lines of the Python package without its tools.
 PYTHON_CORE = 4500
+#: Nouns that two types still share, each in its own package.
+SHARED_NOUNS = {"PostgresType"}
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
 
 # Hosts of package registries. Builds use the registries that the user's tools are configured for.
@@ -156,9 +158,26 @@ def undivided(allowed: set[str]) -> list[str]:
     ] + [f"{UNDIVIDED.name}: {name} is divided; remove the line" for name in sorted(allowed) if not concepts.get(name)]
 
 
+def shared_nouns() -> list[str]:
+    """Top-level types of one name in several files: a reader of one takes it for the other."""
+    homes: dict[str, set[str]] = defaultdict(set)
+    for project in BUDGETS:
+        for path in (ROOT / "scala" / project / "src/main").rglob("*.scala"):
+            for head in TYPE.finditer(COMMENT.sub("", path.read_text("utf-8"))):
+                homes[head[2]].add(str(path.relative_to(ROOT)))
+    problems = [
+        f"{name} is a type in {' and in '.join(sorted(paths))}"
+        for name, paths in sorted(homes.items())
+        if len(paths) > 1 and name not in SHARED_NOUNS
+    ]
+    unshared = [name for name in sorted(SHARED_NOUNS) if len(homes[name]) < 2]
+    return problems + [f"SHARED_NOUNS: {name} is one type; remove it" for name in unshared]
+
+
 def main() -> int:
     allowed = set(UNDIVIDED.read_text("utf-8").split()) if UNDIVIDED.exists() else set()
     found = [problem for path in sources() for problem in problems(path)] + over_budget() + undivided(allowed)
+    found += shared_nouns()
     print("\n".join(found) or "check_tree: nothing to complain about")
     return 1 if found else 0
 

@@ -61,7 +61,7 @@ private[epochal] object StatementRedaction {
     }
     val url = """url\W{1,12}(?:value\W{1,6})?[^\s'"]*[?@;]"""
     // In a parsed plan: TableSpec(…,Some(epochal-rest),HashMap(…)) and provider:epochal-rest HashMap(…).
-    val parsed = "(?:\\bSome\\(|provider:)epochal-(?:rest|jdbc|ingest|cdc)\\b.*"
-    s"(?is:$start(?=.*?(?<!\\w)(?:${names.mkString("|")}|$url)).*|epochal-(?:rest|jdbc|ingest|cdc)\\b.{0,10000}?\\boptions\\s*[({].*|$parsed)"
+    val providerPattern = "(?:\\bSome\\(|provider:)epochal-(?:rest|jdbc|ingest|cdc)\\b.*"
+    s"(?is:$start(?=.*?(?<!\\w)(?:${names.mkString("|")}|$url)).*|epochal-(?:rest|jdbc|ingest|cdc)\\b.{0,10000}?\\boptions\\s*[({].*|$providerPattern)"
   }
 }

@@ -23,8 +23,8 @@ private[epochal] object OptionsDocument {
   private def describe(spec: OptionSpec[_], node: ObjectNode): Unit = {
     node.put("name", spec.name).put("type", spec.kind.name).put("default", spec.defaultText.orNull)
     node.put("required", spec.required).put("secret", spec.secret).put("prefix", spec.isFamily)
-    val allowed = node.putArray("allowed")
-    spec.kind.allowed.foreach(allowed.add(_))
+    val choices = node.putArray("allowed")
+    spec.kind.allowed.foreach(choices.add(_))
     node.put("doc", spec.doc)
     ()
   }

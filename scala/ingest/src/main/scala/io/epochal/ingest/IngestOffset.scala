@@ -4,9 +4,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.epochal.core.offset.OffsetFormat
 
-/** Position in the stream: journal rows before `row` have been delivered. The same in every mode. */
-final case class IngestPosition(row: Long)
-
 /** JSON of a position, as Spark logs, compares and returns it. */
 object IngestOffset extends OffsetFormat[IngestPosition](IngestOptions.Format, version = 1) {
 

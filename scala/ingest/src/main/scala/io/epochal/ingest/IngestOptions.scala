@@ -129,7 +129,7 @@ object IngestOptions extends SecretOptionList {
         "Leave {option:mode} out: an API is read by the format epochal-rest.")
       idleTimeout = if (values.isSet(IdleTimeout)) values(IdleTimeout) else Duration.ofMinutes(1)
       settings <- IngestHttpOptions.read(values, values(MaxConnections), idleTimeout, values(Kind))
-      _ <- exposed(values, IngestHttpOptions.Protection, settings.isProtected)
+      _ <- exposure(values, IngestHttpOptions.Protection, settings.isProtected)
     } yield () => new HttpListener(settings, new InetSocketAddress(values(Host), values(Port)), Clock.systemUTC())
 
   private def tcp(values: OptionValues, blanks: Boolean): Either[EpochalException, Start] =
@@ -154,7 +154,7 @@ object IngestOptions extends SecretOptionList {
     } yield start
 
   private def listen(values: OptionValues, settings: TcpSettings): Either[EpochalException, Start] =
-    exposed(values, "{option:token}, {option:tokenFile} or {option:tokenEnv}", settings.token.nonEmpty)
+    exposure(values, "{option:token}, {option:tokenFile} or {option:tokenEnv}", settings.token.nonEmpty)
       .map(_ => () => new TcpListener(settings))
 
   private def connect(values: OptionValues, settings: TcpSettings): Either[EpochalException, Start] =
@@ -164,7 +164,7 @@ object IngestOptions extends SecretOptionList {
     } yield () => new TcpReceiver(settings)
 
   /** Refuses a listener that is reachable from other machines without protection. */
-  private def exposed(values: OptionValues, protection: String, isProtected: Boolean): Either[EpochalException, Unit] =
+  private def exposure(values: OptionValues, protection: String, isProtected: Boolean): Either[EpochalException, Unit] =
     Either.cond(
       isProtected || isLoopback(values(Host)),
       (),

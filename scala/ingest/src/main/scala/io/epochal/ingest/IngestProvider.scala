@@ -69,12 +69,12 @@ object IngestProvider {
 final private class IngestScanBuilder(options: IngestOptions, schema: StructType, rules: Option[RecordRules])
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
-  private var needed = schema
+  private var output = schema
 
-  override def pruneColumns(required: StructType): Unit = if (rules.forall(_.prunable)) needed = required
+  override def pruneColumns(columns: StructType): Unit = if (rules.forall(_.prunable)) output = columns
 
   override def build(): Scan =
-    new IngestScan(options, rules, RecordReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
+    new IngestScan(options, rules, RecordReading(output, SparkSession.active.conf.get("spark.sql.session.timeZone")))
 }
 
 final private class IngestScan(options: IngestOptions, rules: Option[RecordRules], reading: RecordReading)

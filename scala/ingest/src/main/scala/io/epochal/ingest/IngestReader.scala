@@ -32,7 +32,7 @@ final private class IngestReaderFactory(
 
   override def rows(slices: Iterator[Slice]): IngestReader = {
     val arrivals = new ArrivalReader(frames(slices))
-    rules.fold[IngestReader](new TextReader(arrivals, reading.schema, options.replacesInvalid))(
+    rules.fold[IngestReader](new TextRowReader(arrivals, reading.schema, options.replacesInvalid))(
       new ParsedReader(arrivals, reading, _))
   }
 
@@ -46,7 +46,7 @@ sealed abstract private class IngestReader(arrivals: ArrivalReader) extends Jour
 }
 
 /** Rows of text: the record as it was received, and its origin. The row and the bytes of its text are reused. */
-final private class TextReader(arrivals: ArrivalReader, schema: StructType, replacesInvalid: Boolean)
+final private class TextRowReader(arrivals: ArrivalReader, schema: StructType, replacesInvalid: Boolean)
     extends IngestReader(arrivals) {
   private val values = new Array[Any](schema.length)
   private val text = schema.fieldNames.indexOf("value")
@@ -71,8 +71,8 @@ final private class TextReader(arrivals: ArrivalReader, schema: StructType, repl
   }
 
   private def textOf(bytes: Array[Byte], begin: Int, end: Int): UTF8String = {
-    val found = UTF8String.fromBytes(bytes, begin, end - begin)
-    if (replacesInvalid && !isAscii(bytes, begin, end)) found.makeValid() else found
+    val string = UTF8String.fromBytes(bytes, begin, end - begin)
+    if (replacesInvalid && !isAscii(bytes, begin, end)) string.makeValid() else string
   }
 
   private def isAscii(bytes: Array[Byte], begin: Int, end: Int): Boolean = {

@@ -59,9 +59,9 @@ final private[ingest] class IngestSource(
       ).filter(_._2.nonEmpty)
     }
 
-  override def open(start: IngestPosition, logged: IngestPosition): Unit = synchronized {
+  override def open(start: IngestPosition, loggedEnd: IngestPosition): Unit = synchronized {
     if (isClosed) throw new InterruptedException(s"$name is closed")
-    if (opened.isEmpty) opened = Some(listening(start, logged))
+    if (opened.isEmpty) opened = Some(listening(start, loggedEnd))
   }
 
   /** Nobody else may have the port while a query hangs. */
@@ -85,23 +85,23 @@ final private[ingest] class IngestSource(
     isClosed = true
     hide()
     // An interrupted stop still stops everything.
-    val interrupted = Thread.interrupted()
+    val wasInterrupted = Thread.interrupted()
     try
       opened.foreach { case Opened(intake, listener) =>
         try listener.close()
         finally intake.close()
       }
-    finally if (interrupted) Thread.currentThread.interrupt()
+    finally if (wasInterrupted) Thread.currentThread.interrupt()
   }
 
   /** Listens, with the journal taken over. */
-  private def listening(committed: IngestPosition, logged: IngestPosition): Opened = {
+  private def listening(committedEnd: IngestPosition, loggedEnd: IngestPosition): Opened = {
     val listener = options.listen()
     Listener.closing(listener) {
       val taken = takeOver(options.intake.segmentBytes)
       val intake = faults.naming(new JournalIntake(taken, options.intake, faults))
       Listener.closing(intake) {
-        begin(taken, committed, logged)
+        begin(taken, committedEnd, loggedEnd)
         listener.serve(intake)
         Opened(intake, listener)
       }

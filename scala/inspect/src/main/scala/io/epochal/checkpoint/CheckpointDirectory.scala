@@ -14,37 +14,6 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.KeptMark
 import io.epochal.kit.store.LoggedEpochs
 
-/** Contents of a checkpoint.
-  *
-  * @param queryId
-  *   None: `metadata` is missing or cannot be read
-  * @param hasState
-  *   whether the checkpoint has state stores
-  * @param marks
-  *   highest event time of each source at the last clean stop, in microseconds since 1970
-  */
-final case class Checkpoint(
-    queryId: Option[String],
-    hasState: Boolean,
-    epochs: Seq[LoggedEpoch],
-    marks: Map[String, Long])
-
-/** An epoch that has a file in at least one of the logs.
-  *
-  * @param offsets
-  *   None: no file
-  */
-final case class LoggedEpoch(number: Long, offsets: Option[LogEntry[OffsetLog]], commit: Option[LogEntry[CommitLog]])
-
-/** A file in one of the logs.
-  *
-  * @param modified
-  *   milliseconds since 1970
-  * @param content
-  *   Left: why the file cannot be read
-  */
-final case class LogEntry[A](modified: Long, content: Either[String, A])
-
 /** Reads a checkpoint directory on any Hadoop file system. */
 final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Configuration) {
   private val root = new Path(location)
@@ -57,8 +26,8 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
     val names = list(root).getOrElse(throw notFound("there is no such directory")).map(_.getPath.getName).toSet
     if (!Seq("offsets", "commits", "metadata").exists(names))
       throw notFound("it has neither 'offsets' nor 'commits' nor 'metadata'")
-    val offsets = numbered("offsets")
-    val commits = numbered("commits")
+    val offsets = numberedFiles("offsets")
+    val commits = numberedFiles("commits")
     val epochs = (offsets.keySet ++ commits.keySet).toSeq.sorted.map { number =>
       LoggedEpoch(
         number,
@@ -71,19 +40,19 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
   private def marks: Map[String, Long] = {
     val sources = list(new Path(root, "sources")).getOrElse(Nil).map(_.getPath)
     sources.flatMap { source =>
-      val kept = list(new Path(source, KeptMark.Directory)).getOrElse(Nil).map(_.getPath.getName)
-      KeptMark.highest(kept).map(source.getName -> _)
+      val keptNames = list(new Path(source, KeptMark.Directory)).getOrElse(Nil).map(_.getPath.getName)
+      KeptMark.highest(keptNames).map(source.getName -> _)
     }.toMap
   }
 
   private def queryId: Option[String] =
     Try(text(new Path(root, "metadata"))).toOption
       .flatMap(LogFile.json)
-      .flatMap(found => Option(found.get("id")))
+      .flatMap(node => Option(node.get("id")))
       .map(_.asText)
 
   /** Files of a log by epoch. Temporary files are skipped: their names are not numbers. */
-  private def numbered(log: String): Map[Long, FileStatus] =
+  private def numberedFiles(log: String): Map[Long, FileStatus] =
     list(new Path(root, log))
       .getOrElse(Nil)
       .flatMap(file => file.getPath.getName.toLongOption.filter(_ >= 0).map(_ -> file))

@@ -9,8 +9,6 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
-import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.source.SourceProvider
 import io.epochal.kit.spark.SessionHadoop
 
@@ -37,31 +35,6 @@ final class CheckpointProvider extends SourceProvider[String](CheckpointOptions.
   }
 }
 
-/** Options of `epochal-checkpoint`. */
-object CheckpointOptions {
-  val Format = "epochal-checkpoint"
-
-  private val Path: OptionSpec[String] = OptionSpec(
-    "path",
-    OptionType.string,
-    "A query's checkpointLocation, on any file system of Spark; load(path) sets it.",
-    required = true,
-    sample = Some("/data/checkpoints/comments")
-  )
-
-  val group: OptionGroup = OptionGroup(
-    Format,
-    "Spark's logs in the checkpoint of any query: a row for each source of each epoch. Batch reads.",
-    Seq(Path))
-
-  /** The location of the checkpoint. */
-  def read(raw: Map[String, String]): Either[EpochalException, String] =
-    for {
-      path <- group.parse(raw).map(_(Path))
-      _ <- DriverAccess.checked(_.directory(Path.name, path))
-    } yield path
-}
-
 final private class CheckpointTable(path: String) extends Table with SupportsRead {
 
   override def name: String = CheckpointOptions.Format
@@ -70,7 +43,7 @@ final private class CheckpointTable(path: String) extends Table with SupportsRea
 
   override def capabilities(): util.Set[TableCapability] = util.EnumSet.of(TableCapability.BATCH_READ)
 
-  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = () => new CheckpointScan(path)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => new CheckpointScan(path)
 }
 
 /** Returns the rows on the driver, without a Spark job. */

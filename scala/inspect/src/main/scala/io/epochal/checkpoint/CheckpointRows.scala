@@ -62,15 +62,15 @@ private[checkpoint] object CheckpointRows {
 
   /** Unreadable files of an epoch, with reasons. */
   private def problem(epoch: LoggedEpoch): Option[String] = {
-    val found = Seq("offsets" -> epoch.offsets, "commits" -> epoch.commit).collect {
+    val files = Seq("offsets" -> epoch.offsets, "commits" -> epoch.commit).collect {
       case (log, Some(LogEntry(_, Left(reason)))) => s"$log/${epoch.number} cannot be read: $reason"
     }
-    Option.when(found.nonEmpty)(found.mkString("; "))
+    Option.when(files.nonEmpty)(files.mkString("; "))
   }
 
   private def content[A](entry: Option[LogEntry[A]]): Option[A] = entry.flatMap(_.content.toOption)
 
   private def text(value: Option[String]): UTF8String = value.map(UTF8String.fromString).orNull
 
-  private def value(found: Option[Any]): Any = found.orNull
+  private def value(content: Option[Any]): Any = content.orNull
 }

@@ -31,18 +31,18 @@ final private[display] class DisplayTable(rows: DisplayedRows) extends SinkTable
     TableCapability.TRUNCATE,
     TableCapability.ACCEPT_ANY_SCHEMA)
 
-  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = () => new DisplayScan(rows)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => new DisplayScan(rows)
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = new DisplayWriteBuilder(rows, info.schema)
 }
 
 /** Returns the rows at planning time, without a Spark job. */
-final private class DisplayScan(displayed: DisplayedRows) extends LocalScan {
+final private class DisplayScan(source: DisplayedRows) extends LocalScan {
 
-  override def readSchema(): StructType = displayed.schema
+  override def readSchema(): StructType = source.schema
 
-  override def rows(): Array[InternalRow] = displayed.rows.map { bytes =>
-    val row = BinaryRow.empty(displayed.schema.length)
+  override def rows(): Array[InternalRow] = source.rows.map { bytes =>
+    val row = BinaryRow.empty(source.schema.length)
     row.pointTo(bytes, 0, bytes.length)
     row.internal
   }
@@ -109,7 +109,7 @@ final private class DisplayWriter(settings: DisplaySettings, schema: StructType,
 
 /** Window of rows, bounded in number and size: the last rows, or with `keepsFirst` the first. Not thread-safe. */
 final private[display] class RowWindow(settings: DisplaySettings, keepsFirst: Boolean) {
-  private val kept = mutable.ArrayDeque.empty[Array[Byte]]
+  private val buffer = mutable.ArrayDeque.empty[Array[Byte]]
   private var bytes = 0L
   private var isFull = false
 
@@ -121,19 +121,19 @@ final private[display] class RowWindow(settings: DisplaySettings, keepsFirst: Bo
   def add(size: Int)(row: => Array[Byte]): Boolean = {
     val fits = size <= settings.maxBytes
     if (keepsFirst) {
-      isFull ||= fits && (kept.size == settings.maxRows || bytes + size > settings.maxBytes)
+      isFull ||= fits && (buffer.size == settings.maxRows || bytes + size > settings.maxBytes)
       if (fits && !isFull) append(row)
     } else if (fits) {
       append(row)
-      while (kept.size > settings.maxRows || bytes > settings.maxBytes) bytes -= kept.removeHead().length
+      while (buffer.size > settings.maxRows || bytes > settings.maxBytes) bytes -= buffer.removeHead().length
     }
     fits
   }
 
-  def rows: Array[Array[Byte]] = kept.toArray
+  def rows: Array[Array[Byte]] = buffer.toArray
 
   private def append(row: Array[Byte]): Unit = {
-    kept.append(row)
+    buffer.append(row)
     bytes += row.length
   }
 }
@@ -179,17 +179,17 @@ final private[display] class DisplayedRows(val settings: DisplaySettings, val sc
 /** The displays of this JVM. A display lives as long as its query, or a plan that reads it, such as that of a temporary view.
   */
 private[display] object DisplayedRows {
-  private val known = mutable.HashMap.empty[String, WeakReference[DisplayedRows]]
+  private val tables = mutable.HashMap.empty[String, WeakReference[DisplayedRows]]
 
-  def find(display: String): Option[DisplayedRows] = synchronized(known.get(display).flatMap(ref => Option(ref.get)))
+  def find(display: String): Option[DisplayedRows] = synchronized(tables.get(display).flatMap(ref => Option(ref.get)))
 
   /** Returns the existing display or creates an empty one. */
   def of(settings: DisplaySettings, schema: StructType): DisplayedRows = synchronized {
     find(settings.display).getOrElse {
-      known.filterInPlace((_, ref) => ref.get != null)
-      val made = new DisplayedRows(settings, schema)
-      known(settings.display) = new WeakReference(made)
-      made
+      tables.filterInPlace((_, ref) => ref.get != null)
+      val rows = new DisplayedRows(settings, schema)
+      tables(settings.display) = new WeakReference(rows)
+      rows
     }
   }
 }

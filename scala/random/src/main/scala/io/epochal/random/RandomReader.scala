@@ -4,17 +4,10 @@ import scala.annotation.tailrec
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader}
 
 import io.epochal.kit.source.{EndlessReader, EndlessReaderFactory}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
-
-/** Creates a reader for each task. Serialized to the executors, so all its fields must be serializable. */
-final private class RandomReaderFactory(options: RandomOptions) extends PartitionReaderFactory {
-
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
-    new RandomReader(options, partition.asInstanceOf[RandomSlice])
-}
 
 /** Reader of one partition of a micro-batch. The row is reused, as Spark allows. */
 final private class RandomReader(options: RandomOptions, slice: RandomSlice) extends PartitionReader[InternalRow] {
@@ -31,9 +24,6 @@ final private class RandomReader(options: RandomOptions, slice: RandomSlice) ext
 
   override def close(): Unit = ()
 }
-
-/** Endless partition of a continuous or real-time query: the ids from `at` on, each when it is due. */
-final case class RandomEndlessPartition(at: RandomPartitionOffset, maxRows: Long) extends InputPartition
 
 final private class RandomEndlessReaders(options: RandomOptions) extends EndlessReaderFactory {
 
@@ -97,13 +87,13 @@ final private class RandomRow(options: RandomOptions, position: RandomPosition) 
     val start = strings.start(id)
     val length = strings.length(start)
     val size = strings.write(start, length, buffer, Fixed)
-    val padded = roundUp(size)
-    java.util.Arrays.fill(buffer, Fixed + size, Fixed + padded, 0.toByte)
+    val paddedSize = roundUp(size)
+    java.util.Arrays.fill(buffer, Fixed + size, Fixed + paddedSize, 0.toByte)
     put(Id, id)
     put(Value, (Fixed.toLong << 32) | size)
     put(Length, length.toLong)
     put(Timestamp, first + (id * perRow).toLong)
-    row.pointTo(buffer, 0, Fixed + padded)
+    row.pointTo(buffer, 0, Fixed + paddedSize)
     row.internal
   }
 

@@ -73,9 +73,9 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
 
   override def merge(offsets: Seq[PartitionOffset]): RandomPosition = {
     val parts = offsets.collect { case offset: RandomPartitionOffset => offset }.sortBy(_.partition)
-    val merged = parts.head.base.copy(partitions = parts.map(_.count).toVector).normal
-    level = levelling && merged.partitions.isEmpty
-    merged
+    val position = parts.head.base.copy(partitions = parts.map(_.count).toVector).normal
+    level = levelling && position.partitions.isEmpty
+    position
   }
 }
 

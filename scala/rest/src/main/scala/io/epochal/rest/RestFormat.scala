@@ -75,7 +75,7 @@ private object RestFormat {
 
 /** The table of an API: the source's and the sink's table, or the errors in their options. Each is created on first use.
   */
-final private class RestTable(queried: StructType, makeSource: => SourceTable, makeSink: => SinkTable)
+final private class RestTable(querySchema: StructType, makeSource: => SourceTable, makeSink: => SinkTable)
     extends Table
     with SupportsRead
     with SupportsWrite
@@ -96,7 +96,7 @@ final private class RestTable(queried: StructType, makeSource: => SourceTable, m
   override def metrics(): util.Map[String, String] = sink.fold(throw _, _.metrics())
 
   /** The source's columns, or for a sink the query's. */
-  override def schema(): StructType = source.fold(_ => queried, _.schema)
+  override def schema(): StructType = source.fold(_ => querySchema, _.schema)
 
   override def columns(): Array[Column] = schema().fields.map(f => Column.create(f.name, f.dataType, f.nullable))
 

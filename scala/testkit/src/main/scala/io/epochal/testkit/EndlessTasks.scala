@@ -50,12 +50,12 @@ private[testkit] object EndlessTasks {
   final private class Task(open: () => ContinuousPartitionReader[InternalRow], schema: StructType, most: Int)
       extends Thread("epochal-testkit-task") {
     setDaemon(true)
-    private val found = mutable.Buffer.empty[Seq[Any]]
+    private val buffer = mutable.Buffer.empty[Seq[Any]]
     private var at: PartitionOffset = _
     private var error = Option.empty[Throwable]
 
-    def count: Int = synchronized(found.size)
-    def rows: Seq[Seq[Any]] = synchronized(found.toVector)
+    def count: Int = synchronized(buffer.size)
+    def rows: Seq[Seq[Any]] = synchronized(buffer.toVector)
     def offset: PartitionOffset = synchronized(at)
     def failure: Option[Throwable] = synchronized(error)
 
@@ -65,7 +65,7 @@ private[testkit] object EndlessTasks {
         try {
           synchronized { at = reader.getOffset }
           while (count < most && reader.next()) synchronized {
-            found += reader.get().copy().toSeq(schema)
+            buffer += reader.get().copy().toSeq(schema)
             at = reader.getOffset
           }
         } finally reader.close()

@@ -155,7 +155,7 @@ final private[testkit] class EpochScene(val fixture: SinkFixture, isRefusal: (Th
     Evidence.sameRows("rows in the target", fixture.stored().asScala.map(_.longValue).toSeq, numbers.map(_.toLong))
 
   def refused(condition: Condition, what: String)(body: => Any): Unit =
-    Refusal.of(condition, what, isRefusal)(body): Unit
+    ExpectedRefusal.of(condition, what, isRefusal)(body): Unit
 
   override def close(): Unit = fixture.close()
 }

@@ -1,9 +1,7 @@
 package io.epochal.testkit
 
-import java.nio.file.{Files, Path}
-import java.util.UUID
+import java.nio.file.Files
 
-import scala.jdk.CollectionConverters._
 import scala.util.Random
 
 import org.apache.commons.io.FileUtils
@@ -45,25 +43,25 @@ private[testkit] object SourceQueryChecks {
   private def checkpointAlone(scene: SourceScene): Unit = {
     val original = scene.query("original")
     scene.deliver(original, 10)(scene.add(10))
-    val restored = scene.query("restored")
+    val copy = scene.query("restored")
     if (scene.fixture.keepsRows) {
-      FileUtils.copyDirectory(original.checkpoint.toFile, restored.checkpoint.toFile)
+      FileUtils.copyDirectory(original.checkpoint.toFile, copy.checkpoint.toFile)
       val before = scene.deliveries(original).rows
       // Two batches: with the second one Spark commits the first to the source.
       scene.deliver(original, 20)(scene.add(10))
       scene.deliver(original, 30)(scene.add(10))
-      val expected = scene.deliveries(original).rows.diff(before)
-      Evidence.onceEach("after the checkpoint was copied, in the query itself", expected, 20L)
-      scene.deliver(restored, 20)()
-      Evidence.sameRows("from an older copy of the checkpoint", scene.deliveries(restored).rows, expected)
+      val rest = scene.deliveries(original).rows.diff(before)
+      Evidence.onceEach("after the checkpoint was copied, in the query itself", rest, 20L)
+      scene.deliver(copy, 20)()
+      Evidence.sameRows("from an older copy of the checkpoint", scene.deliveries(copy).rows, rest)
     } else {
       val last = scene.deliveries(original).all.last._2
-      val _ = Files.move(original.checkpoint, restored.checkpoint)
-      restored.forgetLastCommit()
-      scene.deliver(restored, last.size + 5L)(scene.add(5))
-      val found = scene.deliveries(restored)
-      Evidence.sameRows("from a checkpoint that was moved, the last epoch", found.all.head._2, last)
-      found.onceEach("from a checkpoint that was moved", last.size + 5L)
+      val _ = Files.move(original.checkpoint, copy.checkpoint)
+      copy.forgetLastCommit()
+      scene.deliver(copy, last.size + 5L)(scene.add(5))
+      val deliveries = scene.deliveries(copy)
+      Evidence.sameRows("from a checkpoint that was moved, the last epoch", deliveries.all.head._2, last)
+      deliveries.onceEach("from a checkpoint that was moved", last.size + 5L)
     }
   }
 
@@ -71,9 +69,9 @@ private[testkit] object SourceQueryChecks {
     val query = scene.query()
     scene.addBefore(query, 25)
     def run(): Unit = scene.running(query.start(Session.get(), Some(Trigger.AvailableNow()))) { started =>
-      val ended = QueryWatch.until()(!started.isActive)
+      val hasEnded = QueryWatch.until()(!started.isActive)
       QueryWatch.assertNoError(started)
-      Evidence.unless(ended)(s"the query has not ended after ${QueryWatch.DeadlineSeconds} s")
+      Evidence.unless(hasEnded)(s"the query has not ended after ${QueryWatch.DeadlineSeconds} s")
     }
     run()
     scene.assertOnceEach(query, "the first run")
@@ -88,7 +86,7 @@ private[testkit] object SourceQueryChecks {
   private def restarts(scene: SourceScene, seed: Long): Unit = {
     val random = new Random(seed)
     val query = scene.query()
-    val found = scene.deliveries(query)
+    val deliveries = scene.deliveries(query)
     // Deliver first: a query that is stopped while Spark logs its first batch cannot be restarted, with any source.
     scene.deliver(query, 5)(scene.add(5))
     (1 to Starts).foreach { _ =>
@@ -96,7 +94,7 @@ private[testkit] object SourceQueryChecks {
         (0 to random.nextInt(3)).foreach { _ =>
           scene.add(1 + random.nextInt(9))
           // Stops in the middle of a batch, or after it.
-          if (random.nextBoolean()) { val _ = QueryWatch.run(started)(found.distinctRows >= scene.added) }
+          if (random.nextBoolean()) { val _ = QueryWatch.run(started)(deliveries.distinctRows >= scene.added) }
         }
         QueryWatch.assertNoError(started)
       }
@@ -120,9 +118,9 @@ private[testkit] object SourceQueryChecks {
     val start = Some(first.start.json)
     Evidence.onceEach("of all tasks together", first.rows.flatten, SteadyRows.toLong)
     Evidence.equal("rows of each task, after a restart", run(start, Int.MaxValue, SteadyRows).rows, first.rows)
-    val begun = run(start, SteadyRows / 10, SteadyRows)
-    val rest = run(Some(begun.end.json), Int.MaxValue, SteadyRows - begun.rows.flatten.size)
-    val whole = begun.rows.zipAll(rest.rows, Nil, Nil).map { case (before, after) => before ++ after }
+    val firstRun = run(start, SteadyRows / 10, SteadyRows)
+    val rest = run(Some(firstRun.end.json), Int.MaxValue, SteadyRows - firstRun.rows.flatten.size)
+    val whole = firstRun.rows.zipAll(rest.rows, Nil, Nil).map { case (before, after) => before ++ after }
     Evidence.equal("rows of each task, before and after a restart", whole, first.rows)
   }
 
@@ -139,74 +137,5 @@ private[testkit] object SourceQueryChecks {
     scene.deliver(query.in(first), 10)(scene.add(10))
     scene.deliver(query.in(second), 20)(scene.add(10))
     scene.assertOnceEach(query, s"${first.name}, then ${second.name}")
-  }
-}
-
-/** Queries of one check over the source, with recorded deliveries. */
-final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(fixture) {
-
-  private val id = UUID.randomUUID().toString
-  private val (format, options, schema) = fixture match {
-    case named: FormatSource =>
-      (named.format, named.options.asScala.toMap, Option(named.readerSchema).filter(_.nonEmpty))
-    case made =>
-      FixtureSource.register(id, made.schema)(made.newStream(_, 2))
-      (classOf[FixtureSource].getName, Map("id" -> id), None)
-  }
-
-  @volatile var added = 0L
-
-  def add(rows: Int): Unit = {
-    fixture.makeAvailable(rows)
-    added += rows
-  }
-
-  /** A path for something else of the check. */
-  def place(name: String): Path = directory.resolve(name)
-
-  /** Adds rows before the next start of a query. If the source must run to receive them, it runs for that. */
-  def addBefore(query: QuerySpec, rows: Int): Unit = fixture match {
-    case named: FormatSource if named.receives => deliver(query, added)(add(rows))
-    case _                                     => add(rows)
-  }
-
-  /** A query with its own checkpoint and deliveries. */
-  def query(name: String = "query"): QuerySpec = {
-    val scene = directory.resolve(name)
-    val sink = Map("directory" -> Files.createDirectories(scene.resolve("deliveries")).toString)
-    QuerySpec(scene.toString, format, options, schema, Seq("*"), classOf[RecordingSink].getName, sink)
-  }
-
-  def deliveries(query: QuerySpec): Deliveries = new Deliveries(query.scene.resolve("deliveries"))
-
-  /** Runs the query until it has delivered `count` rows, then stops it. Fails the check if it does not deliver them.
-    *
-    * @param meanwhile
-    *   runs after the query has started
-    */
-  def deliver(query: QuerySpec, count: => Long)(meanwhile: => Any = ()): Unit = {
-    val found = deliveries(query)
-    running(query.start(Session.get())) { started =>
-      val _ = meanwhile
-      // After a stop between the sink's commit and Spark's, the next start would deliver the epoch again.
-      def isCommitted = found.all.lastOption.forall { case (epoch, _) => query.committed.lastOption.exists(_ >= epoch) }
-      val done = QueryWatch.run(started)(found.distinctRows >= count && (!started.isActive || isCommitted))
-      if (!done) {
-        Evidence.onceEach(s"delivered by the query '${query.scene.getFileName}'", found.rows, count)
-        Evidence.broken(s"$count rows were delivered, and Spark has not logged that their epochs are done")
-      }
-    }
-  }
-
-  /** Asserts that every added row was delivered once and that replays delivered the same rows. */
-  def assertOnceEach(query: QuerySpec, what: String): Unit = {
-    val found = deliveries(query)
-    found.sameWhenReplayed()
-    found.onceEach(what, added)
-  }
-
-  override def close(): Unit = {
-    FixtureSource.forget(id)
-    super.close()
   }
 }

@@ -45,16 +45,16 @@ private[testkit] object StreamChecks {
     },
     stage.check(FutureVersion) { scene =>
       val (stream, _, end) = scene.started(7)
-      val found =
+      val refusal =
         Version.findFirstMatchIn(end.json).getOrElse(Evidence.broken(s"an offset names no version: ${end.json}"))
-      val version = BigInt(found.group(1))
-      val later = end.json.substring(0, found.start(1)) + Future + end.json.substring(found.end(1))
+      val version = BigInt(refusal.group(1))
+      val later = end.json.substring(0, refusal.start(1)) + Future + end.json.substring(refusal.end(1))
       val error = scene.refused(Conditions.OffsetVersionUnsupported, s"the offset $later") {
         stream.deserializeOffset(later)
       }
       // The newest supported version; an offset may have been written in an older one.
-      val named = "\\d+".r.findAllIn(Evidence.text(error)).map(BigInt(_)).toSet
-      Evidence.unless(named(BigInt(Future)) && (named - BigInt(Future)).exists(_ >= version))(
+      val numbers = "\\d+".r.findAllIn(Evidence.text(error)).map(BigInt(_)).toSet
+      Evidence.unless(numbers(BigInt(Future)) && (numbers - BigInt(Future)).exists(_ >= version))(
         s"the error names not both versions, $Future and at least $version: ${Evidence.text(error)}")
     },
     stage.check(ForeignOffset) { scene =>
@@ -132,8 +132,8 @@ private[testkit] object StreamChecks {
       val stream = scene.newStream()
       val end = scene.next(stream, stream.initialOffset(), ReadLimit.maxRows(10))
       stream match {
-        case limited: SupportsAdmissionControl =>
-          val latest = Option(limited.reportLatestOffset()).getOrElse(Evidence.broken("reportLatestOffset gives null"))
+        case capable: SupportsAdmissionControl =>
+          val latest = Option(capable.reportLatestOffset()).getOrElse(Evidence.broken("reportLatestOffset gives null"))
           val rows = scene.rowsBefore(stream, latest)
           Evidence.unless(rows >= 10)(s"after 10 rows were delivered, the latest offset counts $rows")
         case _ => Evidence.broken("the stream has no read limits (SupportsAdmissionControl)")
@@ -294,9 +294,9 @@ final private[testkit] class StreamScene(fixture: SourceFixture, isRefusal: (Thr
   def rowsBefore(stream: MicroBatchStream, offset: Offset): Long =
     fixture.rowsBefore(offset) match {
       case SourceFixture.NotKnown => read(stream, stream.initialOffset(), offset).size.toLong
-      case known                  => known
+      case offset                 => offset
     }
 
   def refused(condition: Condition, what: String)(body: => Any): Throwable =
-    Refusal.of(condition, what, isRefusal)(body)
+    ExpectedRefusal.of(condition, what, isRefusal)(body)
 }

@@ -1,10 +1,5 @@
 package io.epochal.core.error
 
-import scala.jdk.CollectionConverters._
-import scala.util.Using
-
-import com.fasterxml.jackson.databind.ObjectMapper
-
 /** A kind of failure with a stable name: what went wrong and what to do about it, as templates over named values.
   *
   * Calling a condition with its values makes the exception. The message always reads
@@ -105,39 +100,4 @@ object Condition {
 
   /** Of a value in a message, in characters: a server may have chosen it. */
   private val MaxLength = 20000
-}
-
-/** The templates of a condition.
-  *
-  * @param problem
-  *   one sentence with `<value>` placeholders
-  * @param hint
-  *   what the user can do, with the same placeholders
-  * @param batchHint
-  *   the hint where a batch is written, if it is another one
-  */
-final case class ConditionText(problem: String, hint: String, batchHint: Option[String] = None) {
-
-  /** The placeholders of the templates. */
-  lazy val parameters: Set[String] =
-    ConditionText.Placeholder.findAllMatchIn(problem + hint + batchHint.getOrElse("")).map(_.group(1)).toSet
-}
-
-object ConditionText {
-  private[error] val Placeholder = "<([A-Za-z][A-Za-z0-9]*)>".r
-
-  /** Read with the first error. */
-  private lazy val declared: Seq[(String, ConditionText)] =
-    Using.resource(getClass.getResourceAsStream("conditions.json")) { in =>
-      new ObjectMapper().readTree(in).properties.asScala.toSeq.map { field =>
-        val texts = field.getValue
-        val batchHint = Option(texts.get("batchHint")).map(_.asText)
-        field.getKey -> ConditionText(texts.get("problem").asText, texts.get("hint").asText, batchHint)
-      }
-    }
-  private lazy val byName = declared.toMap
-
-  private[error] def names: Seq[String] = declared.map(_._1)
-
-  private[error] def of(name: String): ConditionText = byName(name)
 }

@@ -1,5 +1,7 @@
 package io.epochal.core.error
 
+import java.util.regex.Matcher
+
 /** Marks in the texts of errors, which each language renders in its own words:
   *
   * | in a text                          | Scala, SQL and Spark's own API         | Python                      |
@@ -20,12 +22,9 @@ private[epochal] object Reference {
   /** The text in the words of Spark's own API. */
   def plain(text: String): String =
     if (!text.contains('{')) text
-    else
-      Marked.replaceAllIn(
-        text,
-        found => java.util.regex.Matcher.quoteReplacement(shown(found.group(1), found.group(2))))
+    else Marked.replaceAllIn(text, m => Matcher.quoteReplacement(spelling(m.group(1), m.group(2))))
 
-  private def shown(kind: String, content: String): String = kind match {
+  private def spelling(kind: String, content: String): String = kind match {
     case "option" => content
     case "schema" => s""".schema("$content")"""
     case _ =>

@@ -58,16 +58,16 @@ object Claim {
     */
   private def fresh(claim: Claim, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] =
     sharing(claim, others)
-      .orElse(lost(claim))
+      .orElse(lossError(claim))
       .toLeft(LedgerRow(claim.sinkId, claim.queryId, claim.target, None, 1L, claim.runId, claim.server))
 
   private def sharing(claim: Claim, others: Seq[LedgerRow]): Option[EpochalException] =
     others
       .find(_.queryId == claim.queryId)
       .orElse(others.find(other => !claim.onNewQuery.accepted(other.sinkId)))
-      .map(shared(claim, _, others))
+      .map(sharingError(claim, _, others))
 
-  private def lost(claim: Claim): Option[EpochalException] = {
+  private def lossError(claim: Claim): Option[EpochalException] = {
     val next = claim.stored.boundaries.map(_.epoch + 1)
     Option.when(next.nonEmpty && !next.exists(claim.onLedgerEmpty.names))(
       LostRow("epoch" -> next.max, "sinkId" -> claim.sinkId))
@@ -82,17 +82,17 @@ object Claim {
     val left = Seq(Option.when(!sameQuery)(row.queryId), Option.when(hasLeft)(row.target.id)).flatten
     if (claim.onNewQuery.replaces && !(sameQuery && row.last.isDefined))
       others.headOption
-        .map(shared(claim, _, others))
+        .map(sharingError(claim, _, others))
         .orElse(Option.unless(sameQuery)(incomplete(claim, row)).flatten)
-        .orElse(Option.unless(row.target.isTableOf(claim.target))(changed(claim, row, NameList.render(left))))
-        .toLeft(claimed(claim, row, isAgain = true).copy(target = if (sameQuery) claim.target else row.target))
+        .orElse(Option.unless(row.target.isTableOf(claim.target))(changeError(claim, row, NameList.render(left))))
+        .toLeft(claimedRow(claim, row, isAgain = true).copy(target = if (sameQuery) claim.target else row.target))
     else {
       val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
       Option
         .when(isRemade)(sharing(claim, others))
         .flatten
-        .orElse(Option.unless(left.forall(claim.onNewQuery.accepted))(changed(claim, row, NameList.render(left))))
-        .toLeft(claimed(claim, row, sameQuery).copy(queryId = claim.queryId, target = claim.target, last = last))
+        .orElse(Option.unless(left.forall(claim.onNewQuery.accepted))(changeError(claim, row, NameList.render(left))))
+        .toLeft(claimedRow(claim, row, sameQuery).copy(queryId = claim.queryId, target = claim.target, last = last))
     }
   }
 
@@ -101,7 +101,7 @@ object Claim {
     * @param isAgain
     *   whether a row with the run's id is the result of its claim
     */
-  private def claimed(claim: Claim, row: LedgerRow, isAgain: Boolean): LedgerRow = {
+  private def claimedRow(claim: Claim, row: LedgerRow, isAgain: Boolean): LedgerRow = {
     val generation = if (isAgain && row.runId == claim.runId) row.generation else row.generation + 1
     row.copy(generation = generation, runId = claim.runId, server = claim.server)
   }
@@ -117,7 +117,7 @@ object Claim {
       "{option:onLedgerEmpty=write:<epoch>}, which writes only the others. If the table was emptied, first delete the sink's rows from " +
       "epochal_ledger_progress and epochal_ledger_boundary.")
 
-  private def shared(claim: Claim, other: LedgerRow, others: Seq[LedgerRow]): EpochalException =
+  private def sharingError(claim: Claim, other: LedgerRow, others: Seq[LedgerRow]): EpochalException =
     Conditions.TargetShared(
       "table" -> claim.target.name,
       "other" -> other.sinkId,
@@ -125,7 +125,7 @@ object Claim {
       "accept" -> NameList.render(others.map(_.sinkId))
     )
 
-  private def changed(claim: Claim, row: LedgerRow, accept: String): EpochalException =
+  private def changeError(claim: Claim, row: LedgerRow, accept: String): EpochalException =
     if (row.queryId != claim.queryId && !claim.onNewQuery.replaces && !claim.onNewQuery.accepted(row.queryId))
       EpochDecision.otherQuery(row, claim.queryId, accept)
     else

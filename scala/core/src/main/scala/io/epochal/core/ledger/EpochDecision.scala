@@ -2,79 +2,6 @@ package io.epochal.core.ledger
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** Changes that the user accepts in the ledger. After the claim the ledger no longer holds an accepted id, so the same option,
-  * left in a job, accepts nothing more.
-  *
-  * @param accepted
-  *   ids of queries to take over from, of targets to leave, of sinks to write beside
-  * @param replaces
-  *   whether the first epoch of a query empties the target first
-  */
-final case class OnNewQuery(accepted: Set[String], replaces: Boolean = false)
-
-object OnNewQuery {
-  val Fail: OnNewQuery = OnNewQuery(Set.empty)
-  val Replace: OnNewQuery = OnNewQuery(Set.empty, replaces = true)
-}
-
-/** The policy for a replayed epoch whose offsets cannot be read. */
-sealed abstract class OnEpochMismatch(val name: String)
-
-object OnEpochMismatch {
-  case object Fail extends OnEpochMismatch("fail")
-  case object Keep extends OnEpochMismatch("keep")
-
-  val all: Seq[OnEpochMismatch] = Seq(Fail, Keep)
-}
-
-/** The policy for a ledger that lacks an epoch although the query is past its first one. It applies to one epoch, not to a
-  * later loss of the ledger.
-  */
-sealed trait OnLedgerEmpty {
-
-  /** Whether it accepts that the ledger lacks the epoch. */
-  def names(epoch: Long): Boolean = this == OnLedgerEmpty.Write(epoch) || this == OnLedgerEmpty.Skip(epoch)
-}
-
-object OnLedgerEmpty {
-  case object Fail extends OnLedgerEmpty
-
-  /** The epoch's rows are not in the table: the epoch is written, and the ledger begins with it. */
-  final case class Write(epoch: Long) extends OnLedgerEmpty
-
-  /** The epoch's rows are in the table: the ledger begins with the epoch, and no rows are written. */
-  final case class Skip(epoch: Long) extends OnLedgerEmpty
-}
-
-/** An epoch that a run wants to commit.
-  *
-  * @param queryId
-  *   of the run's query
-  * @param generation
-  *   from the run's claim
-  * @param runId
-  *   the run: a ledger restored from a backup can assign the same generation again, but not to the same run
-  * @param offsetsHash
-  *   hash of the epoch's offsets in Spark's checkpoint; None if they cannot be read
-  * @param repartitions
-  *   the hash of an earlier epoch's offsets, if in that epoch Spark only repartitioned the query's state: no sink sees it
-  * @param logged
-  *   the hash of any epoch's offsets in Spark's checkpoint as it is now
-  */
-final case class EpochAttempt(
-    queryId: String,
-    epoch: Long,
-    generation: Long,
-    runId: String,
-    trigger: TriggerMode,
-    offsetsHash: Option[String],
-    digest: ContentDigest,
-    repartitions: Long => Option[String] = _ => None,
-    logged: Long => Option[String] = _ => None
-) {
-  def applied: AppliedEpoch = AppliedEpoch(epoch, trigger, offsetsHash, digest)
-}
-
 /** The decision about an epoch: it is applied once, and only by the run that has claimed the sink last. */
 sealed trait EpochDecision
 
@@ -124,7 +51,7 @@ object EpochDecision {
           Right(Apply(applied(attempt, row)))
         case None => Left(Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> row.sinkId))
         case Some(last) if attempt.epoch < last.epoch && last.offsetsHash.exists(attempt.logged(last.epoch).contains) =>
-          Left(overtaken(attempt.epoch, row.sinkId, last, lastRun))
+          Left(overtaking(attempt.epoch, row.sinkId, last, lastRun))
         case Some(last) =>
           inOrder(row.sinkId, attempt.epoch, attempt.trigger, last, attempt.repartitions).flatMap(_ =>
             if (attempt.epoch > last.epoch) Right(Apply(applied(attempt, row)))
@@ -150,7 +77,7 @@ object EpochDecision {
       "reason" -> reason)
 
   /** The checkpoint has the ledger's last epoch: it was not rewound, but another driver wrote it since this run read it. */
-  private def overtaken(epoch: Long, sinkId: String, last: AppliedEpoch, lastRun: Option[String]): EpochalException =
+  private def overtaking(epoch: Long, sinkId: String, last: AppliedEpoch, lastRun: Option[String]): EpochalException =
     Conditions.EpochRegressed.withHint(
       s"Another driver${lastRun.fold("")(run => s" ($run)")} runs this query with the same checkpoint: it committed epoch <last> " +
         "after this run had read the checkpoint. It can no longer commit (SINK_FENCED). End it, and start this query again: it continues after epoch <last>.")(

@@ -47,7 +47,7 @@ object LedgerText {
     for {
       fields <- Try(mapper.readTree(text)).toOption
         .collect { case fields: ObjectNode if fields.path("v").isInt => fields }
-        .toRight(damaged(text, place, "it is no JSON object with a version \"v\""))
+        .toRight(damage(text, place, "it is no JSON object with a version \"v\""))
       found = fields.get("v").intValue
       _ <- Either.cond(
         found <= Version,
@@ -57,7 +57,7 @@ object LedgerText {
           "sinkId" -> fields.path("sink").asText(),
           "found" -> found,
           "supported" -> Version))
-      row <- Try(read(fields)).toEither.left.map(error => damaged(text, place, String.valueOf(error.getMessage)))
+      row <- Try(read(fields)).toEither.left.map(error => damage(text, place, String.valueOf(error.getMessage)))
     } yield row
 
   private def read(fields: ObjectNode): LedgerRow = {
@@ -81,6 +81,6 @@ object LedgerText {
       ServerIdentity(needed("server", text), number("timeline")))
   }
 
-  private def damaged(text: String, place: String, reason: String): EpochalException =
+  private def damage(text: String, place: String, reason: String): EpochalException =
     Conditions.LedgerDamaged("place" -> place, "text" -> text.take(300), "reason" -> reason)
 }

@@ -47,17 +47,17 @@ abstract class OffsetFormat[P](val format: String, val version: Int) extends Ser
       fields <- Try(OffsetFormat.mapper.readTree(json)).toOption
         .collect { case node: ObjectNode => node }
         .toRight(invalid(json, "it is not a JSON object"))
-      found <- Option(fields.get("v"))
+      versionNode <- Option(fields.get("v"))
         .filter(v => v.isInt && v.intValue >= 1)
         .map(_.intValue)
         .toRight(invalid(json, "it has no version \"v\""))
       _ <- Either.cond(
-        found <= version,
+        versionNode <= version,
         (),
-        Conditions.OffsetVersionUnsupported("format" -> format, "found" -> found, "supported" -> version)
+        Conditions.OffsetVersionUnsupported("format" -> format, "found" -> versionNode, "supported" -> version)
       )
       _ <- sameSource(source, fields)
-      position <- Try(read(found, fields)).toEither.left.map {
+      position <- Try(read(versionNode, fields)).toEither.left.map {
         case NonFatal(e) => invalid(json, Option(e.getMessage).getOrElse(e.toString))
         case fatal       => throw fatal
       }

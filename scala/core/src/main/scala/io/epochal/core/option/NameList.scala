@@ -42,10 +42,10 @@ object NameList {
   private def tokens(text: String, separators: Char*): Seq[Token] = {
     val stops = separators.mkString
     val token = s"""\\s*"((?:[^"]|"")+)"\\s*(?=[$stops]|$$)|([$stops])|([^$stops]+)""".r
-    token.findAllMatchIn(text).toVector.flatMap { found =>
-      if (found.group(1) != null) Some(Name(found.group(1).replace("\"\"", "\"")))
-      else if (found.group(2) != null) Some(Separator(found.group(2).charAt(0)))
-      else Some(found.group(3).trim).filter(_.nonEmpty).map(Name(_))
+    token.findAllMatchIn(text).toVector.flatMap { part =>
+      if (part.group(1) != null) Some(Name(part.group(1).replace("\"\"", "\"")))
+      else if (part.group(2) != null) Some(Separator(part.group(2).charAt(0)))
+      else Some(part.group(3).trim).filter(_.nonEmpty).map(Name(_))
     }
   }
 }

@@ -14,10 +14,10 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     * values of the wrong type, and missing required options.
     */
   def parse(raw: Map[String, String]): Either[EpochalException, OptionValues] = {
-    val (others, known) = split(raw)
+    val (others, ownValues) = split(raw)
     for {
-      _ <- unknown(others).toLeft(())
-      byName <- known.foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
+      _ <- strays(others).toLeft(())
+      byName <- ownValues.foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
         case (Right(values), (spec, name, text)) => parseOne(spec, name, text).map(values + _)
         case (error, _)                          => error
       }
@@ -34,7 +34,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     *   of all names in the error
     */
   def checkNames(raw: Map[String, String], prefix: String): Either[EpochalException, Unit] =
-    unknown(split(raw)._1, prefix).toLeft(())
+    strays(split(raw)._1, prefix).toLeft(())
 
   /** The unknown names, and the other options. */
   private def split(raw: Map[String, String]): (Seq[String], Seq[(OptionSpec[_], String, String)]) = {
@@ -65,20 +65,20 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
 
   private def parseValue(spec: OptionSpec[_], name: String, text: String): Either[EpochalException, Any] =
     Option(text).flatMap(spec.kind.parse(_)).toRight {
-      val shown = if (spec.secret) Redaction.Mask else Redaction.text(String.valueOf(text))
-      OptionGroup.invalid(format, name, shown, spec.kind.expected, spec.example, spec.kind.allowed)
+      val display = if (spec.secret) Redaction.Mask else Redaction.text(String.valueOf(text))
+      OptionGroup.invalid(format, name, display, spec.kind.expected, spec.example, spec.kind.allowed)
     }
 
   /** One error for all of them. */
-  private def unknown(names: Seq[String], prefix: String = ""): Option[EpochalException] = Option.when(names.nonEmpty) {
-    val meant = names.flatMap(Nearest.of(_, specs.map(_.name))).distinct
-    Conditions.OptionUnknown(
-      "format" -> (if (prefix.isEmpty) format else s"$format ($prefix*)"),
-      "option" -> names.map(prefix + _).mkString("' or '"),
-      "suggestion" -> (if (meant.isEmpty) s"Its options are ${specs.map(_.name).mkString(", ")}."
-                       else s"Did you mean ${meant.map(right => s"'$prefix$right'").mkString(" and ")}?")
-    )
-  }
+  private def strays(names: Seq[String], prefix: String = ""): Option[EpochalException] = Option.when(names.nonEmpty) {
+      val suggestions = names.flatMap(Nearest.of(_, specs.map(_.name))).distinct
+      Conditions.OptionUnknown(
+        "format" -> (if (prefix.isEmpty) format else s"$format ($prefix*)"),
+        "option" -> names.map(prefix + _).mkString("' or '"),
+        "suggestion" -> (if (suggestions.isEmpty) s"Its options are ${specs.map(_.name).mkString(", ")}."
+                         else s"Did you mean ${suggestions.map(right => s"'$prefix$right'").mkString(" and ")}?")
+      )
+    }
 
   /** Spark creates a table in its catalog, without passing its options. */
   private def withoutOptions: EpochalException = unsupported(
@@ -137,13 +137,13 @@ object OptionGroup {
       example: String,
       allowed: Seq[String] = Nil,
       whole: String => String = identity): EpochalException = {
-    val meant = Nearest.of(value.trim, allowed)
-    meant.fold(Conditions.OptionInvalid)(_ => Misspelt)(
+    val suggestions = Nearest.of(value.trim, allowed)
+    suggestions.fold(Conditions.OptionInvalid)(_ => Misspelt)(
       "option" -> option,
       "format" -> format,
       "value" -> value,
       "expected" -> expected,
-      "example" -> meant.fold(example)(right => s"$option=${whole(right)}")
+      "example" -> suggestions.fold(example)(right => s"$option=${whole(right)}")
     )
   }
 

@@ -4,10 +4,10 @@ import scala.collection.mutable
 
 /** Options, in the order of declaration. */
 abstract private[epochal] class OptionList {
-  private val declared = mutable.ArrayBuffer.empty[OptionSpec[_]]
+  private val specs = mutable.ArrayBuffer.empty[OptionSpec[_]]
 
   /** The options in the order of declaration. */
-  def all: Seq[OptionSpec[_]] = declared.toSeq
+  def all: Seq[OptionSpec[_]] = specs.toSeq
 
   /** Declares an option: the arguments are those of [[OptionSpec]]. */
   final protected def option[A](
@@ -21,7 +21,9 @@ abstract private[epochal] class OptionList {
 
   /** Adds an option that another object declares. */
   final protected def also[A](spec: OptionSpec[A]): OptionSpec[A] = {
-    declared += spec
+    specs += spec
     spec
   }
+
+  final private[epochal] def ensure[E](holds: Boolean)(error: => E): Either[E, Unit] = Either.cond(holds, (), error)
 }

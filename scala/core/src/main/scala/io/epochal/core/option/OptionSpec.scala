@@ -37,15 +37,12 @@ final case class OptionSpec[A](
 
   // Copies with one field changed, for authors who write Java.
 
-  /** With a default. */
   def withDefault(value: A): OptionSpec[A] = copy(default = Some(value))
 
-  /** A required option. */
   def asRequired: OptionSpec[A] = copy(required = true)
 
   /** A secret option, whose value appears in no message, plan or log. */
   def asSecret: OptionSpec[A] = copy(secret = true)
 
-  /** With an example for the documentation. */
   def withExample(value: String): OptionSpec[A] = copy(sample = Some(value))
 }

@@ -145,11 +145,11 @@ private object Quantity {
 
   def render(value: Duration): String = value.toMillis match {
     case 0L     => "0s"
-    case millis => rendered(millis, 3600000L -> "h", 60000L -> "m", 1000L -> "s", 1L -> "ms")
+    case millis => inUnits(millis, 3600000L -> "h", 60000L -> "m", 1000L -> "s", 1L -> "ms")
   }
 
   def renderBytes(value: Long): String =
-    rendered(value, (1L << 30) -> "g", (1L << 20) -> "m", (1L << 10) -> "k", 1L -> "")
+    inUnits(value, (1L << 30) -> "g", (1L << 20) -> "m", (1L << 10) -> "k", 1L -> "")
 
   /** The number of the smallest units; None also if a Long cannot hold it. */
   private def amount(text: String)(unit: PartialFunction[String, Long]): Option[Long] = text match {
@@ -163,6 +163,6 @@ private object Quantity {
   }
 
   /** In the largest unit that divides it. */
-  private def rendered(value: Long, units: (Long, String)*): String =
+  private def inUnits(value: Long, units: (Long, String)*): String =
     units.collectFirst { case (size, name) if value % size == 0 => s"${value / size}$name" }.mkString
 }

@@ -14,7 +14,6 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
   /** The value of an option that another option requires. */
   def required[A](spec: OptionSpec[A]): Either[EpochalException, A] = get(spec).toRight(group.missing(spec))
 
-  /** Whether the user has set it. */
   def isSet(spec: OptionSpec[_]): Boolean = values.contains(spec.name)
 
   /** The members of a family, by their names without the prefix. */
@@ -35,10 +34,10 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
     * @param option
     *   as the user wrote its name
     */
-  def together(lacking: Boolean, option: => String, needed: String): Either[EpochalException, Unit] =
+  def together(lacking: Boolean, option: => String, companion: String): Either[EpochalException, Unit] =
     consistent(!lacking)(
-      s"{option:$option} without {option:$needed}",
-      s"Set {option:$needed} too, or leave {option:$option} out.")
+      s"{option:$option} without {option:$companion}",
+      s"Set {option:$companion} too, or leave {option:$option} out.")
 
   /** An error if one of the options is set, which have no effect without another.
     *

@@ -35,9 +35,7 @@ final class Retrier(
   def run[A](body: Int => A): A = {
     val begin = System.nanoTime()
     try body(0)
-    catch {
-      case error: Throwable if retried(error) => again(body, error, Duration.ofNanos(System.nanoTime() - begin))
-    }
+    catch { case error: Throwable if retried(error) => again(body, error, Duration.ofNanos(System.nanoTime() - begin)) }
   }
 
   /** Continues after the first failure. Most calls have none, and need no policy.
@@ -45,8 +43,8 @@ final class Retrier(
     * @param spent
     *   on the first attempt
     */
-  private def again[A](body: Int => A, first: Throwable, spent: Duration): A = {
-    val left = settings.deadline.minus(spent)
+  private def again[A](body: Int => A, first: Throwable, timeSpent: Duration): A = {
+    val left = settings.deadline.minus(timeSpent)
     if (left.isNegative || left.isZero) throw first
     val policy = RetryPolicy
       .builder[A]()
@@ -67,55 +65,10 @@ final class Retrier(
   private def retried(error: Throwable): Boolean = classify(error) != Verdict.GiveUp
 
   private def delay(failures: Int, error: Throwable): Duration = {
-    val drawn = Duration.ofNanos((settings.bound(failures).toNanos * jitter()).toLong)
+    val randomDelay = Duration.ofNanos((settings.bound(failures).toNanos * jitter()).toLong)
     classify(error) match {
-      case Verdict.RetryAfter(atLeast) => atLeast.plus(drawn)
-      case _                           => drawn
+      case Verdict.RetryAfter(atLeast) => atLeast.plus(randomDelay)
+      case _                           => randomDelay
     }
   }
 }
-
-/** Limits of retries.
-  *
-  * @param maxAttempts
-  *   attempts in all, the first included
-  * @param initialDelay
-  *   bound of the first delay; bounds double with every failure
-  * @param maxDelay
-  *   upper limit of all bounds
-  * @param deadline
-  *   time for all attempts together
-  */
-final case class RetrySettings(maxAttempts: Int, initialDelay: Duration, maxDelay: Duration, deadline: Duration) {
-
-  /** The bound of the delay after this many failures, counted from 1. */
-  def bound(failures: Int): Duration = {
-    val factor = 1L << math.min(failures - 1, 40)
-    val nanos = initialDelay.toNanos
-    if (nanos > maxDelay.toNanos / factor) maxDelay else Duration.ofNanos(nanos * factor)
-  }
-}
-
-/** Whether and when a failure is retried. */
-sealed trait Verdict
-
-object Verdict {
-
-  /** May succeed on retry. */
-  case object Retry extends Verdict
-
-  /** The server set a minimum delay. The random delay is added to it, so that clients with the same response do not retry
-    * together.
-    */
-  final case class RetryAfter(atLeast: Duration) extends Verdict
-
-  /** Cannot succeed. */
-  case object GiveUp extends Verdict
-}
-
-/** A failure that will be retried.
-  *
-  * @param failures
-  *   the number of failures so far, this one included
-  */
-final case class RetryEvent(failures: Int, delay: Duration, cause: Throwable)

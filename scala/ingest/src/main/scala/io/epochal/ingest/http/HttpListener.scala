@@ -2,26 +2,21 @@ package io.epochal.ingest.http
 
 import java.net.InetSocketAddress
 import java.nio.channels.ClosedSelectorException
-import java.time.temporal.ChronoUnit
-import java.time.{Clock, Instant}
-import java.util.LinkedHashMap
-import java.util.concurrent.{ConcurrentHashMap, Executor, TimeUnit}
+import java.time.Clock
 import javax.net.ssl.SSLContext
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 import scala.util.control.NonFatal
 
-import org.eclipse.jetty.io.ssl.SslConnection
-import org.eclipse.jetty.io.{ByteBufferPool, Connection, ManagedSelector}
+import org.eclipse.jetty.io.{ByteBufferPool, ManagedSelector}
 import org.eclipse.jetty.server._
 import org.eclipse.jetty.util.ssl.SslContextFactory
-import org.eclipse.jetty.util.thread.{QueuedThreadPool, Scheduler}
+import org.eclipse.jetty.util.thread.QueuedThreadPool
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.http.auth.Admission
-import io.epochal.ingest.http.body.BodyBudget
 import io.epochal.ingest.intake.{Intake, Listener}
 
 /** HTTP/1.1 listener: `POST /` and `POST /{stream}` for records, `GET /health` and `GET /metrics`.
@@ -34,7 +29,7 @@ import io.epochal.ingest.intake.{Intake, Listener}
   * @throws io.epochal.core.error.EpochalException
   *   LISTENER_EXPOSED, PORT_UNAVAILABLE
   */
-final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocketAddress, clock: Clock)
+final private[ingest] class HttpListener(settings: ListenerSettings, bind: InetSocketAddress, clock: Clock)
     extends Listener {
   private val log = LoggerFactory.getLogger(classOf[HttpListener])
 
@@ -46,8 +41,8 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
       "protection" -> IngestHttpOptions.Protection)
 
   private val admission: Admission = settings.admission.fold(new Admission {})(_.open(clock))
-  private val counts = new HttpMetrics(found =>
-    log.warn(s"${Listener.Format} on ${Listener.shown(address)} refused requests since the last such line: $found"))
+  private val counts = new HttpMetrics(sums =>
+    log.warn(s"${Listener.Format} on ${Listener.shown(address)} refused requests since the last such line: $sums"))
   private val channel = Listener.bind(bind)
   private val threads = makeThreads()
   private val server = new Server(threads)
@@ -75,13 +70,13 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
     failure = Some(Conditions.FeedFailed.because(error)("source" -> Listener.Format, "reason" -> error.toString))
 
   override def serve(intake: Intake): Unit = {
-    val shared = new Shared(settings, intake, admission, counts, clients, threads, clock, end(_))
+    val state = new HttpState(settings, intake, admission, counts, clients, threads, clock, end(_))
     connector.addBean(clients): Unit
     server.addConnector(connector)
     server.addBean(new NetworkConnectionLimit(settings.maxConnections, connector)): Unit
     server.setErrorHandler(new BadRequests(counts))
-    def text = counts.prometheus(clients.open, shared.budget.usedBytes, intake.gauges)
-    server.setHandler(new IngestHandler(shared, isLoopback, () => text))
+    def text = counts.prometheus(clients.open, state.budget.usedBytes, intake.gauges)
+    server.setHandler(new IngestHandler(state, isLoopback, () => text))
     connector.open(channel)
     server.start()
     clients.start()
@@ -91,7 +86,7 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
     counts.isStopping = true
     clients.stop()
     // An interrupted stop still stops everything.
-    val interrupted = Thread.interrupted()
+    val wasInterrupted = Thread.interrupted()
     try server.stop()
     catch { case NonFatal(e) => log.warn(s"${Listener.Format} on $address did not stop cleanly: $e", e) }
     finally {
@@ -99,7 +94,7 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
       counts.logRefused(System.nanoTime(), isLast = true)
       // Jetty closes it only if it was accepting.
       Try(channel.close()): Unit
-      if (interrupted) Thread.currentThread.interrupt()
+      if (wasInterrupted) Thread.currentThread.interrupt()
     }
   }
 
@@ -145,148 +140,4 @@ final private[ingest] class HttpListener(settings: HttpSettings, bind: InetSocke
     factory.setRenegotiationAllowed(false)
     factory
   }
-}
-
-/** State shared by all requests of a listener.
-  *
-  * @param executor
-  *   sends responses, to keep that off the journal's thread
-  * @param fatal
-  *   takes an error of the JVM, which ends the query
-  */
-final private[http] class Shared(
-    val settings: HttpSettings,
-    val intake: Intake,
-    val admission: Admission,
-    val metrics: HttpMetrics,
-    val clients: Clients,
-    val executor: Executor,
-    clock: Clock,
-    val fatal: Throwable => Unit) {
-  val budget = new BodyBudget(settings.maxBufferedBytes, clients.dropUpload(_))
-
-  def nowMicros: Long = ChronoUnit.MICROS.between(Instant.EPOCH, clock.instant)
-}
-
-/** The open connections. Closes those of clients that send too slowly: an idle timeout does not catch them, because an occasional byte
-  * resets it. Checks every second; holds no thread.
-  *
-  * Between requests only the idle timeout applies. A request head must be complete within `headTimeout` of its first byte; the first
-  * head of a connection, of the connect.
-  *
-  * Clients that have not shown yet that they may write make room for others: their connections, the oldest first, while they have more
-  * than half of all places or all places are taken; their bodies, the largest first, while memory is short.
-  */
-final private[http] class Clients(settings: HttpSettings, scheduler: Scheduler, metrics: HttpMetrics)
-    extends Connection.Listener {
-  import Clients._
-
-  private val connections = new ConcurrentHashMap[Connection, Place]
-  // Those that have not shown that they may write, the oldest first, and when they were opened.
-  private val unproven = new LinkedHashMap[Connection, Long]
-  private val uploads = ConcurrentHashMap.newKeySet[Upload]
-  @volatile private var isStopped = false
-
-  def start(): Unit = schedule()
-
-  /** Stops checking. Connections opened from now on are closed: Jetty would leave them open if it stops meanwhile. */
-  def stop(): Unit = isStopped = true
-
-  /** Closes all connections. Call after the server has stopped. */
-  def closeAll(): Unit = connections.keySet.forEach(_.getEndPoint.close())
-
-  /** Number of open connections. */
-  def open: Int = connections.size
-
-  override def onOpened(connection: Connection): Unit =
-    if (isHttp(connection)) {
-      val now = System.nanoTime()
-      connections.put(connection, InHead(now)): Unit
-      unproven.synchronized(unproven.put(connection, now)): Unit
-      if (isStopped) connection.getEndPoint.close()
-      makeRoom(now)
-    }
-
-  override def onClosed(connection: Connection): Unit = {
-    connections.remove(connection): Unit
-    proves(connection)
-  }
-
-  /** The client has shown that it may write. */
-  def proves(connection: Connection): Unit = unproven.synchronized(unproven.remove(connection)): Unit
-
-  /** The head of a request is complete. */
-  def begins(connection: Connection): Unit = connections.replace(connection, InRequest): Unit
-
-  def ends(connection: Connection): Unit = connections.replace(connection, Idle(connection.getBytesIn)): Unit
-
-  def watch(upload: Upload): Unit = uploads.add(upload): Unit
-
-  def forget(upload: Upload): Unit = uploads.remove(upload): Unit
-
-  /** Ends the largest upload of a client that has not shown yet that it may write, and has had the time, or has sent more than `size`
-    * bytes.
-    *
-    * @return
-    *   whether there was one
-    */
-  def dropUpload(size: Long): Boolean = {
-    val now = System.nanoTime()
-    val all = uploads.asScala.filter(one => one.unprovenSince.exists(now - _ > GraceNanos || one.received > size))
-    all.maxByOption(_.received).map(_.abort()).nonEmpty
-  }
-
-  private def makeRoom(now: Long): Unit = {
-    val crowd = unproven.synchronized {
-      val excess = unproven.size - math.max(1, settings.maxConnections / 2)
-      val least = if (connections.size >= settings.maxConnections) 1 else 0
-      val old =
-        unproven.asScala.iterator.takeWhile(now - _._2 > GraceNanos).map(_._1).take(math.max(least, excess)).toVector
-      old.foreach(one => unproven.remove(one): Unit)
-      old
-    }
-    crowd.foreach(drop)
-  }
-
-  private def drop(connection: Connection): Unit = {
-    metrics.refused("too_slow")
-    connection.getEndPoint.close()
-  }
-
-  private def schedule(): Unit =
-    if (!isStopped) scheduler.schedule(() => look(), 1, TimeUnit.SECONDS): Unit
-
-  private def look(): Unit =
-    try {
-      val now = System.nanoTime()
-      uploads.forEach(upload => if (upload.isTooSlow(now)) upload.abort())
-      connections.forEach { (connection, place) =>
-        place match {
-          case InHead(since) if now - since > settings.headTimeout.toNanos => drop(connection)
-          case Idle(bytes) if connection.getBytesIn > bytes => connections.replace(connection, place, InHead(now)): Unit
-          case _                                            => ()
-        }
-      }
-      makeRoom(now)
-      metrics.logRefused(now)
-    } finally schedule()
-
-  private def isHttp(connection: Connection): Boolean = !connection.isInstanceOf[SslConnection]
-}
-
-private object Clients {
-
-  /** How long a client that has not shown yet that it may write keeps its place, however crowded it is. */
-  private val GraceNanos = 2000000000L
-
-  /** State of a connection. Times are `System.nanoTime`. */
-  sealed trait Place
-
-  /** Sending the head of a request, since `since`. */
-  final case class InHead(since: Long) extends Place
-
-  /** Between two requests; `bytes` is the total received so far. */
-  final case class Idle(bytes: Long) extends Place
-
-  case object InRequest extends Place
 }

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.LongAdder
 
 import scala.jdk.CollectionConverters._
 
-import io.epochal.ingest.http.body.Refusal
+import io.epochal.ingest.http.body.Problem
 
 /** Counters of a listener since its start, for the query's progress, for Prometheus and for the log. Thread-safe.
   *
@@ -22,7 +22,7 @@ final private[http] class HttpMetrics(warn: String => Unit) {
   private val buckets = Array.fill(LatencyBounds.size + 1)(new LongAdder)
   private val latencyNanos = new LongAdder
 
-  private var logged = Map.empty[String, Long]
+  private var before = Map.empty[String, Long]
   private var quietUntil = System.nanoTime()
 
   /** Whether the listener is being closed: refusals then are temporary. */
@@ -45,9 +45,9 @@ final private[http] class HttpMetrics(warn: String => Unit) {
   /** Logs the refusals since the last line, at most one line a minute but for the last. */
   def logRefused(now: Long, isLast: Boolean = false): Unit = synchronized {
     val counts = reasons.asScala.view.mapValues(_.sum).toMap - "stopping"
-    val found = counts.toSeq.map { case (reason, n) => (n - logged.getOrElse(reason, 0L), reason) }.filter(_._1 > 0)
+    val found = counts.toSeq.map { case (reason, n) => (n - before.getOrElse(reason, 0L), reason) }.filter(_._1 > 0)
     if (found.nonEmpty && (isLast || now - quietUntil >= 0)) {
-      logged = counts
+      before = counts
       quietUntil = now + 60000000000L
       warn(found.sorted.reverse.map { case (n, reason) => s"$n $reason" }.mkString(", "))
     }
@@ -58,7 +58,7 @@ final private[http] class HttpMetrics(warn: String => Unit) {
     "connections" -> connections.toString,
     "requests" -> statuses.values.asScala.map(_.sum).sum.toString,
     "refused" -> reasons.values.asScala.map(_.sum).sum.toString,
-    "refusedFull" -> Option(reasons.get(Refusal.Full)).fold(0L)(_.sum).toString
+    "refusedFull" -> Option(reasons.get(Problem.Full)).fold(0L)(_.sum).toString
   )
 
   /** Prometheus text format, version 0.0.4.
@@ -74,13 +74,13 @@ final private[http] class HttpMetrics(warn: String => Unit) {
     }
     def http(name: String, kind: String, help: String)(samples: (String, Any)*): Unit =
       family(s"epochal_ingest_http_$name", kind, help)(samples: _*)
-    def labelled(label: String, counts: Seq[(Any, LongAdder)]) =
+    def labelledLines(label: String, counts: Seq[(Any, LongAdder)]) =
       counts.map { case (value, n) => s"""{$label="$value"}""" -> n.sum }
 
     http("requests_total", "counter", "Requests with records that got a response, by its status.")(
-      labelled("status", statuses.asScala.toSeq.sortBy(_._1)): _*)
+      labelledLines("status", statuses.asScala.toSeq.sortBy(_._1)): _*)
     http("refused_total", "counter", "Requests and connections that were refused, by reason.")(
-      labelled("reason", reasons.asScala.toSeq.sortBy(_._1)): _*)
+      labelledLines("reason", reasons.asScala.toSeq.sortBy(_._1)): _*)
     http("records_total", "counter", "Records that were stored and acknowledged.")("" -> records.sum)
     http("bytes_total", "counter", "Bytes of those records.")("" -> bytes.sum)
     http("duplicates_total", "counter", "Requests whose key was stored before.")("" -> duplicates.sum)

@@ -9,26 +9,26 @@ import org.eclipse.jetty.io.Connection
 import org.eclipse.jetty.server.{Handler, Request, Response}
 import org.eclipse.jetty.util.Callback
 
-import io.epochal.ingest.http.body.Refusal
+import io.epochal.ingest.http.body.Problem
 
 /** Routes requests to upload, health and metrics. */
-final private[http] class IngestHandler(shared: Shared, isLoopback: Boolean, metrics: () => String)
+final private[http] class IngestHandler(state: HttpState, isLoopback: Boolean, metrics: () => String)
     extends Handler.Abstract {
   private val MetricsType = "text/plain; version=0.0.4; charset=utf-8"
   private val MaxName = 128
-  private val clients = shared.clients
+  private val clients = state.clients
   private val Stream = s"[A-Za-z0-9._~-]{0,$MaxName}".r
 
   override def handle(request: Request, response: Response, callback: Callback): Boolean = {
     val connection: Connection = request.getConnectionMetaData.getConnection
     clients.begins(connection)
     Request.addCompletionListener(request, (_: Throwable) => clients.ends(connection))
-    val reply = new Reply(response, callback, shared.metrics)
+    val reply = new Reply(response, callback, state.metrics)
     val method = request.getMethod.toUpperCase(Locale.ROOT)
     def allowing(methods: String*)(answer: => Unit): Unit = if (methods.contains(method)) answer
     else {
       val all = methods.mkString(", ")
-      reply.refuse(Refusal(405, "method", s"the methods are $all", headers = Seq("Allow" -> all)))
+      reply.refuse(Problem(405, "method", s"the methods are $all", headers = Seq("Allow" -> all)))
     }
     String.valueOf(request.getHttpURI.getDecodedPath).stripPrefix("/") match {
       case "health"  => allowing("GET", "HEAD")(status(request, reply)(health(reply)))
@@ -36,19 +36,19 @@ final private[http] class IngestHandler(shared: Shared, isLoopback: Boolean, met
       case stream @ Stream() => allowing("POST", "PUT")(write(stream, request, reply))
       case _ =>
         val error = s"the path is / or /{stream}, a name of up to $MaxName letters, digits and -._~"
-        reply.refuse(Refusal(404, "not_found", error))
+        reply.refuse(Problem(404, "not_found", error))
     }
     true
   }
 
   private def write(stream: String, request: Request, reply: Reply): Unit =
     try {
-      shared.admission.head(Inbound.header(request, _)).foreach(throw _)
-      if (shared.admission.provesWithoutBody) clients.proves(request.getConnectionMetaData.getConnection)
-      val inbound = new Inbound(stream, request, shared.settings)
+      state.admission.head(Inbound.header(request, _)).foreach(throw _)
+      if (state.admission.provesWithoutBody) clients.proves(request.getConnectionMetaData.getConnection)
+      val inbound = new Inbound(stream, request, state.settings)
       // A request with a key goes to the journal even then: it may be a duplicate.
-      if (!shared.intake.hasRoom && !inbound.mayBeKnown) throw Upload.full(1)
-      val upload = new Upload(inbound, request, reply, shared)
+      if (!state.intake.hasRoom && !inbound.mayBeKnown) throw Upload.full(1)
+      val upload = new Upload(inbound, request, reply, state)
       clients.watch(upload)
       Request.addCompletionListener(
         request,
@@ -57,18 +57,18 @@ final private[http] class IngestHandler(shared: Shared, isLoopback: Boolean, met
           upload.close()
         })
       upload.run()
-    } catch { case refusal: Refusal => reply.refuse(refusal) }
+    } catch { case refusal: Problem => reply.refuse(refusal) }
 
   private def status(request: Request, reply: Reply)(answer: => Unit): Unit = {
     val refusal =
-      if (isLoopback || shared.settings.openStatus) None
-      else if (shared.admission.provesWithoutBody) shared.admission.head(Inbound.header(request, _))
-      else Some(Refusal(403, "forbidden", "forbidden"))
+      if (isLoopback || state.settings.openStatus) None
+      else if (state.admission.provesWithoutBody) state.admission.head(Inbound.header(request, _))
+      else Some(Problem(403, "forbidden", "forbidden"))
     refusal.fold(answer)(reply.refuse)
   }
 
   private def health(reply: Reply): Unit =
-    if (shared.intake.hasRoom) reply.status(200, """{"status":"ok"}""")
+    if (state.intake.hasRoom) reply.status(200, """{"status":"ok"}""")
     else reply.status(503, """{"error":"the journal is full"}""")
 }
 
@@ -86,7 +86,7 @@ final private[http] class Reply(response: Response, callback: Callback, metrics:
   def status(status: Int, body: String, contentType: String = Json): Unit =
     send(status, contentType, body.getBytes(UTF_8))
 
-  def refuse(cause: Refusal): Unit = {
+  def refuse(cause: Problem): Unit = {
     // While the listener is being closed, a correct request may look broken off.
     val refusal = if (metrics.isStopping) Reply.Stopping else cause
     metrics.answered(refusal.status)
@@ -107,7 +107,7 @@ final private[http] class Reply(response: Response, callback: Callback, metrics:
 }
 
 private object Reply {
-  private val Stopping = Refusal(503, "stopping", "the query is stopping", retryAfterSeconds = Some(1))
+  private val Stopping = Problem(503, "stopping", "the query is stopping", retryAfterSeconds = Some(1))
 }
 
 /** Responds to requests that Jetty itself refuses: invalid heads and chunks. Does not echo any part of the request. */
@@ -118,7 +118,7 @@ final private[http] class BadRequests(metrics: HttpMetrics) extends Request.Hand
     val status =
       if (response.getStatus >= HttpStatus.BAD_REQUEST_400) response.getStatus else HttpStatus.BAD_REQUEST_400
     new Reply(response, callback, metrics).refuse(
-      Refusal(status, "bad_http", Option(HttpStatus.getMessage(status)).getOrElse("bad request")))
+      Problem(status, "bad_http", Option(HttpStatus.getMessage(status)).getOrElse("bad request")))
     true
   }
 }

@@ -1,74 +1,12 @@
 package io.epochal.ingest.http
 
-import java.nio.charset.Charset
 import java.time.Duration
 import java.util.Locale
-import javax.net.ssl.SSLContext
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionList, OptionSpec, OptionType, OptionValues}
-import io.epochal.ingest.http.auth.{AdmissionOptions, AdmissionSettings}
-import io.epochal.ingest.http.body.{BodyFormat, RecordLimits}
+import io.epochal.ingest.http.auth.AdmissionOptions
 
-/** Settings of an HTTP listener. `toString` contains no secrets.
-  *
-  * @param idleTimeout
-  *   silence after which a connection is closed
-  * @param admission
-  *   None: no credentials are required
-  * @param kind
-  *   how records are parsed: text, json or csv
-  */
-final private[ingest] class HttpSettings(
-    values: OptionValues,
-    val maxConnections: Int,
-    val idleTimeout: Duration,
-    val admission: Option[AdmissionSettings],
-    val tls: Option[SSLContext],
-    kind: String) {
-  import IngestHttpOptions._
-
-  /** Maximum bytes of a body, before and after decompression. */
-  val maxRequestBytes: Int = values(MaxRequestBytes).toInt
-
-  val records: RecordLimits =
-    RecordLimits(math.min(values(MaxRecordBytes), maxRequestBytes.toLong).toInt, values(MaxRecordsPerRequest))
-
-  /** Maximum bytes of all bodies in memory. */
-  val maxBufferedBytes: Long = values(MaxBufferedBytes)
-
-  /** Maximum bytes of the request line and headers. */
-  val maxHeaderBytes: Int = values(MaxHeaderBytes).toInt
-
-  /** From connect, or from the first byte of a later request, to the end of the headers. */
-  val headTimeout: Duration = values(HeadTimeout)
-
-  /** Minimum average rate of a body in every 10 seconds. */
-  val minBytesPerSecond: Long = values(MinBytesPerSecond)
-
-  val keepMalformed: Boolean = values(Malformed) == "keep"
-
-  /** The content types that are accepted. */
-  val accepted: Seq[String] = BodyFormat.accepted(kind)
-
-  /** None: the type is not supported. */
-  def bodyFormat(contentType: Option[String], charset: Option[Charset]): Option[BodyFormat] =
-    BodyFormat.of(contentType, kind, values.get(Bodies), charset)
-
-  /** Names of the headers that the column `headers` contains. */
-  val headers: Seq[String] = values.get(Headers).getOrElse(Nil)
-
-  /** Whether to take the client's address from `X-Forwarded-For`. */
-  val trustForwarded: Boolean = values(TrustForwarded)
-
-  /** Whether `/health` and `/metrics` need no credentials on an address other than loopback. */
-  val openStatus: Boolean = values(OpenStatus)
-
-  /** Whether the listener may bind an address that other machines can reach. */
-  def isProtected: Boolean = admission.nonEmpty || tls.nonEmpty
-}
-
-/** Options of `protocol=http`. */
 private[ingest] object IngestHttpOptions extends OptionList {
 
   val MaxRequestBytes = option("maxRequestBytes", OptionType.bytes, Some(8L << 20))(
@@ -110,7 +48,7 @@ private[ingest] object IngestHttpOptions extends OptionList {
       values: OptionValues,
       maxConnections: Int,
       idleTimeout: Duration,
-      kind: String = "text"): Either[EpochalException, HttpSettings] =
+      kind: String = "text"): Either[EpochalException, ListenerSettings] =
     for {
       _ <- values.consistent(kind != "csv" || values.get(Bodies).forall(_ == "lines"))(
         values.get(Bodies).fold("")(name => s"{option:bodyFormat=$name}, {option:format=csv}"),
@@ -120,7 +58,7 @@ private[ingest] object IngestHttpOptions extends OptionList {
       _ <- atMost(values, MaxRequestBytes, 1L << 30, "1g")
       _ <- atMost(values, MaxHeaderBytes, 1L << 20, "1m")
       _ <- harmless(values)
-    } yield new HttpSettings(values, maxConnections, idleTimeout, admission, tls, kind)
+    } yield new ListenerSettings(values, maxConnections, idleTimeout, admission, tls, kind)
 
   /** Refuses a size above a maximum. */
   private[ingest] def atMost(

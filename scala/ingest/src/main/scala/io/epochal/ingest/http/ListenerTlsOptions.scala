@@ -29,19 +29,19 @@ private[http] object ListenerTlsOptions extends SecretOptionList {
     for {
       _ <- values.exclusive("A listener has one certificate: keep one of them.")(own.CertFile, StoreFile)
       _ <- StorePassword.requires(values, StoreFile)
-      found <- own.read(values)
-      pem <- checked(values, own.keySpec(values))(found.map(one =>
+      certificate <- own.read(values)
+      pem <- checked(values, own.keySpec(values))(certificate.map(one =>
         CertifiedKey.fromPem(one.chain, one.key, one.password)))
       bytes <- file(values, StoreFile)(DriverFile.readBytes)
       password <- StorePassword.read(values)
-      store <- checked(values, StoreFile)(bytes.map(opened(_, password.getOrElse("").toCharArray)))
+      store <- checked(values, StoreFile)(bytes.map(openStore(_, password.getOrElse("").toCharArray)))
     } yield pem.orElse(store).map { keys =>
       val context = SSLContext.getInstance("TLS")
       context.init(keys.getKeyManagers, null, new SecureRandom)
       context
     }
 
-  private def opened(bytes: Array[Byte], password: Array[Char]): KeyManagerFactory = {
+  private def openStore(bytes: Array[Byte], password: Array[Char]): KeyManagerFactory = {
     val store = KeyStore.getInstance("PKCS12")
     try store.load(new ByteArrayInputStream(bytes), password)
     catch { case _: IOException => throw new PemException("it is not PKCS#12, or tls.keyStorePassword is wrong") }
@@ -50,8 +50,8 @@ private[http] object ListenerTlsOptions extends SecretOptionList {
   }
 
   private def checked(values: OptionValues, spec: OptionSpec[String])(
-      made: => Option[KeyManagerFactory]): Either[EpochalException, Option[KeyManagerFactory]] =
-    try Right(made)
+      factory: => Option[KeyManagerFactory]): Either[EpochalException, Option[KeyManagerFactory]] =
+    try Right(factory)
     catch {
       case e: PemException             => Left(invalid(values, spec, e.getMessage))
       case e: GeneralSecurityException => Left(invalid(values, spec, s"its key cannot be read (${e.getMessage})"))

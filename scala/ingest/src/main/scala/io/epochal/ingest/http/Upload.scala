@@ -13,7 +13,7 @@ import org.eclipse.jetty.io.Content
 import org.eclipse.jetty.server.Request
 import org.slf4j.LoggerFactory
 
-import io.epochal.ingest.http.body.{BodyBuffer, BodyFormat, Refusal, SplitBody}
+import io.epochal.ingest.http.body.{BodyBuffer, BodyFormat, Problem, SplitBody}
 import io.epochal.ingest.intake.{Arrival, Listener, Receipt}
 import io.epochal.kit.gzip.ContentCoding
 import io.epochal.kit.record.TextEncoding
@@ -21,8 +21,8 @@ import io.epochal.kit.record.TextEncoding
 /** One request with records: reads the body without blocking a thread, passes the records to the intake, and responds when they are
   * stored.
   */
-final private[http] class Upload(inbound: Inbound, request: Request, reply: Reply, shared: Shared) extends Runnable {
-  private val buffer = shared.budget.newBuffer(shared.settings.maxRequestBytes)
+final private[http] class Upload(inbound: Inbound, request: Request, reply: Reply, state: HttpState) extends Runnable {
+  private val buffer = state.budget.newBuffer(state.settings.maxRequestBytes)
   private val startNanos = System.nanoTime()
   private var windowStart = startNanos
   private var windowBytes = 0
@@ -38,18 +38,18 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
       val (before, length) = (windowBytes, buffer.length)
       windowStart = now
       windowBytes = length
-      (length - before) / seconds < shared.settings.minBytesPerSecond
+      (length - before) / seconds < state.settings.minBytesPerSecond
     }
   }
 
   def received: Int = buffer.length
 
   /** Since when the client has been sending a body that proves its right to write only at the end; None: it does not. */
-  def unprovenSince: Option[Long] = Option.when(isReading && !shared.admission.provesWithoutBody)(startNanos)
+  def unprovenSince: Option[Long] = Option.when(isReading && !state.admission.provesWithoutBody)(startNanos)
 
   /** Closes the connection and releases the memory; reading then ends with a failure. */
   def abort(): Unit = {
-    shared.metrics.refused("too_slow")
+    state.metrics.refused("too_slow")
     isReading = false
     buffer.close()
     request.getConnectionMetaData.getConnection.getEndPoint.close()
@@ -65,7 +65,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   override def run(): Unit =
     try read()
     catch {
-      case refusal: Refusal => refuse(refusal)
+      case refusal: Problem => refuse(refusal)
       case e: Throwable     => failed(e)
     }
 
@@ -82,28 +82,27 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     }
   }
 
-  /** The body is complete. */
   private def onBody(): Unit = {
     isReading = false
     val complete = System.nanoTime()
     // No idle timeout from here on: the client waits for the journal.
     request.addIdleTimeoutListener((_: TimeoutException) => false)
-    shared.admission.body(inbound.header, buffer.bytes, buffer.length).foreach(throw _)
-    shared.clients.proves(request.getConnectionMetaData.getConnection)
+    state.admission.body(inbound.header, buffer.bytes, buffer.length).foreach(throw _)
+    state.clients.proves(request.getConnectionMetaData.getConnection)
     val split = splitBody()
     // Only the records are kept while the journal syncs.
     buffer.close()
-    stored = Some(shared.budget.charge(split.bytes.length))
+    stored = Some(state.budget.charge(split.bytes.length))
     val key = inbound.key(Option.when(split.records == 1)(split.bytes))
     if (split.records == 0) acknowledge(complete, """{"records":0}""")
     else {
       val arrival =
-        Arrival(inbound.stream, inbound.remote, shared.nowMicros, inbound.headersJson, split.bytes, split.ends, key)
-      shared.intake
+        Arrival(inbound.stream, inbound.remote, state.nowMicros, inbound.headersJson, split.bytes, split.ends, key)
+      state.intake
         .accept(arrival)
         .whenCompleteAsync(
           (receipt: Receipt, error: Throwable) => respond(arrival, complete, receipt, error),
-          shared.executor): Unit
+          state.executor): Unit
     }
   }
 
@@ -112,18 +111,18 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 
   private def splitText(body: BodyBuffer): SplitBody =
     try if (inbound.isPlain(body)) split(body) else from(_.decode(body, inbound.charset))(split)
-    catch { case refusal: Refusal if isKept(refusal, body) => split(body) }
+    catch { case refusal: Problem if isKept(refusal, body) => split(body) }
 
   /** Whether a text that is not in its charset is kept as it is. */
-  private def isKept(refusal: Refusal, body: BodyBuffer): Boolean =
-    shared.settings.keepMalformed && refusal.reason == Refusal.Malformed &&
+  private def isKept(refusal: Problem, body: BodyBuffer): Boolean =
+    state.settings.keepMalformed && refusal.reason == Problem.Malformed &&
       !TextEncoding.isGzip(body.bytes, body.length)
 
   private def split(body: BodyBuffer): SplitBody =
-    inbound.format.split(body.bytes, body.length, shared.settings.records, shared.settings.keepMalformed)
+    inbound.format.split(body.bytes, body.length, state.settings.records, state.settings.keepMalformed)
 
   private def from(fill: BodyBuffer => Unit)(read: BodyBuffer => SplitBody): SplitBody =
-    Using.resource(shared.budget.newBuffer(shared.settings.maxRequestBytes)) { next =>
+    Using.resource(state.budget.newBuffer(state.settings.maxRequestBytes)) { next =>
       fill(next)
       read(next)
     }
@@ -132,40 +131,40 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     try
       receipt match {
         case Receipt.Stored(records) =>
-          shared.metrics.records.add(records.toLong)
-          shared.metrics.bytes.add(arrival.bytes.length.toLong)
+          state.metrics.records.add(records.toLong)
+          state.metrics.bytes.add(arrival.bytes.length.toLong)
           acknowledge(complete, s"""{"records":$records}""")
         case Receipt.Duplicate =>
-          shared.metrics.duplicates.increment()
+          state.metrics.duplicates.increment()
           acknowledge(complete, s"""{"records":${arrival.records},"duplicate":true}""")
         case Receipt.Full(seconds) => refuse(Upload.full(seconds))
         case Receipt.Failed(reason) =>
           Upload.log.warn("A request was not acknowledged: {}", reason.problem)
-          refuse(Refusal(503, "not_stored", "the records could not be stored", retryAfterSeconds = Some(1)))
+          refuse(Problem(503, "not_stored", "the records could not be stored", retryAfterSeconds = Some(1)))
         case null => failed(error)
       }
     catch { case e: Throwable => failed(e) }
 
   private def acknowledge(complete: Long, body: String): Unit = {
     close()
-    shared.metrics.acknowledged(System.nanoTime() - complete)
-    reply.json(200, body, "Epochal-Run" -> shared.intake.run)
+    state.metrics.acknowledged(System.nanoTime() - complete)
+    reply.json(200, body, "Epochal-Run" -> state.intake.run)
   }
 
   /** The client disconnected, was too slow, or sent invalid HTTP. */
   private def onFailure(failure: Throwable): Unit = failure match {
-    case bad: HttpException  => refuse(Refusal(bad.getCode, "bad_http", "the body is not HTTP"))
-    case _: TimeoutException => refuse(Refusal(408, "timeout", "the body did not come"))
-    case _                   => refuse(Refusal(400, "broken_off", "the request was broken off"))
+    case bad: HttpException  => refuse(Problem(bad.getCode, "bad_http", "the body is not HTTP"))
+    case _: TimeoutException => refuse(Problem(408, "timeout", "the body did not come"))
+    case _                   => refuse(Problem(400, "broken_off", "the request was broken off"))
   }
 
   private def failed(error: Throwable): Unit = {
     Upload.log.warn("A request failed", error)
-    if (!NonFatal(error)) shared.fatal(error)
-    refuse(Refusal(500, "failed", "internal error"))
+    if (!NonFatal(error)) state.fatal(error)
+    refuse(Problem(500, "failed", "internal error"))
   }
 
-  private def refuse(refusal: Refusal): Unit = {
+  private def refuse(refusal: Problem): Unit = {
     isReading = false
     close()
     reply.refuse(refusal)
@@ -178,21 +177,20 @@ private object Upload {
   /** The minimum rate applies to each such period. */
   private val WindowSeconds = 10L
 
-  def full(seconds: Int): Refusal =
-    Refusal(429, Refusal.Full, "the journal is full", retryAfterSeconds = Some(math.max(1, seconds)))
+  def full(seconds: Int): Problem =
+    Problem(429, Problem.Full, "the journal is full", retryAfterSeconds = Some(math.max(1, seconds)))
 }
 
 /** Head of a request with records.
   *
   * @param stream
   *   empty if the path names none
-  * @throws Refusal
+  * @throws Problem
   *   by the constructor, before the body is read
   */
-final private[http] class Inbound(val stream: String, request: Request, settings: HttpSettings) {
+final private[http] class Inbound(val stream: String, request: Request, settings: ListenerSettings) {
   import Inbound._
 
-  /** The declared charset. */
   val charset: Option[Charset] = header("Content-Type").flatMap(TextEncoding.declared).map { name =>
     TextEncoding.named(name).getOrElse(throw unreadable(s"the charset '${name.take(MaxCharset)}' is not known"))
   }
@@ -208,12 +206,12 @@ final private[http] class Inbound(val stream: String, request: Request, settings
     .nonEmpty
 
   if (request.getLength > settings.maxRequestBytes)
-    throw Refusal.tooLarge(s"the body is larger than ${settings.maxRequestBytes} bytes")
+    throw Problem.tooLarge(s"the body is larger than ${settings.maxRequestBytes} bytes")
 
   private val idempotencyKey = Option.when(request.getHeaders.contains(Key)) {
     header(Key)
       .filter(isKey)
-      .getOrElse(throw Refusal(400, "bad_key", s"$Key is one header of 1 to $MaxKey printable ASCII characters"))
+      .getOrElse(throw Problem(400, "bad_key", s"$Key is one header of 1 to $MaxKey printable ASCII characters"))
   }
 
   /** Whether a decompressed body can be split as it is. */
@@ -226,16 +224,16 @@ final private[http] class Inbound(val stream: String, request: Request, settings
 
   /** The client's address and port. */
   def remote: String =
-    forwarded.getOrElse(Listener.shown(request.getConnectionMetaData.getRemoteSocketAddress))
+    forwardedAddress.getOrElse(Listener.shown(request.getConnectionMetaData.getRemoteSocketAddress))
 
   /** JSON for the column `headers`; null if the request has none of the configured headers. */
   def headersJson: String = {
-    val found = JsonNodeFactory.instance.objectNode()
+    val fields = JsonNodeFactory.instance.objectNode()
     settings.headers.foreach { name =>
       val values = request.getHeaders.getValuesList(name)
-      if (!values.isEmpty) found.put(name, String.join(", ", values)): Unit
+      if (!values.isEmpty) fields.put(name, String.join(", ", values)): Unit
     }
-    if (found.isEmpty) null else found.toString
+    if (fields.isEmpty) null else fields.toString
   }
 
   /** Idempotency key, including the stream: the client's `Idempotency-Key`, else the webhook's delivery id.
@@ -251,7 +249,7 @@ final private[http] class Inbound(val stream: String, request: Request, settings
   /** Whether the request has an idempotency key, so the journal may have stored it before. */
   def mayBeKnown: Boolean = idempotencyKey.isDefined || delivery.isDefined
 
-  private def unreadable(error: String) = Refusal(
+  private def unreadable(error: String) = Problem(
     415,
     "media_type",
     error,
@@ -260,7 +258,7 @@ final private[http] class Inbound(val stream: String, request: Request, settings
   private def delivery = settings.admission.flatMap(_.delivery)
 
   /** The client address reported by the nearest proxy. */
-  private def forwarded: Option[String] =
+  private def forwardedAddress: Option[String] =
     if (!settings.trustForwarded) None
     else
       request.getHeaders

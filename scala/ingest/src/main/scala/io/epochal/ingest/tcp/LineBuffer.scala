@@ -53,13 +53,13 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
   /** Removes and returns all complete lines; an incomplete one stays. */
   def take(): Lines = {
     val (rest, all) = (Arrays.copyOfRange(bytes, lineStart, size), bytes)
-    val taken = Lines(all, ends.result(), lineCount)
+    val lines = Lines(all, ends.result(), lineCount)
     bytes = if (rest.length < FirstSize) Arrays.copyOf(rest, FirstSize) else Arrays.copyOf(rest, rest.length * 2)
     size = rest.length
     ends.clear()
     lineCount = 0
     lineStart = 0
-    taken
+    lines
   }
 
   private def append(block: Array[Byte], from: Int, until: Int): Unit = {

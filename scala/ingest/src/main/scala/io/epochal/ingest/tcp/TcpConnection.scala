@@ -25,7 +25,7 @@ final private[tcp] class TcpConnection(
     settings: TcpSettings,
     val remote: String,
     token: Option[Array[Byte]],
-    unauthorized: LongAdder,
+    unauthorizedCount: LongAdder,
     run: String
 ) {
   import TcpConnection._
@@ -35,8 +35,8 @@ final private[tcp] class TcpConnection(
   private var inFlight = Option.empty[(Arrival, Int)]
   private var offeredAgainAt = Long.MaxValue
   private var failures = 0
-  private var acknowledged = 0L
-  private var announced = 0L
+  private var okLines = 0L
+  private var sentLines = 0L
   private val openedAt = System.nanoTime()
   private var lastRead = openedAt
   private var ended = false
@@ -67,7 +67,7 @@ final private[tcp] class TcpConnection(
     else {
       val lines = buffer.take()
       if (lines.ends.isEmpty) {
-        acknowledged += lines.count.toLong
+        okLines += lines.count.toLong
         None
       } else {
         val arrival = lines.arrival(remote)
@@ -87,7 +87,7 @@ final private[tcp] class TcpConnection(
   /** Handles the receipt of the arrival in flight. */
   def stored(receipt: Receipt, nanos: Long): Unit = receipt match {
     case Receipt.Stored(_) | Receipt.Duplicate =>
-      acknowledged += inFlight.fold(0L)(_._2.toLong)
+      okLines += inFlight.fold(0L)(_._2.toLong)
       inFlight = None
       failures = 0
     case Receipt.Failed(error) if Final(error.condition) =>
@@ -152,8 +152,8 @@ final private[tcp] class TcpConnection(
   private def writeReplies(): Unit = {
     if (!output.hasRemaining) {
       val last = errorLine.filter(_ => inFlight.isEmpty && buffer.lines == 0)
-      val counts = if (settings.acknowledges && acknowledged > announced) s"OK $acknowledged$suffix\n" else ""
-      announced = acknowledged
+      val counts = if (settings.acknowledges && okLines > sentLines) s"OK $okLines$suffix\n" else ""
+      sentLines = okLines
       val text = counts + last.getOrElse("")
       if (last.nonEmpty) errorLine = Some("")
       if (text.nonEmpty) output = ByteBuffer.wrap(text.getBytes(UTF_8))
@@ -175,12 +175,12 @@ final private[tcp] class TcpConnection(
       count
     } else {
       greeting = None
-      val expected = Greeting ++ token.getOrElse(Array.emptyByteArray)
+      val expectedGreeting = Greeting ++ token.getOrElse(Array.emptyByteArray)
       val firstLine = if (line.lastOption.contains('\r'.toByte)) line.dropRight(1) else line
-      known = MessageDigest.isEqual(firstLine, expected)
+      known = MessageDigest.isEqual(firstLine, expectedGreeting)
       if (known) math.min(until + 1, count)
       else {
-        unauthorized.increment()
+        unauthorizedCount.increment()
         refuse("the first line must be TOKEN and the token")
         count
       }

@@ -5,7 +5,6 @@ import java.net.{InetSocketAddress, StandardSocketOptions}
 import java.nio.ByteBuffer
 import java.nio.channels.{CancelledKeyException, SelectionKey, Selector, SocketChannel}
 import java.nio.charset.StandardCharsets.UTF_8
-import java.time.Duration
 import java.util.LinkedHashSet
 import java.util.concurrent.atomic.LongAdder
 import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
@@ -18,36 +17,6 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
-import io.epochal.kit.access.Secret
-
-/** Settings for lines over TCP, of a [[TcpListener]] or a [[TcpReceiver]].
-  *
-  * @param host
-  *   the address to listen on, or the server to read from
-  * @param token
-  *   the token of the first line of each connection, `TOKEN <token>`; None: the first line is a record
-  * @param acknowledges
-  *   whether each client receives the number of its lines stored so far, as `OK <number>`
-  * @param namesRun
-  *   whether such a line ends with the intake's run, ` <run>`
-  * @param maxLineBytes
-  *   a longer line ends its connection
-  * @param idleTimeout
-  *   time without input after which a client is disconnected; 0: never
-  * @param blanks
-  *   whether an empty line is a record
-  */
-final private[epochal] case class TcpSettings(
-    host: String,
-    port: Int,
-    token: Option[Secret],
-    acknowledges: Boolean,
-    namesRun: Boolean,
-    maxLineBytes: Int,
-    idleTimeout: Duration,
-    maxConnections: Int,
-    blanks: Boolean
-)
 
 /** Receives lines from any number of clients in one thread, which never blocks on a client or a disk.
   *
@@ -135,7 +104,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
   }
 
   private def loop(): Unit = {
-    var ticked = System.nanoTime()
+    var lastTick = System.nanoTime()
     var closingSince = 0L
     var running = true
     while (running)
@@ -145,12 +114,12 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
         ready.asScala.foreach(key => if (key.isValid) serve(key))
         ready.clear()
         Iterator.continually(receipts.poll()).takeWhile(_ != null).foreach { case (connection, receipt) =>
-          guarded(connection)(connection.stored(receipt, System.nanoTime()))
+          guard(connection)(connection.stored(receipt, System.nanoTime()))
         }
         val now = System.nanoTime()
-        if (now - ticked > Tick * 1000000L) {
-          ticked = now
-          connections.forEach(connection => guarded(connection)(tick(connection, now)))
+        if (now - lastTick > Tick * 1000000L) {
+          lastTick = now
+          connections.forEach(connection => guard(connection)(tick(connection, now)))
           if (!closing && !admits && now - admitsFrom >= 0) admission.interestOps(SelectionKey.OP_ACCEPT): Unit
         }
         if (closing) {
@@ -165,7 +134,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
 
   private def serve(key: SelectionKey): Unit = key.attachment match {
     case connection: TcpConnection =>
-      guarded(connection)(if (key.isReadable && !closing) read(connection))
+      guard(connection)(if (key.isReadable && !closing) read(connection))
     case _ => if (key.isAcceptable) admit()
   }
 
@@ -250,7 +219,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
   /** Runs a step of a connection, then offers its next arrival and writes its replies. Closes the connection if it is
     * done, or if any of this fails.
     */
-  private def guarded(connection: TcpConnection)(body: => Unit): Unit =
+  private def guard(connection: TcpConnection)(body: => Unit): Unit =
     try {
       body
       if (!closing) connection.next().foreach(offer(connection, _))

@@ -90,7 +90,7 @@ object ListenerFixture {
   def refusal(options: (String, String)*): EpochalException =
     read(options.toMap).fold(identity, found => throw new AssertionError(s"not refused: $found"))
 
-  def settings(options: Map[String, String]): HttpSettings =
+  def settings(options: Map[String, String]): ListenerSettings =
     read(
       options.removedAll(Seq("connections", "idle")),
       options.get("connections").fold(100)(_.toInt),

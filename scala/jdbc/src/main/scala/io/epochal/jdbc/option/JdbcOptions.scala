@@ -169,9 +169,6 @@ object JdbcOptions extends OptionList {
 
   private[jdbc] val noTransport = "Leave {option:transport} out."
 
-  private[jdbc] def ensure(condition: Boolean)(error: => EpochalException): Either[EpochalException, Unit] =
-    Either.cond(condition, (), error)
-
   /** Refuses asynchronous progress tracking: Spark refuses it for this sink, but a hidden option overrides that. */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =
     ensure(!AsynchronousProgress.isEnabled(raw) && !AsynchronousProgress.isForced(raw))(

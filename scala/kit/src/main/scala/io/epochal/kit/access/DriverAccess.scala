@@ -25,13 +25,13 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
   import DriverAccess._
 
   /** Why options are restricted on this driver; None if they are not. */
-  private lazy val shared: Option[String] = setting(SharedDriver).map(_.trim) match {
+  private lazy val sharedDriver: Option[String] = setting(SharedDriver).map(_.trim) match {
     case Some(text) if text.equalsIgnoreCase("false") => None
     case Some(_)                                      => Some(s"$SharedDriver is set")
     case None                                         => server.map(name => s"it serves $name")
   }
 
-  def isShared: Boolean = shared.isDefined
+  def isShared: Boolean = sharedDriver.isDefined
 
   /** Checks a file.
     *
@@ -44,8 +44,8 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
     val target = Paths.get(path)
     restriction(AllowedFiles).fold(target) { reason =>
       val real = realPath(target)
-      val listed = entries(AllowedFiles).filterNot(isUri).map(entry => realPath(Paths.get(local(entry))))
-      if (listed.exists(real.startsWith(_))) real
+      val allowedPaths = entries(AllowedFiles).filterNot(isUri).map(entry => realPath(Paths.get(local(entry))))
+      if (allowedPaths.exists(real.startsWith(_))) real
       else throw refused(Reference.option(option), reason, AllowedFiles, parent(path))
     }
   }
@@ -55,8 +55,8 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
     restriction(AllowedFiles).foreach { reason =>
       if (isUri(location)) {
         val target = normal(location)
-        val listed = entries(AllowedFiles).filter(isUri).flatMap(normal)
-        if (!target.exists(uri => listed.exists(above(_, uri))))
+        val allowedUris = entries(AllowedFiles).filter(isUri).flatMap(normal)
+        if (!target.exists(uri => allowedUris.exists(above(_, uri))))
           throw refused(Reference.option(option), reason, AllowedFiles, location)
       } else
         try file(option, local(location)): Unit
@@ -65,14 +65,14 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
         }
     }
 
-  def environment(option: String, name: String): Unit = listed(Reference.option(option), name, AllowedEnvironment)
+  def environment(option: String, name: String): Unit = restrict(Reference.option(option), name, AllowedEnvironment)
 
   /** Checks a class, by its full name.
     *
     * @param option
     *   as a reference
     */
-  def classNamed(option: String, name: String): Unit = listed(option, name, AllowedClasses)
+  def classNamed(option: String, name: String): Unit = restrict(option, name, AllowedClasses)
 
   /** Whether the owner has allowed a driver property, for any value or for this one. */
   def allowsProperty(name: String, value: String): Boolean =
@@ -84,21 +84,21 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
     *   what the property can do, if it is refused on every driver
     */
   def refusedProperty(name: String, danger: Option[String]): EpochalException =
-    refused(name, danger.orElse(shared).getOrElse(""), AllowedProperties, name)
+    refused(name, danger.orElse(sharedDriver).getOrElse(""), AllowedProperties, name)
 
   /** The class loaders for classes that options name. A shared driver excludes classes that a session has brought. */
   def loaders: Seq[ClassLoader] =
     (if (isShared) Seq(getClass.getClassLoader)
      else Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader)).filter(_ != null).distinct
 
-  private def listed(option: String, name: String, list: String): Unit =
+  private def restrict(option: String, name: String, list: String): Unit =
     restriction(list).foreach { reason =>
       val allowed =
         entries(list).exists(entry => if (entry.endsWith("*")) name.startsWith(entry.dropRight(1)) else name == entry)
       if (!allowed) throw refused(option, reason, list, name)
     }
 
-  private def restriction(list: String): Option[String] = shared.orElse(setting(list).map(_ => s"$list is set"))
+  private def restriction(list: String): Option[String] = sharedDriver.orElse(setting(list).map(_ => s"$list is set"))
 
   private def entries(list: String): Seq[String] =
     setting(list).toSeq.flatMap(_.split(',')).map(_.trim).filter(_.nonEmpty)
@@ -111,13 +111,12 @@ object DriverAccess {
   val AllowedClasses = "spark.epochal.allowedClasses"
   val AllowedProperties = "spark.epochal.allowedDriverProperties"
 
-  /** Access rules of the current driver. */
   def current: DriverAccess = new DriverAccess(DriverConf.get, DriverConf.server)
 
   /** The result of `body` under the current rules, or OPTION_NOT_ALLOWED. */
   def checked[A](body: DriverAccess => A): Either[EpochalException, A] =
     try Right(body(current))
-    catch { case refused: EpochalException => Left(refused) }
+    catch { case error: EpochalException => Left(error) }
 
   private def refused(option: String, reason: String, list: String, entry: String): EpochalException =
     Conditions.OptionNotAllowed("option" -> option, "reason" -> reason, "setting" -> list, "entry" -> entry)
@@ -143,9 +142,9 @@ object DriverAccess {
   private def normal(location: String): Option[URI] =
     Try(new URI(location).normalize).toOption.filter(uri => uri.getPath != null && !uri.getPath.contains(".."))
 
-  private def above(allowed: URI, target: URI): Boolean = {
-    val directory = allowed.getPath.stripSuffix("/")
-    allowed.getScheme.equalsIgnoreCase(target.getScheme) && allowed.getAuthority == target.getAuthority &&
+  private def above(root: URI, target: URI): Boolean = {
+    val directory = root.getPath.stripSuffix("/")
+    root.getScheme.equalsIgnoreCase(target.getScheme) && root.getAuthority == target.getAuthority &&
     (target.getPath == directory || target.getPath.startsWith(s"$directory/"))
   }
 }

@@ -29,7 +29,6 @@ private[epochal] object PlanRedaction {
   private val Options = "spark.sql.redaction.options.regex"
   private val DefaultOptions = "(?i)url|secret|password|token|access[.]?key"
 
-  /** Set where statements are masked. */
   private val Installed = "spark.epochal.masksStatements"
 
   private val log = LoggerFactory.getLogger("io.epochal.kit.access.PlanRedaction")
@@ -64,8 +63,8 @@ private[epochal] object PlanRedaction {
   private def widen(names: Seq[String])(example: String => String, pattern: Seq[String] => String): Unit = {
     val conf = SparkSession.active.conf
     val before = conf.getOption(Options).getOrElse(DefaultOptions)
-    val masked = before.r
-    val lacking = names.filter(name => masked.findFirstIn(example(name)).isEmpty)
+    val option = before.r
+    val lacking = names.filter(name => option.findFirstIn(example(name)).isEmpty)
     if (lacking.nonEmpty) conf.set(Options, s"(?:$before)|${pattern(lacking)}")
   }
 

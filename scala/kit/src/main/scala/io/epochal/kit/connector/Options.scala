@@ -23,17 +23,17 @@ object Options {
 
   /** A whole number. */
   def number(name: String, doc: String, min: Long, max: Long): OptionSpec[JavaLong] =
-    OptionSpec(name, boxed(OptionType.long(min, max)), doc)
+    OptionSpec(name, boxType(OptionType.long(min, max)), doc)
 
   /** true or false. */
   def flag(name: String, doc: String, default: Boolean): OptionSpec[JavaBoolean] =
-    OptionSpec(name, boxed(OptionType.boolean), doc, Some(JavaBoolean.valueOf(default)))
+    OptionSpec(name, boxType(OptionType.boolean), doc, Some(JavaBoolean.valueOf(default)))
 
   /** A duration with its unit: `500ms`, `30s`, `2 hours`. */
   def duration(name: String, doc: String): OptionSpec[Duration] = OptionSpec(name, OptionType.duration, doc)
 
   /** A size in bytes, plain or with k, m or g: `64m`. */
-  def bytes(name: String, doc: String): OptionSpec[JavaLong] = OptionSpec(name, boxed(OptionType.bytes), doc)
+  def bytes(name: String, doc: String): OptionSpec[JavaLong] = OptionSpec(name, boxType(OptionType.bytes), doc)
 
   /** One of a few words, in any case. */
   @varargs
@@ -49,5 +49,5 @@ object Options {
   }
 
   /** The same values under Java's types: values of a generic type are boxed in any case. */
-  private def boxed[A, B](kind: OptionType[A]): OptionType[B] = kind.asInstanceOf[OptionType[B]]
+  private def boxType[A, B](kind: OptionType[A]): OptionType[B] = kind.asInstanceOf[OptionType[B]]
 }

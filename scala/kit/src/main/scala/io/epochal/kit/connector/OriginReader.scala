@@ -67,9 +67,9 @@ final private class OriginTailReader[P](positions: PositionFormat[P], calls: Ori
   private var count = 0L
 
   override def next(timeoutMillis: Long): Boolean = {
-    val found = calls.once("followed its end")(reader.next(timeoutMillis))
-    if (found) count += 1
-    found
+    val hasRow = calls.once("followed its end")(reader.next(timeoutMillis))
+    if (hasRow) count += 1
+    hasRow
   }
 
   override def get(): InternalRow = reader.get()

@@ -53,7 +53,7 @@ final private[connector] class TailSource[P](
   private val plans = new TailPlans(checkpoint.beside("tails"))
 
   /** Not kept yet. */
-  private var planned = Option.empty[TailPlan]
+  private var plan = Option.empty[TailPlan]
 
   private var divided = false
 
@@ -61,32 +61,34 @@ final private[connector] class TailSource[P](
 
   /** Tails in the order of the tasks that they continue, whatever the order in which the origin gives them. */
   override def endlessPartitions(start: ConnectorPosition[P]): Array[InputPartition] = {
-    val found = tails(start.position)
+    val newTails = tails(start.position)
     val from = toJson(start)
     // A sink notices another number of tasks itself.
-    val known = if (found.size == 1) Nil else plans.after(from).getOrElse(start.tails.map(positions.toText))
-    val same = known.toSet == found.toSet
-    val order = if (same) known else found
+    val known = if (newTails.size == 1) Nil else plans.after(from).getOrElse(start.tails.map(positions.toText))
+    val same = known.toSet == newTails.toSet
+    val order = if (same) known else newTails
     divided = known.nonEmpty && !same
-    planned = Option.when(found.size > 1 && !same)(TailPlan(from, found))
+    plan = Option.when(newTails.size > 1 && !same)(TailPlan(from, newTails))
     order.zipWithIndex.map { case (at, index) => TailPartition(index, start.rows, at): InputPartition }.toArray
   }
 
   override def keepPartitions(): Unit = {
-    planned.foreach(plans.keep)
-    planned = None
+    plan.foreach(plans.keep)
+    plan = None
     divided = false
   }
 
   private def tails(start: P): Seq[String] = {
-    val found = calls("planned its tasks")(_ => calls.tail.tails(start, read.parts)).asScala.map(positions.toText).toSeq
-    if (found.isEmpty) throw calls.invalid("tails", s"tails($start) is empty, so that no task would follow the origin")
-    found
-      .diff(found.distinct)
+    val texts =
+      calls("planned its tasks")(_ => calls.tail.tails(start, read.parts)).asScala.map(positions.toText).toSeq
+    if (texts.isEmpty)
+      throw calls.invalid("tails", s"tails($start) is empty, so that no task would follow the origin")
+    texts
+      .diff(texts.distinct)
       .headOption
       .foreach(twice =>
         throw calls.invalid("tails", s"tails($start) has $twice twice, so that two tasks would deliver the same rows"))
-    found
+    texts
   }
 
   override def endlessReaders: EndlessReaderFactory = TailReaders(read.inTask(connector))
@@ -108,10 +110,10 @@ final private[connector] class TailSource[P](
 
   override def merge(offsets: Seq[PartitionOffset]): ConnectorPosition[P] = {
     val ends = offsets.collect { case end: TailOffset => end }.sortBy(_.from.index)
-    val merged =
+    val mergedPosition =
       calls("merged offsets")(_ => calls.tail.merge(ends.map(end => positions.fromText(end.position)).asJava))
     val tails = if (ends.size > 1) ends.map(end => positions.fromText(end.position)) else Nil
-    ConnectorPosition(ends.head.from.rows + ends.map(_.count).sum, merged, tails = tails)
+    ConnectorPosition(ends.head.from.rows + ends.map(_.count).sum, mergedPosition, tails = tails)
   }
 }
 
@@ -123,29 +125,29 @@ final private[connector] class OriginSupply[P](calls: OriginCalls[P], positions:
 
   private var last = Option.empty[(ConnectorPosition[P], Available[P])]
   private var toEnd = false
-  @volatile private var seen = Option.empty[(ConnectorPosition[P], Extent)]
+  @volatile private var lastEnd = Option.empty[(ConnectorPosition[P], Extent)]
 
   def first: ConnectorPosition[P] = ConnectorPosition(0L, calls("read its first position")(_.first()))
 
   override def available(start: ConnectorPosition[P], most: Long): Long = {
     // AvailableNow finds its end when the run starts, regardless of the limits of a batch.
-    val found = ask(start, if (toEnd) Long.MaxValue else most)
-    observe(start, found)
-    last = Some(start -> found)
+    val answer = ask(start, if (toEnd) Long.MaxValue else most)
+    observe(start, answer)
+    last = Some(start -> answer)
     toEnd = false
-    math.min(found.rows, most)
+    math.min(answer.rows, most)
   }
 
   /** Records the rows after a position, for the lag. */
-  def observe(start: ConnectorPosition[P], found: Available[P]): Unit = {
-    val until = start.rows + found.rows
-    seen = Some(ConnectorPosition(until, found.end) -> Extent(until, if (found.atEnd) until else Long.MaxValue))
+  def observe(start: ConnectorPosition[P], answer: Available[P]): Unit = {
+    val until = start.rows + answer.rows
+    lastEnd = Some(ConnectorPosition(until, answer.end) -> Extent(until, if (answer.atEnd) until else Long.MaxValue))
   }
 
   override def take(start: ConnectorPosition[P], rows: Long): ConnectorPosition[P] = {
-    val found =
+    val answer =
       last.collect { case (from, all) if from == start && all.rows == rows => all }.getOrElse(ask(start, rows))
-    ConnectorPosition(start.rows + found.rows, found.end)
+    ConnectorPosition(start.rows + answer.rows, answer.end)
   }
 
   override def partitions(start: ConnectorPosition[P], end: ConnectorPosition[P]): Array[InputPartition] =
@@ -157,13 +159,13 @@ final private[connector] class OriginSupply[P](calls: OriginCalls[P], positions:
 
   override def rowsBefore(position: ConnectorPosition[P]): Long = position.rows
 
-  override def known: Option[Extent] = seen.map(_._2)
+  override def known: Option[Extent] = lastEnd.map(_._2)
 
-  override def latest: Option[ConnectorPosition[P]] = seen.map(_._1)
+  override def latest: Option[ConnectorPosition[P]] = lastEnd.map(_._1)
 
   /** An origin may skip positions that hold no rows. */
   override def paused: Boolean =
-    last.exists { case (start, found) => found.rows == 0 && found.end != start.position }
+    last.exists { case (start, answer) => answer.rows == 0 && answer.end != start.position }
 
   override def freezeEnd(): Unit = toEnd = true
 
@@ -172,13 +174,13 @@ final private[connector] class OriginSupply[P](calls: OriginCalls[P], positions:
   override def close(): Unit = calls.close()
 
   private def ask(start: ConnectorPosition[P], most: Long): Available[P] = {
-    val found = calls("searched its end")(_.available(start.position, most))
-    if (found.rows < 0 || found.rows > most)
-      throw calls.invalid("available", s"asked for $most rows, it gave ${found.rows}")
-    if (found.rows > 0 && found.end == start.position)
+    val answer = calls("searched its end")(_.available(start.position, most))
+    if (answer.rows < 0 || answer.rows > most)
+      throw calls.invalid("available", s"asked for $most rows, it gave ${answer.rows}")
+    if (answer.rows > 0 && answer.end == start.position)
       throw calls.invalid(
         "available",
-        s"${found.rows} rows after ${start.position} end at ${found.end}, where they begin")
-    found
+        s"${answer.rows} rows after ${start.position} end at ${answer.end}, where they begin")
+    answer
   }
 }

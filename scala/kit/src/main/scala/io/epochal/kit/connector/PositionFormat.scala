@@ -55,7 +55,7 @@ object PositionFormat {
       override private[connector] def write(position: util.SortedMap[String, JavaLong]): JsonNode =
         fields(position.asScala.view.mapValues(nodes.numberNode(_): JsonNode))
       override private[connector] def read(version: Int, json: JsonNode): util.SortedMap[String, JavaLong] =
-        sorted(json)(whole)
+        sortedEntries(json)(whole)
     }
 
   /** A position of several fields.
@@ -76,7 +76,7 @@ object PositionFormat {
       override private[connector] def write(position: P): JsonNode =
         PositionFormat.fields(toFields(position).asScala.view.mapValues(nodes.textNode(_): JsonNode))
       override private[connector] def read(version: Int, json: JsonNode): P =
-        fromFields(Int.box(version), sorted(json)(string))
+        fromFields(Int.box(version), sortedEntries(json)(string))
     }
   }
 
@@ -86,7 +86,7 @@ object PositionFormat {
     node
   }
 
-  private def sorted[A](json: JsonNode)(read: JsonNode => A): util.SortedMap[String, A] = {
+  private def sortedEntries[A](json: JsonNode)(read: JsonNode => A): util.SortedMap[String, A] = {
     require(json.isObject, s"""its "position" is no JSON object: $json""")
     val all = new util.TreeMap[String, A]
     json.fieldNames.forEachRemaining { name => all.put(name, read(json.get(name))); () }
@@ -103,19 +103,6 @@ object PositionFormat {
     json.textValue
   }
 }
-
-/** A position with the number of rows before it, counted from where the query began.
-  *
-  * @param journal
-  *   the segments that hold rows before it; None if nothing was received, as from an origin that can be read again
-  * @param tails
-  *   where each of several tasks of a continuous or real-time query ended that delivered the rows before it
-  */
-final private[connector] case class ConnectorPosition[P](
-    rows: Long,
-    position: P,
-    journal: Option[Seq[Segment]] = None,
-    tails: Seq[P] = Nil)
 
 /** A connector's offset: `{"v":1,"format":"logs","source":"/var/log","rows":12,"position":…,"segments":[…],"tails":[…]}`. */
 final private[connector] class ConnectorOffset[P](format: String, positions: PositionFormat[P])

@@ -42,8 +42,8 @@ object RecordParser {
       .getOrElse(throw LoneRecordOptions.lacksSchema(settings.values.group.format))
     (for {
       rules <- rules(settings)
-      declared <- columns.parse(ddl)
-      all <- columns.of(declared, None, rules)
+      ddlSchema <- columns.parse(ddl)
+      all <- columns.of(ddlSchema, None, rules)
     } yield all).fold(throw _, identity)
   }
 
@@ -61,28 +61,28 @@ object RecordParser {
       schema: StructType,
       records: Callable[Array[Byte]],
       resource: AutoCloseable): RowReader = {
-    val found = rules(settings).fold(throw _, identity)
+    val rowRules = rules(settings).fold(throw _, identity)
     val place = settings.values.group.format
-    val columns = new RecordColumns(RecordReading(schema, settings.values(TimeZone)), found)
+    val columns = new RecordColumns(RecordReading(schema, settings.values(TimeZone)), rowRules)
     val supply = records
-    val lone = new LoneRecords(found.format, place) {
-      private var passed = 0L
-      override def index: Long = passed - 1
+    val lone = new LoneRecords(rowRules.format, place) {
+      private var recordCount = 0L
+      override def index: Long = recordCount - 1
       override def next(): Boolean = {
         val bytes = supply.call()
         if (bytes != null) {
           set(bytes, 0, bytes.length)
-          passed += 1
+          recordCount += 1
         }
         bytes != null
       }
     }
-    val parsed = new RecordRows(columns, found, lone, place)
+    val rows = new RecordRows(columns, rowRules, lone, place)
     new RowReader {
-      override def next(): Boolean = parsed.next()
-      override def get(): InternalRow = parsed.row
+      override def next(): Boolean = rows.next()
+      override def get(): InternalRow = rows.row
       override def close(): Unit =
-        try parsed.close()
+        try rows.close()
         finally resource.close()
     }
   }

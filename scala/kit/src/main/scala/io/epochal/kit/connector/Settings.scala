@@ -6,11 +6,9 @@ import java.util.Optional
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
-import org.slf4j.{Logger, LoggerFactory}
-
 import io.epochal.core.annotation.Stable
 import io.epochal.core.error.{Condition, EpochalException}
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionValues, RetryOptions, SourceOptions}
+import io.epochal.core.option.{OptionSpec, OptionValues, RetryOptions, SourceOptions}
 import io.epochal.core.retry.RetrySettings
 
 /** The checked options of one query. Prints without secrets. */
@@ -82,12 +80,4 @@ final class Settings private[connector] (
   private[connector] def retry: RetrySettings = RetryOptions.settings(values)
 
   override def toString: String = values.toString
-}
-
-/** Not a companion of [[Settings]]: MiMa takes a class for internal if its companion is. */
-private[connector] object SettingsReader {
-  val log: Logger = LoggerFactory.getLogger(classOf[Settings])
-
-  def read(group: OptionGroup, raw: Map[String, String]): Either[EpochalException, Settings] =
-    group.parse(raw).map(new Settings(raw, _))
 }

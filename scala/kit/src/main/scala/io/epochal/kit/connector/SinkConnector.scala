@@ -91,7 +91,6 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
   }
 }
 
-/** The options of every sink connector. */
 private[connector] object SinkOptions extends OptionList {
 
   val InlineMaxBytes = option("inlineMaxBytes", OptionType.bytes, Some(64L << 20))(

@@ -6,13 +6,12 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.Batch
-import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.annotation.Stable
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionSpec, RetryOptions, SourceOptions}
-import io.epochal.kit.source.{InitialOffset, ReadLimits, Source, SourceProvider, SourceScan, SourceTable}
+import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
 /** Declares a source connector: name, options, columns and identity. A [[SourceConnector]] reads its rows and can read them
   * again; a [[ReceivingConnector]] receives them once.
@@ -85,7 +84,7 @@ abstract class SourceDefinition[P] private[connector] (
 
   /** The settings in a task, from options that the driver has checked. */
   final private[connector] def settings(raw: Map[String, String]): Settings =
-    SettingsReader.read(group, raw).fold(throw _, found => found)
+    SettingsReader.read(group, raw).fold(throw _, settings => settings)
 
   final private[connector] def calls(settings: Settings): AuthorCalls =
     new AuthorCalls(format, settings.retry, isTransient)
@@ -100,42 +99,4 @@ final private class ConnectorScan[P](connector: SourceDefinition[P], settings: S
 
   override protected def source(checkpoint: InitialOffset): Source[ConnectorPosition[P]] =
     connector.source(read, checkpoint)
-}
-
-/** A read of a query: its settings, columns and parallelism.
-  *
-  * @param parts
-  *   the number of tasks among which rows are divided
-  */
-final private[connector] case class ConnectorRead(settings: Settings, schema: StructType, parts: Int) {
-
-  def inTask[C <: SourceDefinition[_]](connector: C): ConnectorInTask[C] =
-    ConnectorInTask(connector.getClass.asInstanceOf[Class[C]], settings.raw, schema)
-}
-
-/** The driver's part of a connector, as the kit's stream uses it. */
-abstract private[connector] class ConnectorSource[P](connector: SourceDefinition[P], settings: Settings)
-    extends Source[ConnectorPosition[P]] {
-
-  final protected val identity: String = connector.sourceId(settings)
-  private val offsets = new ConnectorOffset(connector.shortName(), connector.positions)
-
-  override val name: String = connector.nameOf(settings)
-  override val limit: ReadLimit = ReadLimits.of(settings.values)
-  override def eventTimeColumn: Option[String] = settings.values.get(SourceOptions.EventTimeColumn)
-  override def toJson(position: ConnectorPosition[P]): String = offsets.toJson(identity, position)
-
-  override def fromJson(json: String): Either[EpochalException, ConnectorPosition[P]] =
-    offsets.fromJson(identity, json)
-}
-
-/** Serialized to the tasks, where the connector is created again: an author's class need not be serializable. */
-final private[connector] case class ConnectorInTask[C <: SourceDefinition[_]](
-    kind: Class[C],
-    raw: Map[String, String],
-    schema: StructType) {
-
-  def connector: C = kind.getDeclaredConstructor().newInstance()
-
-  override def toString: String = kind.getName
 }

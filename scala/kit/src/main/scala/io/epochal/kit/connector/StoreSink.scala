@@ -60,8 +60,8 @@ final private[connector] class StoreSink(connector: SinkConnector, options: Sett
         .collect { case (name, text) if name.startsWith(Sinks) => text }
         .flatMap(rowOf)
         .filter(row => row.sinkId != run.sinkId && row.target.isTableOf(target))
-      val known = all.get(retired(run.sinkId, run.queryId)).flatMap(rowOf)
-      val row = decide(LedgerState(target, server, current, known, others)).fold(throw _, identity)
+      val storedRow = all.get(retiredKey(run.sinkId, run.queryId)).flatMap(rowOf)
+      val row = decide(LedgerState(target, server, current, storedRow, others)).fold(throw _, identity)
       current.filter(_.queryId != row.queryId).foreach(retire(open, _))
       open.put(entry(row.sinkId), LedgerText.write(row))
       open.commit()
@@ -94,7 +94,7 @@ final private[connector] class StoreSink(connector: SinkConnector, options: Sett
   private[connector] def invalid(member: String, reason: String): EpochalException = author.invalid(member, reason)
 
   private def losesConnection(error: Throwable): Boolean = error match {
-    case found: Exception => connector.losesConnection(found)
+    case one: Exception => connector.losesConnection(one)
     case _                => false
   }
 
@@ -102,7 +102,7 @@ final private[connector] class StoreSink(connector: SinkConnector, options: Sett
     Option(text).filter(_.nonEmpty).map(LedgerText.read(_, place).fold(throw _, identity))
 
   private[connector] def retire(open: StoreTransaction, row: LedgerRow): Unit =
-    open.put(retired(row.sinkId, row.queryId), LedgerText.write(row))
+    open.put(retiredKey(row.sinkId, row.queryId), LedgerText.write(row))
 
   private def targetOf(schema: StructType, sinkId: String): SinkTarget =
     new StoreTarget(this, target.name, sinkId, schema, connector.rowCheck(options, schema).toScala)
@@ -114,10 +114,9 @@ private[connector] object StoreSink {
   private val ClaimLock = "claims"
 
   def entry(sinkId: String): String = s"$Sinks$sinkId"
-  private def retired(sinkId: String, queryId: String): String = s"retired:$sinkId:$queryId"
+  private def retiredKey(sinkId: String, queryId: String): String = s"retired:$sinkId:$queryId"
 }
 
-/** The target of one run. */
 final private[connector] class StoreTarget(
     sink: StoreSink,
     override val name: String,
@@ -155,9 +154,9 @@ final private[connector] class StoreTarget(
     override def commit(): Unit = doubt.commit(None)(open.commit())
 
     private def write(shipment: Shipment, whole: Boolean, epoch: String): Unit = {
-      val brought = rows.decode(shipment.rows)
-      val stored = open.write(brought.asJava, whole)
-      if (brought.hasNext) throw sink.invalid("write", "it has not read all rows")
+      val taskRows = rows.decode(shipment.rows)
+      val stored = open.write(taskRows.asJava, whole)
+      if (taskRows.hasNext) throw sink.invalid("write", "it has not read all rows")
       if (stored != shipment.stored)
         throw Conditions.RowsDropped(
           "epoch" -> epoch,
@@ -185,13 +184,13 @@ final private[connector] case class BinaryRows(schema: StructType, check: Option
   /** Decodes the rows. Each chunk holds whole rows. */
   def decode(rows: EncodedRows): Iterator[Row] = {
     val values = new ValueRows(schema)
-    val shown = BinaryRow.empty(schema.length)
+    val view = BinaryRow.empty(schema.length)
     rows.chunks.iterator.flatMap { case (bytes, count) =>
       Iterator.unfold(0) { at =>
         Option.when(at < count) {
           val size = ByteBuffer.wrap(bytes, at, Head).getLong.toInt
-          shown.pointTo(bytes, at + Head, size)
-          (values.values(shown.internal), at + Head + size)
+          view.pointTo(bytes, at + Head, size)
+          (values.values(view.internal), at + Head + size)
         }
       }
     }

@@ -21,7 +21,6 @@ private[epochal] object ConnectionOptions extends OptionList {
   val Properties = option("connection.*", OptionType.string, sample = Some("verify-full"), secret = true)(
     "Driver properties, as connection.sslmode=verify-full.")
 
-  /** A table's name. */
   val Table: OptionType[TableName] =
     new OptionType[TableName]("table name", "table or schema.table, with quotes where needed", "public.comments")(
       TableName.parse,
@@ -42,8 +41,8 @@ private[epochal] object ConnectionOptions extends OptionList {
         driver,
         values.family(Properties),
         maxConnections)
-      allowed <- DriverAccess.checked(DriverRisks.check(given, _))
-    } yield allowed
+      checkedSettings <- DriverAccess.checked(DriverRisks.check(given, _))
+    } yield checkedSettings
 
   private def password(values: OptionValues): Option[Secret] =
     values

@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.InvalidPathException
 import java.util.Locale
 
-import scala.util.{Try, Using}
+import scala.util.Try
 
 import io.epochal.kit.access.{DriverAccess, Secret}
 
@@ -26,11 +26,11 @@ private[epochal] object DriverRisks {
     *   OPTION_NOT_ALLOWED
     */
   def check(settings: ConnectionSettings, access: DriverAccess): ConnectionSettings = {
-    val found = settings.properties.toSeq.map { case (name, value) =>
+    val ownParameters = settings.properties.toSeq.map { case (name, value) =>
       Property(name, value, "connection.", whole = true)
     } ++
       ofUrl(settings.url)
-    found.foreach(check(_, access))
+    ownParameters.foreach(check(_, access))
     if (access.isShared) {
       checkDriver(settings, access)
       sqliteFile(settings.url).foreach(checkFile("url", _, access))
@@ -100,14 +100,14 @@ private[epochal] object DriverRisks {
     .when(scheme(url) == "sqlite")(url.trim.drop("jdbc:sqlite:".length).takeWhile(_ != '?'))
     .map { path =>
       if (path.startsWith("file:"))
-        decoded(path.stripPrefix("file:").takeWhile(_ != '#').replaceFirst("^//[^/]*", "").replace("+", "%2B"))
+        decode(path.stripPrefix("file:").takeWhile(_ != '#').replaceFirst("^//[^/]*", "").replace("+", "%2B"))
       else path
     }
     .filterNot(path => path.isEmpty || path.equalsIgnoreCase(":memory:"))
 
   /** Parameters after `?` or `;`, with their values, and anything else that some driver may treat as one. */
   private def ofUrl(url: String): Seq[Property] = {
-    val decodings = Seq(url, decoded(url), decoded(decoded(url)))
+    val decodings = Seq(url, decode(url), decode(decode(url)))
     val forms = (decodings ++ decodings.map(_.replace("\\", ""))).distinct
     def properties(pieces: Seq[String], whole: Boolean): Seq[Property] = pieces.map { piece =>
       val (name, value) = piece.span(_ != '=')
@@ -115,14 +115,14 @@ private[epochal] object DriverRisks {
     }
     val parameters =
       properties(forms.flatMap(_.dropWhile(c => c != '?' && c != ';').split("[?&;]")).filter(_.nonEmpty), whole = true)
-    val known = parameters.map(_.key).toSet
+    val keys = parameters.map(_.key).toSet
     val others = properties(forms.flatMap(_.split("[?&;,()@/:{}]")).filter(_.indexOf('=') > 0), whole = false)
-      .filterNot(piece => known(piece.key))
+      .filterNot(piece => keys(piece.key))
     val resource = forms.exists(_.toLowerCase(Locale.ROOT).contains(Resource))
     (parameters ++ others ++ Option.when(resource)(Property(Resource, "", "url: ", whole = true))).distinct
   }
 
-  private def decoded(text: String): String = Try(URLDecoder.decode(text, UTF_8)).getOrElse(text)
+  private def decode(text: String): String = Try(URLDecoder.decode(text, UTF_8)).getOrElse(text)
 
   /** SQLite: opens a database from the class path, or from any URL. */
   private val Resource = ":resource:"
@@ -133,31 +133,4 @@ private[epochal] object DriverRisks {
   private val WellKnown = DriverProperties.values("value")
   private val Files = DriverProperties.names("file")
   private val Harmless = DriverProperties.names("harmless")
-}
-
-/** Effects of the properties of JDBC drivers, from the resource `driver-properties.txt`, whose header explains it. */
-private[epochal] object DriverProperties {
-
-  private val lines: Seq[(String, Seq[String])] =
-    Using.resource(getClass.getResourceAsStream("driver-properties.txt")) { in =>
-      new String(in.readAllBytes(), UTF_8).linesIterator
-        .map(_.trim)
-        .filterNot(line => line.isEmpty || line.startsWith("#"))
-        .map(_.split(" +").toSeq)
-        .map(words => words.head -> words.tail)
-        .toVector
-    }
-
-  /** The names of the properties of a kind. */
-  def names(kind: String): Set[String] = lines.collect { case (`kind`, found) => found }.flatten.toSet
-
-  /** The class of the usual driver for a URL, and its jar's artifact if Epochal does not ship it. */
-  def driver(url: String): Option[(String, Option[String])] = {
-    val scheme = DriverRisks.scheme(url)
-    lines.collectFirst { case ("driver", Seq(`scheme`, className, artifact @ _*)) => (className, artifact.headOption) }
-  }
-
-  /** The values listed with each name of a kind. */
-  def values(kind: String): Map[String, Set[String]] =
-    lines.collect { case (`kind`, name +: values) => name -> values }.groupMapReduce(_._1)(_._2.toSet)(_ ++ _)
 }

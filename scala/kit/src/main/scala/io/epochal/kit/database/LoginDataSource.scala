@@ -35,13 +35,13 @@ private[epochal] class LoginDataSource(
 
   /** No code of the class runs before it is known to be a driver. */
   private def load(driver: JdbcDriver): Driver = {
-    val found = loaders.iterator
+    val candidate = loaders.iterator
       .flatMap(loader => Try(Class.forName(driver.className, false, loader)).toOption)
       .nextOption()
       .getOrElse(throw missing(s"the class ${driver.className} is not on the class path", driver.artifact))
-    if (!classOf[Driver].isAssignableFrom(found))
+    if (!classOf[Driver].isAssignableFrom(candidate))
       throw missing(s"the class ${driver.className} is no ${classOf[Driver].getName}", driver.artifact)
-    try found.getDeclaredConstructor().newInstance().asInstanceOf[Driver]
+    try candidate.getDeclaredConstructor().newInstance().asInstanceOf[Driver]
     catch {
       case e: ReflectiveOperationException =>
         throw missing(s"the class ${driver.className} cannot be made (${e.getClass.getSimpleName})", driver.artifact)
@@ -86,7 +86,7 @@ private[epochal] class LoginDataSource(
   private def connect(properties: Properties): Connection =
     try
       if (JdbcUrl.isOfFile(settings.url)) source.connect(settings.url, properties)
-      else limited(source.connect(settings.url, properties))
+      else withLoginTimeout(source.connect(settings.url, properties))
     catch {
       case e: LinkageError => throw unusable(source.getClass.getName, e)
       case e: SQLException if e.getCause.isInstanceOf[LinkageError] || isWithoutLibrary(e.getCause) =>
@@ -98,7 +98,7 @@ private[epochal] class LoginDataSource(
   /** A server that accepts a connection and then stays silent, as a dead one behind a load balancer does, would keep the driver
     * waiting for ever. A connection that is opened too late is closed.
     */
-  private def limited(open: => Connection): Connection = {
+  private def withLoginTimeout(open: => Connection): Connection = {
     val login = new CompletableFuture[Connection]
     new DaemonThreads("epochal-login")
       .newThread { () =>
@@ -174,10 +174,3 @@ private[epochal] object LoginDataSource {
 
   private val CommonSchemes = Seq("postgresql", "mysql", "mariadb", "sqlite", "h2", "oracle", "sqlserver", "db2")
 }
-
-/** The JDBC driver of a database.
-  *
-  * @param artifact
-  *   `group:name` of its jar, if Epochal does not ship it
-  */
-final case class JdbcDriver(className: String, artifact: Option[String] = None)

@@ -11,16 +11,14 @@ import scala.util.{Try, Using}
 final class Sql private (private val text: String, private val parameters: Seq[Any]) {
 
   def query[A](connection: Connection)(read: ResultSet => A): Seq[A] =
-    prepared(connection) { statement =>
-      Using.resource(statement.executeQuery())(Sql.all(_)(read))
-    }
+    withStatement(connection)(statement => Using.resource(statement.executeQuery())(Sql.all(_)(read)))
 
   /** Returns the number of changed rows. */
-  def update(connection: Connection): Long = prepared(connection)(Sql.execute)
+  def update(connection: Connection): Long = withStatement(connection)(Sql.execute)
 
   def run(connection: Connection): Unit = update(connection): Unit
 
-  private def prepared[A](connection: Connection)(body: PreparedStatement => A): A =
+  private def withStatement[A](connection: Connection)(body: PreparedStatement => A): A =
     Using.resource(connection.prepareStatement(text)) { statement =>
       parameters.zipWithIndex.foreach { case (value, i) => Sql.bind(statement, i + 1, value) }
       body(statement)
@@ -57,7 +55,7 @@ object Sql {
 
   private def several[A](connection: Connection, statements: Seq[Sql])(
       result: (PreparedStatement, Int, Boolean) => A): Seq[A] =
-    new Sql(statements.map(_.text).mkString(";\n"), statements.flatMap(_.parameters)).prepared(connection) {
+    new Sql(statements.map(_.text).mkString(";\n"), statements.flatMap(_.parameters)).withStatement(connection) {
       statement =>
         var hasRows = statement.execute()
         statements.indices.map { index =>
@@ -110,24 +108,11 @@ object Sql {
   }
 
   private def bind(statement: PreparedStatement, index: Int, value: Any): Unit = value match {
-    case Some(given)  => bind(statement, index, given)
-    case None         => statement.setObject(index, null)
-    case text: String => statement.setString(index, text)
-    case number: Long => statement.setLong(index, number)
-    case number: Int  => statement.setInt(index, number)
-    case other        => throw new IllegalArgumentException(s"no SQL parameter: ${other.getClass.getName}")
+    case Some(content) => bind(statement, index, content)
+    case None          => statement.setObject(index, null)
+    case text: String  => statement.setString(index, text)
+    case number: Long  => statement.setLong(index, number)
+    case number: Int   => statement.setInt(index, number)
+    case other         => throw new IllegalArgumentException(s"no SQL parameter: ${other.getClass.getName}")
   }
-}
-
-/** The interpolators `sql`, for a statement with parameters, and `text`, for SQL as a text. They strip the margins of the literal
-  * parts, but not of interpolated values: a quoted name may contain a line that begins like a margin.
-  */
-object SqlText {
-
-  implicit final class Margins(private val context: StringContext) extends AnyVal {
-    def sql(values: Any*): Sql = Sql.of(context.parts.map(stripped), values)
-    def text(values: Any*): String = StringContext(context.parts.map(stripped): _*).s(values: _*)
-  }
-
-  private def stripped(part: String): String = part.replaceAll("\n[ \t]*\\|", "\n")
 }

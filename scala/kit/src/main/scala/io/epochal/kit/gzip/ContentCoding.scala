@@ -12,11 +12,11 @@ private[epochal] object ContentCoding {
     * @return
     *   one of them; None: the message is not compressed; Left: another coding
     */
-  def of(headers: Seq[String], known: String*): Either[String, Option[String]] =
+  def of(headers: Seq[String], supportedCodings: String*): Either[String, Option[String]] =
     headers.flatMap(_.split(',')).map(_.trim.toLowerCase(Locale.ROOT)).filterNot(Set("", "identity")) match {
-      case Seq()                                 => Right(None)
-      case Seq("x-gzip")                         => Right(Some("gzip"))
-      case Seq(coding) if known.contains(coding) => Right(Some(coding))
-      case other                                 => Left(other.mkString(", "))
+      case Seq()                                            => Right(None)
+      case Seq("x-gzip")                                    => Right(Some("gzip"))
+      case Seq(coding) if supportedCodings.contains(coding) => Right(Some(coding))
+      case other                                            => Left(other.mkString(", "))
     }
 }

@@ -32,7 +32,7 @@ final private[epochal] class GzipMembers(
   private val buffer = new Array[Byte](BufferSize)
   private var at = 0
   private var end = 0
-  private var compressed = 0L
+  private var compressedBytes = 0L
   private var members = 0
   private var within = false
   private var done = false
@@ -75,7 +75,7 @@ final private[epochal] class GzipMembers(
     crc.reset()
     val begins = byte() match {
       case -1         => if (members == 0) throw cut else false
-      case FirstMagic => required() == SecondMagic
+      case FirstMagic => octet() == SecondMagic
       case _          => false
     }
     if (begins) {
@@ -104,8 +104,9 @@ final private[epochal] class GzipMembers(
     if ((flags & HasName) != 0) while (header() != 0) {}
     if ((flags & HasComment) != 0) while (header() != 0) {}
     if ((flags & HasHeaderCrc) != 0) {
-      val expected = crc.getValue & 0xffff
-      if ((required() | required() << 8).toLong != expected) throw new ZipException("its header has another checksum")
+      val sum = crc.getValue & 0xffff
+      if ((octet() | octet() << 8).toLong != sum)
+        throw new ZipException("its header has another checksum")
     }
   }
 
@@ -127,15 +128,15 @@ final private[epochal] class GzipMembers(
 
   /** A byte that the header's checksum covers. */
   private def header(): Int = {
-    val value = required()
+    val value = octet()
     crc.update(value)
     value
   }
 
   /** A little-endian int32. */
-  private def number(): Long = required() | required() << 8 | required() << 16 | required().toLong << 24
+  private def number(): Long = octet() | octet() << 8 | octet() << 16 | octet().toLong << 24
 
-  private def required(): Int = {
+  private def octet(): Int = {
     val value = byte()
     if (value < 0) throw cut
     value
@@ -158,8 +159,8 @@ final private[epochal] class GzipMembers(
   private def fill(): Boolean = {
     at = 0
     end = math.max(0, in.read(buffer, 0, buffer.length))
-    compressed += end
-    if (compressed > maxCompressed) throw new TooLong
+    compressedBytes += end
+    if (compressedBytes > maxCompressed) throw new TooLong
     end > 0
   }
 

@@ -7,12 +7,12 @@ import com.fasterxml.jackson.core.json.JsonReadFeature
 private[epochal] object Json {
 
   // The size of a response is limited where it is received; JacksonParser reads strings through the source in locations.
-  val factory: JsonFactory = limited(identity)
+  val factory: JsonFactory = limitedFactory(identity)
 
   /** For values that become trees, which take many times the memory of their text. */
-  val trees: JsonFactory = limited(_.maxTokenCount(MaxTokens))
+  val trees: JsonFactory = limitedFactory(_.maxTokenCount(MaxTokens))
 
-  private def limited(more: StreamReadConstraints.Builder => StreamReadConstraints.Builder): JsonFactory =
+  private def limitedFactory(more: StreamReadConstraints.Builder => StreamReadConstraints.Builder): JsonFactory =
     new JsonFactoryBuilder()
       .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
       .enable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)

@@ -53,9 +53,9 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
   }
 
   /** Skips these bytes, if they come next. */
-  def take(expected: Array[Byte]): Boolean = {
-    val end = position + expected.length
-    val found = end <= until && Arrays.equals(bytes, position, end, expected, 0, expected.length)
+  def take(token: Array[Byte]): Boolean = {
+    val end = position + token.length
+    val found = end <= until && Arrays.equals(bytes, position, end, token, 0, token.length)
     if (found) position = end
     found
   }

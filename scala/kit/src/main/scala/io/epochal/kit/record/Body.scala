@@ -1,18 +1,9 @@
 package io.epochal.kit.record
 
-import java.io.{BufferedInputStream, ByteArrayInputStream, IOException, InputStream, SequenceInputStream}
-import java.nio.ByteBuffer
-import java.nio.channels.{ClosedByInterruptException, FileChannel}
+import java.io.InputStream
 import java.nio.charset.Charset
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.StandardOpenOption.{DELETE_ON_CLOSE, READ, WRITE}
-import java.nio.file.{Files, Paths}
 import java.util.Arrays
-
-import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
-
-import io.epochal.core.error.Conditions
-import io.epochal.kit.json.Json
 
 /** The bytes of one response, message or file. Reused for the next one: it grows to the largest and keeps that size.
   *
@@ -46,7 +37,6 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
   /** Whether the bytes are the result of `rewrite`. */
   def rewritten: Boolean = reshaped
 
-  /** The bytes as a source. */
   private[record] def source: ByteSource = large.getOrElse(piece)
 
   /** Replaces the bytes by what `write` adds to another body; if it throws, they stay. */
@@ -246,135 +236,4 @@ private[epochal] object Body {
 
   /** The largest array on any JVM, less the byte that shows that there is more. */
   val MaxBytes: Long = Int.MaxValue - 9L
-}
-
-/** A body that is not in its declared format. Handled like a body that is not JSON: another attempt may return a valid one.
-  *
-  * @param cut
-  *   whether it appears to be truncated
-  */
-final private[epochal] class BodyProblem(reason: String, val cut: Boolean = false)
-    extends JsonProcessingException(reason)
-
-private[record] object BodyProblem {
-
-  /** Rejects a body whose first character begins no record: a page of a proxy or a login, or one JSON value in place of many.
-    */
-  def refuse(body: Piece, beginnings: String, expected: String): Unit = {
-    val first = (0 until body.length).iterator.map(body.bytes(_)).find(byte => byte > ' ' || byte < 0)
-    first.filter(byte => beginnings.indexOf(byte.toInt) >= 0).foreach { byte =>
-      throw new BodyProblem(s"it begins with '${byte.toChar}', and should be $expected")
-    }
-  }
-}
-
-/** Bytes with random access. */
-private[epochal] trait ByteSource {
-
-  /** Their number. */
-  def length: Int
-
-  /** Fills `into`, from index `at` on, with the bytes from `from` on. */
-  def read(from: Int, into: Array[Byte], at: Int, count: Int): Unit
-
-  /** The bytes from `from` to before `until`. */
-  def stream(from: Int, until: Int): InputStream
-
-  /** Parses JSON from that byte on. */
-  def parser(from: Int): JsonParser
-
-  /** Parses JSON as if the bytes from `from` to before `until` were missing. */
-  final def parserWithout(from: Int, until: Int): JsonParser =
-    Json.factory.createParser(new SequenceInputStream(stream(0, from), stream(until, length)))
-
-  final def slice(from: Int, until: Int): Array[Byte] = {
-    val bytes = new Array[Byte](until - from)
-    read(from, bytes, 0, bytes.length)
-    bytes
-  }
-}
-
-/** Bytes in memory, in UTF-8: a body, or whole records of one. */
-final private[epochal] class Piece(val bytes: Array[Byte], override val length: Int) extends ByteSource {
-
-  override def read(from: Int, into: Array[Byte], at: Int, count: Int): Unit =
-    System.arraycopy(bytes, from, into, at, count)
-
-  override def stream(from: Int, until: Int): InputStream = new ByteArrayInputStream(bytes, from, until - from)
-
-  override def parser(from: Int): JsonParser = Json.factory.createParser(bytes, from, length - from)
-
-}
-
-/** A body that is too large for memory, in a file in `java.io.tmpdir` that only its owner can read. If the system allows it,
-  * the file has no name from the beginning, and so disappears with the process. One thread at a time.
-  *
-  * @param partBytes
-  *   how much of it is in memory at a time
-  * @throws EpochalException
-  *   RESPONSE_FILE_FAILED, from each step
-  */
-final private[epochal] class BodyFile(channel: FileChannel, val partBytes: Int) extends ByteSource with AutoCloseable {
-  import BodyFile.{StreamBuffer, kept}
-
-  private var written = 0
-
-  override def length: Int = written
-
-  def append(bytes: Array[Byte], start: Int, count: Int): Unit = kept {
-    val from = ByteBuffer.wrap(bytes, start, count)
-    while (from.hasRemaining) channel.write(from)
-    written += count
-  }
-
-  override def read(from: Int, into: Array[Byte], at: Int, count: Int): Unit = kept {
-    val bytes = ByteBuffer.wrap(into, at, count)
-    while (bytes.hasRemaining)
-      if (channel.read(bytes, (from + bytes.position() - at).toLong) < 0) throw new IOException("it has become shorter")
-  }
-
-  /** It has its own buffer. */
-  override def stream(from: Int, until: Int): InputStream = {
-    val blocks = new InputStream {
-      private var next = from
-
-      override def read(into: Array[Byte], offset: Int, count: Int): Int = {
-        val some = math.min(count, until - next)
-        if (some > 0) BodyFile.this.read(next, into, offset, some)
-        next += some
-        if (some > 0 || count == 0) some else -1
-      }
-
-      override def read(): Int = throw new UnsupportedOperationException // The buffer reads many bytes at once.
-    }
-    new BufferedInputStream(blocks, math.max(1, math.min(StreamBuffer, until - from)))
-  }
-
-  override def parser(from: Int): JsonParser = Json.factory.createParser(stream(from, length))
-
-  override def close(): Unit = channel.close()
-}
-
-private[epochal] object BodyFile {
-  private val StreamBuffer = 64 << 10
-
-  def create(partBytes: Int): BodyFile = kept {
-    val path = Files.createTempFile("epochal-response-", ".part")
-    try new BodyFile(FileChannel.open(path, READ, WRITE, DELETE_ON_CLOSE), partBytes)
-    catch {
-      case e: IOException =>
-        Files.deleteIfExists(path): Unit
-        throw e
-    }
-  }
-
-  private def kept[A](body: => A): A =
-    try body
-    catch {
-      case _: ClosedByInterruptException => throw new InterruptedException
-      case e: IOException =>
-        val reason = Option(e.getMessage).getOrElse(e.getClass.getSimpleName)
-        throw Conditions.ResponseFileFailed
-          .because(e)("path" -> Paths.get(System.getProperty("java.io.tmpdir")).toAbsolutePath, "reason" -> reason)
-    }
 }

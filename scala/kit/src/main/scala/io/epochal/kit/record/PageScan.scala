@@ -1,7 +1,6 @@
 package io.epochal.kit.record
 
 import java.io.StringWriter
-import java.util.Arrays
 
 import scala.collection.mutable
 import scala.util.Using
@@ -28,7 +27,7 @@ private[epochal] trait PageScan {
   def read(body: Body, skip: Long = 0): ScannedPage
 
   /** The selected records of the scanned body. A block is valid until the next one is taken, or the body is reused. */
-  def blocks(scanned: ScannedPage, body: Body): Iterator[RecordBlock]
+  def blocks(page: ScannedPage, body: Body): Iterator[RecordBlock]
 }
 
 private[epochal] object PageScan {
@@ -64,57 +63,6 @@ private[epochal] object PageScan {
     }
 }
 
-/** The result of a scan.
-  *
-  * @param records
-  *   their number
-  * @param spans
-  *   positions of the selected records
-  * @param values
-  *   the values at the given pointers that are neither missing nor null, as texts or as JSON; None for the text of an
-  *   object or array
-  * @param keys
-  *   of the first and the last record, if they are selected and there are records; None: the record has no such value
-  * @param nulls
-  *   the given pointers with null at them, or on the path to them
-  * @param outline
-  *   the first fields around the records: their pointers, and the beginnings of the scalars' texts
-  * @param nullArray
-  *   JSON Pointer to null in place of an array of records, unless that means an empty one
-  */
-final private[epochal] case class ScannedPage(
-    records: Int = 0,
-    spans: Seq[RecordSpan] = Nil,
-    values: Map[String, Option[String]] = Map.empty,
-    keys: Option[(Option[String], Option[String])] = None,
-    nulls: Set[String] = Set.empty,
-    outline: Seq[(String, Option[String])] = Nil,
-    nullArray: Option[String] = None
-)
-
-private[epochal] object ScannedPage {
-  val nothing: ScannedPage = ScannedPage()
-}
-
-/** Records that can be read without the rest of the page, as a JSON array or as lines: the bytes `from` to `until`.
-  *
-  * @param records
-  *   their number, at least 1
-  */
-final private[epochal] case class RecordBlock(records: Int, bytes: Array[Byte], from: Int, until: Int) {
-  def length: Int = until - from
-
-  /** The block with a prefix, in a new array unless the prefix is empty. */
-  def behind(front: Array[Byte]): RecordBlock =
-    if (front.isEmpty) this
-    else {
-      val whole = Arrays.copyOf(front, front.length + length)
-      System.arraycopy(bytes, from, whole, front.length, length)
-      copy(bytes = whole, from = 0, until = whole.length)
-    }
-}
-
-/** Scans a page with one record per line. */
 final private[record] class LineScan(format: RecordFormat.OfLines, place: String) extends PageScan {
 
   /** Each piece of the body has a span, possibly without records. */
@@ -141,8 +89,8 @@ final private[record] class LineScan(format: RecordFormat.OfLines, place: String
       ScannedPage(records, spans)
     }
 
-  override def blocks(scanned: ScannedPage, body: Body): Iterator[RecordBlock] =
-    format.pieces(body).zip(scanned.spans.iterator).filter(_._2.records > 0).map { case (piece, span) =>
+  override def blocks(page: ScannedPage, body: Body): Iterator[RecordBlock] =
+    format.pieces(body).zip(page.spans.iterator).filter(_._2.records > 0).map { case (piece, span) =>
       RecordBlock(span.records, piece.bytes, span.from, span.until).behind(format.front(piece))
     }
 }
@@ -168,8 +116,8 @@ final private[record] class ArrayScan(
         format.prepare(body, place, nullIsEmpty)
         fields
       }
-      val found = records(body, skip)
-      val page = fields.fold(found)(_.copy(records = found.records, spans = found.spans, keys = found.keys))
+      val count = records(body, skip)
+      val page = fields.fold(count)(_.copy(records = count.records, spans = count.spans, keys = count.keys))
       val nullArray = if (format.mayMiss) None else format.arrays.find(page.nulls)
       page.copy(values = page.values -- format.arrays.diff(pointers), nullArray = nullArray)
     }
@@ -182,27 +130,26 @@ final private[record] class ArrayScan(
         throw missing
     }
 
-  override def blocks(scanned: ScannedPage, body: Body): Iterator[RecordBlock] =
-    ArraySpans.blocks(body.source, scanned.spans)
+  override def blocks(page: ScannedPage, body: Body): Iterator[RecordBlock] = ArraySpans.blocks(body.source, page.spans)
 
   private def inFile(file: BodyFile, skip: Long): ScannedPage = {
     val array = new TokenRecords(file, format.array, place, nullIsEmpty)
-    val found = ArraySpans.of(array, file.partBytes, skip)
-    page(array, found, file).copy(spans = found.spans)
+    val arraySpans = ArraySpans.of(array, file.partBytes, skip)
+    page(array, arraySpans, file).copy(spans = arraySpans.spans)
   }
 
   /** The spans keep the white space inside the brackets. */
   private def inMemory(piece: Piece, skip: Long): ScannedPage = {
     val array = new JsonRecords(piece, format.array, place, nullIsEmpty)
-    val found = ArraySpans.of(array, Int.MaxValue, skip)
-    page(array, found, piece).copy(spans = found.spans.map { span =>
+    val arraySpans = ArraySpans.of(array, Int.MaxValue, skip)
+    page(array, arraySpans, piece).copy(spans = arraySpans.spans.map { span =>
       span.copy(from = if (skip == 0) array.begin else span.from, until = array.end)
     })
   }
 
-  private def page(array: ArrayRecords, found: ArraySpans, body: ByteSource): ScannedPage = {
+  private def page(array: ArrayRecords, spans: ArraySpans, body: ByteSource): ScannedPage = {
     val fields = array.around(new FieldPass(around, _).all())
-    fields.copy(records = found.count, keys = found.ends.flatMap { case (first, last) => keys(body, first, last) })
+    fields.copy(records = spans.count, keys = spans.ends.flatMap { case (first, last) => keys(body, first, last) })
   }
 
   private def keys(body: ByteSource, first: Int, last: Int): Option[(Option[String], Option[String])] =
@@ -223,10 +170,10 @@ final private[record] class ArrayScan(
   * @param hidden
   *   pointers that the outline leaves out
   */
-final private[record] class FieldPass(root: FieldNode, parser: JsonParser, hidden: String => Boolean = _ => false) {
+final private[record] class FieldPass(root: FieldNode, parser: JsonParser, isHidden: String => Boolean = _ => false) {
   import FieldPass._
 
-  private val found = mutable.Map.empty[String, Option[String]]
+  private val texts = mutable.Map.empty[String, Option[String]]
   private val nulls = mutable.Set.empty[String]
   private val outline = mutable.ArrayBuffer.empty[(String, Option[String])]
 
@@ -234,42 +181,42 @@ final private[record] class FieldPass(root: FieldNode, parser: JsonParser, hidde
   def values(): Map[String, Option[String]] = {
     begin()
     walk(root)
-    found.toMap
+    texts.toMap
   }
 
   /** The selected values of a page, which is read to its end, and an outline of its fields. */
   def all(): ScannedPage = {
     begin()
-    outlined(root, "", 0)
+    outlineNode(root, "", 0)
     while (parser.nextToken() != null) {}
-    ScannedPage(values = found.toMap, nulls = nulls.toSet, outline = outline.toSeq)
+    ScannedPage(values = texts.toMap, nulls = nulls.toSet, outline = outline.toSeq)
   }
 
   private def begin(): Unit =
     if (parser.nextToken() == null) throw new JsonParseException(parser, "the body is empty")
 
   /** Like `walk`, and records the first fields. */
-  private def outlined(node: FieldNode, path: String, depth: Int): Unit =
-    if (hidden(path) || node.json) walk(node)
+  private def outlineNode(node: FieldNode, path: String, depth: Int): Unit =
+    if (isHidden(path) || node.json) walk(node)
     else if (parser.currentToken != JsonToken.START_OBJECT || outline.size >= OutlineFields || depth == OutlineDepth) {
-      if (depth > 0 && outline.size < OutlineFields) outline += path -> shown(parser.currentToken)
+      if (depth > 0 && outline.size < OutlineFields) outline += path -> display(parser.currentToken)
       walk(node)
     } else {
-      node.pointer.foreach(found(_) = None)
+      node.pointer.foreach(texts(_) = None)
       while (parser.nextToken() == JsonToken.FIELD_NAME) {
         val name = parser.currentName
         parser.nextToken()
         val child = node.below.getOrElse(name, Nowhere)
-        outlined(child, s"$path/${name.replace("~", "~0").replace("/", "~1")}", depth + 1)
+        outlineNode(child, s"$path/${name.replace("~", "~0").replace("/", "~1")}", depth + 1)
       }
     }
 
-  private def shown(token: JsonToken): Option[String] =
+  private def display(token: JsonToken): Option[String] =
     Option.when(token.isScalarValue && token != JsonToken.VALUE_NULL)(parser.getText.take(OutlineText))
 
   /** From the first token of a value to its last. */
   private def walk(node: FieldNode): Unit =
-    if (node.json && parser.currentToken != JsonToken.VALUE_NULL) found(node.pointer.get) = Some(text())
+    if (node.json && parser.currentToken != JsonToken.VALUE_NULL) texts(node.pointer.get) = Some(text())
     else walkText(node)
 
   /** The value as JSON. */
@@ -291,8 +238,8 @@ final private[record] class FieldPass(root: FieldNode, parser: JsonParser, hidde
   private def walkText(node: FieldNode): Unit = {
     val token = parser.currentToken
     node.pointer.foreach { pointer =>
-      if (!token.isScalarValue) found(pointer) = None
-      else if (token != JsonToken.VALUE_NULL) found(pointer) = Some(parser.getText)
+      if (!token.isScalarValue) texts(pointer) = None
+      else if (token != JsonToken.VALUE_NULL) texts(pointer) = Some(parser.getText)
     }
     if (token == JsonToken.VALUE_NULL) nulls ++= node.pointers
     if (node.below.isEmpty) { val _ = parser.skipChildren() }
@@ -306,7 +253,7 @@ final private[record] class FieldPass(root: FieldNode, parser: JsonParser, hidde
       var i = 0
       val last = node.below.get(Last)
       while (parser.nextToken() != JsonToken.END_ARRAY) {
-        last.foreach(found --= _.pointers)
+        last.foreach(texts --= _.pointers)
         visit(node.below.get(i.toString).orElse(last))
         i += 1
       }

@@ -2,8 +2,6 @@ package io.epochal.kit.record
 
 import scala.annotation.unused
 
-import org.apache.spark.sql.types.{StringType, StructField}
-
 import io.epochal.kit.json.JsonScan
 
 /** The format of records in a body. Arguments named `place` say in errors where the body came from. */
@@ -34,9 +32,9 @@ sealed abstract class RecordFormat(val name: String) extends Serializable {
   /** Counts the records of a body, and reads it to its end. */
   final private[epochal] def count(body: Body, place: String): Long = {
     val records = open(body, place)
-    val found = records.skip(Long.MaxValue)
+    val count = records.skip(Long.MaxValue)
     records.finish()
-    found
+    count
   }
 
   /** The format of the blocks that a [[PageScan]] creates from such bodies. */
@@ -47,8 +45,6 @@ sealed abstract class RecordFormat(val name: String) extends Serializable {
 }
 
 object RecordFormat {
-
-  /** Formats with one record per line. */
   sealed abstract class OfLines(name: String) extends RecordFormat(name) {
 
     override private[epochal] def read(piece: Piece, place: String): LineRecords
@@ -227,69 +223,5 @@ final private[record] class LinePieces(file: BodyFile, format: RecordFormat.OfLi
       new Piece(bytes, cut)
     } else if (most >= MaxBytes) throw new BodyProblem(s"a line of it has more than $most bytes")
     else from(most * 2)
-  }
-}
-
-/** The handling of records that do not fit the schema. */
-sealed trait RecordMode extends Serializable
-
-object RecordMode {
-
-  /** The query fails. */
-  case object FailFast extends RecordMode
-
-  /** The record becomes no row, and is counted. */
-  case object DropMalformed extends RecordMode
-
-  /** The record becomes a row with the values that fit, and with the whole record, unchanged, in a column.
-    *
-    * @param column
-    *   the column's name
-    */
-  final case class Permissive(column: String) extends RecordMode
-}
-
-/** The rules by which records become rows.
-  *
-  * @param unknown
-  *   the column for fields without a column
-  * @param origin
-  *   columns for a record's origin
-  * @param maxBytes
-  *   the largest record; a larger one does not fit
-  * @param requireColumns
-  *   whether a column without a field in any record of a task is an error
-  * @param added
-  *   fields that every record has
-  */
-final case class RecordRules(
-    format: RecordFormat,
-    mode: RecordMode = RecordMode.FailFast,
-    unknown: Option[String] = None,
-    origin: Seq[StructField] = Nil,
-    maxBytes: Option[Long] = None,
-    requireColumns: Boolean = false,
-    added: Seq[StructField] = Nil
-) {
-
-  /** The column for a record that does not fit. */
-  def corrupt: Option[String] = mode match {
-    case RecordMode.Permissive(column) => Some(column)
-    case _                             => None
-  }
-
-  /** Why a task that reads them must have an end; None: it need not. */
-  def needsEnd: Option[String] =
-    Option.when(requireColumns)("with {option:requireColumns=true} a task fails at its end, and it has none")
-
-  /** The columns that are not fields of a record, in the order in which they follow the fields. */
-  def apart: Seq[StructField] = (corrupt ++ unknown).map(StructField(_, StringType)).toSeq ++ origin
-
-  /** Whether unused columns can be pruned without changing which records become rows or the values of the other columns. */
-  def prunable: Boolean = mode == RecordMode.FailFast && unknown.isEmpty && !byPosition
-
-  private def byPosition: Boolean = format match {
-    case csv: RecordFormat.Csv => !csv.header
-    case _                     => false
   }
 }

@@ -40,8 +40,6 @@ final private[epochal] case class RecordShape(
   *   the segments of a JSON Pointer within each element, to the record
   */
 final private[epochal] case class RecordPlace(path: List[String], part: List[String]) {
-
-  /** The JSON Pointer of the path. */
   def pointer: String = path.map(name => s"/${name.replace("~", "~0").replace("/", "~1")}").mkString
 }
 
@@ -53,10 +51,8 @@ private[epochal] object RecordPlace {
 private[epochal] object RecordShape {
   sealed trait Kind extends Serializable
 
-  /** The elements of an array. */
   case object Elements extends Kind
 
-  /** One object. */
   case object Single extends Kind
 
   /** The fields of an object, whose names become the last field of each record. */
@@ -187,7 +183,7 @@ final private[record] class Reshaping(
       next()
       out.append(bytes, 0, bytes.length - 1)
       val isEmpty = (1 until bytes.length - 1).forall(i => bytes(i) >= 0 && bytes(i) <= ' ')
-      out.append(s"${if (isEmpty) "" else ","}$key\"${quoted(name)}\"}")
+      out.append(s"${if (isEmpty) "" else ","}$key\"${quote(name)}\"}")
     }
   }
 
@@ -245,9 +241,9 @@ final private[record] class Reshaping(
       .getOrElse(throw notFound(pointer, "no array of names"))
 
   private def notFound(at: String, what: String): EpochalException = {
-    val found = s"${if (at.isEmpty) "the response" else s"'$at'"} is $what"
+    val problem = s"${if (at.isEmpty) "the response" else s"'$at'"} is $what"
     val places = shape.places.map(_.pointer).mkString(",")
-    Conditions.RecordsNotFound("url" -> place, "pointer" -> places, "found" -> found, "array" -> "/data/items")
+    Conditions.RecordsNotFound("url" -> place, "pointer" -> places, "found" -> problem, "array" -> "/data/items")
   }
 }
 
@@ -271,9 +267,9 @@ private object Reshaping {
 
   private val mapper = new ObjectMapper(Json.trees)
 
-  private def quoted(text: String): String = new String(JsonStringEncoder.getInstance().quoteAsString(text))
+  private def quote(text: String): String = new String(JsonStringEncoder.getInstance().quoteAsString(text))
 
-  private def field(name: String): String = s"\"${quoted(name)}\":"
+  private def field(name: String): String = s"\"${quote(name)}\":"
 
   /** None: there is no name in some element. */
   private def namesOf(array: JsonNode): Option[Seq[String]] = array match {

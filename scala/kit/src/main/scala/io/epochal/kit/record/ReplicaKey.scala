@@ -18,13 +18,13 @@ private[epochal] object ReplicaKey {
     * @param hasImages
     *   whether any other update arrives with the whole row before it
     */
-  def mark(columns: StructType, table: String, followed: Seq[String], hasImages: Boolean): StructType =
+  def mark(columns: StructType, table: String, key: Seq[String], hasImages: Boolean): StructType =
     StructType(columns.map { field =>
-      if (followed.contains(field.name)) field
+      if (key.contains(field.name)) field
       else {
         val mark = new MetadataBuilder()
           .putString("table", table)
-          .putString("key", NameList.render(followed))
+          .putString("key", NameList.render(key))
           .putBoolean("images", hasImages)
           .build()
         val metadata = new MetadataBuilder().withMetadata(field.metadata).putMetadata(Mark, mark).build()
@@ -41,9 +41,9 @@ private[epochal] object ReplicaKey {
     field <- keys if field.metadata.contains(Mark)
     mark = field.metadata.getMetadata(Mark) if !(usesImages && mark.getBoolean("images"))
   } yield {
-    val (table, followed) = (mark.getString("table"), mark.getString("key"))
+    val (table, key) = (mark.getString("table"), mark.getString("key"))
     val instead =
-      if (followed.isEmpty) s"Give $table a primary key." else s"Set {option:keyColumns=$followed}."
+      if (key.isEmpty) s"Give $table a primary key." else s"Set {option:keyColumns=$key}."
     val identity =
       if (usesImages) "FULL; and read with {option:preimages=true}."
       else "USING INDEX, with a unique index that has it."

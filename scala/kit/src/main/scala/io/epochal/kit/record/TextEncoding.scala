@@ -53,19 +53,19 @@ private[epochal] object TextEncoding {
     val front = (at(0), at(1), at(2), at(3))
     front match {
       case (0xef, 0xbb, 0xbf, _) => None
-      case (0, 0, 0xfe, 0xff)    => known("UTF-32BE")
-      case (0xff, 0xfe, 0, 0)    => known("UTF-32LE")
-      case (0xfe, 0xff, _, _)    => known("UTF-16BE")
-      case (0xff, 0xfe, _, _)    => known("UTF-16LE")
+      case (0, 0, 0xfe, 0xff)    => charsetNamed("UTF-32BE")
+      case (0xff, 0xfe, 0, 0)    => charsetNamed("UTF-32LE")
+      case (0xfe, 0xff, _, _)    => charsetNamed("UTF-16BE")
+      case (0xff, 0xfe, _, _)    => charsetNamed("UTF-16LE")
       // The WHATWG's default, except for what begins with an ASCII character in the other order.
-      case (0, c, _, _) if c > 0 && isUtf16(charset) => known("UTF-16BE")
-      case _ if isUtf16(charset)                     => known("UTF-16LE")
+      case (0, c, _, _) if c > 0 && isUtf16(charset) => charsetNamed("UTF-16BE")
+      case _ if isUtf16(charset)                     => charsetNamed("UTF-16LE")
       case _ if !charset.forall(isUtf8)              => charset
       // RFC 4627, section 3: JSON begins with two ASCII characters.
-      case (0, 0, 0, c) if c > 0 => known("UTF-32BE")
-      case (c, 0, 0, 0) if c > 0 => known("UTF-32LE")
-      case (0, c, _, _) if c > 0 => known("UTF-16BE")
-      case (c, 0, _, _) if c > 0 => known("UTF-16LE")
+      case (0, 0, 0, c) if c > 0 => charsetNamed("UTF-32BE")
+      case (c, 0, 0, 0) if c > 0 => charsetNamed("UTF-32LE")
+      case (0, c, _, _) if c > 0 => charsetNamed("UTF-16BE")
+      case (c, 0, _, _) if c > 0 => charsetNamed("UTF-16LE")
       case _                     => None
     }
   }
@@ -80,7 +80,7 @@ private[epochal] object TextEncoding {
   /** Whether the charset leaves the order of the bytes open. */
   private def isUtf16(charset: Option[Charset]): Boolean = charset.contains(UTF_16)
 
-  private def known(name: String) = Some(Charset.forName(name))
+  private def charsetNamed(name: String) = Some(Charset.forName(name))
 
   private val FrontBytes = 4
 }
@@ -93,7 +93,7 @@ private[epochal] object TextEncoding {
   *   from `read`: the bytes are not in the charset, or are too many
   */
 final private class Utf8Stream(in: InputStream, charset: Charset, limit: Long) extends InputStream {
-  private val counted = new InputStream {
+  private val countedStream = new InputStream {
     private var total = 0L
 
     override def read(into: Array[Byte], offset: Int, count: Int): Int = {
@@ -106,7 +106,7 @@ final private class Utf8Stream(in: InputStream, charset: Charset, limit: Long) e
     override def read(): Int = throw new UnsupportedOperationException // The reader reads many bytes at once.
   }
   // A new decoder reports what is wrong, and never divides a surrogate pair.
-  private val reader = new InputStreamReader(counted, charset.newDecoder())
+  private val reader = new InputStreamReader(countedStream, charset.newDecoder())
   private val chars = new Array[Char](8 << 10)
   private var bytes = Array.emptyByteArray
   private var at = 0

@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.connector.read.streaming._
 
-import io.epochal.kit.spark.{CountedStream, FirstFailure, QueryStop, RunningQuery}
+import io.epochal.core.offset.CountedStream
+import io.epochal.kit.spark.{FirstFailure, QueryStop, RunningQuery}
 
 /** The driver's part of a source in a continuous query. Spark plans partitions once; the readers run continuously, and at every
   * epoch `mergeOffsets` receives their partition offsets. Spark logs its result before the sink commits, and calls `commit`

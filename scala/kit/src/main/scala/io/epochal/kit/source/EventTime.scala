@@ -6,7 +6,6 @@ import java.util.Locale
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.util.Try
-import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
@@ -14,13 +13,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{PartitionReader, PartitionReaderFactory}
-import org.apache.spark.sql.types.{DataType, DateType, StructType, TimestampNTZType, TimestampType}
 import org.apache.spark.util.AccumulatorV2
-import org.slf4j.LoggerFactory
-
-import io.epochal.core.error.EpochalException
-import io.epochal.core.journal.FileStore
-import io.epochal.core.option.{OptionValues, SourceOptions}
 
 /** The event time of a stream: its mark is the highest event time of the delivered rows. Offsets carry it beside the
   * source's own fields, `"eventTime":"2026-01-01T00:00:00Z"`, and the progress reports it with its lag.
@@ -38,11 +31,11 @@ import io.epochal.core.option.{OptionValues, SourceOptions}
   */
 final private[source] class EventTime(
     column: EventTimeColumn,
-    kept: KeptMark,
+    keptMark: KeptMark,
     clock: Clock,
     highest: HighestEventTime = new HighestEventTime) {
 
-  kept.read().foreach(highest.add(_))
+  keptMark.read().foreach(highest.add(_))
 
   /** The JSON of an offset, with the mark. */
   def mark(json: String): String = EventTime.write(json, highest.known)
@@ -68,14 +61,14 @@ final private[source] class EventTime(
 
   /** The source's own offsets within those that endless readers have reported. */
   def merged(offsets: Seq[PartitionOffset]): Seq[PartitionOffset] = offsets.map {
-    case marked: MarkedPartitionOffset =>
-      highest.add(marked.highest)
-      marked.offset
+    case offset: MarkedPartitionOffset =>
+      highest.add(offset.highest)
+      offset.offset
     case other => other
   }
 
   /** Leaves the mark to the next run. */
-  def close(): Unit = highest.known.foreach(kept.write)
+  def close(): Unit = highest.known.foreach(keptMark.write)
 }
 
 private[epochal] object EventTime {
@@ -145,44 +138,6 @@ final private[source] class HighestEventTime extends AccumulatorV2[JavaLong, Jav
   }
 }
 
-/** The mark at the end of a run. No offset has it: the offset of the last batch was logged before the rows of that batch were
-  * read.
-  *
-  * It is an empty file in the stream's part of the checkpoint, `event-time/<microseconds since 1970>`; the highest one counts.
-  * It never affects which rows are read: a killed run leaves none, and a failure to write or read it is only logged.
-  */
-final private[source] class KeptMark(store: FileStore) {
-
-  def read(): Option[Long] = quietly(Option.empty[Long])(KeptMark.highest(store.names()))
-
-  /** Writes a mark, and removes lower ones. */
-  def write(mark: Long): Unit = quietly(()) {
-    val before = store.names()
-    if (!KeptMark.highest(before).exists(_ >= mark)) {
-      store.create(mark.toString).close()
-      before.foreach(store.delete)
-    }
-  }
-
-  private def quietly[A](otherwise: A)(body: => A): A =
-    try body
-    catch {
-      case NonFatal(error) =>
-        KeptMark.log.warn(s"The event time of the run's last batch could not be written to $store: $error")
-        otherwise
-    }
-}
-
-private[epochal] object KeptMark {
-  private val log = LoggerFactory.getLogger(classOf[KeptMark])
-
-  /** In the stream's part of the checkpoint. */
-  val Directory = "event-time"
-
-  /** The highest mark among file names. */
-  def highest(names: Seq[String]): Option[Long] = names.flatMap(_.toLongOption).maxOption
-}
-
 /** Spark calls `get` once for each row. */
 final private class EventTimeReader(
     reader: PartitionReader[InternalRow],
@@ -225,52 +180,4 @@ final private class EndlessEventTimeReader(reader: EndlessReader, column: EventT
   override def offset: PartitionOffset = MarkedPartitionOffset(reader.offset, highest)
 
   override def close(): Unit = reader.close()
-}
-
-/** The column with a row's event time, by its index. Serialized to the executors. */
-final private[source] case class EventTimeColumn(ordinal: Int, isDate: Boolean) {
-
-  /** Microseconds since 1970; `EventTimeColumn.Absent` for NULL. A DATE is its midnight in UTC, and a TIMESTAMP_NTZ is taken as
-    * UTC.
-    */
-  def of(row: InternalRow): Long =
-    if (row.isNullAt(ordinal)) EventTimeColumn.Absent
-    else if (isDate) row.getInt(ordinal) * EventTimeColumn.MicrosPerDay
-    else row.getLong(ordinal)
-}
-
-private[source] object EventTimeColumn {
-
-  /** Below every time that a column can have. */
-  val Absent: Long = Long.MinValue
-
-  private val MicrosPerDay = 86400000000L
-
-  /** The column with this name: in this spelling, else the only one that differs by case alone. */
-  def of(name: String, schema: StructType): Option[EventTimeColumn] = {
-    def only(same: String => Boolean) = schema.fields.indices.filter(i => same(schema(i).name)) match {
-      case Seq(one) => Some(one)
-      case _        => None
-    }
-    only(_ == name)
-      .orElse(only(_.equalsIgnoreCase(name)))
-      .filter(i => isTime(schema(i).dataType))
-      .map(i => EventTimeColumn(i, schema(i).dataType == DateType))
-  }
-
-  /** The error for an event time column that a source with these columns lacks, if it does. */
-  def refused(values: OptionValues, schema: StructType): Option[EpochalException] =
-    for {
-      name <- values.get(SourceOptions.EventTimeColumn)
-      if of(name, schema).isEmpty
-    } yield {
-      val times = schema.filter(field => isTime(field.dataType)).map(_.name)
-      val there = if (times.isEmpty) "it has none" else s"it has ${times.mkString(", ")}"
-      val expected = s"a column of the source of type TIMESTAMP, TIMESTAMP_NTZ or DATE ($there)"
-      val spec = SourceOptions.EventTimeColumn
-      val example = times.headOption.fold(spec)(first => spec.copy(sample = Some(first)))
-      values.group.invalid(example, name, expected, times)
-    }
-
-  private def isTime(kind: DataType): Boolean = kind == TimestampType || kind == TimestampNTZType || kind == DateType
 }

@@ -36,13 +36,12 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
   /** Another directory in the stream's part of the checkpoint, for one owner. */
   def beside(name: String): HadoopFileStore = {
     val other = new Path(directory, name).toString
-    new HadoopFileStore(other, hadoop, guarded = Some(other))
+    new HadoopFileStore(other, hadoop, guardedPath = Some(other))
   }
 
   /** The epochs of the stream's query; None if this is no query's checkpoint. */
   def epochs: Option[LoggedEpochs] = LoggedEpochs.of(directory, hadoop)
 
-  /** The real-time runs of the stream. */
   def realTimeRuns: RealTimeRuns = RealTimeRuns.of(checkpoint, hadoop)
 
   /** Another value that must be the same at every start, in a file of this name. */
@@ -71,8 +70,8 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
       Failpoints.reach(Failpoint.FirstOffset)
     }
     try {
-      val stored = read(fs)
-      if (fits(stored) || !isUnused) stored
+      val storedText = read(fs)
+      if (fits(storedText) || !isUnused) storedText
       else rewrite(s"$file is of a start with other options, which failed before anything was read.")
     } catch { case error: EpochalException if constant => rewrite(error.problem) }
   }
@@ -82,14 +81,14 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
 
   private def write(fs: FileSystem, text: String): Unit = {
     fs.mkdirs(directory)
-    val unfinished = new Path(directory, s".$name.${UUID.randomUUID()}")
-    Using.resource(fs.create(unfinished, false)) { out =>
+    val partial = new Path(directory, s".$name.${UUID.randomUUID()}")
+    Using.resource(fs.create(partial, false)) { out =>
       out.write(text.getBytes(UTF_8))
       if (out.hasCapability(StreamCapabilities.HSYNC)) out.hsync()
     }
     val local = new HadoopFileStore(directory.toString, hadoop)
-    local.settle((unfinished +: checksums(fs, unfinished).toSeq).map(_.getName))
-    if (!fs.rename(unfinished, file)) fs.delete(unfinished, false): Unit
+    local.settle((partial +: checksums(fs, partial).toSeq).map(_.getName))
+    if (!fs.rename(partial, file)) fs.delete(partial, false): Unit
     local.settle(Nil)
   }
 
@@ -97,31 +96,31 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     checkChecksums(fs)
     val text =
       try Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
-      catch { case _: ChecksumException => throw damaged }
+      catch { case _: ChecksumException => throw damage }
     // The remains of a file whose bytes were not yet on the disk when the power failed.
-    if (text.forall(_ == 0)) throw damaged
+    if (text.forall(_ == 0)) throw damage
     text
   }
 
   private def checksums(fs: FileSystem, of: Path): Option[Path] = fs match {
-    case checked: ChecksumFileSystem => Some(checked.getChecksumFile(of)).filter(checked.getRawFileSystem.exists)
-    case _                           => None
+    case files: ChecksumFileSystem => Some(files.getChecksumFile(of)).filter(files.getRawFileSystem.exists)
+    case _                         => None
   }
 
   /** Hadoop allocates as much memory as the checksum file claims for one chunk. */
   private def checkChecksums(fs: FileSystem): Unit = fs match {
-    case checked: ChecksumFileSystem =>
-      val (raw, sums) = (checked.getRawFileSystem, checked.getChecksumFile(file))
+    case files: ChecksumFileSystem =>
+      val (raw, sums) = (files.getRawFileSystem, files.getChecksumFile(file))
       if (raw.exists(sums)) Using.resource(raw.open(sums)) { in =>
         val head = in.readNBytes(InitialOffset.ChecksumsHead)
-        if (head.length < InitialOffset.ChecksumsHead) throw damaged
-        val covered = ByteBuffer.wrap(head).getInt(4)
-        if (covered < 1 || covered > InitialOffset.MaxChecked) throw damaged
+        if (head.length < InitialOffset.ChecksumsHead) throw damage
+        val chunkBytes = ByteBuffer.wrap(head).getInt(4)
+        if (chunkBytes < 1 || chunkBytes > InitialOffset.MaxChecked) throw damage
       }
     case _ =>
   }
 
-  private def damaged: EpochalException = {
+  private def damage: EpochalException = {
     val reason = "its bytes are not those that were written"
     Conditions.OffsetInvalid("format" -> "Epochal", "offset" -> file.toString, "reason" -> reason)
   }

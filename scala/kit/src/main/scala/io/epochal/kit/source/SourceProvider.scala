@@ -4,9 +4,8 @@ import java.util
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -53,43 +52,16 @@ abstract class SourceProvider[O](val group: OptionGroup) extends TableProvider w
       partitioning: Array[Transform],
       properties: util.Map[String, String]
   ): Table = {
-    val checked = read(properties)
+    val settings = read(properties)
     group.parse(properties.asScala.toMap).foreach { values =>
       EventTimeColumn.refused(values, schema).orElse(ReadLimits.refused(values)).foreach(throw _)
     }
-    table(schema, checked)
+    table(schema, settings)
   }
 
   private def read(raw: util.Map[String, String]): O = {
-    val checked = options(raw.asScala.toMap).fold(throw _, identity)
+    val settings = options(raw.asScala.toMap).fold(throw _, identity)
     PlanRedaction.hide(group, raw)
-    checked
+    settings
   }
-}
-
-/** A readable table, with its modes.
-  *
-  * @param columns
-  *   that a query may select
-  * @param scans
-  *   creates the [[SourceScan]] of the selected columns
-  */
-final class SourceTable(
-    override val name: String,
-    override val schema: StructType,
-    scans: () => ScanBuilder,
-    continuous: Boolean = false
-) extends Table
-    with SupportsRead {
-
-  override def columns(): Array[Column] =
-    schema.map(f => Column.create(f.name, f.dataType, f.nullable, null, f.metadata.json)).toArray
-
-  override def capabilities(): util.Set[TableCapability] = {
-    val modes = util.EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ)
-    if (continuous) { val _ = modes.add(TableCapability.CONTINUOUS_READ) }
-    modes
-  }
-
-  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = scans()
 }

@@ -1,9 +1,6 @@
 package io.epochal.kit.source
 
-import java.lang.reflect.InvocationTargetException
 import java.time.Clock
-
-import scala.util.Try
 
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.SparkSession
@@ -49,16 +46,16 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     val inRealTime = RunningQuery.triggerOfThisThread.contains(TriggerMode.RealTime)
     epochs.foreach(_.restore())
     epochs.filter(_.isContinuous).foreach(_ => throw continuousCheckpoint)
-    if (inRealTime) epochs.foreach { logged =>
-      refuseUnfinished(logged, TriggerMode.RealTime, initial.realTimeRuns.began)
-      logged.keepUncommitted()
+    if (inRealTime) epochs.foreach { epoch =>
+      refuseUnfinished(epoch, TriggerMode.RealTime, initial.realTimeRuns.began)
+      epoch.keepUncommitted()
     }
-    val found = source(initial)
-    if (inRealTime) refuseEndless(found, TriggerMode.RealTime)
-    found match {
-      case endless: ContinuousSource[P] => RealTime.stream(endless, initial, clock, eventTime(found, initial))
-      case _ if inRealTime              => throw (refused(TriggerMode.RealTime, _, _)).tupled(whyNoRealTime)
-      case _                            => new SourceStream(found, initial, clock, eventTime(found, initial))
+    val connector = source(initial)
+    if (inRealTime) refuseEndless(connector, TriggerMode.RealTime)
+    connector match {
+      case endless: ContinuousSource[P] => RealTime.stream(endless, initial, clock, eventTime(connector, initial))
+      case _ if inRealTime              => throw (refusal(TriggerMode.RealTime, _, _)).tupled(whyNoRealTime)
+      case _                            => new SourceStream(connector, initial, clock, eventTime(connector, initial))
     }
   }
 
@@ -90,7 +87,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     */
   private def refuseUnfinished(epochs: LoggedEpochs, trigger: TriggerMode, but: Long => Boolean = _ => false): Unit =
     epochs.unfinished.filterNot(but).foreach { epoch =>
-      throw refused(
+      throw refusal(
         trigger,
         s"epoch $epoch was begun under another trigger and is not committed, and would run again to another end",
         "the trigger that began it once more, such as {trigger:availableNow} with output mode append, until it is committed"
@@ -99,7 +96,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
 
   private def refuseEndless(source: Source[P], trigger: TriggerMode): Unit = source match {
     case endless: ContinuousSource[P] =>
-      endless.needsEnd.foreach(reason => throw refused(trigger, reason, "{trigger:processingTime=1 second}"))
+      endless.needsEnd.foreach(reason => throw refusal(trigger, reason, "{trigger:processingTime=1 second}"))
     case _ => ()
   }
 
@@ -111,7 +108,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
       new EventTime(column, new KeptMark(checkpoint.beside(KeptMark.Directory)), clock, highest)
     }
 
-  private def continuousCheckpoint = refused(
+  private def continuousCheckpoint = refusal(
     RunningQuery.triggerOfThisThread.getOrElse(TriggerMode.MicroBatch),
     "the checkpoint was written under a continuous trigger, and Spark resumes it under no other trigger",
     ".trigger(continuous=\"1 second\"), or a new checkpoint"
@@ -121,7 +118,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
   protected def whyNoRealTime: (String, String) =
     ("this source finds the end of a batch before the batch runs", "{trigger:processingTime=1 second}")
 
-  private def refused(trigger: TriggerMode, reason: String, instead: String): EpochalException =
+  private def refusal(trigger: TriggerMode, reason: String, instead: String): EpochalException =
     Conditions.TriggerUnsupported(
       "format" -> name.takeWhile(_ != '['),
       "trigger" -> trigger.name,
@@ -129,28 +126,4 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
       "instead" -> instead)
 
   private def initialOffset(checkpoint: String) = new InitialOffset(checkpoint, SessionHadoop.configuration)
-}
-
-/** The seam for real-time mode, which Spark has from 4.1 on. Classes that name its interfaces are in `kit.source.realtime`, and
-  * are loaded only if they exist; only this object knows.
-  */
-private[epochal] object RealTime {
-  private val Interface = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode"
-  private val Stream = "io.epochal.kit.source.realtime.RealTimeSourceStream"
-
-  private lazy val stream: Option[Class[_]] = {
-    val loader = getClass.getClassLoader
-    Try(Class.forName(Interface, false, loader)).toOption.map(_ => Class.forName(Stream, true, loader))
-  }
-
-  /** The stream of a source in micro-batches and, if Spark has it, in real-time mode. */
-  def stream[P](
-      source: ContinuousSource[P],
-      initial: InitialOffset,
-      clock: Clock,
-      eventTime: Option[EventTime]): SourceStream[P] =
-    stream.fold(new SourceStream(source, initial, clock, eventTime)) { found =>
-      try found.getConstructors.head.newInstance(source, initial, clock, eventTime).asInstanceOf[SourceStream[P]]
-      catch { case e: InvocationTargetException => throw e.getCause }
-    }
 }

@@ -3,7 +3,6 @@ package io.epochal.kit.source
 import java.time.{Clock, Duration, Instant}
 import java.util
 import java.util.Optional
-import java.util.concurrent.atomic.AtomicBoolean
 import java.util.concurrent.{Future, ScheduledThreadPoolExecutor, TimeUnit}
 
 import scala.jdk.CollectionConverters._
@@ -13,176 +12,8 @@ import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.spark.{ApplicationEnd, LogPace, QueryMetrics, QueryStop, RunningQuery}
-
-/** A position as Spark handles it: compared, logged and returned as its JSON. */
-final case class SourceOffset[P](position: P, override val json: String) extends Offset
-
-/** The part of a stream that all modes share: offsets with their event time, readers, gauges, lag and release.
-  *
-  * A query that stops interrupts a wait for the origin or the checkpoint: see [[QueryStop]].
-  *
-  * @param eventTime
-  *   None: the user set no event time column
-  */
-abstract class CheckpointedStream[P] private[source] (
-    source: Source[P],
-    initial: InitialOffset,
-    clock: Clock,
-    eventTime: Option[EventTime])
-    extends SparkDataStream {
-
-  final private[source] val lag = new StreamLag(source.supply, clock)
-  private var begun = false
-  private val stopped = new AtomicBoolean
-  @volatile private var atEnd = Option.empty[AutoCloseable]
-  private lazy val first =
-    deserializeOffset(initial.orElse(source.toJson(source.first), source.isFirstConstant, !isOfOther(_)))
-
-  private def isOfOther(json: String): Boolean =
-    source.fromJson(json).left.exists(_.condition == Conditions.SourceChanged)
-
-  /** Spark calls it at the first start, and again when batch 0 is replayed. */
-  final override def initialOffset(): Offset = QueryStop.guard(first)
-
-  final override def deserializeOffset(json: String): SourceOffset[P] = {
-    val position = source.fromJson(json).fold(throw _, identity)
-    val own = source.toJson(position)
-    SourceOffset(position, eventTime.fold(own)(_ => EventTime.write(own, EventTime.read(json))))
-  }
-
-  /** Spark may call it twice for a position, and while the batch that ends there can still be replayed. */
-  override def commit(end: Offset): Unit = QueryStop.guard(source.supply.release(position(end)))
-
-  /** Spark calls it when the query ends, and not always when the application does. */
-  final override def stop(): Unit = if (stopped.compareAndSet(false, true))
-    try close()
-    finally atEnd.foreach(_.close())
-
-  protected def close(): Unit =
-    try eventTime.foreach(_.close())
-    finally source.supply.close()
-
-  final override def toString: String = source.name
-
-  /** The offset of a position, with the event time delivered so far. */
-  final protected def offset(position: P): SourceOffset[P] = {
-    val json = source.toJson(position)
-    SourceOffset(position, eventTime.fold(json)(_.mark(json)))
-  }
-
-  /** The position of an offset: one of this stream, or, after a restart, one from Spark's log. */
-  final protected def position(offset: Offset): P = offset match {
-    case ours: SourceOffset[P @unchecked] => ours.position
-    case logged                           => deserializeOffset(logged.json).position
-  }
-
-  /** The position of a logged offset, whose event time counts. */
-  final protected def reached(offset: Offset): P = {
-    eventTime.foreach(_.reached(offset.json))
-    position(offset)
-  }
-
-  final protected def readers: PartitionReaderFactory =
-    eventTime.fold(source.readerFactory)(_.readers(source.readerFactory))
-
-  final protected def endlessReaders(endless: ContinuousSource[P]): EndlessReaderFactory =
-    eventTime.fold(endless.endlessReaders)(_.readers(endless.endlessReaders))
-
-  final protected def merged(endless: ContinuousSource[P], offsets: Array[PartitionOffset]): P =
-    endless.merge(eventTime.fold(offsets.toSeq)(_.merged(offsets.toSeq)))
-
-  /** Begins a batch after `start`, in the query's thread; a batch that is replayed ends at `logged`. From the first one on the
-    * source is open, and Spark's metrics system always has the numbers of a progress.
-    */
-  final protected def begin(start: P, logged: P): Unit = {
-    lag.begin(start)
-    if (!begun) {
-      if (atEnd.isEmpty) atEnd = Some(ApplicationEnd.run(() => source.applicationEnded()))
-      source.open(start, logged)
-      begun = true
-      val part = Seq("source", initial.source, source.name.takeWhile(_ != '['))
-      val names = gauges(Some(Lag(Some(0L), exact = true, Some(0L)))).keySet ++ eventTime.map(_ => EventTime.Lag)
-      QueryMetrics.show(part, names)(gauges(lag.now).getOrElse(_, Double.NaN))
-    }
-  }
-
-  /** The entries of a progress. */
-  final protected def entries(found: Option[Lag]): Map[String, String] =
-    found.fold(Map.empty[String, String])(_.entries) ++ source.metrics(found.flatMap(_.rows)) ++
-      eventTime.fold(Map.empty[String, String])(_.metrics)
-
-  private def gauges(found: Option[Lag]): Map[String, Double] =
-    Map("totalRows" -> lag.totalRows.toDouble, "secondsSincePoll" -> lag.secondsSincePoll) ++
-      entries(found).flatMap { case (name, text) => number(text).map(name -> _) }
-
-  /** `true` is 1, `false` is 0; other texts are not metrics. */
-  private def number(text: String): Option[Double] =
-    text.toDoubleOption.orElse(text.toBooleanOption.map(if (_) 1.0 else 0.0))
-}
-
-/** The progress of a stream and its lag behind the end. The query's thread writes it, any thread reads it. */
-final private[source] class StreamLag[P](supply: Supply[P], clock: Clock) {
-  @volatile private var lastPoll = clock.instant()
-  @volatile private var lastAtEnd = Option.empty[Instant]
-
-  /** The rows before the position where the last poll began, or before a later delivered one. */
-  @volatile private var rowsBefore = Option.empty[Long]
-  @volatile private var total = 0L
-  private var counted = Option.empty[P]
-
-  /** Begins a batch after `start`; the first one may be a replay. */
-  def begin(start: P): Unit = if (counted.isEmpty) counted = Some(start)
-
-  /** A poll for rows after `start` has ended. */
-  def polled(start: P, now: Instant): Unit = {
-    val rows = supply.rowsBefore(start)
-    rowsBefore = Some(rows)
-    lastPoll = now
-    if (supply.known.exists(extent => extent.exact && extent.ends <= rows)) lastAtEnd = Some(now)
-  }
-
-  /** All rows before a position are delivered. */
-  def reached(end: P): Unit = {
-    val rows = supply.rowsBefore(end)
-    rowsBefore = Some(rows)
-    counted.foreach(from => total += math.max(0L, rows - supply.rowsBefore(from)))
-    counted = Some(end)
-  }
-
-  /** Rows that batches of this run have delivered. */
-  def totalRows: Long = total
-
-  def secondsSincePoll: Double = Duration.between(lastPoll, clock.instant()).toMillis / 1000.0
-
-  /** None before the first poll. */
-  def now: Option[Lag] = rowsBefore.flatMap(at)
-
-  private def at(rows: Long): Option[Lag] = supply.known.map { extent =>
-    val behind = math.max(0L, extent.exists - rows)
-    val seconds =
-      if (extent.exact && behind == 0) Some(0L)
-      else lastAtEnd.map(Duration.between(_, clock.instant()).toSeconds)
-    Lag(Option.when(extent.exact || behind > 0)(behind), extent.exact, seconds)
-  }
-}
-
-/** The lag of a stream.
-  *
-  * @param rows
-  *   up to the last row seen; None if none is known
-  * @param exact
-  *   whether that row is the last one
-  * @param seconds
-  *   since this run was last at the end: an upper bound; None if it never was
-  */
-final private[source] case class Lag(rows: Option[Long], exact: Boolean, seconds: Option[Long]) {
-
-  def entries: Map[String, String] = Map("rowsBehindExact" -> exact.toString) ++ rows.map("rowsBehind" -> _.toString) ++
-    seconds.map("secondsBehind" -> _.toString)
-}
+import io.epochal.kit.spark.{LogPace, QueryStop, RunningQuery}
 
 /** The driver's part of every source, in micro-batches.
   *
@@ -273,9 +104,9 @@ class SourceStream[P](
     * since this run was last at the end.
     */
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] = {
-    val consumed = latestConsumed.toScala.map(position)
-    consumed.foreach(lag.reached)
-    val all = entries(consumed.flatMap(_ => lag.now))
+    val consumedPosition = latestConsumed.toScala.map(position)
+    consumedPosition.foreach(lag.reached)
+    val all = entries(consumedPosition.flatMap(_ => lag.now))
     if (pace.isDue())
       SourceStream.log.info(s"${source.name}: ${all.toSeq.sorted.map { case (k, v) => s"$k=$v" }.mkString(", ")}")
     all.asJava
@@ -298,10 +129,10 @@ class SourceStream[P](
 
   private def available(from: P, most: Long): Long = {
     def left = target.map(end => math.max(0L, end - supply.rowsBefore(from)))
-    val found = supply.available(from, left.getOrElse(most))
+    val rows = supply.available(from, left.getOrElse(most))
     if (availableNow && target.isEmpty)
-      target = supply.known.filter(_.exact).map(end => math.max(end.exists, supply.rowsBefore(from) + found))
-    left.fold(found)(math.min(_, found))
+      target = supply.known.filter(_.exact).map(end => math.max(end.exists, supply.rowsBefore(from) + rows))
+    left.fold(rows)(math.min(_, rows))
   }
 }
 
@@ -322,8 +153,8 @@ final private class PollReport(source: Source[_]) extends AutoCloseable {
   /** Sets the message of the query. */
   private var message: String => Unit = _
   private var isPolling = false
-  private var begun = 0L
-  private var logged = 0L
+  private var beginNanos = 0L
+  private var lastLog = 0L
 
   /** Begins a poll, in the query's thread. */
   def begin(): Unit = synchronized {
@@ -332,8 +163,8 @@ final private class PollReport(source: Source[_]) extends AutoCloseable {
       ticks = Some(timer.scheduleAtFixedRate(() => say(), 1, 1, TimeUnit.SECONDS))
     }
     isPolling = true
-    begun = System.nanoTime()
-    logged = 0L
+    beginNanos = System.nanoTime()
+    lastLog = 0L
   }
 
   /** Spark sets the query's message from here on. */
@@ -344,12 +175,12 @@ final private class PollReport(source: Source[_]) extends AutoCloseable {
   override def close(): Unit = synchronized(ticks.foreach(_.cancel(false)))
 
   private def say(): Unit = synchronized {
-    val seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begun)
-    if (isPolling && seconds > 0) source.received.foreach { received =>
-      message(s"Getting offsets from ${source.name}: $received so far, $seconds s")
-      if (seconds - logged >= SecondsPerLine) {
-        logged = seconds
-        log.info(s"${source.name} has been polled for $seconds s: $received so far")
+    val seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - beginNanos)
+    if (isPolling && seconds > 0) source.received.foreach { amount =>
+      message(s"Getting offsets from ${source.name}: $amount so far, $seconds s")
+      if (seconds - lastLog >= SecondsPerLine) {
+        lastLog = seconds
+        log.info(s"${source.name} has been polled for $seconds s: $amount so far")
       }
     }
   }

@@ -11,7 +11,7 @@ final private[spark] class ColumnParser(schema: StructType, options: JSONOptions
     extends JacksonParser(schema, options, false) {
   import ColumnParser._
 
-  private var found = Vector.empty[Struct]
+  private var nestedStructs = Vector.empty[Struct]
 
   // Of the converter that is made next: its place (null: not within a column), and the struct whose field it is for (null:
   // none). Spark's constructor, which runs first, makes converters too.
@@ -19,9 +19,8 @@ final private[spark] class ColumnParser(schema: StructType, options: JSONOptions
   private var parent: Struct = _
 
   /** The structs within columns. */
-  def structs: Seq[Struct] = found
+  def structs: Seq[Struct] = nestedStructs
 
-  /** The converter of a column's values. */
   def converterOf(column: StructField): JsonParser => AnyRef = {
     place = column.name
     try makeConverter(column.dataType)
@@ -37,21 +36,21 @@ final private[spark] class ColumnParser(schema: StructType, options: JSONOptions
       case struct: StructType if place != null => new Struct(place, struct.fieldNames)
       case _                                   => null
     }
-    if (own != null) found :+= own
+    if (own != null) nestedStructs :+= own
     parent = own
-    val converter = bounded(kind, super.makeConverter(kind))
+    val converter = boundedConverter(kind, super.makeConverter(kind))
     parent = outer
     place = before
     if (own == null && outer == null) converter
     else { parser =>
-      if (outer != null) outer.found(field) = true
+      if (outer != null) outer.present(field) = true
       val value = converter(parser)
       if (own != null && value != null) own.seen = true
       value
     }
   }
 
-  private def bounded(kind: DataType, converter: JsonParser => AnyRef): JsonParser => AnyRef = kind match {
+  private def boundedConverter(kind: DataType, converter: JsonParser => AnyRef): JsonParser => AnyRef = kind match {
     case _: DecimalType =>
       parser => {
         if (parser.currentToken == JsonToken.FIELD_NAME)
@@ -78,7 +77,7 @@ private[spark] object ColumnParser {
     *   as `customer.address`
     */
   final class Struct(val path: String, fields: Array[String]) {
-    val found = new Array[Boolean](fields.length)
+    val present = new Array[Boolean](fields.length)
 
     /** Whether an object was read in its place. */
     var seen = false
@@ -94,6 +93,6 @@ private[spark] object ColumnParser {
     def pathOf(field: Int): String = s"$path.${fields(field)}"
 
     /** The fields that were in none of the objects. */
-    def missing: Seq[String] = if (seen) fields.indices.filterNot(found(_)).map(pathOf) else Nil
+    def missing: Seq[String] = if (seen) fields.indices.filterNot(present(_)).map(pathOf) else Nil
   }
 }

@@ -6,35 +6,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.csv.{CSVOptions, UnivocityParser}
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.types.{DecimalType, StringType, StructType, TimestampType}
-import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Plural
-
-/** One line of CSV, split into its fields. */
-trait CsvFields {
-  def count: Int
-
-  /** Whether the line could be split unambiguously. */
-  def isSplit: Boolean
-
-  /** Whether the bytes of a field are UTF-8. */
-  def isUtf8(field: Int): Boolean
-
-  /** The text of a field; null if it has no value. */
-  def text(field: Int): String
-
-  /** The text of a field; null if it has no value. */
-  def utf8(field: Int): UTF8String
-}
-
-/** The columns of a line's fields.
-  *
-  * @param columns
-  *   for each field its column, or -1
-  * @param names
-  *   of the fields
-  */
-final class CsvLayout private[spark] (private[spark] val columns: Array[Int], private[spark] val names: Array[String])
 
 /** Parses CSV into rows. Spark's own converters parse the texts, with the session's settings, as `spark.read.csv` does; a
   * STRING column takes them unchanged.
@@ -93,7 +66,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     val values = new Array[Any](converters.length)
     var field = 0
     while (field < layout.columns.length) {
-      take(line, layout, field, values)
+      put(line, layout, field, values)
       field += 1
     }
     if (unknownFields != null) values(unknownColumn) = unknownFields.take()
@@ -120,7 +93,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
     Examined(new GenericInternalRow(values), reason)
   }
 
-  private def take(line: CsvFields, layout: CsvLayout, field: Int, values: Array[Any]): Unit = {
+  private def put(line: CsvFields, layout: CsvLayout, field: Int, values: Array[Any]): Unit = {
     val column = layout.columns(field)
     if (!line.isUtf8(field)) throw new IllegalArgumentException
     if (column < 0) { if (unknownFields != null) unknownFields.add(layout.names(field), line.text(field)) }
@@ -142,7 +115,7 @@ final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String
 
   private def fits(line: CsvFields, layout: CsvLayout, field: Int, values: Array[Any]): Boolean =
     try {
-      take(line, layout, field, values)
+      put(line, layout, field, values)
       true
     } catch { case NonFatal(_) => false }
 }

@@ -57,11 +57,11 @@ private[epochal] object DriverConf {
     */
   final private class Server(val name: String, val plugin: String, val main: String, holder: String, field: String) {
 
-    private lazy val loaded: Option[AnyRef] =
+    private lazy val module: Option[AnyRef] =
       try Some(Class.forName(holder, true, classOf[SparkEnv].getClassLoader).getField("MODULE$").get(null))
       catch { case _: ReflectiveOperationException | _: LinkageError => None }
 
     def isUp(): Boolean =
-      loaded.exists(found => Try(found.getClass.getMethod(field).invoke(found)).toOption.exists(_ != null))
+      module.exists(one => Try(one.getClass.getMethod(field).invoke(one)).toOption.exists(_ != null))
   }
 }

@@ -42,9 +42,9 @@ private[kit] object ErrorLog {
   }
 
   /** The message of our error, if only exceptions of Spark are around it. */
-  private[spark] def in(thrown: Throwable): Option[String] = {
+  private[spark] def in(failure: Throwable): Option[String] = {
     val (around, inner) = Iterator
-      .iterate(thrown)(_.getCause)
+      .iterate(failure)(_.getCause)
       .takeWhile(_ != null)
       .take(50)
       .span(error => !error.getClass.getName.startsWith("io.epochal."))
@@ -60,7 +60,7 @@ private[kit] object ErrorLog {
     Option
       .when(text.contains("\n\tat "))(Message.findFirstMatchIn(text))
       .flatten
-      .map(found => (text.take(found.start), found.matched))
+      .map(hit => (text.take(hit.start), hit.matched))
       .collect {
         case (before, message)
             if ClassName.findAllIn(before).forall(name => isSparks(name) || name.startsWith("io.epochal.")) =>
@@ -72,10 +72,9 @@ private[kit] object ErrorLog {
       "UserFunc") || name == "java.util.concurrent.ExecutionException"
 }
 
-/** The filter of all loggers of a Log4j context. */
 final private class ErrorLog(context: LoggerContext) extends AbstractFilter {
   private val log = context.getLogger("io.epochal.kit.spark.ErrorLog")
-  private val shown = mutable.Map.empty[String, Long]
+  private val lastShown = mutable.Map.empty[String, Long]
 
   override def filter(event: LogEvent): Filter.Result =
     if (!event.getLoggerName.startsWith("org.apache.spark.")) Filter.Result.NEUTRAL
@@ -91,16 +90,16 @@ final private class ErrorLog(context: LoggerContext) extends AbstractFilter {
 
   private def found(event: LogEvent): Option[(String, String)] = {
     val text = event.getMessage.getFormattedMessage
-    Option(event.getThrown).fold(ErrorLog.in(text))(thrown => ErrorLog.in(thrown).map(text -> _))
+    Option(event.getThrown).fold(ErrorLog.in(text))(error => ErrorLog.in(error).map(text -> _))
   }
 
   /** Of the events about a run of a query, or within ten seconds. */
   private def isFirst(message: String, ending: Boolean): Boolean = synchronized {
     val now = System.nanoTime()
-    shown.filterInPlace((_, at) => now - at < TimeUnit.SECONDS.toNanos(10))
-    val first = !shown.contains(message)
-    if (ending) shown -= message
-    else if (first) shown(message) = now
+    lastShown.filterInPlace((_, at) => now - at < TimeUnit.SECONDS.toNanos(10))
+    val first = !lastShown.contains(message)
+    if (ending) lastShown -= message
+    else if (first) lastShown(message) = now
     first
   }
 }

@@ -32,8 +32,8 @@ final private class FirstFailure(context: SparkContext, query: ThreadQuery) exte
   override def onTaskEnd(task: SparkListenerTaskEnd): Unit = if (stages.contains(task.stageId)) task.reason match {
     case _: TaskKilled => ()
     case failure: TaskFailedReason =>
-      val thrown = Option(failure).collect { case error: ExceptionFailure => error }.flatMap(_.exception)
-      query.fail(thrown.getOrElse(new SparkException(failure.toErrorString)))
+      val exception = Option(failure).collect { case error: ExceptionFailure => error }.flatMap(_.exception)
+      query.fail(exception.getOrElse(new SparkException(failure.toErrorString)))
     case _ => ()
   }
 

@@ -89,15 +89,15 @@ final class JsonRowParser(
     if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](names.length)
     val exact = new ExactParser(parser)
-    var expected = 0
+    var nextColumn = 0
     while (parser.nextToken() == JsonToken.FIELD_NAME) {
-      val column = columnOf(parser.currentName, expected)
+      val column = columnOf(parser.currentName, nextColumn)
       parser.nextToken()
       if (column == Absent) without(parser)
       else {
         values(column) = converters(column)(exact)
         found(column) = true
-        expected = column + 1
+        nextColumn = column + 1
       }
     }
     if (unknownFields != null) values(unknownColumn) = unknownFields.take()
@@ -132,16 +132,16 @@ final class JsonRowParser(
   private def fields(scan: JsonScan, values: Array[Any]): Boolean = {
     var byte = scan.pass()
     var sure = byte == '"' || byte == '}'
-    var expected = 0
+    var nextColumn = 0
     while (sure && byte != '}') {
-      val column = nameAt(scan, expected)
+      val column = nameAt(scan, nextColumn)
       sure = column != InDoubt && scan.next() == ':'
       if (sure) {
         scan.pass(): Unit
         sure = if (column == Absent) scan.value() else value(scan, column, values)
         if (column != Absent) {
           found(column) = true
-          expected = column + 1
+          nextColumn = column + 1
         }
       }
       if (sure) {
@@ -158,8 +158,8 @@ final class JsonRowParser(
   }
 
   /** The column of the next name. */
-  private def nameAt(scan: JsonScan, expected: Int): Int =
-    if (expected < quoted.length && quoted(expected) != null && scan.take(quoted(expected))) expected
+  private def nameAt(scan: JsonScan, candidate: Int): Int =
+    if (candidate < quoted.length && quoted(candidate) != null && scan.take(quoted(candidate))) candidate
     else {
       val from = scan.at + 1
       if (!scan.string() || scan.escaped) InDoubt
@@ -230,7 +230,7 @@ final class JsonRowParser(
     }
     inner.find { case (_, of, member) => attempt(of, member).isEmpty } match {
       case Some((deeper, of, member)) => misfit(deeper, of, member)
-      case None => s"the column '$place' is ${kind.sql}, and the record has ${described(value)} there that does not fit"
+      case None => s"the column '$place' is ${kind.sql}, and the record has ${describe(value)} there that does not fit"
     }
   }
 
@@ -239,8 +239,8 @@ final class JsonRowParser(
     else { val _ = parser.skipChildren() }
 
   /** Fields usually come in the order of the columns. */
-  private def columnOf(name: String, expected: Int): Int =
-    if (expected < names.length && name == names(expected)) expected
+  private def columnOf(name: String, candidate: Int): Int =
+    if (candidate < names.length && name == names(candidate)) candidate
     else {
       val column = columns.get(UTF8String.fromString(name))
       if (column == null) Absent else column
@@ -251,8 +251,8 @@ private[kit] object JsonRowParser {
   private val NamesShown = 20
   private val LongestName = 60
 
-  private def shownNames(record: Array[Byte], opened: Set[String]): String = {
-    val names = namesIn(record, "", opened)
+  private def shownNames(record: Array[Byte], openColumns: Set[String]): String = {
+    val names = namesIn(record, "", openColumns)
     (if (names.sizeIs > NamesShown) names.take(NamesShown) :+ "…" else names).mkString(", ")
   }
 
@@ -261,12 +261,12 @@ private[kit] object JsonRowParser {
     * @param opened
     *   paths of the fields whose names are listed in place of their own
     */
-  private def namesIn(value: Array[Byte], prefix: String, opened: Set[String]): Seq[String] =
+  private def namesIn(value: Array[Byte], prefix: String, openColumns: Set[String]): Seq[String] =
     (value +: members(value, JsonToken.START_ARRAY, 1).map(_._2))
       .flatMap(members(_, JsonToken.START_OBJECT, NamesShown + 1))
       .flatMap { case (name, member) =>
         val path = prefix + name
-        val within = if (opened(path)) namesIn(member, s"$path.", opened) else Nil
+        val within = if (openColumns(path)) namesIn(member, s"$path.", openColumns) else Nil
         if (within.nonEmpty) within
         else Seq(prefix + name.take(LongestName).map(c => if (Character.isISOControl(c)) '?' else c))
       }
@@ -309,7 +309,7 @@ private[kit] object JsonRowParser {
           .toVector
     }.getOrElse(Nil)
 
-  private def described(value: Array[Byte]): String = parsing(value) { parser =>
+  private def describe(value: Array[Byte]): String = parsing(value) { parser =>
     parser.nextToken() match {
       case JsonToken.VALUE_STRING if parser.getTextLength == 0            => "an empty string"
       case JsonToken.VALUE_STRING if ExactParser.isBroken(parser.getText) => "a string with half of a surrogate pair"

@@ -1,14 +1,12 @@
 package io.epochal.kit.spark
 
-import java.io.{CharArrayWriter, Writer}
+import java.io.Writer
 
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonGenerator}
 import org.apache.spark.sql.types.StructType
-
-import io.epochal.kit.spark.memory.BinaryRow
 
 /** Writes rows as JSON objects without separators, using Spark's own generator as `to_json` does, with times in UTC and in
   * microseconds.
@@ -45,21 +43,4 @@ final class JsonRowWriter(schema: StructType, ignoreNullFields: Boolean, out: Wr
     }
 
   private def fresh(): JacksonGenerator = new JacksonGenerator(schema, out, options)
-}
-
-/** Rows as JSON with NULLs, one at a time, written by [[JsonRowWriter]]. Create it in the task. */
-final class RowJson(schema: StructType) {
-
-  private val out = new CharArrayWriter
-  private lazy val writer = new JsonRowWriter(schema, ignoreNullFields = false, out)
-
-  /** One object. If Spark cannot write the row, the object holds the reason. */
-  def apply(row: BinaryRow): String =
-    try {
-      out.reset()
-      writer.write(row.internal)
-      out.toString
-    } catch {
-      case NonFatal(error) => s"""{"epochal_unwritable":"${error.getClass.getName}"}"""
-    }
 }

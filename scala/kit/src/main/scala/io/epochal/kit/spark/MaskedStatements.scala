@@ -92,5 +92,5 @@ private object CreatedTable {
         case table: ReplaceTable         => table.tableSpec
         case table: ReplaceTableAsSelect => table.tableSpec
       }
-      .collect { case resolved: TableSpec => resolved }
+      .collect { case spec: TableSpec => spec }
 }

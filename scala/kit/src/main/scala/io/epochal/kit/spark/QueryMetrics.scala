@@ -1,7 +1,5 @@
 package io.epochal.kit.spark
 
-import java.util.concurrent.TimeUnit
-
 import scala.util.Try
 import scala.util.control.NonFatal
 
@@ -9,7 +7,6 @@ import com.codahale.metrics.{Gauge, MetricRegistry}
 import org.apache.spark.SparkEnv
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.connector.metric.{CustomSumMetric, CustomTaskMetric}
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.slf4j.LoggerFactory
 
@@ -47,19 +44,18 @@ private[epochal] object QueryMetrics {
   /** A JVM may run several drivers in succession. */
   private def gauges(env: SparkEnv): DriverGauges = synchronized {
     ofDriver.filter(_.env eq env).getOrElse {
-      val made = new DriverGauges(env)
-      SparkSession.active.sparkContext.addSparkListener(made)
-      ofDriver = Some(made)
-      made
+      val gauges = new DriverGauges(env)
+      SparkSession.active.sparkContext.addSparkListener(gauges)
+      ofDriver = Some(gauges)
+      gauges
     }
   }
 
-  private[spark] def forget(ended: DriverGauges): Unit = synchronized {
-    if (ofDriver.exists(_ eq ended)) ofDriver = None
+  private[spark] def forget(gauges: DriverGauges): Unit = synchronized {
+    if (ofDriver.exists(_ eq gauges)) ofDriver = None
   }
 }
 
-/** The gauges of one driver. */
 final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener {
   private var shown = Vector.empty[Shown]
 
@@ -83,13 +79,13 @@ final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener
   private def gauge(value: => Double): Gauge[Double] = () => Try(value).getOrElse(Double.NaN)
 
   private def remove(which: Shown => Boolean): Unit = synchronized {
-    val (gone, left) = shown.partition(which)
+    val (removals, left) = shown.partition(which)
     shown = left
-    gone.foreach(_.removal.run())
+    removals.foreach(_.removal.run())
   }
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-    case ended: QueryTerminatedEvent => remove(_.query.runId == ended.runId.toString)
+    case event: QueryTerminatedEvent => remove(_.query.runId == event.runId.toString)
     case _                           =>
   }
 
@@ -102,32 +98,3 @@ final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener
   *   of the query
   */
 final private case class Shown(query: ThreadQuery, label: String, part: String, removal: Runnable)
-
-/** Limits a log line to once a minute; the first is due a minute after the start.
-  *
-  * @param nanos
-  *   a clock
-  */
-final private[kit] class LogPace(nanos: () => Long = () => System.nanoTime()) {
-  private var last = nanos()
-
-  /** Whether a minute has passed since the last line. */
-  def isDue(): Boolean = synchronized {
-    val now = nanos()
-    val due = now - last >= TimeUnit.MINUTES.toNanos(1)
-    if (due) last = now
-    due
-  }
-}
-
-/** A metric that tasks count and Spark sums. Spark creates each metric by its class name, without arguments. */
-abstract private[epochal] class SumMetric(override val name: String, override val description: String)
-    extends CustomSumMetric {
-
-  /** The count of one task. */
-  final def ofTask(value: Long): CustomTaskMetric = TaskMetric(name, value)
-}
-
-/** The count of one task for a metric. */
-final private[epochal] case class TaskMetric(override val name: String, override val value: Long)
-    extends CustomTaskMetric

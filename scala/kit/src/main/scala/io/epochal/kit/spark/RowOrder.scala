@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.SparkPlan
 
 import io.epochal.core.error.EpochalException
+import io.epochal.core.offset.CountedStream
 
 /** Checks whether a replay of an epoch delivers the same rows in the same order to the same partitions, as far as a plan shows.
   *
@@ -64,9 +65,9 @@ private[spark] object CountedPlan {
   /** Why they cannot be counted. */
   def refusal(execution: AnyRef): Option[String] = {
     val last = RunningQuery.call(execution, "lastExecution")
-    val executed = plan(execution)
-    val sources = executed.collectLeaves()
-    foreign(executed)
+    val physicalPlan = plan(execution)
+    val sources = physicalPlan.collectLeaves()
+    foreign(physicalPlan)
       .orElse(Option.when(sources.size != 1)(s"it reads ${sources.size} sources"))
       .orElse(unsteady(sources.head))
       .orElse(changing(RunningQuery.call(last, "analyzed").asInstanceOf[LogicalPlan]))
@@ -86,17 +87,16 @@ private[spark] object CountedPlan {
     * Spark's socket source does not repeat its lines.
     */
   private def unsteady(scan: SparkPlan): Option[String] = RunningQuery.call(scan, "stream") match {
-    case _: CountedStream                                     => None
-    case stream if Steady(stream.getClass.getSimpleName)      => None
-    case stream if stream.getClass.getName.startsWith(Checks) => None
+    case _: CountedStream                                => None
+    case stream if Steady(stream.getClass.getSimpleName) => None
     case stream =>
       Some(s"${stream.getClass.getSimpleName} may give other rows, or its partitions in another order, after a restart")
   }
 
-  /** The stream, if it is one of this kit. */
+  /** The stream, if its rows can be counted. */
   def stream(execution: AnyRef): Option[CountedStream] =
-    plan(execution).collectLeaves().map(RunningQuery.call(_, "stream")).collectFirst { case counted: CountedStream =>
-      counted
+    plan(execution).collectLeaves().map(RunningQuery.call(_, "stream")).collectFirst { case stream: CountedStream =>
+      stream
     }
 
   private def plan(execution: AnyRef): SparkPlan =
@@ -114,9 +114,6 @@ private[spark] object CountedPlan {
 
   /** Spark's streams that repeat their rows in numbered partitions. */
   private val Steady = Set("RateStreamContinuousStream")
-
-  /** The testkit's stream of numbers, in whose checks queries are killed, does too. It cannot depend on the kit. */
-  private val Checks = "io.epochal.testkit.engine."
 
   /** Writing, reading, and operators that work row by row: all rows that come of one are delivered before the next is read, and
     * so before an epoch ends. Spark's names, in `sql.execution` and below.

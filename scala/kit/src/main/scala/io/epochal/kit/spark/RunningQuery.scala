@@ -1,8 +1,5 @@
 package io.epochal.kit.spark
 
-import java.io.InterruptedIOException
-import java.nio.channels.ClosedByInterruptException
-import java.util.concurrent.CancellationException
 import java.util.{Map => JavaMap, UUID}
 
 import scala.util.Try
@@ -11,10 +8,10 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.streaming.OutputMode
-import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
+import io.epochal.core.offset.CountedStream
 
 /** A streaming query, from its engine.
   *
@@ -54,7 +51,6 @@ object RunningQuery {
   private[spark] def ofThisThread: Option[ThreadQuery] =
     idOfThisThread.flatMap(id => Try(execution(id)).toOption.map(new ThreadQuery(id, _)))
 
-  /** The trigger of the query of this thread; None in any other thread. */
   def triggerOfThisThread: Option[TriggerMode] =
     idOfThisThread.flatMap(id => Try(triggerMode(call(execution(id), "trigger"))).toOption)
 
@@ -71,9 +67,9 @@ object RunningQuery {
 
   /** Sets the query's message in its `status`, from any thread. Does nothing if this thread runs no query. */
   private[epochal] def messageOfThisThread(): String => Unit =
-    idOfThisThread.flatMap(id => Try(execution(id)).toOption).fold((_: String) => ()) { found => text =>
+    idOfThisThread.flatMap(id => Try(execution(id)).toOption).fold((_: String) => ()) { current => text =>
       Try {
-        val context = call(found, "getLatestExecutionContext")
+        val context = call(current, "getLatestExecutionContext")
         context.getClass.getMethod("updateStatusMessage", classOf[String]).invoke(context, text)
       }: Unit
     }
@@ -92,7 +88,7 @@ object RunningQuery {
 
   /** The optimized plan of its current epoch, or of the last one. */
   private[spark] def plan(queryId: String): Either[EpochalException, LogicalPlan] =
-    known(queryId)(found => call(call(found, "lastExecution"), "optimizedPlan").asInstanceOf[LogicalPlan])
+    known(queryId)(execution => call(call(execution, "lastExecution"), "optimizedPlan").asInstanceOf[LogicalPlan])
 
   private def idOfThisThread: Option[String] =
     SparkSession.getActiveSession
@@ -148,58 +144,6 @@ private[kit] object ApplicationEnd {
     }
 }
 
-/** The identity of a query's run, for as long as it is held. */
-final private[spark] class ThreadQuery(val id: String, execution: AnyRef) {
-  val runId: String = RunningQuery.call(execution, "runId").toString
-
-  /** The user's name for it. */
-  val name: Option[String] = Option(RunningQuery.call(execution, "name")).map(_.toString)
-
-  /** Whether it has ended or is stopping. */
-  def ended: Boolean = !RunningQuery.isActive(execution)
-
-  /** Ends it, if it is continuous, with a reason and from any thread, unless it is stopping. */
-  def fail(error: Throwable): Unit = RunningQuery.end(execution)(error)
-}
-
-/** The table of a sink that a run claims. Only then, and while no other run can claim it, it edits Spark's offset log. */
-trait ClaimingSink {
-
-  /** Its query has started: see [[SinkEngine.atStart]]. */
-  def started(queryId: String): Unit
-}
-
-/** A continuous or real-time query, as a sink inspects and controls it. Must be created in the query's own thread, before its
-  * tasks start; then any thread may use it.
-  */
-trait EndlessQuery {
-
-  /** The first epoch of the job that is about to start: Spark has committed the one before. */
-  def firstEpoch: Long
-
-  /** Why a restart would not deliver the same rows to the same tasks in the same order, as far as the plan shows. */
-  def unrepeatable: Option[String]
-
-  /** The source of a query that is not `unrepeatable`, if it is one of this kit. */
-  def counted: Option[CountedStream] = None
-
-  /** Continuous: forgets entries of the offset log that were set aside. Spark would use them as the ends of this run's epochs,
-    * and lose rows.
-    *
-    * @return
-    *   an epoch of this run whose offsets are in the log all the same
-    */
-  def forgetOffsets(): Option[Long]
-
-  /** Continuous: whether this run logged the offsets of the epoch that is being committed. */
-  def loggedOffsets(epoch: Long): Boolean
-
-  /** Continuous, where Spark ignores exceptions of a sink's commit: ends the query with this error shortly, unless it is
-    * stopping.
-    */
-  def fail(error: Throwable): Unit
-}
-
 /** A real-time query. Spark logs its offsets after the sink has committed.
   *
   * @param epochProperty
@@ -239,44 +183,4 @@ final private class ContinuousQuery(execution: AnyRef) extends PlannedQuery(exec
       call(log, "batchCache").asInstanceOf[java.util.Map[Any, Any]])
 
   override def fail(error: Throwable): Unit = RunningQuery.end(execution)(error)
-}
-
-/** Reports a query's stop to Spark as an InterruptedException.
-  *
-  * `StreamingQuery.stop()` interrupts the query's thread. Spark recognises a stop only by certain exceptions, but a library
-  * below Epochal may throw its own for an interrupt, hide it in a cause, or even clear the thread's flag. Every method that
-  * Spark calls on the query's thread runs in [[guard]], the only place that decides.
-  */
-private[epochal] object QueryStop {
-  private val log = LoggerFactory.getLogger("io.epochal.kit.spark.QueryStop")
-
-  /** Runs `body`.
-    *
-    * @throws InterruptedException
-    *   if `body` failed because it was interrupted, or while its query was stopping; the failure is its cause
-    */
-  def guard[A](body: => A): A =
-    try body
-    catch {
-      case stop: InterruptedException                                                   => throw stop
-      case error: Exception if flagged || isInterruption(error) || RunningQuery.stopped => throw interruption(error)
-    }
-
-  /** Whether an interrupt is among the causes. Timeouts, which are subclasses of InterruptedIOException, do not count. */
-  def isInterruption(error: Throwable): Boolean =
-    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(50).exists {
-      case io: InterruptedIOException                               => io.getClass == classOf[InterruptedIOException]
-      case _: InterruptedException                                  => true
-      case _: ClosedByInterruptException | _: CancellationException => true
-      case _                                                        => false
-    }
-
-  private def flagged: Boolean = Thread.currentThread().isInterrupted
-
-  private def interruption(error: Exception): InterruptedException = {
-    log.info(s"Interrupted: $error")
-    val stop = new InterruptedException(error.getMessage)
-    stop.initCause(error)
-    stop
-  }
 }

@@ -9,15 +9,13 @@ import scala.annotation.unused
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
-import org.apache.spark.sql.connector.write.{SupportsTruncate, WriteBuilder}
-import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.StreamingQueryListener.{
   QueryProgressEvent,
   QueryStartedEvent,
   QueryTerminatedEvent
 }
 import org.apache.spark.sql.streaming.{StreamingQueryListener, StreamingQueryManager}
-import org.apache.spark.sql.{SparkSession, classic}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.TriggerMode
@@ -57,8 +55,6 @@ trait SinkEngine {
 }
 
 object SinkEngine {
-
-  /** The engine of the active session of the calling thread. */
   object OfActiveSession extends SinkEngine {
 
     override def currentEpoch: Option[Long] = RunningQuery.currentEpoch
@@ -123,21 +119,5 @@ final private class RunEnd(context: SparkContext, runId: String, action: () => U
   private def end(): Unit = if (!ended.getAndSet(true)) {
     context.removeSparkListener(this)
     new DaemonThreads("epochal-query-end").newThread(() => action()).start()
-  }
-}
-
-/** A write builder for all three output modes.
-  *
-  * Append and update modes build the same write: [[RunningQuery]] distinguishes them. Complete mode, and a batch write in
-  * overwrite mode, call `truncate()` first.
-  */
-trait EveryOutputMode extends WriteBuilder with SupportsTruncate with SupportsStreamingUpdateAsAppend
-
-/** Hadoop's configuration as Spark uses it for a query's checkpoint, including the session's settings. */
-object SessionHadoop {
-
-  def configuration: Configuration = SparkSession.active match {
-    case session: classic.SparkSession => session.sessionState.newHadoopConf()
-    case other                         => other.sparkContext.hadoopConfiguration
   }
 }

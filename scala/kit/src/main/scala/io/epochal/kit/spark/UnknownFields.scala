@@ -31,10 +31,9 @@ final private[spark] class UnknownFields {
     out.write(text, from, until - from)
   }
 
-  /** Adds a field with a text, or null. */
   def add(field: String, text: String): Unit = {
     name(field)
-    if (text == null) out.writeBytes(Null) else quoted(text)
+    if (text == null) out.writeBytes(Null) else quote(text)
   }
 
   /** Drops the fields of an incomplete record. */
@@ -52,11 +51,11 @@ final private[spark] class UnknownFields {
 
   private def name(field: String): Unit = {
     out.write((if (out.size == 0) '{' else ',').toInt)
-    quoted(field)
+    quote(field)
     out.write(':'.toInt)
   }
 
-  private def quoted(text: String): Unit = {
+  private def quote(text: String): Unit = {
     out.write('"'.toInt)
     out.writeBytes(encoder.quoteAsUTF8(text))
     out.write('"'.toInt)

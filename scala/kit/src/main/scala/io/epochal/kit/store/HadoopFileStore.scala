@@ -29,7 +29,7 @@ import io.epochal.kit.spark.QueryStop
 final class HadoopFileStore(
     directory: String,
     @transient private var hadoop: Configuration,
-    guarded: Option[String] = None)
+    guardedPath: Option[String] = None)
     extends FileStore
     with Serializable {
   import HadoopFileStore._
@@ -94,7 +94,7 @@ final class HadoopFileStore(
   }
 
   /** Created once, before the first file is written. */
-  @transient private lazy val guard: Unit = guarded.map(new Path(_)).filterNot(files.exists).foreach { directory =>
+  @transient private lazy val guard: Unit = guardedPath.map(new Path(_)).filterNot(files.exists).foreach { directory =>
     files.mkdirs(directory, new FsPermission(FsAction.ALL, FsAction.NONE, FsAction.NONE))
   }
 
@@ -161,9 +161,8 @@ final class HadoopFileStore(
       catch { case e: IOException => names.map(_ -> e) }
 
   /** A subdirectory. */
-  def below(name: String): HadoopFileStore = new HadoopFileStore(new Path(path, name).toString, hadoop, guarded)
+  def below(name: String): HadoopFileStore = new HadoopFileStore(new Path(path, name).toString, hadoop, guardedPath)
 
-  /** The directory. */
   override def toString: String = directory
 
   // Serialized once, though it travels with every batch.
@@ -203,12 +202,12 @@ private object HadoopFileStore {
   /** The maximum number of streams whose settings a JVM caches: reading them takes longer than many tasks do. */
   private val Remembered = 16
 
-  private val known = new java.util.LinkedHashMap[ByteBuffer, Configuration](Remembered, 0.75f, true) {
+  private val configurations = new java.util.LinkedHashMap[ByteBuffer, Configuration](Remembered, 0.75f, true) {
     override def removeEldestEntry(eldest: java.util.Map.Entry[ByteBuffer, Configuration]): Boolean = size > Remembered
   }
 
-  def configuration(settings: Array[Byte]): Configuration = known.synchronized {
-    known.computeIfAbsent(
+  def configuration(settings: Array[Byte]): Configuration = configurations.synchronized {
+    configurations.computeIfAbsent(
       ByteBuffer.wrap(settings),
       _ => {
         val hadoop = new Configuration(false)

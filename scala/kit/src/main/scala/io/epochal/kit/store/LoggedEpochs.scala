@@ -10,7 +10,6 @@ import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, FileUtil, Path}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.core.journal.FileStore
 
 /** The epochs in a query's checkpoint: `offsets/<epoch>`, written before an epoch is committed, and `commits/<epoch>`, after.
   *
@@ -47,7 +46,7 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
   def repartitions(epoch: Long): Boolean = settings(epoch).exists { own =>
     def partitions(of: String) = LoggedEpochs.Partitions.findFirstMatchIn(of).map(_.group(1))
     own.contains("\"controlBatchInfo\"") ||
-    settings(epoch - 1).exists(before => partitions(before).exists(known => partitions(own).exists(_ != known)))
+    settings(epoch - 1).exists(before => partitions(before).exists(counts => partitions(own).exists(_ != counts)))
   }
 
   /** Moves the entries of epochs that are not committed out of the offset log, for a continuous run that has not begun.
@@ -83,9 +82,9 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
   }
 
   private def refuseWithoutCommits(): Unit = {
-    val logged = epochs(offsets)
-    if (logged.size > 1 && lastCommitted.isEmpty)
-      throw Conditions.CommitsMissing("path" -> checkpoint, "first" -> logged.min, "last" -> logged.max)
+    val loggedEpochs = epochs(offsets)
+    if (loggedEpochs.size > 1 && lastCommitted.isEmpty)
+      throw Conditions.CommitsMissing("path" -> checkpoint, "first" -> loggedEpochs.min, "last" -> loggedEpochs.max)
   }
 
   /** Moves an epoch out of the offset log that micro-batches have planned, after their sink found rows of another trigger and
@@ -190,62 +189,12 @@ object LoggedEpochs {
     * edited, or restored without it.
     */
   private[epochal] def bytes(files: FileSystem, file: Path): Array[Byte] = {
-    val unchecked = files match {
-      case checked: ChecksumFileSystem => checked.getRawFileSystem
-      case _                           => files
+    val rawFiles = files match {
+      case files: ChecksumFileSystem => files.getRawFileSystem
+      case _                         => files
     }
-    Using.resource(unchecked.open(file))(_.readAllBytes())
+    Using.resource(rawFiles.open(file))(_.readAllBytes())
   }
 
   private val log = LoggerFactory.getLogger(classOf[LoggedEpochs])
-}
-
-/** Records from which epoch on the epochs in a checkpoint are of real-time runs.
-  *
-  * A real-time run removes the epochs that Spark has logged and not committed, and begins there again: its own entries were
-  * only logged after the sink had committed. But if a micro-batch run has planned an epoch, the sink may have its rows, and
-  * without the entry the epoch cannot be rerun unchanged. Spark's log does not distinguish the two.
-  *
-  * The record is an empty file in a stream's part of the checkpoint, `real-time-from-<epoch>`: created before a real-time run
-  * begins, removed before a micro-batch run plans an epoch of its own. Without it epochs count as planned.
-  *
-  * @param next
-  *   the epoch after the last committed one
-  */
-final class RealTimeRuns(part: FileStore, next: => Long) {
-  import RealTimeRuns._
-
-  /** Whether a real-time run began the epoch, if it is not committed. */
-  def began(epoch: Long): Boolean = files.exists(_.stripPrefix(Prefix).toLongOption.exists(_ <= epoch))
-
-  /** Records the start of a run; if the checkpoint was rewound, from an earlier epoch than before. */
-  def begin(): Unit = {
-    val first = next
-    if (!began(first)) {
-      val file = part.create(s"$Prefix$first")
-      try file.sync()
-      finally file.close()
-    }
-  }
-
-  def end(): Unit = {
-    files.foreach(part.delete)
-    files.headOption.foreach(left => throw new IOException(s"$part/$left could not be removed"))
-  }
-
-  private def files: Seq[String] = part.names().filter(_.startsWith(Prefix))
-}
-
-object RealTimeRuns {
-  private val Prefix = "real-time-from-"
-
-  /** The record of a stream.
-    *
-    * @param part
-    *   of the checkpoint: the stream's directory, from Spark
-    */
-  def of(part: String, hadoop: Configuration): RealTimeRuns = {
-    def next = LoggedEpochs.of(new Path(part), hadoop).flatMap(_.lastCommitted).fold(0L)(_ + 1)
-    new RealTimeRuns(new HadoopFileStore(part, hadoop), next)
-  }
 }

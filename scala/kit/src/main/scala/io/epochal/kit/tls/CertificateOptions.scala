@@ -58,7 +58,7 @@ private[epochal] object CertificateOptions {
       case None => Right(None)
       case Some(path) =>
         try read(spec.name, path, DriverFile.CertificateBytes).map(Some(_)).left.map(invalid(values, spec, _))
-        catch { case refused: EpochalException => Left(refused) }
+        catch { case error: EpochalException => Left(error) }
     }
 
   /** TLS_INVALID, about the file that an option names. */

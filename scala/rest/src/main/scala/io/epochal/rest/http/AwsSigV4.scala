@@ -81,7 +81,7 @@ object AwsSigV4 extends AuthScheme {
 
   /** The canonical path: S3 takes a path as it is, every other service without dot segments and encoded once more. */
   private def pathOf(service: String, path: String): String =
-    if (service == "s3") encoded(decoded(path.replace("+", "%2B")), "/")
+    if (service == "s3") encode(decode(path.replace("+", "%2B")), "/")
     else {
       val segments = path.split('/').foldLeft(List.empty[String]) {
         case (before, "" | ".") => before
@@ -89,27 +89,27 @@ object AwsSigV4 extends AuthScheme {
         case (before, segment)  => segment :: before
       }
       val end = if (segments.nonEmpty && path.matches(".*/\\.{0,2}")) "/" else ""
-      encoded(segments.reverse.mkString("/", "/", end), "/")
+      encode(segments.reverse.mkString("/", "/", end), "/")
     }
 
   private def queryOf(query: String): String = query
     .split('&')
     .filter(_.nonEmpty)
     .map(pair => (pair.takeWhile(_ != '='), pair.dropWhile(_ != '=').drop(1)))
-    .map { case (name, value) => (encoded(decoded(name)), encoded(decoded(value))) }
+    .map { case (name, value) => (encode(decode(name)), encode(decode(value))) }
     .sorted
     .map { case (name, value) => s"$name=$value" }
     .mkString("&")
 
-  private def decoded(text: String): String = Try(URLDecoder.decode(text, UTF_8)).getOrElse(text)
+  private def decode(text: String): String = Try(URLDecoder.decode(text, UTF_8)).getOrElse(text)
 
   /** Percent-encoding of all but unreserved characters (RFC 3986) and these. */
-  private def encoded(text: String, kept: String = ""): String = text
+  private def encode(text: String, literals: String = ""): String = text
     .getBytes(UTF_8)
     .map { byte =>
       val char = (byte & 0xff).toChar
       val stays =
-        char < 128 && (char.isLetterOrDigit || "-._~".indexOf(char.toInt) >= 0 || kept.indexOf(char.toInt) >= 0)
+        char < 128 && (char.isLetterOrDigit || "-._~".indexOf(char.toInt) >= 0 || literals.indexOf(char.toInt) >= 0)
       if (stays) char.toString else s"%${Hex.toHexDigits(byte)}"
     }
     .mkString
@@ -140,13 +140,13 @@ final private[http] class AwsSigner(settings: AwsSettings, clock: Clock) extends
       headers: => Seq[(String, String)]): Seq[(String, String)] = {
     val now = clock.instant()
     val body = Sha256.hex(call.body.fold(Array.emptyByteArray)(_.bytes), 32)
-    val added = Seq("X-Amz-Date" -> AwsSigV4.Date.format(now), "X-Amz-Content-Sha256" -> body) ++
+    val ours = Seq("X-Amz-Date" -> AwsSigV4.Date.format(now), "X-Amz-Content-Sha256" -> body) ++
       settings.token.map("X-Amz-Security-Token" -> _.read())
     val own = headers.filter { case (name, _) =>
-      name.toLowerCase(Locale.ROOT).startsWith("x-amz-") && !added.exists(_._1.equalsIgnoreCase(name))
+      name.toLowerCase(Locale.ROOT).startsWith("x-amz-") && !ours.exists(_._1.equalsIgnoreCase(name))
     }
-    val signed = ("Host" -> base.getRawAuthority) +: (own ++ added)
+    val signedHeaders = ("Host" -> base.getRawAuthority) +: (own ++ ours)
     val (path, query) = (target.takeWhile(_ != '?'), target.dropWhile(_ != '?').drop(1))
-    added :+ "Authorization" -> AwsSigV4.authorization(settings, now, call.method, path, query, signed, body)
+    ours :+ "Authorization" -> AwsSigV4.authorization(settings, now, call.method, path, query, signedHeaders, body)
   }
 }

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionType, OptionValues}
+import io.epochal.kit.access.SecretOptionList
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, PageScan}
 
@@ -42,14 +43,14 @@ final private[epochal] case class BodyRules(
     */
   private[http] def judge(body: Body): Judgement = {
     val values = PageScan.values(body, pointers).map { case (pointer, json) => pointer -> mapper.readTree(json) }
-    val found = error.flatMap(values.get).filterNot(isNone)
+    val reason = error.flatMap(values.get).filterNot(isNone)
     val denied = ok.filter(pointer => values.get(pointer).exists(flag => isNone(flag) || isFalse(flag.asText)))
-    val texts = found.toSeq.flatMap(textsIn)
-    def listed(names: Seq[String]) = texts.exists(text => names.exists(_.equalsIgnoreCase(text.trim)))
+    val texts = reason.toSeq.flatMap(textsIn)
+    def isListed(names: Seq[String]) = texts.exists(text => names.exists(_.equalsIgnoreCase(text.trim)))
     Judgement(
-      found.map(one => if (one.isValueNode) one.asText else one.toString).orElse(denied.map(at => s"'$at' is false")),
-      isEmpty = listed(empty),
-      isTransient = listed(retried),
+      reason.map(one => if (one.isValueNode) one.asText else one.toString).orElse(denied.map(at => s"'$at' is false")),
+      isEmpty = isListed(empty),
+      isTransient = isListed(retried),
       cost.flatMap(values.get).flatMap(pause))
   }
 }
@@ -65,7 +66,7 @@ final private[http] case class Judgement(
     isTransient: Boolean,
     pause: Option[Duration])
 
-private[epochal] object BodyRules extends OptionList {
+private[epochal] object BodyRules extends SecretOptionList {
 
   val ErrorPointer = option("errorPointer", OptionType.jsonPointer, sample = Some("/error"))(
     "JSON Pointer to an error in a successful response, which fails the query with its text; null, false, 0 and an empty value are none (bodyFormat=json).")

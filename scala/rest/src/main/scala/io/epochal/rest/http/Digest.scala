@@ -57,7 +57,6 @@ final private[http] class DigestNonces {
     last.map(_ -> count)
   }
 
-  /** Takes a challenge. */
   def challenged(challenge: DigestChallenge): Unit = synchronized {
     if (!last.contains(challenge)) {
       last = Some(challenge)
@@ -83,9 +82,9 @@ final private class DigestCredential(settings: DigestSettings, nonces: Lease[Dig
     * repeated once, so that a wrong password fails.
     */
   override def rejected(headers: Seq[(String, String)], challenges: Seq[String]): Boolean = {
-    val found = DigestChallenge.of(challenges)
-    found.foreach(nonces.value.challenged)
-    found.nonEmpty
+    val best = DigestChallenge.of(challenges)
+    best.foreach(nonces.value.challenged)
+    best.nonEmpty
   }
 
   override def close(): Unit = nonces.close()
@@ -135,15 +134,15 @@ final private[http] case class DigestChallenge(
     val request = digest(method, target)
     val response =
       if (protects) digest(key, nonce, number, client, "auth", request) else digest(key, nonce, request)
-    def quoted(text: String) = "\"" + text.replace("\\", "\\\\").replace("\"", "\\\"") + "\""
+    def quote(text: String) = "\"" + text.replace("\\", "\\\\").replace("\"", "\\\"") + "\""
     val fields = Seq(
-      "username" -> quoted(user),
-      "realm" -> quoted(realm),
-      "nonce" -> quoted(nonce),
-      "uri" -> quoted(target),
-      "response" -> quoted(response)) ++
-      algorithm.map("algorithm" -> _) ++ opaque.map(text => "opaque" -> quoted(text)) ++
-      (if (protects) Seq("qop" -> "auth", "nc" -> number, "cnonce" -> quoted(client)) else Nil)
+      "username" -> quote(user),
+      "realm" -> quote(realm),
+      "nonce" -> quote(nonce),
+      "uri" -> quote(target),
+      "response" -> quote(response)) ++
+      algorithm.map("algorithm" -> _) ++ opaque.map(text => "opaque" -> quote(text)) ++
+      (if (protects) Seq("qop" -> "auth", "nc" -> number, "cnonce" -> quote(client)) else Nil)
     fields.map { case (name, value) => s"$name=$value" }.mkString("Digest ", ", ", "")
   }
 }

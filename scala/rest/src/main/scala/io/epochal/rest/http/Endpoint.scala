@@ -7,10 +7,7 @@ import java.util.{Base64, Locale}
 
 import scala.util.Try
 
-import io.epochal.core.error.{EpochalException, Redaction}
-import io.epochal.core.option.{OptionGroup, OptionType}
-import io.epochal.core.version.Version
-import io.epochal.kit.access.SecretOptionList
+import io.epochal.core.error.Redaction
 
 /** The target of a query's requests, with their common headers and parameters. Prints as the URL without user info and
   * query.
@@ -42,8 +39,8 @@ final class Endpoint private (
 
   /** A copy with more parameters in every request. */
   def withQuery(parameters: Seq[(String, String)]): Endpoint = {
-    val extended = target(parameters.map(Endpoint.parameter).mkString("&"))
-    new Endpoint(base, extended, headers, hasUserInfo, secrets, credential)
+    val path = target(parameters.map(Endpoint.parameter).mkString("&"))
+    new Endpoint(base, path, headers, hasUserInfo, secrets, credential)
   }
 
   /** The address that a response refers to.
@@ -119,10 +116,10 @@ object Endpoint {
       val path = if (uri.getRawPath.isEmpty) "/" else uri.getRawPath
       val query = Option(uri.getRawQuery).toSeq ++ params.map(parameter)
       val full = if (query.isEmpty) path else s"$path?${query.mkString("&")}"
-      val hidden = headers.filterNot(HttpHeaders.isDefault).flatMap(h => credential(h._2)) ++ params.map(_._2) ++
+      val masks = headers.filterNot(HttpHeaders.isDefault).flatMap(h => credential(h._2)) ++ params.map(_._2) ++
         Option(uri.getUserInfo).toSeq.flatMap(_.split(":", 2)) ++
         query.flatMap(_.split('&')).map(_.dropWhile(_ != '=').drop(1))
-      new Endpoint(base, full, headers ++ credentials(uri), uri.getUserInfo != null, hidden)
+      new Endpoint(base, full, headers ++ credentials(uri), uri.getUserInfo != null, masks)
     }
 
   private def ascii(uri: URI): URI = {
@@ -161,72 +158,4 @@ object Endpoint {
   private def credentials(uri: URI): Option[(String, String)] = Option(uri.getUserInfo).map { userInfo =>
     "Authorization" -> s"Basic ${Base64.getEncoder.encodeToString(userInfo.getBytes(UTF_8))}"
   }
-}
-
-/** Options, in the order of declaration. */
-abstract private[rest] class OptionList extends SecretOptionList {
-
-  /** An error unless a condition holds. */
-  final private[rest] def ensure[E](holds: Boolean)(error: => E): Either[E, Unit] = Either.cond(holds, (), error)
-}
-
-/** The options for headers and parameters of every request. */
-object RequestOptions extends OptionList {
-
-  val Headers =
-    option("headers.*", OptionType.string, secret = true)("Headers of every request, as headers.Authorization.")
-  val Params = option("params.*", OptionType.string, secret = true)("Query parameters of every request.")
-}
-
-/** The headers of every request: the user's, checked, and defaults for the rest. */
-private[epochal] object HttpHeaders {
-
-  private val token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+".r
-  private val text = "[\\t\\x20-\\x7e\\x80-\\xff]*".r
-
-  /** Headers of the connection, and those that decide how a response is read: users cannot set them. */
-  private val ours =
-    Set("host", "connection", "content-length", "transfer-encoding", "te", "upgrade", "accept-encoding", "range")
-
-  /** The codings of responses. */
-  val Codings: Seq[String] = "gzip" +: Option.when(ZstdBody.isAvailable)("zstd").toSeq
-
-  private val defaults = Seq(
-    "Accept" -> "application/json",
-    "Accept-Encoding" -> Codings.mkString(", "),
-    "User-Agent" -> s"epochal/${Version.text}")
-
-  def of(format: String, custom: Map[String, String]): Either[EpochalException, Seq[(String, String)]] =
-    custom.toSeq
-      .sortBy(_._1)
-      .flatMap { case (header, content) =>
-        val option = s"headers.$header"
-        name(format, option, header).flatMap(_ => value(format, option, content.trim)).left.toOption
-      }
-      .headOption
-      .toLeft {
-        val names = custom.keySet.map(_.toLowerCase(Locale.ROOT))
-        custom.toSeq.sortBy(_._1).map { case (name, value) => name -> value.trim } ++
-          defaults.filterNot { case (name, _) => names(name.toLowerCase(Locale.ROOT)) }
-      }
-
-  /** @param option
-    *   contains the header's name, or is named after it
-    */
-  def name(format: String, option: String, name: String): Either[EpochalException, Unit] =
-    if (!token.matches(name)) Left(invalid(format, option, "a header's name"))
-    else if (ours(name.toLowerCase(Locale.ROOT))) Left(invalid(format, option, "a header that may be set here"))
-    else Right(())
-
-  def value(format: String, option: String, value: String): Either[EpochalException, Unit] =
-    Either.cond(
-      text.matches(value),
-      (),
-      invalid(format, option, "a header's value: printable ASCII characters on one line"))
-
-  /** Whether a header is a default: its value is no secret. */
-  def isDefault(header: (String, String)): Boolean = defaults.contains(header)
-
-  private def invalid(format: String, option: String, expected: String): EpochalException =
-    OptionGroup.invalid(format, option, Redaction.Mask, expected, "headers.Authorization=Bearer <token>")
 }

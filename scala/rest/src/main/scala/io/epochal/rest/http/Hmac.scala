@@ -101,21 +101,21 @@ final private[http] class HmacSigner(settings: HmacSettings, clock: Clock) exten
       headers: => Seq[(String, String)]): Seq[(String, String)] = {
     val millis = clock.millis
     val time = if (text.contains("${timestampMillis}")) millis.toString else (millis / 1000).toString
-    val signed = new ByteArrayOutputStream
+    val message = new ByteArrayOutputStream
     var at = 0
-    def add(text: String): Unit = signed.writeBytes(text.getBytes(UTF_8))
+    def add(text: String): Unit = message.writeBytes(text.getBytes(UTF_8))
     Hmac.Place.findAllMatchIn(text).foreach { place =>
       add(text.substring(at, place.start))
       at = place.end
       place.group(1) match {
         case "method" => add(call.method)
         case "path"   => add(target)
-        case "body"   => call.body.foreach(body => signed.writeBytes(body.bytes))
+        case "body"   => call.body.foreach(body => message.writeBytes(body.bytes))
         case _        => add(time)
       }
     }
     add(text.substring(at))
-    val hash = Hmac.of(algorithm, key.read().getBytes(UTF_8), signed.toByteArray)
+    val hash = Hmac.of(algorithm, key.read().getBytes(UTF_8), message.toByteArray)
     val shown = if (encoding == "hex") HexFormat.of.formatHex(hash) else Base64.getEncoder.encodeToString(hash)
     timestampHeader.map(_ -> time).toSeq :+ (header -> s"$prefix$shown")
   }

@@ -112,7 +112,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
         } catch {
           case e: JsonProcessingException =>
             if (response.delimited && isBlank(buffer)) throw HttpFailure.noBody(endpoint, response.status)
-            throw HttpFailure.body(endpoint, described(e), mayBeCut(response, buffer, e))
+            throw HttpFailure.body(endpoint, describe(e), mayBeCut(response, buffer, e))
         }
       }
     catch { case failure: HttpFailure => throw failure.report(attempts) }
@@ -120,11 +120,11 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
 
   /** An error that means no records leaves an absent body. */
   private def judge(rules: BodyRules, response: ResponseHead, buffer: Body): Unit = {
-    val found = rules.judge(buffer)
-    found.pause.foreach(length => gate.pause(capped(length), settings.retry.initialDelay))
-    found.error.foreach { text =>
-      if (found.isEmpty) buffer.markAbsent()
-      else throw HttpFailure.inBody(endpoint, response.status, settings.masked(text), found.isTransient)
+    val verdict = rules.judge(buffer)
+    verdict.pause.foreach(length => gate.pause(cappedWait(length), settings.retry.initialDelay))
+    verdict.error.foreach { text =>
+      if (verdict.isEmpty) buffer.markAbsent()
+      else throw HttpFailure.inBody(endpoint, response.status, settings.masked(text), verdict.isTransient)
     }
   }
 
@@ -135,7 +135,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     case _                             => !response.delimited || buffer.length == 0 || Json.endsEarly(error)
   }
 
-  private def described(error: JsonProcessingException): String = {
+  private def describe(error: JsonProcessingException): String = {
     val problem = Json.problem(error)
     val inDoubt = problem.contains("UTF-8") && settings.text.exists(_.encoding.isEmpty)
     if (inDoubt) s"$problem; {option:encoding=ISO-8859-1} is for text in that charset" else problem
@@ -157,7 +157,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
       counters.add(HttpCounts(waitedMillis = gate.enter()))
       try {
         sent = credentials.flatMap(_.headers)
-        exchange(prepared(call, sent), buffer, call)
+        exchange(build(call, sent), buffer, call)
       } finally gate.leave()
     }
     def once(call: HttpCall): ResponseHead =
@@ -182,21 +182,21 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     try follow(call, MostRedirects)
     catch {
       case failure: HttpFailure
-          if failure.challenges.exists(said => credentials.map(_.rejected(sent, said)).contains(true)) =>
+          if failure.challenges.exists(challenge => credentials.map(_.rejected(sent, challenge)).contains(true)) =>
         follow(call, MostRedirects)
     }
   }
 
   private def exchange(request: HttpUriRequestBase, buffer: Body, call: HttpCall): ResponseHead = {
     counters.add(HttpCounts(requests = 1))
-    val watched = RequestWatch.begin(request, settings.limits)
+    val watch = RequestWatch.begin(request, settings.limits)
     try {
       val context = HttpClientContext.create()
       val response = connections.value.client.executeOpen(host, request, context)
       var whole = false
-      try whole = receive(response, buffer, watched.body(_, context.getEndpointDetails, _))
+      try whole = receive(response, buffer, watch.body(_, context.getEndpointDetails, _))
       finally close(request, response, whole)
-      val pause = demanded(response)
+      val pause = demandedWait(response)
       pause.foreach(gate.pause(_, settings.retry.initialDelay))
       val code = response.getCode
       val notModified = call.unless.isDefined && code == 304
@@ -205,26 +205,26 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
       // An ignored status is no error, yet a page that must exist is requested once more.
       val refusal = Option.when((!ignored || call.endAfter > 1) && isPastEnd(code, call))(
         Refusal(code, HttpFailure.shown(detail(request, response, buffer, whole))))
-      val moved = header(response, "Location")
+      val location = header(response, "Location")
         .filter(_ => !ignored && keepsMethod(code, call.method))
         .flatMap(endpoint.redirected(call.target, _))
-      val absent = notModified || code == 204 || ignored || refusal.isDefined || moved.isDefined
+      val absent = notModified || code == 204 || ignored || refusal.isDefined || location.isDefined
       val blank = !absent && code < 300 && whole && settings.mayLackBody && isBlank(buffer) && delimited(response)
       if (absent || blank) buffer.markAbsent()
-      else if (code >= 300) throw refused(request, response, buffer, whole, pause, endpoint.lacking(call.target))
+      else if (code >= 300) throw unsuccessful(request, response, buffer, whole, pause, endpoint.lacking(call.target))
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
       counters.add(HttpCounts(bytes = buffer.length.toLong))
-      new ResponseHead(response, notModified, delimited(response), refusal, blank, moved)
+      new ResponseHead(response, notModified, delimited(response), refusal, blank, location)
     } catch {
       // The library reports a request cancelled while it waits for a connection as IllegalStateException.
-      case e @ (_: IOException | _: HttpException | _: IllegalStateException) => throw failure(e, watched)
-    } finally RequestWatch.end(watched)
+      case e @ (_: IOException | _: HttpException | _: IllegalStateException) => throw failure(e, watch)
+    } finally RequestWatch.end(watch)
   }
 
-  private def failure(error: Throwable, watched: WatchedRequest): Throwable =
+  private def failure(error: Throwable, watch: WatchedRequest): Throwable =
     if (Thread.currentThread().isInterrupted) new InterruptedException
     else
-      watched.exceeded.map(HttpFailure.tooSlow(endpoint, _)).getOrElse {
+      watch.exceeded.map(HttpFailure.tooSlow(endpoint, _)).getOrElse {
         error match {
           case e: IOException => HttpFailure.of(endpoint, settings.transport.timeout, e)
           case e: IllegalStateException if !connections.value.isClosed => e
@@ -243,7 +243,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
   private def isPastEnd(status: Int, call: HttpCall): Boolean =
     call.endAfter > 0 && PastEnd(status) && !settings.retried.contains(status)
 
-  private def prepared(call: HttpCall, credential: Seq[(String, String)]): HttpUriRequestBase = {
+  private def build(call: HttpCall, credential: Seq[(String, String)]): HttpUriRequestBase = {
     val request = new HttpUriRequestBase(call.method, endpoint.base)
     request.setPath(
       credentials
@@ -252,7 +252,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
           s"$before${if (before.contains('?')) "&" else "?"}${Endpoint.parameter(one)}"))
     endpoint.headers.foreach { case (name, value) => request.addHeader(name, value) }
     call.headers.foreach { case (name, value) => request.setHeader(name, value) }
-    call.unless.foreach(known => request.setHeader(known.header, known.value))
+    call.unless.foreach(validator => request.setHeader(validator.header, validator.value))
     credential.foreach { case (name, value) => request.setHeader(name, value) }
     def headers = request.getHeaders.toSeq.map(header => header.getName -> header.getValue)
     credentials
@@ -270,14 +270,14 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
   private def receive(
       response: ClassicHttpResponse,
       buffer: Body,
-      watched: (InputStream, Long) => InputStream): Boolean = {
+      watch: (InputStream, Long) => InputStream): Boolean = {
     val failed = response.getCode >= 300
     val limit = if (failed) ErrorBytes else settings.maxResponseBytes
     def read(in: InputStream): Boolean = settings.text
       .filterNot(_ => failed)
       .fold(buffer.readFrom(in, limit))(text => buffer.readText(in, limit, charset(response, text)))
     Option(response.getEntity).fold(buffer.clear()) { entity =>
-      def wire = watched(entity.getContent, ResponseLimits.wireBytes(limit))
+      def wire = watch(entity.getContent, ResponseLimits.wireBytes(limit))
       coding(response) match {
         case Right(None) =>
           val whole = read(wire)
@@ -285,17 +285,17 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
           whole
         case Right(Some(name)) =>
           val most = ResponseLimits.compressedBytes(limit)
-          Using.resource(if (name == "zstd") new ZstdBody(wire, most) else new GzipMembers(wire, most)) { decoded =>
+          Using.resource(if (name == "zstd") new ZstdBody(wire, most) else new GzipMembers(wire, most)) { stream =>
             val whole =
-              try read(decoded)
+              try read(stream)
               catch { case _: GzipMembers.TooLong => false }
             if (whole) entity.getContent.close()
             whole
           }
         case Left(_) if failed => !buffer.clear()
         case Left(other) =>
-          val requested = HttpHeaders.Codings.mkString(" or ")
-          throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only $requested was requested", cut = false)
+          val codings = HttpHeaders.Codings.mkString(" or ")
+          throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only $codings was requested", cut = false)
       }
     }
   }
@@ -330,7 +330,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
   }
 
   /** The pause that the server demands after this response. If its length cannot be read, the longest delay of a retry. */
-  private def demanded(response: ClassicHttpResponse): Option[Duration] = {
+  private def demandedWait(response: ClassicHttpResponse): Option[Duration] = {
     val pause =
       if (response.getHeaders.exists(header => Throttle.mayDemand(header.getName)))
         Throttle.of(response.getCode, header(response, _), Instant.now())
@@ -339,15 +339,15 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
       if (gate.firstUnread(name))
         log.warn(
           s"$endpoint demands a pause by '$name: ${HttpFailure.shown(settings.masked(text))}', which is not a time. " +
-            s"The next request waits for ${capped(settings.retry.maxDelay).toMillis} ms, as retry.maxDelay says.")
+            s"The next request waits for ${cappedWait(settings.retry.maxDelay).toMillis} ms, as retry.maxDelay says.")
     }
-    pause.length.orElse(pause.unread.headOption.map(_ => settings.retry.maxDelay)).map(capped)
+    pause.length.orElse(pause.unread.headOption.map(_ => settings.retry.maxDelay)).map(cappedWait)
   }
 
   private def header(response: ClassicHttpResponse, name: String): Option[String] =
     Option(response.getFirstHeader(name)).map(_.getValue)
 
-  private def capped(wait: Duration): Duration =
+  private def cappedWait(wait: Duration): Duration =
     if (wait.compareTo(settings.maxThrottleWait) > 0) settings.maxThrottleWait else wait
 
   /** @param pause
@@ -355,7 +355,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     * @param lacking
     *   parameters of ours that the API left out of the page's address
     */
-  private def refused(
+  private def unsuccessful(
       request: HttpUriRequestBase,
       response: ClassicHttpResponse,
       buffer: Body,
@@ -367,10 +367,10 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     if (throttled) counters.add(HttpCounts(throttled = 1))
     val retried = settings.retried.contains(if (code == 403 && throttled) 429 else code)
     val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
-    val found = detail(request, response, buffer, whole)
+    val text = detail(request, response, buffer, whole)
     val challenges = response.getHeaders(StandardHeaders.WWW_AUTHENTICATE).toSeq.map(_.getValue)
     val advice = settings.credentials.copy(lacking = lacking)
-    HttpFailure.status(endpoint, code, verdict, throttled, found, advice, challenges)
+    HttpFailure.status(endpoint, code, verdict, throttled, text, advice, challenges)
   }
 
   /** The beginning of an unsuccessful response's body, or the target of a redirect, without secrets. */

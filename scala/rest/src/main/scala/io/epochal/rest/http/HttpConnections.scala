@@ -140,9 +140,9 @@ private[http] object HttpConnections {
     * and so every secret. A shaded jar has other logger names.
     */
   private def keepTrafficOutOfLogs(): Unit = {
-    val moved = classOf[CloseableHttpClient].getPackageName.stripSuffix(".http.impl.classic")
-    val plain = moved.substring(moved.indexOf("org.apache"))
-    try Set(moved, plain).foreach(Configurator.setLevel(_, Level.INFO))
+    val ownPackage = classOf[CloseableHttpClient].getPackageName.stripSuffix(".http.impl.classic")
+    val plain = ownPackage.substring(ownPackage.indexOf("org.apache"))
+    try Set(ownPackage, plain).foreach(Configurator.setLevel(_, Level.INFO))
     catch { case _: LinkageError => () } // The log is not Log4j.
   }
 

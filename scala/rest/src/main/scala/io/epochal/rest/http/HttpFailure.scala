@@ -110,7 +110,6 @@ private[epochal] object HttpFailure {
       s"it followed $most redirects, and this is one more",
       CredentialAdvice(Nil, Nil))
 
-  /** Advice for a status. */
   private def advice(code: Int, credentials: CredentialAdvice): String = code match {
     case 401 | 403 => credentials.advice(code)
     case 407 =>
@@ -133,8 +132,8 @@ private[epochal] object HttpFailure {
       new HttpFailure(verdict, connected)(attempts =>
         Conditions.HttpUnreachable.because(error)("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
     error match {
-      case kept: StaleConnection =>
-        val plain = of(endpoint, timeout, kept.failure)
+      case connection: StaleConnection =>
+        val plain = of(endpoint, timeout, connection.failure)
         new HttpFailure(plain.verdict, stale = true)(plain.report)
       case e: ResponseLimitException     => beyondLimit(endpoint, e.reason)
       case e: GzipMembers.TooManyMembers => beyondLimit(endpoint, e.getMessage)

@@ -61,11 +61,11 @@ final private[http] class RefreshTokenFile(store: FileStore, identity: String) {
   private def text(name: String): Option[String] = {
     val bytes = store.content(name)
     Try(mapper.readTree(bytes)).toOption.filter(_.has("v")).map { (file: JsonNode) =>
-      val found = file.path("v").asInt
-      if (found != Version)
+      val version = file.path("v").asInt
+      if (version != Version)
         throw Conditions.OffsetVersionUnsupported(
           "format" -> "epochal-rest (oauth)",
-          "found" -> found,
+          "found" -> version,
           "supported" -> Version)
       file.path("refreshToken").asText
     }

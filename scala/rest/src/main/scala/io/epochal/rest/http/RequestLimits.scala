@@ -1,22 +1,13 @@
 package io.epochal.rest.http
 
-import java.io.{IOException, InputStream}
+import java.io.InputStream
 import java.time.Duration
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.control.NonFatal
 
 import org.apache.hc.core5.concurrent.Cancellable
-import org.apache.hc.core5.http.config.Http1Config
-import org.apache.hc.core5.http.impl.io.DefaultHttpResponseParser
-import org.apache.hc.core5.http.io.{HttpMessageParser, HttpMessageParserFactory, SessionInputBuffer}
-import org.apache.hc.core5.http.message.LazyLaxLineParser
-import org.apache.hc.core5.http.{
-  ClassicHttpResponse,
-  HttpConnectionMetrics,
-  MessageConstraintException,
-  ProtocolException
-}
+import org.apache.hc.core5.http.HttpConnectionMetrics
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.option.OptionType
@@ -42,8 +33,8 @@ object RequestLimits {
     *   None: ten minutes, or a second per MiB of `maxResponseBytes` if longer
     */
   def of(deadline: Option[Duration], minBytesPerSecond: Option[Long], maxResponseBytes: Long): RequestLimits = {
-    val derived = Duration.ofSeconds(maxResponseBytes / BytesPerSecond)
-    val longest = deadline.getOrElse(if (derived.compareTo(Shortest) > 0) derived else Shortest)
+    val minimum = Duration.ofSeconds(maxResponseBytes / BytesPerSecond)
+    val longest = deadline.getOrElse(if (minimum.compareTo(Shortest) > 0) minimum else Shortest)
     RequestLimits(if (longest.compareTo(Longest) > 0) Longest else longest, minBytesPerSecond)
   }
 }
@@ -61,7 +52,7 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
   private val deadline = begin + limits.deadline.toNanos
 
   // Written by the requesting thread, read by the watch.
-  @volatile private var received = NoBody
+  @volatile private var lastBytes = NoBody
   @volatile private var reason = Option.empty[String]
 
   // Used only by the watch.
@@ -80,12 +71,12 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
     */
   def body(in: InputStream, wire: HttpConnectionMetrics, maxWire: Long): InputStream = new InputStream {
     private val before = wire.getReceivedBytesCount
-    received = 0L
+    lastBytes = 0L
 
     override def read(into: Array[Byte], offset: Int, count: Int): Int = {
       val length = in.read(into, offset, count)
-      received = wire.getReceivedBytesCount - before
-      if (received > maxWire)
+      lastBytes = wire.getReceivedBytesCount - before
+      if (lastBytes > maxWire)
         throw new ResponseLimitException(s"its body and what stands around its chunks are more than $maxWire bytes")
       length
     }
@@ -110,7 +101,7 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
     else limits.minBytesPerSecond.flatMap(tooSlow(now, _))
 
   private def tooSlow(now: Long, minimum: Long): Option[String] = {
-    val bytes = received
+    val bytes = lastBytes
     if (bytes == NoBody) None
     else if (windowReceived == NoBody) {
       begins(now, bytes)
@@ -137,7 +128,7 @@ private[http] object RequestWatch {
   /** Maximum delay until an interrupt or an exceeded limit is noticed. */
   private val CheckMillis = 50L
 
-  private lazy val watched = {
+  private lazy val watchThread = {
     val requests = ConcurrentHashMap.newKeySet[WatchedRequest]
     new DaemonThreads("epochal-rest-watch").newThread(() => watch(requests)).start()
     requests
@@ -146,11 +137,11 @@ private[http] object RequestWatch {
   /** Watches a request that the calling thread is about to send; [[end]] must follow. */
   def begin(request: Cancellable, limits: RequestLimits): WatchedRequest = {
     val one = new WatchedRequest(request, limits, System.nanoTime())
-    watched.add(one): Unit
+    watchThread.add(one): Unit
     one
   }
 
-  def end(request: WatchedRequest): Unit = watched.remove(request): Unit
+  def end(request: WatchedRequest): Unit = watchThread.remove(request): Unit
 
   private def watch(requests: java.util.Set[WatchedRequest]): Unit =
     while (true)
@@ -163,69 +154,4 @@ private[http] object RequestWatch {
         }
         // No request has a limit without this thread.
       } catch { case e: Throwable => log.warn("Requests could not be checked", e) }
-}
-
-/** A response exceeds a limit that no sound server reaches. A retry would not help.
-  *
-  * @param reason
-  *   the limit and what exceeds it
-  */
-final private[http] class ResponseLimitException(val reason: String) extends IOException(reason)
-
-/** Limits on a response's head and framing, so that no server can consume unbounded memory or time. The body's size is
-  * limited by `maxResponseBytes`, the time by [[RequestLimits]].
-  */
-private[http] object ResponseLimits {
-
-  /** Maximum length of a line in the head, a chunk's head or the trailers, without its line break. */
-  val MaxLineBytes: Int = (64 << 10) - 1
-  val MaxHeaders = 200
-  val MaxEmptyLines = 9
-
-  /** Maximum 1xx responses before the final one. */
-  val MaxInterim = 20
-
-  def config(bufferSize: Int): Http1Config = Http1Config
-    .custom()
-    .setBufferSize(bufferSize)
-    .setMaxLineLength(MaxLineBytes + 1)
-    .setMaxHeaderCount(MaxHeaders + 1)
-    .setMaxEmptyLineCount(MaxEmptyLines + 1)
-    .build()
-
-  /** Creates a parser for each connection. */
-  def parsers(config: Http1Config): HttpMessageParserFactory[ClassicHttpResponse] =
-    new HttpMessageParserFactory[ClassicHttpResponse] {
-      override def create(ignored: Http1Config): HttpMessageParser[ClassicHttpResponse] = new HeadParser(config)
-      override def create(): HttpMessageParser[ClassicHttpResponse] = new HeadParser(config)
-    }
-
-  /** The limit that the HTTP library reports, identified by its message only. */
-  def reason(error: MessageConstraintException): String = String.valueOf(error.getMessage) match {
-    case text if text.contains("line length")  => s"a line of its head or chunks has more than $MaxLineBytes bytes"
-    case text if text.contains("header count") => s"it has more than $MaxHeaders headers"
-    case text if text.contains("empty line")   => s"it begins with more than $MaxEmptyLines empty lines"
-    case text                                  => text
-  }
-
-  /** Maximum wire bytes of a body of at most `bytes`, which may come in the smallest possible chunks. */
-  def wireBytes(bytes: Long): Long = bytes * 8 + (1L << 20)
-
-  /** Maximum compressed size of a body of at most `bytes` after decompression. */
-  def compressedBytes(bytes: Long): Long = bytes * 2 + (64L << 10)
-
-  final private class HeadParser(config: Http1Config)
-      extends DefaultHttpResponseParser(config, LazyLaxLineParser.INSTANCE, null) {
-    private var interim = 0
-
-    override def parse(buffer: SessionInputBuffer, in: InputStream): ClassicHttpResponse = {
-      val response =
-        try super.parse(buffer, in)
-        catch { case e: IllegalArgumentException => throw new ProtocolException(e.getMessage, e) } // HTTP/-1.1
-      interim = if (response != null && response.getCode < 200) interim + 1 else 0
-      if (interim > MaxInterim)
-        throw new ResponseLimitException(s"more than $MaxInterim responses of 1xx come before it")
-      response
-    }
-  }
 }

@@ -4,7 +4,6 @@ import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.SecureRandom
 import java.time.Duration
-import java.util.concurrent.atomic.AtomicBoolean
 import javax.crypto.Mac
 import javax.crypto.spec.SecretKeySpec
 
@@ -55,7 +54,6 @@ final private[http] class SharedValues[V](
   /** Forgets all values, as a new JVM does. */
   private[http] def clear(): Unit = synchronized(slots.clear())
 
-  /** Number of values in use. */
   def inUse: Int = synchronized(slots.valuesIterator.count(_.users > 0))
 
   private def leave(slot: Slot): Unit = evicting {
@@ -65,28 +63,21 @@ final private[http] class SharedValues[V](
 
   /** Runs `change` under the lock, and evicts values afterwards. */
   private def evicting[A](change: => A): A = {
-    val (result, gone) = synchronized {
+    val (result, removals) = synchronized {
       val result = change
       val now = nanos()
       var tooMany = slots.size - capacity
-      val gone = slots.filter { case (_, slot) =>
+      val removals = slots.filter { case (_, slot) =>
         val ends = slot.users == 0 && (tooMany > 0 || now - slot.idleSince > keep(slot.value).toNanos)
         if (ends) tooMany -= 1
         ends
       }
-      slots --= gone.keys
-      (result, gone.values)
+      slots --= removals.keys
+      (result, removals.values)
     }
-    gone.foreach(slot => discard(slot.value))
+    removals.foreach(slot => discard(slot.value))
     result
   }
-}
-
-/** A value in use until this is closed. */
-final private[http] class Lease[V](val value: V, release: () => Unit) extends AutoCloseable {
-  private val open = new AtomicBoolean(true)
-
-  override def close(): Unit = if (open.compareAndSet(true, false)) release()
 }
 
 /** Identifies texts without revealing them: HMAC-SHA256 under a random key of this JVM, so that a guess cannot be

@@ -20,12 +20,12 @@ import io.epochal.kit.gzip.GzipMembers
 final private[http] class ZstdBody(in: InputStream, maxCompressed: Long) extends InputStream {
 
   private val decoder = new ZstdInputStreamNoFinalizer(new FilterInputStream(in) {
-    private var taken = 0L
+    private var takenBytes = 0L
 
     override def read(into: Array[Byte], offset: Int, count: Int): Int = {
       val length = super.read(into, offset, count)
-      taken += math.max(0, length)
-      if (taken > maxCompressed) throw new GzipMembers.TooLong
+      takenBytes += math.max(0, length)
+      if (takenBytes > maxCompressed) throw new GzipMembers.TooLong
       length
     }
 

@@ -46,7 +46,7 @@ private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with
   override def toString: String = description()
   override def toStreaming: StreamingWrite = this
   override def toBatch: BatchWrite = this
-  override def supportedCustomMetrics(): Array[CustomMetric] = RestTaskMetrics.supported
+  override def supportedCustomMetrics(): Array[CustomMetric] = RestSinkMetric.supported
   override def useCommitCoordinator(): Boolean = false
 
   /** Called before any task runs. */
@@ -85,8 +85,8 @@ final private class SortedRestWrite(run: RestSinkRun) extends RestWrite(run) wit
 
   private val keys = columns(run.shape.keys)
 
-  private def columns(named: Seq[NamedColumn]): Array[NamedReference] =
-    named.map(key => Expressions.column(s"`${key.field.name.replace("`", "``")}`")).toArray
+  private def columns(list: Seq[NamedColumn]): Array[NamedReference] =
+    list.map(key => Expressions.column(s"`${key.field.name.replace("`", "``")}`")).toArray
 
   override def requiredDistribution(): Distribution =
     Distributions.clustered(columns(run.shape.entity).map(key => key: Expression))
@@ -110,7 +110,7 @@ final private[rest] class RestSinkRun(
   private val sink = settings.sinkId.getOrElse(queryId)
   private lazy val order = plan.hindrance(queryId).fold(throw _, identity)
   @volatile private var reached = false
-  private var held: EpochPartitions = _
+  private var epochPartitions: EpochPartitions = _
 
   /** Whether rows are clustered and sorted by their key columns. */
   def sortsByKeys: Boolean = settings.keyed && shape.keys.nonEmpty && settings.batchSize > 1
@@ -123,8 +123,8 @@ final private[rest] class RestSinkRun(
 
   /** Checks that a replayed epoch is cut into the same requests, with the same keys. */
   def hold(checkpoint: String, partitions: Int): Unit = plan.currentEpoch.foreach { epoch =>
-    if (held == null) held = new EpochPartitions(checkpoint, engine.hadoop)
-    metrics.begun(held.hold(epoch, requests(partitions)))
+    if (epochPartitions == null) epochPartitions = new EpochPartitions(checkpoint, engine.hadoop)
+    metrics.begun(epochPartitions.hold(epoch, requests(partitions)))
   }
 
   /** Everything besides an epoch's rows that decides its keys. */
@@ -152,15 +152,15 @@ final private[rest] class RestSinkRun(
     *   its number, or `batch`
     */
   def committed(epoch: String, messages: Array[WriterCommitMessage]): Unit = {
-    val sent = Messages.of[RestTaskMessage](messages)
-    reached ||= sent.exists(_.rows > 0)
-    val refused = sent.sortBy(_.partition).flatMap(_.refused)
+    val taskMessages = Messages.of[RestTaskMessage](messages)
+    reached ||= taskMessages.exists(_.rows > 0)
+    val refusals = taskMessages.sortBy(_.partition).flatMap(_.refused)
     settings.deadLetters.foreach { letters =>
-      if (refused.size > letters.limit)
-        throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=${letters.limit}}", refused.head)
-      new DeadLetterFiles(letters.path, engine.hadoop).replace(queryId, epoch, sink, refused)
+      if (refusals.size > letters.limit)
+        throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=${letters.limit}}", refusals.head)
+      new DeadLetterFiles(letters.path, engine.hadoop).replace(queryId, epoch, sink, refusals)
     }
-    metrics.committed(epoch, sent)
+    metrics.committed(epoch, taskMessages)
   }
 }
 

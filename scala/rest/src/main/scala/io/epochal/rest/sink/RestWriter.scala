@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, Writ
 
 import io.epochal.core.error.Plural
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.spark.RowJson
+import io.epochal.kit.spark.RejectedRowJson
 import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.rest.http.{HttpBudget, HttpCounters}
 
@@ -85,11 +85,11 @@ final private[rest] class RestWriter(
   private val sender = new RowSender(settings, counters, share, reached)
   private val keepWhole = settings.deadLetters.isDefined
   private val unsafe = BinaryRow.converter(shape.schema)
-  private val encoder = new RowEncoder(shape, settings.ignoreNullFields)
+  private val encoder = new JsonRowEncoder(shape, settings.ignoreNullFields)
   private val targets = new RowTargets(shape)
   private val batch = new RequestBatch(keepWhole)
-  private val refused = new RefusedRows(settings.deadLetters.map(_.limit), partition, epoch, settings.place)
-  private lazy val json = new RowJson(shape.schema)
+  private val refusals = new RefusedRows(settings.deadLetters.map(_.limit), partition, epoch, settings.place)
+  private lazy val json = new RejectedRowJson(shape.schema)
   private val columnsHead =
     IdempotencyKey.byColumns(scope.sink, Option.when(scope.everyEpoch)(epoch))
   private val flush = timer.map(new TimedFlush(_, () => send()))
@@ -101,22 +101,22 @@ final private[rest] class RestWriter(
     rows += 1
     try {
       val change = encoder.encode(row, keepWhole)
-      if (change != RowChange.Ignores) {
+      if (change != RowEffect.Ignores) {
         val to = targets.of(row, change)
-        exclusively(add(to, deletes = change == RowChange.Deletes))
+        exclusively(add(to, deletes = change == RowEffect.Deletes))
       }
     } catch {
-      case unsendable: UnsendableRow => exclusively(refused.add(rows, "", unsendable.reason, json(row)))
+      case unsendable: UnsendableRow => exclusively(refusals.add(rows, "", unsendable.reason, json(row)))
     }
   }
 
   override def commit(): WriterCommitMessage = exclusively {
     if (batch.rows > 0) send()
-    RestTaskMessage(partition, rows, sender.sentBytes, counters.value, refused.result())
+    RestTaskMessage(partition, rows, sender.sentBytes, counters.value, refusals.result())
   }
 
   override def currentMetricsValues(): Array[CustomTaskMetric] =
-    RestTaskMetrics.values(rows, sender.sentBytes, counters.value)
+    RestSinkMetric.values(rows, sender.sentBytes, counters.value)
 
   override def abort(): Unit = ()
   override def close(): Unit = {
@@ -139,7 +139,7 @@ final private[rest] class RestWriter(
   private def send(): Unit = {
     try
       sender.send(batch, target, key) { (row, key, reason) =>
-        refused.add(batch.place(row) + 1, key, reason, batch.wholeRow(row))
+        refusals.add(batch.place(row) + 1, key, reason, batch.wholeRow(row))
       }
     catch {
       case left: RowsLeft =>
@@ -221,9 +221,9 @@ final private[rest] class TimedFlush(timer: FlushTimer, send: () => Unit) extend
     timer.close()
   }
 
-  private def flush(begun: Long): Unit = {
+  private def flush(beginNanos: Long): Unit = {
     lock.lock()
-    try if (begun == request && failure.isEmpty && !closed) send()
+    try if (beginNanos == request && failure.isEmpty && !closed) send()
     catch { case error: Throwable => failure = Some(error) }
     finally lock.unlock()
   }

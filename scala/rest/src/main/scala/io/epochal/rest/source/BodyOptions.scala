@@ -11,11 +11,11 @@ import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode}
 
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.access.SecretOptionList
 import io.epochal.kit.json.Json
-import io.epochal.rest.http.OptionList
 
 /** The options of JSON bodies that select the page. */
-private[rest] object BodyOptions extends OptionList {
+private[rest] object BodyOptions extends SecretOptionList {
 
   val Offset = option("offsetBody", OptionType.jsonPointer, sample = Some("/from"))(
     "JSON Pointer to the place in requestBody for the number of records to skip, instead of offsetParam (pagination=offset).")

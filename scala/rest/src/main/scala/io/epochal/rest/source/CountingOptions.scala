@@ -2,10 +2,10 @@ package io.epochal.rest.source
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionType, OptionValues}
-import io.epochal.rest.http.OptionList
+import io.epochal.kit.access.SecretOptionList
 
 /** The options of lists whose records are counted. */
-private[rest] object CountingOptions extends OptionList {
+private[rest] object CountingOptions extends SecretOptionList {
 
   val TotalCount = option("totalCount", OptionType.jsonPointer, sample = Some("/meta/total"))(
     "JSON Pointer to the total number of records, which saves the search for the end (pagination=offset, page; bodyFormat=json).")

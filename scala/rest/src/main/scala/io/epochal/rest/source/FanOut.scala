@@ -11,9 +11,9 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.OptionType
-import io.epochal.kit.access.DriverAccess
+import io.epochal.kit.access.{DriverAccess, SecretOptionList}
 import io.epochal.kit.record.RecordRules
-import io.epochal.rest.http.{Endpoint, OptionList}
+import io.epochal.rest.http.Endpoint
 
 /** A table of parameters: each row is a member, a sequence of requests with its own options and position. Its names and
   * values identify it, in the offsets too, so that a replay can read a member that has left the table.
@@ -63,7 +63,7 @@ final class FanOut private (
   override def toString: String = s"FanOut(${table.map(FanOut.shown).mkString(", ")})"
 }
 
-private[rest] object FanOut extends OptionList {
+private[rest] object FanOut extends SecretOptionList {
 
   val PartitionParams =
     option("partitionParams", OptionType.string, sample = Some("""[{"repo": "a"}, {"repo": "b"}]"""))(

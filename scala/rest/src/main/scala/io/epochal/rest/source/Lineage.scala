@@ -7,7 +7,8 @@ import org.apache.spark.sql.types.{StringType, StructField}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, SourceOptions}
-import io.epochal.rest.http.{AuthScheme, Endpoint, HttpOptions, OptionList, RequestOptions}
+import io.epochal.kit.access.SecretOptionList
+import io.epochal.rest.http.{AuthScheme, Endpoint, HttpOptions, RequestOptions}
 
 /** The resources that a query depends on, and at last its own: a list whose records name the lists of the next level. The
   * first level is one list; each later one has a list for every record of the level before.
@@ -116,7 +117,7 @@ final private[rest] class Level(
 }
 
 /** The options `parent.*`: the resource whose records name the lists to read. */
-private[rest] object Lineage extends OptionList {
+private[rest] object Lineage extends SecretOptionList {
 
   private val fieldList = new OptionType[Seq[(String, String)]](
     "fields",

@@ -7,7 +7,8 @@ import org.apache.hc.core5.http.ContentType
 
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionType, OptionValues}
-import io.epochal.rest.http.{Endpoint, HttpBody, HttpCall, OptionList}
+import io.epochal.kit.access.SecretOptionList
+import io.epochal.rest.http.{Endpoint, HttpBody, HttpCall}
 
 /** How a page is requested.
   *
@@ -64,7 +65,7 @@ final case class PageCall(
     )
 }
 
-object PageCall extends OptionList {
+object PageCall extends SecretOptionList {
 
   val RequestBody =
     option("requestBody", OptionType.string, secret = true, sample = Some("""{"from": ${offset}, "size": ${limit}}"""))(

@@ -2,11 +2,12 @@ package io.epochal.rest.source
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.rest.http.{HttpHeaders, OptionList}
+import io.epochal.kit.access.SecretOptionList
+import io.epochal.rest.http.HttpHeaders
 import io.epochal.rest.source.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
 
 /** The options of pagination. Each kind has its own; those of another kind are rejected. */
-private[rest] object PagingOptions extends OptionList {
+private[rest] object PagingOptions extends SecretOptionList {
 
   val PaginationKind = option(
     "pagination",

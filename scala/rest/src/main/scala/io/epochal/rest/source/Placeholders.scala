@@ -6,12 +6,13 @@ import java.util.Locale
 import scala.util.matching.Regex
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.{Endpoint, OptionList, RequestOptions}
+import io.epochal.kit.access.SecretOptionList
+import io.epochal.rest.http.{Endpoint, RequestOptions}
 
 /** The places `${name}` in options that stand for the values of a member: in the URL, in parameters, headers and the body
   * of its requests. A value is encoded for its place.
   */
-private[rest] object Placeholders extends OptionList {
+private[rest] object Placeholders extends SecretOptionList {
 
   /** A name, as a regular expression. */
   val Name = "[A-Za-z_][A-Za-z0-9_]*"

@@ -3,11 +3,11 @@ package io.epochal.rest.source
 import java.time.Duration
 
 import io.epochal.core.option.OptionType
+import io.epochal.kit.access.SecretOptionList
 import io.epochal.kit.source.journal.Feeding
-import io.epochal.rest.http.OptionList
 
 /** The options of a stream's polls for new records. */
-private[rest] object PollOptions extends OptionList {
+private[rest] object PollOptions extends SecretOptionList {
 
   val MaxPages = option("maxPages", OptionType.int(1), Some(100000))(
     "Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads take one poll to the end (pagination=cursor, keyset, link, next-url).")

@@ -5,6 +5,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionType, OptionValues}
+import io.epochal.kit.access.SecretOptionList
 import io.epochal.kit.record.{
   RecordFormat,
   RecordOrigin,
@@ -15,10 +16,10 @@ import io.epochal.kit.record.{
   TextEncoding
 }
 import io.epochal.kit.spark.TextMap
-import io.epochal.rest.http.{BodyRules, OptionList}
+import io.epochal.rest.http.BodyRules
 
 /** The options that decide how responses become rows. */
-private[rest] object RecordOptions extends OptionList {
+private[rest] object RecordOptions extends SecretOptionList {
 
   private val shared = new SharedRecordOptions("mode", standard = "FAILFAST", csv = "bodyFormat=csv")
   import shared.{CorruptColumn, Mode, RequireColumns, RescuedColumn, Separator}

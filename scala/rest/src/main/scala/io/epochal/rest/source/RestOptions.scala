@@ -5,6 +5,7 @@ import java.net.URI
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.{OptionGroup, OptionType, OptionValues, SourceOptions}
+import io.epochal.kit.access.SecretOptionList
 import io.epochal.kit.record.{PageScan, RecordFormat, RecordRules, RecordShape}
 import io.epochal.rest.http._
 
@@ -216,7 +217,7 @@ final case class RestOptions(
   override def toString: String = s"RestOptions($source)"
 }
 
-object RestOptions extends OptionList {
+object RestOptions extends SecretOptionList {
   val Format = "epochal-rest"
 
   /** LIST_SHIFTED where no `keyField` can be set. */

@@ -4,10 +4,10 @@ import java.time.Duration
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.rest.http.OptionList
+import io.epochal.kit.access.SecretOptionList
 
 /** The options `since*`. */
-private[rest] object SinceOptions extends OptionList {
+private[rest] object SinceOptions extends SecretOptionList {
   private val Raw = "raw"
   private val Longest = Duration.ofDays(3660)
 

@@ -4,10 +4,10 @@ import java.time.Duration
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.rest.http.OptionList
+import io.epochal.kit.access.SecretOptionList
 
 /** The options of `pagination=time-window`. */
-private[rest] object WindowOptions extends OptionList {
+private[rest] object WindowOptions extends SecretOptionList {
 
   val WindowStart = option("windowStart", OptionType.instant, sample = Some("2026-01-01T00:00:00Z"))(
     "Start of a new query's first window; required (pagination=time-window).")

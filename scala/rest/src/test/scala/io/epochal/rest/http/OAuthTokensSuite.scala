@@ -24,8 +24,12 @@ final class OAuthTokensSuite extends AnyFunSuite {
     override def withZone(zone: ZoneId): Clock = this
   }
 
-  private def grant(text: String, clock: Clock, life: Option[Duration] = None, refresh: Option[String] = None): Grant =
-    Grant(AccessToken(text, clock.instant(), life.map(clock.instant().plus(_))), refresh)
+  private def grant(
+      text: String,
+      clock: Clock,
+      life: Option[Duration] = None,
+      refresh: Option[String] = None): OAuthGrant =
+    OAuthGrant(AccessToken(text, clock.instant(), life.map(clock.instant().plus(_))), refresh)
 
   private def refusal: EpochalException =
     Conditions.OAuthRefused("url" -> "http://h/token", "reason" -> "invalid_client")

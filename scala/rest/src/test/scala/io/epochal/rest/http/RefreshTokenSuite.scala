@@ -178,7 +178,7 @@ final class RefreshTokenSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
         tokens.token { (latest, _) =>
           sent = (latest.getOrElse("r0"), valid)
           valid = s"r${valid.drop(1).toInt + 1}"
-          Grant(AccessToken("a", Instant.EPOCH, Some(Instant.EPOCH)), Some(valid))
+          OAuthGrant(AccessToken("a", Instant.EPOCH, Some(Instant.EPOCH)), Some(valid))
         }: Unit
       }
       sent

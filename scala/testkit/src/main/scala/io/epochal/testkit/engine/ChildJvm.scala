@@ -46,7 +46,7 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
     }
   }
 
-  def start(query: QuerySpec, step: Step, epoch: Long): Unit = {
+  def start(query: QuerySpec, step: KillStep, epoch: Long): Unit = {
     val file = query.scene.resolve("query")
     Using.resource(new ObjectOutputStream(Files.newOutputStream(file)))(_.writeObject((query, step, epoch)))
     commands.println(s"start\t$file")
@@ -131,7 +131,7 @@ private[testkit] object Victims {
       case List("go", scene) => Steps.go(scene)
       case List("start", file) =>
         val (query, step, epoch) = Using.resource(new ObjectInputStream(Files.newInputStream(Path.of(file))))(
-          _.readObject().asInstanceOf[(QuerySpec, Step, Long)])
+          _.readObject().asInstanceOf[(QuerySpec, KillStep, Long)])
         Steps.arm(query.directory, step, epoch)(report(Reached, query.directory))
         val started: Runnable = () =>
           try query.start(session).awaitTermination()

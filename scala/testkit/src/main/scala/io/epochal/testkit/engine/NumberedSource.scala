@@ -14,6 +14,8 @@ import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.epochal.core.offset.CountedStream
+
 /** Source of the numbers from 0, up to a count in a file, in batches of a fixed size: the input of sinks under test, in every mode.
   *
   * Options: `file`, which contains the count of available numbers; `batch`, numbers per epoch.
@@ -89,7 +91,6 @@ private[engine] object NumberCounts {
     case _            => throw new IllegalArgumentException(s"not counts of numbers: $json")
   }
 
-  /** The counts of the numbers before `end`. */
   def before(end: Long): NumberCounts = {
     val n = NumberedSource.Partitions
     NumberCounts((0 until n).map(p => (end - p + n - 1) / n))
@@ -110,7 +111,8 @@ final private[engine] case class NumberCount(index: Int, count: Long) extends Pa
 private[engine] class NumberedStream(file: Path, batch: Int)
     extends MicroBatchStream
     with ContinuousStream
-    with SupportsAdmissionControl {
+    with SupportsAdmissionControl
+    with CountedStream {
 
   override def initialOffset(): Offset = NumberCounts.before(0)
 
@@ -158,7 +160,7 @@ private[engine] class NumberedStream(file: Path, batch: Int)
 private[engine] class NumberReader(slice: NumberSlice) extends ContinuousPartitionReader[InternalRow] {
   private val file = Path.of(slice.file)
   private var count = slice.from
-  private var known = 0L
+  private var available = 0L
 
   private def id(count: Long): Long = slice.index + count * NumberedSource.Partitions
 
@@ -167,10 +169,10 @@ private[engine] class NumberReader(slice: NumberSlice) extends ContinuousPartiti
     */
   def next(timeoutMillis: Long): Boolean = {
     // When a row is requested, the sink has the previous one.
-    if (count > slice.from) Steps.at(file.getParent.toString, Step.InTasks, id(count - 1) / slice.batch)
+    if (count > slice.from) Steps.at(file.getParent.toString, KillStep.InTasks, id(count - 1) / slice.batch)
     val there = count < slice.until && QueryWatch.until(timeoutMillis, pauseMillis = 5) {
-      if (known <= id(count)) known = NumberedSource.available(file)
-      known > id(count)
+      if (available <= id(count)) available = NumberedSource.available(file)
+      available > id(count)
     }
     if (there) {
       Thread.sleep(1)

@@ -58,7 +58,7 @@ final private class RecordingWrite(schema: StructType, directory: Path) extends 
 
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = {
     val scene = directory.getParent.toString
-    Steps.at(scene, Step.BeforeSinkCommit, epoch)
+    Steps.at(scene, KillStep.BeforeSinkCommit, epoch)
     val lines = messages.toSeq.collect { case RowTexts(rows) => rows }.flatten
     val partial = Files.createTempFile(directory, "", ".tmp")
     Files.write(partial, String.join("\n", lines: _*).getBytes(UTF_8))
@@ -78,7 +78,7 @@ final private class RecordingWriter(schema: StructType, scene: String, epoch: Lo
   override def write(row: InternalRow): Unit = {
     // A line break would split the row.
     rows += row.copy().toSeq(schema).mkString("|").replace("\\", "\\\\").replace("\n", "\\n")
-    Steps.at(scene, Step.InTasks, epoch)
+    Steps.at(scene, KillStep.InTasks, epoch)
   }
 
   override def commit(): WriterCommitMessage = RowTexts(rows.toVector)

@@ -55,10 +55,10 @@ private[testkit] object SparkJvm {
 
   /** Fails with the missing options; Spark itself would fail with an `IllegalAccessError`. */
   def require(): Unit = {
-    val closed = packages.filterNot(classOf[Object].getModule.isOpen(_, getClass.getModule))
-    Evidence.unless(closed.isEmpty)(
+    val closedPackages = packages.filterNot(classOf[Object].getModule.isOpen(_, getClass.getModule))
+    Evidence.unless(closedPackages.isEmpty)(
       "nothing was checked: Spark cannot run in this JVM. Run the tests in a JVM of their own (sbt: Test / fork := true) with " +
-        s"the options ${closed.map(option).mkString(" ")} (Maven Surefire: argLine; sbt: Test / javaOptions).")
+        s"the options ${closedPackages.map(option).mkString(" ")} (Maven Surefire: argLine; sbt: Test / javaOptions).")
   }
 
   private def option(name: String): String = s"--add-opens=java.base/$name=ALL-UNNAMED"

@@ -15,22 +15,22 @@ object Evidence {
 
   def unless(holds: Boolean)(message: => String): Unit = if (!holds) broken(message)
 
-  def equal(what: String, found: Any, expected: Any): Unit =
-    unless(found == expected)(s"$what: found ${shown(found)}, expected ${shown(expected)}")
+  def equal(what: String, actual: Any, expected: Any): Unit =
+    unless(actual == expected)(s"$what: found ${shown(actual)}, expected ${shown(expected)}")
 
   /** Asserts that two lists are equal as multisets. */
-  def sameRows(what: String, found: Seq[Any], expected: Seq[Any]): Unit = {
-    val missing = expected.map(_.toString).diff(found.map(_.toString))
-    val surplus = found.map(_.toString).diff(expected.map(_.toString))
+  def sameRows(what: String, actual: Seq[Any], expected: Seq[Any]): Unit = {
+    val missing = expected.map(_.toString).diff(actual.map(_.toString))
+    val surplus = actual.map(_.toString).diff(expected.map(_.toString))
     unless(missing.isEmpty && surplus.isEmpty)(
-      s"$what: ${found.size} rows for ${expected.size}; missing ${shown(missing)}; surplus ${shown(surplus)}")
+      s"$what: ${actual.size} rows for ${expected.size}; missing ${shown(missing)}; surplus ${shown(surplus)}")
   }
 
   /** Asserts that there are `count` rows, all distinct. */
-  def onceEach(what: String, found: Seq[Any], count: Long): Unit = {
-    val twice = found.groupBy(identity).collect { case (row, times) if times.size > 1 => s"$row (${times.size} times)" }
-    unless(twice.isEmpty && found.size == count)(
-      s"$what: ${found.distinct.size} rows for $count" +
+  def onceEach(what: String, actual: Seq[Any], count: Long): Unit = {
+    val twice = actual.groupBy(identity).collect { case (row, all) if all.size > 1 => s"$row (${all.size} times)" }
+    unless(twice.isEmpty && actual.size == count)(
+      s"$what: ${actual.distinct.size} rows for $count" +
         (if (twice.isEmpty) "" else s"; more than once: ${shown(twice.toSeq.sorted)}"))
   }
 

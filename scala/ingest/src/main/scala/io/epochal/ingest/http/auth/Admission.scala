@@ -15,7 +15,7 @@ import com.fasterxml.jackson.core.JsonToken
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
-import io.epochal.ingest.http.body.Refusal
+import io.epochal.ingest.http.body.Problem
 import io.epochal.kit.access.Secret
 import io.epochal.kit.json.Json
 
@@ -31,14 +31,14 @@ private[http] trait Admission {
     * @return
     *   None: not refused so far
     */
-  def head(header: String => Option[String]): Option[Refusal] = None
+  def head(header: String => Option[String]): Option[Problem] = None
 
   /** Checks the body as transferred, before decompression.
     *
     * @param length
     *   of the body, which begins at index 0
     */
-  def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] = None
+  def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Problem] = None
 
   /** Whether a request without a body can be authenticated. */
   def provesWithoutBody: Boolean = true
@@ -51,36 +51,36 @@ private[http] trait Admission {
   */
 final private[http] class AuthorizationAdmission(challenge: String, expected: CurrentSecrets) extends Admission {
 
-  override def head(header: String => Option[String]): Option[Refusal] = {
-    val sent = header("Authorization")
-    val isValid = sent.map(_.trim).exists { value =>
+  override def head(header: String => Option[String]): Option[Problem] = {
+    val authorization = header("Authorization")
+    val isValid = authorization.map(_.trim).exists { value =>
       val (scheme, credential) = value.span(_ != ' ')
       val bytes = credential.trim.getBytes(ISO_8859_1)
       scheme.equalsIgnoreCase(challenge.takeWhile(_ != ' ')) &&
       expected.read().map(MessageDigest.isEqual(_, bytes)).foldLeft(false)(_ || _)
     }
-    val reason = if (sent.isEmpty) "no_credential" else "wrong_credential"
-    Option.when(!isValid)(Refusal(401, reason, "unauthorized", headers = Seq("WWW-Authenticate" -> challenge)))
+    val reason = if (authorization.isEmpty) "no_credential" else "wrong_credential"
+    Option.when(!isValid)(Problem(401, reason, "unauthorized", headers = Seq("WWW-Authenticate" -> challenge)))
   }
 }
 
 /** Admits webhooks that are signed with a shared secret. */
 final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: CurrentSecrets) extends Admission {
 
-  override def head(header: String => Option[String]): Option[Refusal] =
+  override def head(header: String => Option[String]): Option[Problem] =
     refusal("no_signature")(kind.of(header).nonEmpty)
 
-  override def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] =
-    refusal("wrong_signature")(kind.of(header).exists { signed =>
+  override def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Problem] =
+    refusal("wrong_signature")(kind.of(header).exists { claim =>
       secrets.read().foldLeft(false) { (found, secret) =>
-        val expected = hmac(secret, signed.prefix, bytes, length)
-        signed.signatures.foldLeft(found)((before, signature) => MessageDigest.isEqual(expected, signature) || before)
+        val digest = hmac(secret, claim.prefix, bytes, length)
+        claim.signatures.foldLeft(found)((before, signature) => MessageDigest.isEqual(digest, signature) || before)
       }
     })
 
   override def provesWithoutBody: Boolean = false
 
-  private def refusal(reason: String)(isValid: Boolean) = Option.when(!isValid)(Refusal(403, reason, "forbidden"))
+  private def refusal(reason: String)(isValid: Boolean) = Option.when(!isValid)(Problem(403, reason, "forbidden"))
 
   private def hmac(secret: Array[Byte], prefix: Array[Byte], bytes: Array[Byte], length: Int): Array[Byte] = {
     val mac = Mac.getInstance(kind.algorithm)
@@ -180,7 +180,7 @@ private[http] object WebhookSignature {
         .filter(_.startsWith(prefix))
         .map(_.substring(prefix.length))
         .flatMap(text => if (encoding == Hex) unhex(text) else Try(Base64.getDecoder.decode(text)).toOption)
-        .map(found => Signed(Array.emptyByteArray, Seq(found)))
+        .map(signature => Signed(Array.emptyByteArray, Seq(signature)))
   }
 
   val Hex = "hex"
@@ -203,7 +203,6 @@ private[ingest] object DeliveryId {
   /** Finds the id of a request, given its headers and its only record; None instead of the record if it has several. */
   type Finder = (String => Option[String], Option[Array[Byte]]) => Option[String]
 
-  /** In a header. */
   def inHeader(name: String): Finder = (header, _) => header(name)
 
   /** In a top-level field of the record, a JSON object. */

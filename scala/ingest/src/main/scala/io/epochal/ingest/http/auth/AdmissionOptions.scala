@@ -51,26 +51,26 @@ private[ingest] object AdmissionOptions extends SecretOptionList {
       _ <- if (isHeader) values.required(SignatureHeader) else Right("")
       _ <- values.only(SignatureTolerance)(values.get(Signature).exists(Timed), "{option:signature=stripe or slack}")
       chosen = Seq(Token.name -> tokens, User.name -> passwords, Signature.name -> keys).collect {
-        case (name, found) if found.nonEmpty => name
+        case (name, content) if content.nonEmpty => name
       }
       _ <- values.consistent(chosen.size <= 1)(
         chosen.map(Reference.option).mkString(", "),
         "A listener admits by one of them: keep one.")
     } yield chosen.headOption.map {
-      case Token.name => authorized("Bearer", tokens, identity)
+      case Token.name => authorization("Bearer", tokens, identity)
       case User.name =>
         val user = values(User)
         val encode = (password: String) => Base64.getEncoder.encodeToString(s"$user:$password".getBytes(UTF_8))
-        authorized("Basic realm=\"epochal\", charset=\"UTF-8\"", passwords, encode)
-      case _ => signed(values, keys)
+        authorization("Basic realm=\"epochal\", charset=\"UTF-8\"", passwords, encode)
+      case _ => signatureSettings(values, keys)
     }
 
-  private def authorized(challenge: String, secrets: Seq[Secret], encode: String => String): AdmissionSettings =
+  private def authorization(challenge: String, secrets: Seq[Secret], encode: String => String): AdmissionSettings =
     new AdmissionSettings(
       None,
       _ => new AuthorizationAdmission(challenge, new CurrentSecrets(secrets, encode(_).getBytes(UTF_8))))
 
-  private def signed(values: OptionValues, keys: Seq[Secret]): AdmissionSettings = {
+  private def signatureSettings(values: OptionValues, keys: Seq[Secret]): AdmissionSettings = {
     val tolerance = values(SignatureTolerance)
     def by(delivery: Option[DeliveryId.Finder])(kind: Clock => WebhookSignature) = new AdmissionSettings(
       delivery,

@@ -27,11 +27,11 @@ final private[http] class BodyBudget(maxBytes: Long, makeRoom: Long => Boolean =
 
   /** Reserves memory that is not a buffer's, until the result is closed. `close` is idempotent.
     *
-    * @throws Refusal
+    * @throws Problem
     *   the budget is exhausted
     */
   def charge(bytes: Int): AutoCloseable = {
-    if (!take(bytes.toLong, bytes.toLong)) throw Refusal.busy
+    if (!take(bytes.toLong, bytes.toLong)) throw Problem.busy
     val closed = new AtomicBoolean
     () => if (closed.compareAndSet(false, true)) give(bytes.toLong)
   }
@@ -68,7 +68,7 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
 
   def length: Int = used
 
-  /** @throws Refusal
+  /** @throws Problem
     *   the body exceeds its limit, or the budget is exhausted
     */
   def append(from: ByteBuffer): Unit = {
@@ -80,26 +80,26 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
 
   /** Decompresses a gzip body into this empty buffer, and stops as soon as it exceeds the limit.
     *
-    * @throws Refusal
+    * @throws Problem
     *   the body is not gzip, is truncated, or becomes too large
     */
-  def inflate(compressed: BodyBuffer): Unit =
-    try Using.resource(new GzipMembers(compressed.stream, Long.MaxValue, MaxMembers))(fill(_))
+  def inflate(packedBody: BodyBuffer): Unit =
+    try Using.resource(new GzipMembers(packedBody.stream, Long.MaxValue, MaxMembers))(fill(_))
     catch {
       case e @ (_: ZipException | _: EOFException | _: GzipMembers.TooManyMembers) =>
-        throw Refusal.malformed(s"the body cannot be decompressed: ${e.getMessage}", None, None)
+        throw Problem.malformed(s"the body cannot be decompressed: ${e.getMessage}", None, None)
     }
 
   /** Converts text into UTF-8, into this empty buffer.
     *
     * @param charset
     *   the declared one
-    * @throws Refusal
+    * @throws Problem
     *   the text is compressed, is not in its charset, or becomes too large
     */
   def decode(text: BodyBuffer, charset: Option[Charset]): Unit =
     try fill(TextEncoding.utf8(text.stream, charset, Long.MaxValue))
-    catch { case e: BodyProblem => throw Refusal.malformed(s"the body cannot be read: ${e.getMessage}", None, None) }
+    catch { case e: BodyProblem => throw Problem.malformed(s"the body cannot be read: ${e.getMessage}", None, None) }
 
   /** Releases the memory; the bytes must not be used afterwards. Idempotent. */
   override def close(): Unit = synchronized {
@@ -128,19 +128,19 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
     if (array.length - used < count) grow(used + count)
   }
 
-  private def grow(needed: Int): Unit = {
-    val size = math.min(limit + 1L, math.max(needed.toLong, array.length * 2L)).toInt max math.min(limit + 1, FirstSize)
+  private def grow(least: Int): Unit = {
+    val size = math.min(limit + 1L, math.max(least.toLong, array.length * 2L)).toInt max math.min(limit + 1, FirstSize)
     val more = size.toLong - array.length
     // Outside of the lock: to make room, the budget may close another buffer, or even this one.
-    if (!budget.take(more, size.toLong)) throw Refusal.busy
+    if (!budget.take(more, size.toLong)) throw Problem.busy
     synchronized {
       if (closed) {
         budget.give(more)
-        throw Refusal.busy
+        throw Problem.busy
       }
       array = Arrays.copyOf(array, size)
     }
   }
 
-  private def tooLarge: Refusal = Refusal.tooLarge(s"the body is larger than $limit bytes")
+  private def tooLarge: Problem = Problem.tooLarge(s"the body is larger than $limit bytes")
 }

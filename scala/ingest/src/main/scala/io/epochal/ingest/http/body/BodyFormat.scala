@@ -24,7 +24,7 @@ sealed private[http] trait BodyFormat {
     *   of the body, which begins at index 0
     * @param keepMalformed
     *   whether to keep malformed input: single lines of NDJSON; other bodies whole, as one record
-    * @throws Refusal
+    * @throws Problem
     *   the body is malformed, or exceeds a limit
     */
   def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody
@@ -48,7 +48,7 @@ private[http] object BodyFormat {
       val scan = new JsonScan(bytes, begin, length)
       if (!keepMalformed && !scan.text()) {
         val line = (begin until scan.at).count(bytes(_) == '\n')
-        throw Refusal.malformed("the text is not UTF-8", Some(line), Some(scan.at))
+        throw Problem.malformed("the text is not UTF-8", Some(line), Some(scan.at))
       }
       spans.packed(bytes)
     }
@@ -65,7 +65,7 @@ private[http] object BodyFormat {
           if (!keepMalformed) {
             value(scan, spans.size)
             if (scan.next() >= 0)
-              throw Refusal.malformed("a line holds more than one value", Some(spans.size), Some(scan.at))
+              throw Problem.malformed("a line holds more than one value", Some(spans.size), Some(scan.at))
           }
           spans.add(begin, until)
         }
@@ -81,7 +81,7 @@ private[http] object BodyFormat {
         val scan = new JsonScan(bytes, beginOf(bytes, length), length)
         val spans = new RecordSpans(limits)
         if (scan.next() == '[') elements(scan, spans) else record(scan, spans)
-        if (scan.next() >= 0) throw Refusal.malformed("something follows the JSON value", None, Some(scan.at))
+        if (scan.next() >= 0) throw Problem.malformed("something follows the JSON value", None, Some(scan.at))
         spans.packed(bytes)
       }
 
@@ -94,7 +94,7 @@ private[http] object BodyFormat {
           case ']' => more = false
           case _ =>
             val problem = "neither a comma nor the end of the array follows"
-            throw Refusal.malformed(problem, Some(spans.size - 1), Some(scan.at))
+            throw Problem.malformed(problem, Some(spans.size - 1), Some(scan.at))
         }
       }
       scan.at += 1
@@ -122,7 +122,7 @@ private[http] object BodyFormat {
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody = {
       val body = format.split(bytes, length, limits, keepMalformed)
       if (!keepMalformed && body.records > 0 && !body.ends.indices.exists(isObject(body, _)))
-        throw Refusal.malformed("none of its records is a JSON object", Some(0), None)
+        throw Problem.malformed("none of its records is a JSON object", Some(0), None)
       body
     }
 
@@ -148,12 +148,12 @@ private[http] object BodyFormat {
       orWhole(bytes, length, limits, keepMalformed) {
         val fields = mutable.LinkedHashMap.empty[String, Vector[String]]
         Field.findAllMatchIn(new String(bytes, 0, length, ISO_8859_1)).foreach { field =>
-          val name = decoded(field.group(1), field.start(1))
-          fields(name) = fields.getOrElse(name, Vector.empty) :+ decoded(field.group(2), field.start(2))
+          val name = decode(field.group(1), field.start(1))
+          fields(name) = fields.getOrElse(name, Vector.empty) :+ decode(field.group(2), field.start(2))
           if (fields.size > MaxFields || fields(name).size > MaxFields)
-            throw Refusal.tooLarge(s"the form has more than $MaxFields fields", Some(0), Some(field.start))
+            throw Problem.tooLarge(s"the form has more than $MaxFields fields", Some(0), Some(field.start))
         }
-        if (fields.isEmpty) throw Refusal.malformed("the form has no fields", Some(0), Some(0))
+        if (fields.isEmpty) throw Problem.malformed("the form has no fields", Some(0), Some(0))
         val payload = fields.get("payload").collect { case Vector(one) if fields.sizeIs == 1 => one.getBytes(UTF_8) }
         val record = payload.filter(one => isJson(one, 0, one.length)).getOrElse(json(fields))
         RecordSpans.whole(record, record.length, limits)
@@ -169,15 +169,15 @@ private[http] object BodyFormat {
     }
 
     /** Decodes percent encoding and the charset. */
-    private def decoded(text: String, from: Int): String = {
-      BrokenEscape.findFirstMatchIn(text).foreach { broken =>
-        throw Refusal.malformed("the percent encoding is wrong", Some(0), Some(from + broken.start))
+    private def decode(text: String, from: Int): String = {
+      BrokenEscape.findFirstMatchIn(text).foreach { escape =>
+        throw Problem.malformed("the percent encoding is wrong", Some(0), Some(from + escape.start))
       }
-      val found = URLDecoder.decode(text, ISO_8859_1).getBytes(ISO_8859_1)
-      try charset.newDecoder().decode(ByteBuffer.wrap(found)).toString
+      val octets = URLDecoder.decode(text, ISO_8859_1).getBytes(ISO_8859_1)
+      try charset.newDecoder().decode(ByteBuffer.wrap(octets)).toString
       catch {
         case _: CharacterCodingException =>
-          throw Refusal.malformed(s"a field is not in ${charset.name}", Some(0), Some(from))
+          throw Problem.malformed(s"a field is not in ${charset.name}", Some(0), Some(from))
       }
     }
 
@@ -240,7 +240,6 @@ private[http] object BodyFormat {
       }
   }
 
-  /** Whether the bytes are one JSON value. */
   private def isJson(bytes: Array[Byte], from: Int, until: Int): Boolean = {
     val scan = new JsonScan(bytes, from, until)
     try {
@@ -256,7 +255,7 @@ private[http] object BodyFormat {
       case e: JsonProcessingException =>
         val place = Option(e.getLocation).map(_.getByteOffset).filter(_ >= 0).getOrElse(0L)
         val problem = String.valueOf(e.getOriginalMessage).take(MaxProblem)
-        throw Refusal.malformed(s"the record is not JSON: $problem", Some(record), Some(from + place.toInt))
+        throw Problem.malformed(s"the record is not JSON: $problem", Some(record), Some(from + place.toInt))
     }
   }
 
@@ -282,7 +281,7 @@ private[http] object BodyFormat {
       split: => SplitBody): SplitBody =
     try split
     catch {
-      case Refusal(_, Refusal.Malformed, _, _, _, _, _) if keepMalformed => RecordSpans.whole(bytes, length, limits)
+      case Problem(_, Problem.Malformed, _, _, _, _, _) if keepMalformed => RecordSpans.whole(bytes, length, limits)
     }
 
   private val MaxProblem = 300
@@ -297,7 +296,6 @@ final private[http] case class SplitBody(bytes: Array[Byte], ends: Array[Int]) {
   def records: Int = ends.length
 }
 
-/** Limits on the records of a request. */
 final private[http] case class RecordLimits(maxRecordBytes: Int, maxRecords: Int)
 
 /** Collects the bounds of the records of a body, in order. */
@@ -308,13 +306,13 @@ final private[body] class RecordSpans(limits: RecordLimits) {
 
   def size: Int = count
 
-  /** @throws Refusal
+  /** @throws Problem
     *   the record is too large, or there are too many
     */
   def add(from: Int, until: Int): Unit = {
-    def refused(error: String) = Refusal.tooLarge(error, Some(count), Some(from))
-    if (until - from > limits.maxRecordBytes) throw refused(s"a record is larger than ${limits.maxRecordBytes} bytes")
-    if (count == limits.maxRecords) throw refused(s"the request has more than ${limits.maxRecords} records")
+    def refusal(error: String) = Problem.tooLarge(error, Some(count), Some(from))
+    if (until - from > limits.maxRecordBytes) throw refusal(s"a record is larger than ${limits.maxRecordBytes} bytes")
+    if (count == limits.maxRecords) throw refusal(s"the request has more than ${limits.maxRecords} records")
     starts += from
     ends += until
     count += 1
@@ -339,8 +337,6 @@ final private[body] class RecordSpans(limits: RecordLimits) {
 }
 
 private[body] object RecordSpans {
-
-  /** All bytes as one record. */
   def whole(bytes: Array[Byte], length: Int, limits: RecordLimits): SplitBody = {
     val spans = new RecordSpans(limits)
     spans.add(0, length)

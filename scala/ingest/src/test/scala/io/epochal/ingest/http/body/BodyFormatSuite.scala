@@ -27,12 +27,12 @@ final class BodyFormatSuite extends AnyFunSuite {
 
   private def split(format: BodyFormat, body: String): Seq[String] = split(format, body.getBytes(UTF_8))
 
-  private def refused(format: BodyFormat, body: Array[Byte], limits: RecordLimits = limits): Refusal =
-    intercept[Refusal](split(format, body, limits = limits))
+  private def refused(format: BodyFormat, body: Array[Byte], limits: RecordLimits = limits): Problem =
+    intercept[Problem](split(format, body, limits = limits))
 
-  private def refused(format: BodyFormat, body: String): Refusal = refused(format, body.getBytes(UTF_8))
+  private def refused(format: BodyFormat, body: String): Problem = refused(format, body.getBytes(UTF_8))
 
-  private def at(refusal: Refusal) = (refusal.status, refusal.record, refusal.position)
+  private def at(refusal: Problem) = (refusal.status, refusal.record, refusal.position)
 
   test("each line of a text is a record, empty lines included; a final line break ends the last line") {
     assert(split(BodyFormat.Lines(), "a\nb\r\n\nä\n") == Seq("a", "b", "", "ä"))
@@ -132,7 +132,7 @@ final class BodyFormatSuite extends AnyFunSuite {
       BodyFormat.Json -> "[123,12345]").foreach { case (format, body) =>
       val refusal = refused(format, body.getBytes(UTF_8), small)
       assert(refusal.status == 413 && refusal.record.contains(1) && refusal.position.contains(5), s"$format: $refusal")
-      intercept[Refusal](split(format, body.getBytes(UTF_8), keep = true, small))
+      intercept[Problem](split(format, body.getBytes(UTF_8), keep = true, small))
     }
     assert(at(refused(BodyFormat.Json, "[1,2,3]".getBytes(UTF_8), small)) == ((413, Some(2), Some(5))))
   }

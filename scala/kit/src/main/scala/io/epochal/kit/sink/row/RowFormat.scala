@@ -6,7 +6,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.annotation.Stable
 import io.epochal.core.error.{Conditions, EpochalException, Reference}
-import io.epochal.kit.spark.RowJson
+import io.epochal.kit.spark.RejectedRowJson
 import io.epochal.kit.spark.memory.BinaryRow
 
 /** Encodes rows for a sink's system. Serialized to the tasks. */
@@ -96,7 +96,7 @@ final private[epochal] class TaskBadRows(policy: BadRows, partition: Int, epoch:
   private var first: DeadLetter = _
   private var count = 0
   private var chars = 0L
-  private lazy val json = new RowJson(policy.schema)
+  private lazy val json = new RejectedRowJson(policy.schema)
 
   /** Adds a bad row.
     *

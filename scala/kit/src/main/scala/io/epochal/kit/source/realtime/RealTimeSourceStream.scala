@@ -12,8 +12,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.Generation
+import io.epochal.core.offset.CountedStream
 import io.epochal.kit.source._
-import io.epochal.kit.spark.{CountedStream, QueryStop, RunningQuery}
+import io.epochal.kit.spark.{QueryStop, RunningQuery}
 
 /** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: for each, it plans
   * partitions without an end, its tasks read them until the time of the batch is over, and their offsets are merged into the
@@ -75,15 +76,15 @@ final class RealTimeSourceStream[P] private[source] (
     epoch <- RunningQuery.currentEpoch
     epochs <- initial.epochs
     _ <- epochs.lastLogged.filter(_ >= epoch)
-  } throw superseded
+  } throw supersededError
 
-  private def superseded = Conditions.RunSuperseded("source" -> source.name, "path" -> runs)
+  private def supersededError = Conditions.RunSuperseded("source" -> source.name, "path" -> runs)
 
   override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = QueryStop.guard {
     val end = merged(source, offsets)
     source.lookAhead(end)
     looked(end)
-    if (!generation.isOwn) throw superseded
+    if (!generation.isOwn) throw supersededError
     offset(end)
   }
 
@@ -92,7 +93,6 @@ final class RealTimeSourceStream[P] private[source] (
     QueryStop.guard(new RealTimeReaders(readers, endlessReaders(source)))
 }
 
-/** A partition of a real-time batch. */
 final private class RealTimePartition(val endless: InputPartition) extends InputPartition {
   override def preferredLocations(): Array[String] = endless.preferredLocations()
 }
@@ -102,12 +102,12 @@ final private class RealTimeReaders(batch: PartitionReaderFactory, endless: Endl
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
     case real: RealTimePartition => new RealTimeReader(endless.createReader(real.endless))
-    case planned                 => batch.createReader(planned)
+    case partition               => batch.createReader(partition)
   }
 
   override def supportColumnarReads(partition: InputPartition): Boolean = partition match {
     case _: RealTimePartition => false
-    case planned              => batch.supportColumnarReads(planned)
+    case partition            => batch.supportColumnarReads(partition)
   }
 
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
