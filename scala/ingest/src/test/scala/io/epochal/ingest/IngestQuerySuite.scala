@@ -288,7 +288,7 @@ final class IngestQuerySuite extends CollectedQueries {
       Seq("offsets", "commits").foreach(one => FileUtils.deleteDirectory(new File(dir, one)))
       val error = failure(ingest("sourceId" -> "three"), dir.toString)
       assert(
-        error.condition == Conditions.OffsetInvalid && error.getMessage.contains("belongs to the source 'two'"),
+        error.condition == Conditions.SourceChanged && error.getMessage.contains("belong to the source 'two'"),
         error)
       val again = start(ingest("sourceId" -> "two"), "ingest_again", dir.toString)
       stopped(again)(until(again)(assert(table("ingest_again").map(_.getString(0)) == Seq("a"))))

@@ -7,7 +7,7 @@ import java.util.zip.CRC32C
 import scala.util.Try
 
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.journal.{FileOutput, FileStore, Frame, SegmentFormat}
+import io.epochal.core.journal._
 
 /** Writes a segment, in one thread. After any failure it must be abandoned: the result of a failed write or sync is unknown
   * (A1).
@@ -174,9 +174,11 @@ private[acknowledged] object FrameFormat {
     * @param read
     *   returns bytes of the file, from a position on; None if it ends before
     * @return
-    *   None: the header is incomplete; Left: it is complete, and the reason why this release must not read on
+    *   None: the header is incomplete
+    * @throws JournalDamage
+    *   if it is complete, and this release must not read on
     */
-  def readHeader(read: (Long, Int) => Option[Array[Byte]], source: String): Option[Either[String, Header]] =
+  def readHeader(read: (Long, Int) => Option[Array[Byte]], name: String, source: String): Option[Header] =
     for {
       fixed <- read(0, FixedHeader)
       if fixed.startsWith(Magic)
@@ -191,9 +193,9 @@ private[acknowledged] object FrameFormat {
       owner = new String(whole, FixedHeader, length, UTF_8)
     } yield
       if (version != Version && version != ConditionalVersion)
-        Left(s"it has version $version, and this release reads versions up to $ConditionalVersion")
-      else if (owner != source) Left(s"it belongs to the source '$owner'")
-      else Right(Header(from, mark, whole.length))
+        throw new JournalDamage(name, s"it has version $version, and this release reads up to $ConditionalVersion")
+      else if (owner != source) throw new JournalDamage(name, s"it belongs to the source '$owner'", Some(owner))
+      else Header(from, mark, whole.length)
 
   private def crcOf(bytes: Array[Byte], length: Int): Int = {
     val crc = new CRC32C

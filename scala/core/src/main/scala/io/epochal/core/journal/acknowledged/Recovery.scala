@@ -80,9 +80,8 @@ private[acknowledged] object Recovery {
     catch { case _: NoSuchFileException => (name, None, None) }
 
   private def segment(file: FileInput, name: String, source: String): Option[(Header, SegmentIndex)] =
-    FrameFormat.readHeader(bytesOf(file, _, _), source) match {
-      case Some(Left(reason))  => throw new JournalDamage(name, reason)
-      case Some(Right(header)) => Some(header -> new SegmentScan(file, name, header).index())
+    FrameFormat.readHeader(bytesOf(file, _, _), name, source) match {
+      case Some(header) => Some(header -> new SegmentScan(file, name, header).index())
       case None =>
         val header = Header(0L, SegmentIndex.mark(name), 0)
         headless(new SegmentScan(file, name, header).index()).map(header -> _)

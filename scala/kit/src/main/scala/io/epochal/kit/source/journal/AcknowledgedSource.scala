@@ -58,9 +58,8 @@ abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultP
     * @throws io.epochal.core.error.EpochalException
     *   as in [[JournalFaults]]
     */
-  final protected def takeOver(segmentBytes: Long): AcknowledgedJournal = faults.naming {
-    AcknowledgedJournal.take(factory.store, factory.store.below("runs"), factory.source, segmentBytes)
-  }
+  final protected def takeOver(segmentBytes: Long): AcknowledgedJournal =
+    faults.naming(AcknowledgedJournal.take(factory.store, factory.store.below("runs"), factory.source, segmentBytes))
 
   /** Begins with a journal that was taken over, and shows its rows to tasks in this JVM.
     *
@@ -118,15 +117,13 @@ abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultP
   override def release(end: P): Unit = if (isOpen)
     try {
       deliveredUntil(row(end))
-      if (!swept) {
-        swept = true
-        journal.sweep()
-      }
+      val sweeps = !swept
+      swept = true
+      if (sweeps) journal.sweep()
       journal.release(row(end))
-    } catch {
-      // A later commit or run removes them.
-      case NonFatal(e) => log.warn(s"Old segments of the journal could not be removed: $e")
     }
+    // A later commit or run removes them.
+    catch { case NonFatal(e) => log.warn(s"Old segments of the journal could not be removed: $e") }
 
   override protected def feedRows: FeedRows = factory
 
@@ -160,7 +157,8 @@ abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultP
   override def lookAhead(end: P): Unit = Try(available(end, 0)): Unit
 }
 
-/** Our errors for those of an [[AcknowledgedJournal]]: JOURNAL_FENCED, JOURNAL_UNWRITABLE, and OFFSET_INVALID for a damaged one.
+/** Our errors for those of an [[AcknowledgedJournal]]: JOURNAL_FENCED, JOURNAL_UNWRITABLE, SOURCE_CHANGED for that of
+  * another source, and OFFSET_INVALID for a damaged one.
   *
   * @param source
   *   the identity that offsets carry
@@ -170,6 +168,9 @@ abstract class AcknowledgedSource[P](format: String, factory: FeedRows, defaultP
 final class JournalFaults(format: String, val source: String, place: String) {
 
   val named: PartialFunction[Throwable, EpochalException] = {
+    case damage: JournalDamage if damage.owner.nonEmpty =>
+      val owner = damage.owner.mkString
+      Conditions.SourceChanged.because(damage)("found" -> owner, "expected" -> source, "sourceId" -> owner)
     case damage: JournalDamage =>
       Conditions.OffsetInvalid.because(damage)("format" -> format, "offset" -> place, "reason" -> damage.getMessage)
     case fenced: JournalFenced => Conditions.JournalFenced.because(fenced)("source" -> source, "path" -> place)
