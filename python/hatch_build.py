@@ -39,20 +39,23 @@ class JarHook(BuildHookInterface[Any]):
             build_data["force_include"] |= {**modules, str(jar): f"epochal/jars/{name}"}
 
     def _documented(self, root: Path) -> dict[str, str]:
-        """Modules with whole docstrings, each with its place below ``python``; none in a source distribution."""
+        """Files of the modules with options, each with its place below ``python``.
+
+        They have whole docstrings; those of a source distribution have them already.
+        """
+        source = root / "src" / "epochal"
+        modules = [source / "read.py", source / "write.py", *sorted((source / "_values").glob("*.py"))]
+        files = {str(path): path for path in modules}
         scripts = root.parent / "scripts"
-        if not (scripts / "python_docs.py").is_file():
-            return {}
-        code = "import json, python_docs as docs; print(json.dumps({str(p): t for p, t in docs.sources().items()}))"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(scripts), str(root / "src")])}
-        texts = json.loads(subprocess.check_output([sys.executable, "-c", code], env=environment, encoding="utf-8"))
-        self._directory = tempfile.TemporaryDirectory()
-        places = {}
-        for number, (path, text) in enumerate(texts.items()):
-            file = Path(self._directory.name) / f"{number}.py"
-            file.write_text(text, "utf-8")
-            places[str(file)] = str(Path(path).relative_to(root))
-        return places
+        if (scripts / "python_docs.py").is_file():
+            code = "import json, python_docs as docs; print(json.dumps({str(p): t for p, t in docs.sources().items()}))"
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(scripts), str(root / "src")])}
+            texts = json.loads(subprocess.check_output([sys.executable, "-c", code], env=environment, encoding="utf-8"))
+            self._directory = tempfile.TemporaryDirectory()
+            for path, text in texts.items():
+                files[path] = Path(self._directory.name, path.replace(os.sep, "_"))
+                files[path].write_text(text, "utf-8")
+        return {str(file): str(Path(path).relative_to(root)) for path, file in files.items()}
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if directory := getattr(self, "_directory", None):

@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BASELINE = {
     "cdc": 170,
     "core": 58,
-    "epochal": 44,
-    "epochal.tools": 354,
+    "epochal": 34,
+    "epochal.tools": 248,
     "ingest": 40,
     "inspect": 1,
     "jdbc": 291,

@@ -124,8 +124,8 @@ def check(
             "connection": connection,
         }
         options = _FORM.options(given, {"retry.maxAttempts": 1})
-        found = json.loads(_jvm().io.epochal.cdc.CaptureDesk.check(dict(options)))
-    return Preflight(url=found["url"], table=found["table"], points=tuple(Point(**one) for one in found["points"]))
+        report = json.loads(_jvm().io.epochal.cdc.CaptureDesk.check(dict(options)))
+    return Preflight(url=report["url"], table=report["table"], points=tuple(Point(**one) for one in report["points"]))
 
 
 def _jvm() -> Any:

@@ -282,8 +282,8 @@ def _unknown(epoch: int, others: Sequence[LedgerRow]) -> Comparison:
     Args:
         others: its sinks: one of them is the query's if the query has that ``sinkId``, which no checkpoint contains.
     """
-    known = ", unless its sinkId or table is that of a known sink (epochal ledger list): then QUERY_CHANGED or "
-    unless = f"{known}TARGET_SHARED." if others else "."
+    clause = ", unless its sinkId or table is that of a known sink (epochal ledger list): then QUERY_CHANGED or "
+    unless = f"{clause}TARGET_SHARED." if others else "."
     if epoch == 0:
         return Comparison(
             state="in step",
@@ -312,8 +312,8 @@ def _broken(checkpoint: Epochs, row: LedgerRow | None, others: Sequence[LedgerRo
     if checkpoint.query_id is None:
         if row and _is_last(checkpoint, row):
             return metadata_remedy(checkpoint.path, (row,), exact=True)
-        known = [one for one in others if any(_is_at(one, epoch) for epoch in checkpoint.epochs)]
-        return metadata_remedy(checkpoint.path, (row,) if row else known)
+        rows = [one for one in others if any(_is_at(one, epoch) for epoch in checkpoint.epochs)]
+        return metadata_remedy(checkpoint.path, (row,) if row else rows)
     if row is None:
         return next_start(checkpoint).remedy
     epochs = checkpoint.epochs

@@ -61,29 +61,29 @@ def identity(offset: str) -> str | None:
 def position(offset: str) -> int | None:
     """Number of rows or records delivered up to an offset; None if the offset does not count them."""
     value = _parse(offset)
-    found: Any = None
+    count: Any = None
     match _kind(value):
         case "epochal-random":
-            found = value["rows"]
+            count = value["rows"]
         case "epochal-ingest" | "epochal-cdc":
-            found = value["row"]
+            count = value["row"]
         case "epochal-rest":
-            found = value["records"] if not value.get("crawl") else None
+            count = value["records"] if not value.get("crawl") else None
         case "Kafka":
-            found = sum(sum(partitions.values()) for partitions in value.values())
+            count = sum(sum(partitions.values()) for partitions in value.values())
         case "rate-micro-batch":
-            found = value["offset"]
+            count = value["offset"]
         case "a counter":
-            found = value
-    return found if isinstance(found, int) else None
+            count = value
+    return count if isinstance(count, int) else None
 
 
 def event_time(offset: str) -> datetime | None:
     """The highest event time of the rows before an offset; None without ``eventTimeColumn``."""
     value = _parse(offset)
-    found = value.get("eventTime") if _kind(value).startswith("epochal-") else None
+    moment = value.get("eventTime") if _kind(value).startswith("epochal-") else None
     try:
-        return datetime.fromisoformat(found.replace("Z", "+00:00")) if isinstance(found, str) else None
+        return datetime.fromisoformat(moment.replace("Z", "+00:00")) if isinstance(moment, str) else None
     except ValueError:  # a year that datetime does not support
         return None
 

@@ -122,12 +122,12 @@ def _lines(text: str, versions: Sequence[str]) -> list[str]:
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        entry = json.loads(text)
     except ValueError as error:
         raise UnreadableError("its second line is not JSON: the file is torn") from error
-    if not isinstance(found, dict):
+    if not isinstance(entry, dict):
         raise UnreadableError("its second line is not a JSON object")
-    return found
+    return entry
 
 
 def _split_name(line: str) -> tuple[str, str]:

@@ -22,8 +22,8 @@ def damaged_segment(directory: Path, start: Epoch | None, end: Epoch) -> str | N
         lengths = {file.name: file.stat().st_size for file in journal.glob("**/*.seg")}
         for segment, length in kinds.segments(offset, begin.get(name, VOID)):
             if lengths.get(segment) != length:
-                found = f"has {lengths[segment]:,} of {length:,} bytes" if segment in lengths else "is missing"
-                return f"sources/{name}/journal/{segment} {found}"
+                state = f"has {lengths[segment]:,} of {length:,} bytes" if segment in lengths else "is missing"
+                return f"sources/{name}/journal/{segment} {state}"
     return None
 
 
@@ -31,8 +31,8 @@ def removed_rows(directory: Path, start: Epoch | None, end: Epoch) -> str | None
     """Rows between two epochs that a journal of acknowledged rows no longer has."""
     begin = _offsets(start)
     for name, offset in _offsets(end).items():
-        if found := kinds.acknowledged(offset):
-            folder, last = found
+        if journal := kinds.acknowledged(offset):
+            folder, last = journal
             before = kinds.acknowledged(begin.get(name, VOID))
             row = before[1] if before else 0
             files = (directory / "sources" / name / folder).glob("*.ack")
@@ -49,10 +49,10 @@ def missing_state(directory: Path, version: int) -> str | None:
         if match := _STATE.fullmatch(file.name):
             whole = stores[file.parent].get(int(match[1])) or match[2] is not None
             stores[file.parent][int(match[1])] = whole
-    for store, found in sorted(stores.items()):
+    for store, versions in sorted(stores.items()):
         at = version
-        while at > 0 and not found.get(at):
-            if at not in found:
+        while at > 0 and not versions.get(at):
+            if at not in versions:
                 return f"{store.relative_to(directory)} has no version {at}"
             at -= 1
     return None

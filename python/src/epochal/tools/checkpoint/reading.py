@@ -33,15 +33,15 @@ def read_local(directory: Path) -> Checkpoint:
     """
     if not directory.is_dir():
         raise not_found(str(directory), "there is no such directory")
-    known = [name for name in (_OFFSETS, _COMMITS, "metadata") if (directory / name).exists()]
-    if not known:
+    logs = [name for name in (_OFFSETS, _COMMITS, "metadata") if (directory / name).exists()]
+    if not logs:
         raise not_found(str(directory), "it has neither 'offsets' nor 'commits' nor 'metadata'")
     offsets, commits = _numbered(directory / _OFFSETS), _numbered(directory / _COMMITS)
     query_id, problem = _query_id(directory / "metadata")
     problems = [f"metadata {problem}"] if problem else []
     if not offsets and not commits and unfinished(directory):
         problems.append(_TORN)
-    found = Checkpoint(
+    checkpoint = Checkpoint(
         path=str(directory),
         query_id=query_id,
         epochs=_with_marks(
@@ -50,17 +50,17 @@ def read_local(directory: Path) -> Checkpoint:
         has_state=_is_filled(directory / "state"),
         problems=tuple(problems),
     )
-    damage = _damage(directory, found)
-    return replace(found, problems=(*problems, damage)) if damage else found
+    damage = _damage(directory, checkpoint)
+    return replace(checkpoint, problems=(*problems, damage)) if damage else checkpoint
 
 
-def _damage(directory: Path, found: Checkpoint) -> str | None:
+def _damage(directory: Path, checkpoint: Checkpoint) -> str | None:
     """A file beside the logs that the next epoch needs, and why it cannot be used."""
-    epoch = found.next_start.epoch
-    if epoch is None or found.last_logged is None:
+    epoch = checkpoint.next_start.epoch
+    if epoch is None or checkpoint.last_logged is None:
         return None
-    known = {one.number: one for one in found.epochs}
-    start, end = known.get(epoch - 1), found.epochs[-1]
+    by_number = {one.number: one for one in checkpoint.epochs}
+    start, end = by_number.get(epoch - 1), checkpoint.epochs[-1]
     return (
         needed.damaged_segment(directory, start, end)
         or needed.removed_rows(directory, start, end)
@@ -142,24 +142,24 @@ def _query_id(metadata: Path) -> tuple[str | None, str | None]:
         text = _text(metadata)
         if not text:
             raise UnreadableError("it is empty")
-        found = json.loads(text)["id"]
+        query_id = json.loads(text)["id"]
     except UnreadableError as error:
         return None, f"cannot be read: {error}"
     except (ValueError, KeyError, TypeError):
-        found = None
-    if not isinstance(found, str) or not _ID.fullmatch(found):
+        query_id = None
+    if not isinstance(query_id, str) or not _ID.fullmatch(query_id):
         return None, 'cannot be read: it is not {"id":"<UUID>"}'
-    return found, None
+    return query_id, None
 
 
 def _is_filled(directory: Path) -> bool:
     return directory.is_dir() and any(directory.iterdir())
 
 
-def _marked(found: Sequence[tuple[Epoch, str]]) -> list[Epoch]:
+def _marked(epochs: Sequence[tuple[Epoch, str]]) -> list[Epoch]:
     """Marks the epochs of Spark itself, by their settings and those of the epochs before."""
-    settings = {epoch.number: own for epoch, own in found}
-    return [replace(epoch, control=is_control(own, settings.get(epoch.number - 1, ""))) for epoch, own in found]
+    settings = {epoch.number: own for epoch, own in epochs}
+    return [replace(epoch, control=is_control(own, settings.get(epoch.number - 1, ""))) for epoch, own in epochs]
 
 
 def _epoch(number: int, offsets: Path | None, commit: Path | None) -> tuple[Epoch, str]:

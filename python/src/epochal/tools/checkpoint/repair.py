@@ -154,20 +154,20 @@ def restore(
         RepairError: they cannot (``REPAIR_REFUSED``): none were set aside, or several and none is chosen.
     """
     directory = _local(checkpoint)
-    known = [one for one in set_aside(directory) if one.epoch == epoch and one.offsets_hash]
+    entries = [one for one in set_aside(directory) if one.epoch == epoch and one.offsets_hash]
     if entry:
-        chosen = [one for one in known if one.file.name == entry]
+        chosen = [one for one in entries if one.file.name == entry]
     elif offsets_hash:
-        chosen = [one for one in known if one.offsets_hash == offsets_hash]
+        chosen = [one for one in entries if one.offsets_hash == offsets_hash]
     else:
-        chosen = known if len(known) == 1 else []
+        chosen = entries if len(entries) == 1 else []
     if not chosen:
-        listed = ", ".join(str(one) for one in known)
+        listed = ", ".join(str(one) for one in entries)
         raise refused(
             f"No offsets of epoch {epoch} were set aside in {directory / ASIDE}"
-            if not known
+            if not entries
             else f"It is not clear which offsets of epoch {epoch} to put back: {listed}",
-            "Name another epoch: the files there begin with theirs." if not known else "Name one with --entry.",
+            "Name another epoch: the files there begin with theirs." if not entries else "Name one with --entry.",
         )
     _check_quiet(checkpoint, stopped)
     found = chosen[-1]
@@ -199,14 +199,14 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
         CheckpointError: the epoch is not in the logs (``EPOCH_NOT_FOUND``).
     """
     directory = _local(checkpoint)
-    known = None if epoch == START else checkpoint.epoch(epoch)
+    end = None if epoch == START else checkpoint.epoch(epoch)
     removed = [one for one in checkpoint.epochs if one.number > epoch]
     whole = {one.number for one in checkpoint.epochs if one.logged and not one.problem}
-    if not removed and not (known is None and unfinished(directory)):
+    if not removed and not (end is None and unfinished(directory)):
         raise refused(
             f"{checkpoint.path} has no later epoch, so there is nothing to rewind", "Look at it: epochal status."
         )
-    if known and (not known.committed or epoch not in whole or (epoch > 0 and epoch - 1 not in whole)):
+    if end and (not end.committed or epoch not in whole or (epoch > 0 and epoch - 1 not in whole)):
         raise refused(
             f"Spark could not resume from epoch {epoch} of {checkpoint.path}: it needs the files offsets/{epoch}, "
             f"commits/{epoch}" + (f" and offsets/{epoch - 1}" if epoch else ""),
@@ -218,8 +218,8 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
             "Start the query with a new checkpoint, or restore a copy of the whole checkpoint from that time.",
         )
     # After a batch that ended within a segment, later epochs may have deleted the rest of it.
-    damage = known and needed.damaged_segment(directory, known, known)
-    damage = damage or (needed.removed_rows(directory, known, removed[-1]) if removed else None)
+    damage = end and needed.damaged_segment(directory, end, end)
+    damage = damage or (needed.removed_rows(directory, end, removed[-1]) if removed else None)
     if damage:
         raise refused(
             f"A journal lacks rows of the epochs after {epoch}: {damage}",
@@ -236,7 +236,7 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
             f"copy the logs of {directory} to {backup}",
             _removal([one.number for one in removed]),
             f"after that, Spark plans epoch {epoch + 1}, "
-            + (f"from the offsets at the end of epoch {epoch}" if known else "from the beginning of its sources"),
+            + (f"from the offsets at the end of epoch {epoch}" if end else "from the beginning of its sources"),
         ),
         warnings=(
             "A sink that records its epochs (epochal-jdbc, Delta, Spark's files) refuses or skips those that it "

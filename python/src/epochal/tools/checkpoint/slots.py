@@ -55,14 +55,14 @@ class SlotState:
         return f"Slot {self.name}\n  {lag}{self.status}{kept}, {'in use' if self.active else 'not in use'}"
 
 
-def slots(found: Checkpoint, url: str, user: str | None, password: Secret | None) -> Iterator[SlotState]:
+def slots(checkpoint: Checkpoint, url: str, user: str | None, password: Secret | None) -> Iterator[SlotState]:
     """The slots of the last epoch's sources.
 
     Raises:
         DatabaseError: the server cannot be reached, or reports an error.
     """
     server = postgres.server(url)
-    newest = next((epoch for epoch in reversed(found.epochs) if epoch.sources), None)
+    newest = next((epoch for epoch in reversed(checkpoint.epochs) if epoch.sources), None)
     for source in newest.sources if newest else ():
         if (known := kinds.slot(source.offset)) is None:
             continue

@@ -43,16 +43,16 @@ def next_start(checkpoint: Epochs) -> NextStart:
     if metadata and (checkpoint.epochs or "cannot be read:" in metadata):
         older = "" if "cannot be read" in metadata else " (4.0 resumes it as another query, which the sink refuses)"
         return _fails(f"{metadata}{older}", metadata_remedy(checkpoint.path))
-    known = {epoch.number: epoch for epoch in checkpoint.epochs}
+    by_number = {epoch.number: epoch for epoch in checkpoint.epochs}
     last, done = checkpoint.last_logged, last_commit(checkpoint)
     if last is None and done is None:
         return NextStart(epoch=0, replay=False, explanation="Spark begins with epoch 0.")
     if last is None or (done is not None and done > last):
         return _fails(f"offsets/{done} is missing, but commits/{done} is there", offsets_remedy(checkpoint))
     for number in range(max(last - 1, 0), last + 1):
-        if problem := _offsets_problem(known.get(number), number, is_end=number == last or done != last):
+        if problem := _offsets_problem(by_number.get(number), number, is_end=number == last or done != last):
             return _fails(problem, offsets_remedy(checkpoint))
-    if done is not None and (problem := known[done].problem_of("commits")):
+    if done is not None and (problem := by_number[done].problem_of("commits")):
         effect = f"and Spark replays epoch {last}, which a sink with a ledger skips if it has it"
         file, checksum = (f"{checkpoint.path}/commits/{name}" for name in (done, f".{done}.crc"))
         if local_path(checkpoint.path) is None:
@@ -74,7 +74,7 @@ def last_commit(checkpoint: Epochs) -> int | None:
     return max((one.number for one in checkpoint.epochs if one.committed or one.problem_of("commits")), default=None)
 
 
-def metadata_remedy(path: str, known: Sequence[LedgerRow] = (), *, exact: bool = False) -> str:
+def metadata_remedy(path: str, rows: Sequence[LedgerRow] = (), *, exact: bool = False) -> str:
     """The repair of ``metadata``.
 
     Args:
@@ -84,11 +84,11 @@ def metadata_remedy(path: str, known: Sequence[LedgerRow] = (), *, exact: bool =
     if local_path(path) is None:
         return BACKUP
     file, checksum = (quote(f"{path}/{name}") for name in ("metadata", ".metadata.crc"))
-    text = quote(json.dumps({"id": known[0].query_id if exact else "<id>"}, separators=(",", ":")))
+    text = quote(json.dumps({"id": rows[0].query_id if exact else "<id>"}, separators=(",", ":")))
     written = f"echo {text} > {file} && rm -f {checksum}"
     if exact:
-        return f"If the query writes to {known[0].target}, write its id, as in the ledger: {written}"
-    sinks = ", ".join(f"{row.sink_id} ({row.target})" for row in known)
+        return f"If the query writes to {rows[0].target}, write its id, as in the ledger: {written}"
+    sinks = ", ".join(f"{row.sink_id} ({row.target})" for row in rows)
     among = f"; its sink may be {sinks}" if sinks else ""
     return f"{BACKUP} Or write the query's id (epochal ledger show …{among}): {written}"
 

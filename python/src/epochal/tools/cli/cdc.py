@@ -44,7 +44,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the points; returns the exit code: 0 if the server is ready."""
     try:
-        found = check(
+        preflight = check(
             options.url,
             table=options.table,
             user=options.user,
@@ -57,5 +57,5 @@ def run(options: argparse.Namespace) -> int:
     except Exception:
         info.require()
         raise
-    shared.show(options, found, found.to_dict())
-    return shared.FINE if found.is_ready else shared.FAILED
+    shared.show(options, preflight, preflight.to_dict())
+    return shared.FINE if preflight.is_ready else shared.FAILED

@@ -60,41 +60,41 @@ def _epoch(text: str) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    found = shared.read_checkpoint(options)
-    known = [*slots(found, options.url, options.user, shared.password(options))] if options.url else []
+    checkpoint = shared.read_checkpoint(options)
+    slot_states = [*slots(checkpoint, options.url, options.user, shared.password(options))] if options.url else []
     try:
-        compared = _compare(options, found) if options.url else None
+        compared = _compare(options, checkpoint) if options.url else None
     except SinkIdentityError as error:
         # The URL may be that of the source.
-        if error.condition != "LEDGER_NOT_FOUND" or all(slot.status is None for slot in known):
+        if error.condition != "LEDGER_NOT_FOUND" or all(slot.status is None for slot in slot_states):
             raise
         compared = None
-    values: dict[str, Any] = {"checkpoint": {**found.to_dict(), "epochs": len(found.epochs)}}
+    values: dict[str, Any] = {"checkpoint": {**checkpoint.to_dict(), "epochs": len(checkpoint.epochs)}}
     values |= {"ledger": compared.to_dict()} if compared else {}
-    values |= {"slots": [as_json(slot) for slot in known]} if known else {}
-    shared.show(options, "\n".join(map(str, filter(None, (found, compared, *known)))), values)
-    healthy = compared.healthy if compared else found.next_start.epoch is not None
-    return shared.FINE if healthy and all(slot.healthy for slot in known) else shared.ATTENTION
+    values |= {"slots": [as_json(slot) for slot in slot_states]} if slot_states else {}
+    shared.show(options, "\n".join(map(str, filter(None, (checkpoint, compared, *slot_states)))), values)
+    healthy = compared.healthy if compared else checkpoint.next_start.epoch is not None
+    return shared.FINE if healthy and all(slot.healthy for slot in slot_states) else shared.ATTENTION
 
 
-def _compare(options: argparse.Namespace, found: Checkpoint) -> Comparison:
+def _compare(options: argparse.Namespace, checkpoint: Checkpoint) -> Comparison:
     ledger = shared.read_ledger(options)
-    return found.compare(ledger.sink(options.sink) if options.sink else ledger)
+    return checkpoint.compare(ledger.sink(options.sink) if options.sink else ledger)
 
 
 def _show(options: argparse.Namespace) -> int:
-    found = shared.read_checkpoint(options)
+    checkpoint = shared.read_checkpoint(options)
     if options.epoch is None:
-        lines = [str(found), ""]
-        for epoch in found.epochs:
+        lines = [str(checkpoint), ""]
+        for epoch in checkpoint.epochs:
             state = "committed" if epoch.committed else "logged"
             text = epoch.problem or "; ".join(str(source) for source in epoch.sources)
             lines.append(f"  {epoch.number:>8}  {state:<9}  {text}")
-        shared.show(options, "\n".join(lines), found.to_dict())
+        shared.show(options, "\n".join(lines), checkpoint.to_dict())
         return shared.FINE
-    epoch = found.epoch(options.epoch)
-    values = next(one for one in found.to_dict()["epochs"] if one["number"] == epoch.number)
-    lines = [f"Epoch {epoch.number} of {found.path}"]
+    epoch = checkpoint.epoch(options.epoch)
+    values = next(one for one in checkpoint.to_dict()["epochs"] if one["number"] == epoch.number)
+    lines = [f"Epoch {epoch.number} of {checkpoint.path}"]
     lines += [f"  {name:<14} {values[name]}" for name in ("committed", "logged_at", "committed_at", "offsets_hash")]
     lines += [f"  {name:<14} {values[name]}" for name in ("watermark", "next_watermark") if values[name]]
     lines += [f"  problem        {epoch.problem}"] if epoch.problem else []
@@ -110,10 +110,10 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _rewind(options: argparse.Namespace) -> int:
-    found = shared.read_checkpoint(options)
-    plan = rewind(found, options.to, stopped=options.stopped)
+    checkpoint = shared.read_checkpoint(options)
+    plan = rewind(checkpoint, options.to, stopped=options.stopped)
     if options.url:
-        _check_ledger(options, found)
+        _check_ledger(options, checkpoint)
     shared.confirm(options, plan.steps, plan.warnings)
     plan.run()
     values = {"epoch": plan.epoch, "backup": str(plan.backup)}
@@ -135,10 +135,10 @@ def _check_ledger(options: argparse.Namespace, found: Checkpoint) -> None:
 
 
 def _restore(options: argparse.Namespace) -> int:
-    found = shared.read_checkpoint(options)
-    row = shared.read_ledger(options).find(found.query_id) if options.url else None
-    known = row.offsets_hash if row and row.last_epoch == options.epoch else None
-    plan = restore(found, options.epoch, entry=options.entry, offsets_hash=known, stopped=options.stopped)
+    checkpoint = shared.read_checkpoint(options)
+    row = shared.read_ledger(options).find(checkpoint.query_id) if options.url else None
+    row_hash = row.offsets_hash if row and row.last_epoch == options.epoch else None
+    plan = restore(checkpoint, options.epoch, entry=options.entry, offsets_hash=row_hash, stopped=options.stopped)
     shared.confirm(options, plan.steps, plan.warnings)
     plan.run()
     shared.show(options, f"Done: epoch {plan.epoch} is in the log again", {"epoch": plan.epoch})

@@ -60,9 +60,9 @@ def findings() -> list[Finding]:
     ]
 
 
-def runs(found: list[Finding]) -> bool:
+def runs(findings: list[Finding]) -> bool:
     """Whether all required dependencies are installed."""
-    return all(finding.ok for finding in found if finding.needed)
+    return all(finding.ok for finding in findings if finding.needed)
 
 
 def require() -> None:
@@ -76,11 +76,11 @@ def require() -> None:
             raise ConfigurationError("DEPENDENCY_MISSING", f"{finding.name}: {finding.found}.", finding.remedy)
 
 
-def table(found: Sequence[Finding]) -> str:
+def table(findings: Sequence[Finding]) -> str:
     """The findings as text, with the remedies below."""
-    marks = ["ok" if one.ok else "missing" if one.needed else "optional" for one in found]
-    lines = aligned([(mark, one.name, one.found) for mark, one in zip(marks, found, strict=True)])
-    return "\n".join([*lines, *(f"{one.name}: {one.remedy}" for one in found if not one.ok)])
+    marks = ["ok" if one.ok else "missing" if one.needed else "optional" for one in findings]
+    lines = aligned([(mark, one.name, one.found) for mark, one in zip(marks, findings, strict=True)])
+    return "\n".join([*lines, *(f"{one.name}: {one.remedy}" for one in findings if not one.ok)])
 
 
 def java() -> Finding:

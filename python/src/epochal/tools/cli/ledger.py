@@ -44,8 +44,8 @@ def add(commands: Any) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    found = shared.read_ledger(options)
-    shared.show(options, found, found.to_dict())
+    rows = shared.read_ledger(options)
+    shared.show(options, rows, rows.to_dict())
     return shared.FINE
 
 
@@ -74,14 +74,14 @@ def _forget(options: argparse.Namespace) -> int:
 
 def _set(options: argparse.Namespace) -> int:
     row = _row(options)
-    found = shared.read_checkpoint(options)
-    if found.query_id != row.query_id:
+    checkpoint = shared.read_checkpoint(options)
+    if checkpoint.query_id != row.query_id:
         raise refused(
-            f"The checkpoint {options.checkpoint} is of query {found.query_id}, but sink '{row.sink_id}' belongs to "
-            f"query {row.query_id}",
+            f"The checkpoint {options.checkpoint} is of query {checkpoint.query_id}, but sink '{row.sink_id}' belongs "
+            f"to query {row.query_id}",
             "Name the checkpoint of the query that writes to this sink.",
         )
-    epoch = found.epoch(options.epoch)
+    epoch = checkpoint.epoch(options.epoch)
     if epoch.offsets_hash is None:
         raise CheckpointError(
             "EPOCH_NOT_FOUND",
@@ -90,7 +90,8 @@ def _set(options: argparse.Namespace) -> int:
         )
     before = "none" if row.last_epoch is None else str(row.last_epoch)
     steps = [
-        f"set the last epoch of sink '{row.sink_id}' from {before} to {epoch.number}, with the offsets of {found.path}"
+        f"set the last epoch of sink '{row.sink_id}' from {before} to {epoch.number}, "
+        f"with the offsets of {checkpoint.path}"
     ]
     warnings = [
         f"The rows of all epochs up to {epoch.number} must be in {row.target}, and none of later ones.",

@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Probes the API and prints the result; returns the exit code: 0, or ``INCOMPLETE``."""
     try:
-        found = probe(
+        result = probe(
             options.url,
             headers=dict(_pair("--header", text, ":") for text in options.header) or None,
             params=dict(_pair("--param", text, "=") for text in options.param) or None,
@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
         )
     except OptionError as error:
         raise OptionError(error.condition, *map(_in_arguments, (error.problem, error.hint))) from None
-    shared.show(options, found, found.as_dict())
-    return shared.FINE if found.complete else INCOMPLETE
+    shared.show(options, result, result.as_dict())
+    return shared.FINE if result.complete else INCOMPLETE
 
 
 def _pair(name: str, text: str, separator: str) -> tuple[str, str]:
@@ -95,8 +95,8 @@ def _in_arguments(text: str) -> str:
     def named(name: str) -> str:
         return name if name == "url" else f"--{name.replace('_', '-')}"
 
-    text = re.sub(r"'(\w+)' of [\w.]+", lambda found: named(found[1]), text)
-    return re.sub(r'\b(\w+)="?([\w.]+)"?\.$', lambda found: f"{named(found[1])} {found[2]}.", text)
+    text = re.sub(r"'(\w+)' of [\w.]+", lambda match: named(match[1]), text)
+    return re.sub(r'\b(\w+)="?([\w.]+)"?\.$', lambda match: f"{named(match[1])} {match[2]}.", text)
 
 
 def _wrong(name: str, wrong: str, example: str) -> OptionError:

@@ -82,10 +82,10 @@ class Parser(argparse.ArgumentParser):
         if first is None:
             parser.error(f"unexpected argument: {unknown[0]}")
         name = first.partition("=")[0]
-        known = parser._option_string_actions
-        close = [one for one in known if one.startswith(name)] or difflib.get_close_matches(name, known, 1)
+        actions = parser._option_string_actions
+        close = [one for one in actions if one.startswith(name)] or difflib.get_close_matches(name, actions, 1)
         hint = f"Did you mean {' or '.join(close)}?" if close else parser._hint()
-        if "--password".startswith(name) and "--password-env" in known:
+        if "--password".startswith(name) and "--password-env" in actions:
             hint = "Other users can see arguments: set PGPASSWORD, or use --password-env or --password-file."
         raise UsageError(OptionError("OPTION_UNKNOWN", f"{parser.prog} has no argument {name}.", hint))
 
@@ -136,19 +136,19 @@ def run(options: argparse.Namespace) -> int:
             code: int = options.run(options)
         return code
     except EpochalError as error:
-        found = error
+        failure = error
     except OSError as error:
         if not error.filename:
             raise
         problem = f"{error.filename} cannot be used: {error.strerror}."
-        found = EpochalError("FILE_ERROR", problem, _AGAIN)
+        failure = EpochalError("FILE_ERROR", problem, _AGAIN)
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
         # Py4J names the call, then the exception of the JVM.
         lines = [line.lstrip(": ") for line in str(error).splitlines() if not line.startswith("An error occurred")]
-        found = EpochalError("SPARK_FAILED", next(filter(None, lines), type(error).__name__), _AGAIN)
-    return report(found, as_json=getattr(options, "json", False))
+        failure = EpochalError("SPARK_FAILED", next(filter(None, lines), type(error).__name__), _AGAIN)
+    return report(failure, as_json=getattr(options, "json", False))
 
 
 def report(error: EpochalError, *, as_json: bool) -> int:

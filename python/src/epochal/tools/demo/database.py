@@ -161,5 +161,5 @@ def rows(target: Target, table: str) -> list[Row]:
 
 
 def count(target: Target, table: str) -> int:
-    found = target.query(f'SELECT count(*) FROM "{table}"')
-    return int(found[0][0]) if found else 0
+    counts = target.query(f'SELECT count(*) FROM "{table}"')
+    return int(counts[0][0]) if counts else 0

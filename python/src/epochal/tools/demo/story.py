@@ -123,14 +123,14 @@ def compare(served: list[Comment], target: Target) -> Outcome:
     """Compares the table with the served comments."""
     stored = database.rows(target, TABLE)
     expected = {comment["id"]: tuple(comment.values()) for comment in served}
-    found = Counter(row[COLUMNS.index("id")] for row in stored)
+    counts = Counter(row[COLUMNS.index("id")] for row in stored)
     ledger = target.query(f"SELECT {', '.join(_LEDGER_COLUMNS)} FROM epochal_ledger WHERE sink_id = '{SINK_ID}'")
     return Outcome(
         served=len(served),
         stored=len(stored),
         runs=_runs(target),
-        duplicates=sum(found.values()) - len(found),
-        missing=len(expected.keys() - found.keys()),
+        duplicates=sum(counts.values()) - len(counts),
+        missing=len(expected.keys() - counts.keys()),
         different=sum(row != expected.get(row[COLUMNS.index("id")]) for row in stored),
         ledger=dict(zip(_LEDGER_COLUMNS, ledger[0], strict=True)) if ledger else {},
     )

@@ -72,8 +72,8 @@ def plot(kind: str, schema: StructType, x: str | None, y: str | Sequence[str] | 
     """
     across = _default_x(schema) if x is None else _axis(schema, x, "x")
     if y is None:
-        found = [_axis(schema, one.name, "y") for one in schema.fields]
-        series = [one for one in found if one.holds == "number" and one.label != across.label]
+        axes = [_axis(schema, one.name, "y") for one in schema.fields]
+        series = [one for one in axes if one.holds == "number" and one.label != across.label]
     else:
         series = [_axis(schema, name, "y") for name in ([y] if isinstance(y, str) else y)]
     if not series or any(one.holds != "number" for one in series):
@@ -88,10 +88,10 @@ def plot(kind: str, schema: StructType, x: str | None, y: str | Sequence[str] | 
 
 
 def _default_x(schema: StructType) -> Axis:
-    found = [_axis(schema, one.name, "x") for one in schema.fields]
-    if not found:
+    axes = [_axis(schema, one.name, "x") for one in schema.fields]
+    if not axes:
         raise OptionError("OPTION_INVALID", "A DataFrame without columns cannot be drawn.", "Select columns.")
-    return next((one for holds in ("time", "text", "number") for one in found if one.holds == holds), found[0])
+    return next((one for holds in ("time", "text", "number") for one in axes if one.holds == holds), axes[0])
 
 
 def _axis(schema: StructType, name: str, argument: str) -> Axis:

@@ -55,10 +55,10 @@ def ledger(
     with _calls.calling(_CALLS):
         if url.startswith(sqlite.PREFIX):
             return sqlite.read(url)
-        known = options(url, schema, user, password)
+        settings = options(url, schema, user, password)
         if spark is None and (server := postgres.server(url)):
-            return server.read(known["dbtable"], user, password)
-        return jvm.read(_session(url, spark), known)
+            return server.read(settings["dbtable"], user, password)
+        return jvm.read(_session(url, spark), settings)
 
 
 def needs_session(url: str) -> bool:
@@ -86,11 +86,11 @@ def change(
 def options(url: str, schema: str | None, user: str | None, password: Secret | str | None) -> dict[str, str]:
     """Options of ``epochal-jdbc`` that name the ledger as the table."""
     table = "epochal_ledger" if schema is None else '"{}".epochal_ledger'.format(schema.replace('"', '""'))
-    found = {"url": url, "dbtable": table} | ({} if user is None else {"user": user})
+    settings = {"url": url, "dbtable": table} | ({} if user is None else {"user": user})
     if password is not None:
         secret = Option("password", SECRET, secret=True)
-        found |= {setting.option: setting.text for setting in settings_of(secret, password, "password")}
-    return found
+        settings |= {setting.option: setting.text for setting in settings_of(secret, password, "password")}
+    return settings
 
 
 def _session(url: str, spark: SparkSession | None) -> SparkSession:

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 def read(spark: SparkSession, options: Mapping[str, str]) -> DatabaseLedger:
     """Reads the ledger that the options of ``epochal-jdbc`` name."""
     with named():
-        found = json.loads(_desk(spark).read(dict(options)))
+        answer = json.loads(_desk(spark).read(dict(options)))
     return DatabaseLedger(
-        place=found["place"],
+        place=answer["place"],
         rows=tuple(
             row_of(
                 sink["row"],
                 tuple(row_of(old, (), ()) for old in sink["retired"]),
                 tuple(epoch_of(line) for line in sink["history"]),
             )
-            for sink in found["sinks"]
+            for sink in answer["sinks"]
         ),
     )
 

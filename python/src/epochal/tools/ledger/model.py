@@ -81,8 +81,8 @@ class LedgerRow:
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types; times are ISO 8601."""
-        found: dict[str, Any] = as_json(self)
-        return found
+        values: dict[str, Any] = as_json(self)
+        return values
 
     def __str__(self) -> str:
         last = "no epoch yet" if self.last_epoch is None else f"epoch {self.last_epoch} ({self.rows:,} rows)"
@@ -183,8 +183,8 @@ class Change:
 
 
 def sink_not_found(place: str, sink_id: str, there: list[str]) -> EpochalError:
-    known = f"It has {', '.join(there)}." if there else "It has no sinks."
-    return _of_condition("SINK_NOT_FOUND", url=place, sinkId=sink_id, known=known)
+    sinks = f"It has {', '.join(there)}." if there else "It has no sinks."
+    return _of_condition("SINK_NOT_FOUND", url=place, sinkId=sink_id, sinks=sinks)
 
 
 def ledger_not_found(place: str) -> EpochalError:
@@ -204,8 +204,8 @@ def row_of(values: Mapping[str, Any], retired: tuple[LedgerRow, ...], history: t
             f"but this release reads up to version {VERSION}.",
             "Use the release of Epochal that wrote it, or a newer one.",
         )
-    known = {one.name for one in fields(LedgerRow)} - {"retired", "history"}
-    return LedgerRow(**_with_moments(values, known), retired=retired, history=history)
+    names = {one.name for one in fields(LedgerRow)} - {"retired", "history"}
+    return LedgerRow(**_with_moments(values, names), retired=retired, history=history)
 
 
 def epoch_of(values: Mapping[str, Any]) -> LedgerEpoch:
@@ -213,9 +213,9 @@ def epoch_of(values: Mapping[str, Any]) -> LedgerEpoch:
     return LedgerEpoch(**_with_moments(values, {one.name for one in fields(LedgerEpoch)}))
 
 
-def _with_moments(values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+def _with_moments(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
     """The known columns, with times in UTC."""
-    return {name: _moment(value) if name.endswith("_at") else value for name, value in values.items() if name in known}
+    return {name: _moment(value) if name.endswith("_at") else value for name, value in values.items() if name in names}
 
 
 def _moment(text: str | datetime) -> datetime:

@@ -121,7 +121,7 @@ def read(response: Response, shown: str) -> Listing:
     if kind in ("text/csv", "application/csv", "text/tab-separated-values"):
         return _csv(response, shown)
     try:
-        found = _json(response.body)
+        document = _json(response.body)
     except ValueError as error:
         lines = _lines(response.body)
         if lines is not None:
@@ -132,9 +132,9 @@ def read(response: Response, shown: str) -> Listing:
         reason = f"it is not JSON: {one_line(error)}{what}"
         problem = f"{shown} responded with a body that cannot be read: {reason}."
         raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
-    if isinstance(found, dict) and re.search("ndjson|jsonl|json-seq", kind):
-        return Listing(response, Layout("ndjson"), (found,), how=f"its content type is {one_line(kind)}")
-    return _locate(response, found, shown)
+    if isinstance(document, dict) and re.search("ndjson|jsonl|json-seq", kind):
+        return Listing(response, Layout("ndjson"), (document,), how=f"its content type is {one_line(kind)}")
+    return _locate(response, document, shown)
 
 
 def read_like(response: Response, layout: Layout) -> Listing | None:
@@ -151,17 +151,17 @@ def read_like(response: Response, layout: Layout) -> Listing | None:
             return None if lines is None else Listing(response, layout, tuple(lines))
         if layout.format == "csv":
             return Listing(response, layout, tuple(_rows(response.body, layout)[0]))
-        found = _json(response.body)
+        document = _json(response.body)
     except (ValueError, EpochalError):
         return None
-    outline, relations = _around(found, layout.pointer)
-    there = at(found, layout.pointer)
-    if there is None and isinstance(found, dict):
+    outline, relations = _around(document, layout.pointer)
+    there = at(document, layout.pointer)
+    if there is None and isinstance(document, dict):
         return Listing(response, layout, (), outline, relations, missing=True)
     if layout.shape == "map":
         there = shapes.keyed(there)
     elif layout.shape == "rows":
-        there = shapes.named(there, shapes.columns(at(found, layout.columns)))
+        there = shapes.named(there, shapes.columns(at(document, layout.columns)))
     if not isinstance(there, list) or not all(isinstance(one, dict) for one in there):
         return None
     return Listing(response, layout, tuple(there), outline, relations)
@@ -213,35 +213,37 @@ def _lines(body: bytes) -> list[Record] | None:
     return found
 
 
-def _locate(response: Response, found: Any, shown: str) -> Listing:
-    arrays = [(pointer, array) for pointer, array in _arrays(found) if all(isinstance(one, dict) for one in array)]
+def _locate(response: Response, document: Any, shown: str) -> Listing:
+    arrays = [(pointer, array) for pointer, array in _arrays(document) if all(isinstance(one, dict) for one in array)]
     full = [(pointer, array) for pointer, array in arrays if array]
-    if all(_last(pointer) in _COMPANIONS for pointer, _ in full) and (other := _other_shape(response, found)):
+    if all(_last(pointer) in _COMPANIONS for pointer, _ in full) and (other := _other_shape(response, document)):
         return other
     if not full:
-        raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} {_why_no_records(found, arrays)}.", _OTHER)
+        raise RecordError(
+            "RECORDS_NOT_FOUND", f"The response from {shown} {_why_no_records(document, arrays)}.", _OTHER
+        )
     likely = [one for one in full if _last(one[0]) not in _COMPANIONS] or full
     pointer, array = min(likely, key=_likelihood)
     others = ", ".join(f"'{one}' ({counted(len(more), 'record')})" for one, more in likely if one != pointer)
     how = f"{'an' if others else 'the only'} array of objects; it has {counted(len(array), 'record')}"
     doubts = [f"The records may be in another array: {others}."] if others else []
-    outline, relations = _around(found, pointer)
+    outline, relations = _around(document, pointer)
     if pointer and any(name.lower() in ("/id", "/_id", "/uuid") for name in outline):
         doubts.append(f"The response has an id beside '{pointer}': it may be one record with a list in it.")
     return Listing(response, Layout("json", pointer), tuple(array), outline, relations, how, tuple(doubts))
 
 
-def _other_shape(response: Response, found: Any) -> Listing | None:
+def _other_shape(response: Response, document: Any) -> Listing | None:
     """The records of a response that are in no array of objects."""
-    if table := shapes.rows(list(_arrays(found))):
+    if table := shapes.rows(list(_arrays(document))):
         pointer, columns, rows = table
-        outline, relations = _around(found, pointer)
+        outline, relations = _around(document, pointer)
         how = f"an array of rows, whose values are named at '{columns}'; it has {counted(len(rows), 'row')}"
         layout = Layout("json", pointer, "rows", columns)
         return Listing(response, layout, tuple(rows), outline, relations, how) if rows else None
-    if named := max(shapes.maps(found), key=lambda one: len(one[1]), default=None):
+    if named := max(shapes.maps(document), key=lambda one: len(one[1]), default=None):
         pointer, objects = named
-        outline, relations = _around(found, pointer)
+        outline, relations = _around(document, pointer)
         doubt = "The objects under names may be no records: an array of objects would be surer."
         how = f"{len(objects)} objects under names, with fields in common; the names are in the column {shapes.KEY}"
         records = shapes.keyed(objects) or []
@@ -267,20 +269,20 @@ def _last(pointer: str) -> str:
     return pointer.rpartition("/")[2].lower()
 
 
-def _why_no_records(found: Any, empty: list[tuple[str, list[Any]]]) -> str:
+def _why_no_records(document: Any, empty: list[tuple[str, list[Any]]]) -> str:
     if empty:
         return f"has an empty array at '{one_line(empty[0][0])}', and no other one, so nothing can be inferred"
-    if isinstance(found, dict):
-        names = ", ".join(one_line(name) for name in list(found)[:10])
-        if found and all(isinstance(one, dict) for one in found.values()):
+    if isinstance(document, dict):
+        names = ", ".join(one_line(name) for name in list(document)[:10])
+        if document and all(isinstance(one, dict) for one in document.values()):
             return f"has objects under names ({names}), and no array of objects"
         return f"is an object without an array of objects; its fields are {names or 'none'}"
-    if isinstance(found, list):
-        return f"is an array of {type(found[0]).__name__}, and not of objects"
-    return f"is {type(found).__name__}, and no array of objects"
+    if isinstance(document, list):
+        return f"is an array of {type(document[0]).__name__}, and not of objects"
+    return f"is {type(document).__name__}, and no array of objects"
 
 
-def _around(found: Any, records: str) -> tuple[dict[str, Any], dict[str, str]]:
+def _around(document: Any, records: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The scalars around the records by JSON Pointer, and the addresses of an array of links by relation."""
     outline, relations = dict[str, Any](), dict[str, str]()
 
@@ -297,8 +299,8 @@ def _around(found: Any, records: str) -> tuple[dict[str, Any], dict[str, str]]:
         elif not isinstance(value, dict | list):
             outline[pointer] = value
 
-    if isinstance(found, dict):
-        walk(found, "", 0)
+    if isinstance(document, dict):
+        walk(document, "", 0)
     return outline, relations
 
 

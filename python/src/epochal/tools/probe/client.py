@@ -268,14 +268,14 @@ def _utf8(body: bytes, charset: str | None) -> bytes:
 
 
 def _unpack(body: bytes) -> bytes:
-    found = b""
-    while body and len(found) <= LARGEST:
+    content = b""
+    while body and len(content) <= LARGEST:
         member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        found += member.decompress(body, LARGEST + 1 - len(found))
-        if not member.eof and len(found) <= LARGEST:
+        content += member.decompress(body, LARGEST + 1 - len(content))
+        if not member.eof and len(content) <= LARGEST:
             raise zlib.error("it was cut")
         body = member.unused_data
-    return found
+    return content
 
 
 def one_line(text: object) -> str:
@@ -325,13 +325,13 @@ def _wait(text: str | None, per_second: float = 1) -> float | None:
         number /= per_second
         return number if number < 1e9 else (number if number < 1e11 else number / 1000) - time.time()
     try:
-        found = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text.strip()))
+        moment = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text.strip()))
     except ValueError:
         try:
-            found = parsedate_to_datetime(text)
+            moment = parsedate_to_datetime(text)
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
-    zoned = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
     return max(0.0, zoned.timestamp() - time.time())
 
 

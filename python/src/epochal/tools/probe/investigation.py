@@ -101,11 +101,11 @@ class Investigation:
             lambda: linked.follow(reader, search.small_page, key) if search.small_page else None,
         )
         try:
-            found = next((found for step in steps if (found := step()) is not None), None)
+            result = next((result for step in steps if (result := step()) is not None), None)
         except StoppedError:
             return None
-        self._is_cut = found is None and search.small_page is not None
-        return found
+        self._is_cut = result is None and search.small_page is not None
+        return result
 
     def _pages(
         self, paging: LinkedPages | NumberedPages | None, key: str | None
@@ -131,10 +131,10 @@ class Investigation:
             report.single_page(self._notes, self._first, self._reader, self._is_cut)
             pages = NoPages(key=key) if key and self._notes.complete else None
         report.rate_limit(self._notes, seen)
-        known = dict[str, Record]()
+        by_key = dict[str, Record]()
         for record in (record for listing in seen for record in listing.records):
-            known.setdefault(self._key.of(record), record)
-        return list(known.values())[: schema.MOST], pages
+            by_key.setdefault(self._key.of(record), record)
+        return list(by_key.values())[: schema.MOST], pages
 
     def _enlarge(self, paging: LinkedPages) -> None:
         """Uses larger pages, if a size parameter is found and the larger page leads to another one."""

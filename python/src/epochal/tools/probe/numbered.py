@@ -198,10 +198,10 @@ class NumberedSearch:
             if keys == self._keys[: self._small]:
                 self.small_page = self.small_page or page
             elif keys != self._keys:
-                known = [pair for pair in pairs if pair[1] in self._sizes]
-                ordered = [Pair(kind, *pair) for pair in (*known, *pairs)]
-                if (found := self._first_of(ordered)) is not None:
-                    return found
+                sized = [pair for pair in pairs if pair[1] in self._sizes]
+                ordered = [Pair(kind, *pair) for pair in (*sized, *pairs)]
+                if (pages := self._first_of(ordered)) is not None:
+                    return pages
         return None
 
     def _first_of(self, pairs: Sequence[Pair]) -> NumberedPages | None:
@@ -209,8 +209,8 @@ class NumberedSearch:
         for pair in pairs:
             if pair not in self._tried:
                 self._tried.add(pair)
-                if (found := self._test(pair)) is not None:
-                    return self._measure(found)
+                if (pages := self._test(pair)) is not None:
+                    return self._measure(pages)
         return None
 
     def _test(self, pair: Pair) -> NumberedPages | None:
@@ -259,31 +259,31 @@ class NumberedSearch:
 
     def _measure(self, found: NumberedPages) -> NumberedPages:
         """Determines a page size for which a second page was seen, and the end of the list."""
-        known, page = self._keys, self._first
-        if found.sized and len(known) < LARGE:
+        keys, page = self._keys, self._first
+        if found.sized and len(keys) < LARGE:
             large = self._ask(found, 0, LARGE)
-            if large is not None and 1 < large.count <= LARGE and _fits(self._key.all(large.records), known):
-                known, page = self._key.all(large.records), large
-        size = min(len(known), LARGE) if found.sized else len(known)
+            if large is not None and 1 < large.count <= LARGE and _fits(self._key.all(large.records), keys):
+                keys, page = self._key.all(large.records), large
+        size = min(len(keys), LARGE) if found.sized else len(keys)
         second = self._ask(found, size, size)
         after = self._key.all(second.records) if second else []
         if not after and found.sized:
-            found = self._with_response_after_end(found, len(known), second)
-            found = replace(found, length=len(known))
-            size = next(one for one in _ROUND if one <= max(1, len(known) // 2))
+            found = self._with_response_after_end(found, len(keys), second)
+            found = replace(found, length=len(keys))
+            size = next(one for one in _ROUND if one <= max(1, len(keys) // 2))
             second = self._ask(found, size, size)
             after = self._key.all(second.records) if second else []
-        expected = known[size : 2 * size]
-        right = bool(after) and after[: len(expected)] == expected and not {*after} & {*known[:size]}
+        expected = keys[size : 2 * size]
+        right = bool(after) and after[: len(expected)] == expected and not {*after} & {*keys[:size]}
         found = replace(found, size=size, pages=(page, second) if second is not None and right else (page,))
         if not right:
             what = f"Page 2 of {counted(size, 'record')} does not continue where page 1 ends ({self._reader.outcome})."
             none = "The page size: no parameter for it was found, and the list has one page only."
             return replace(found, trouble=what if found.sized or after else none)
         more = f"page 2 of {counted(size, 'record')} continues where page 1 ends, with {counted(len(after), 'record')}"
-        return self._with_end(replace(found, how=f"{found.how}; {more}"), known)
+        return self._with_end(replace(found, how=f"{found.how}; {more}"), keys)
 
-    def _with_end(self, found: NumberedPages, known: list[str]) -> NumberedPages:
+    def _with_end(self, found: NumberedPages, keys: list[str]) -> NumberedPages:
         """Adds the total, if the last page by that total is really the last one, and the response after the end."""
         for place, total in totals(found.pages[-1]):
             if found.length:
@@ -291,7 +291,7 @@ class NumberedSearch:
                     found = replace(found, total=place, total_seen=total)
                     break
                 continue
-            if total < len(known) or any(
+            if total < len(keys) or any(
                 total != other for page in found.pages for p, other in totals(page) if p == place
             ):
                 continue
@@ -305,24 +305,24 @@ class NumberedSearch:
         behind = -(-found.total_seen // found.size) * found.size if found.total else found.size * _FAR
         return self._with_response_after_end(found, behind, self._ask(found, behind, found.size))
 
-    def _with_response_after_end(self, found: NumberedPages, record: int, page: Listing | None) -> NumberedPages:
+    def _with_response_after_end(self, pages: NumberedPages, record: int, page: Listing | None) -> NumberedPages:
         if page is None and self._reader.status not in PAST_END:
-            return found
+            return pages
         what = self._reader.outcome if page is None else records_of(page)
         ends = f"a page from record {record} on: {what}"
         trouble = f"Where the list ends: {ends}." if page is not None and page.records else ""
-        return replace(found, ends=ends, trouble=trouble)
+        return replace(pages, ends=ends, trouble=trouble)
 
-    def _ask(self, found: NumberedPages, record: int, size: int) -> Listing | None:
-        return self._reader.read(self._base.with_params(found.query(record, size)))
+    def _ask(self, pages: NumberedPages, record: int, size: int) -> Listing | None:
+        return self._reader.read(self._base.with_params(pages.query(record, size)))
 
 
 def totals(listing: Listing) -> list[tuple[str, int]]:
     """Candidates for the total number of records: JSON Pointer or header, and number."""
-    found = [(p, v) for p, v in listing.outline.items() if isinstance(v, int) and not isinstance(v, bool) and v > 0]
+    numbers = [(p, v) for p, v in listing.outline.items() if isinstance(v, int) and not isinstance(v, bool) and v > 0]
     headers = [(name, int(v)) for name, v in listing.response.headers.items() if re.fullmatch(r"\s*\d{1,15}\s*", v)]
     all_of_them = [
-        *((p, v) for p, v in found if names.is_total(p)),
+        *((p, v) for p, v in numbers if names.is_total(p)),
         *((n, v) for n, v in headers if names.is_total(f"/{n}")),
     ]
     return [(place, total) for place, total in all_of_them if total >= listing.count]

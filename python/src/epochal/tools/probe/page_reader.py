@@ -45,10 +45,10 @@ class PageReader:
             self.outcome = self.stopped = str(stopped)
             raise
         self.status = response.status
-        found = read_like(response, self.layout)
-        self.outcome = f"status {response.status}" if found is None else records_of(found)
-        self.missing = self.missing or (found is not None and found.missing)
-        return found
+        page = read_like(response, self.layout)
+        self.outcome = f"status {response.status}" if page is None else records_of(page)
+        self.missing = self.missing or (page is not None and page.missing)
+        return page
 
     def read_if_allowed(self, address: Address) -> Listing | None:
         """Reads a page; also None if no further request may be made."""

@@ -187,13 +187,13 @@ def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.K
 def rate_limit(notes: Notes, seen: Sequence[Listing]) -> None:
     """Notes the headers of a rate limit."""
     headers = {name: value for listing in seen for name, value in listing.response.headers.items()}
-    found = [
+    lines = [
         f"{linked.title_case(name)}: {one_line(value)}"
         for name, value in headers.items()
         if re.search("rate-?limit", name)
     ]
-    if found:
-        notes.seen("rate limit", "; ".join(found), "headers of a response; Epochal pauses when the limit is used up")
+    if lines:
+        notes.seen("rate limit", "; ".join(lines), "headers of a response; Epochal pauses when the limit is used up")
 
 
 def _place(place: str) -> str:

@@ -72,16 +72,16 @@ class Probe:
 
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON types."""
-        found: dict[str, Any] = as_json(self)
-        return found | {"options": dict(self.options)}
+        values: dict[str, Any] = as_json(self)
+        return values | {"options": dict(self.options)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return partial(Probe, **{**given, "options": dict(self.options)}), ()
 
     def __repr__(self) -> str:
-        found = [f"{one.name.replace(' ', '_')}={one.value!r}" for one in self.findings if one.name in _IN_SHORT]
-        fields = ", ".join([repr(self.url), *found, f"complete={self.complete}", f"requests={self.requests}"])
+        parts = [f"{one.name.replace(' ', '_')}={one.value!r}" for one in self.findings if one.name in _IN_SHORT]
+        fields = ", ".join([repr(self.url), *parts, f"complete={self.complete}", f"requests={self.requests}"])
         return f"rest.Probe({fields})"
 
     def __str__(self) -> str:

@@ -153,15 +153,15 @@ def _text(given: list[str], where: str, doubts: list[str], *, texts: bool) -> st
     if all(_DATE.fullmatch(value) and _is_moment(value) for value in given):
         return "DATE"
     moments = [_TIMESTAMP.fullmatch(value) for value in given]
-    found = [match for match in moments if match and _is_moment(match[1])]
-    if len(found) < len(given):
+    matches = [match for match in moments if match and _is_moment(match[1])]
+    if len(matches) < len(given):
         if what := _meaning(given):
             doubts.append(f"{where}: {what}, as texts; STRING keeps them as they are.")
         return "STRING"
-    if len({bool(match[3]) for match in found}) > 1 or not found[0][3]:
+    if len({bool(match[3]) for match in matches}) > 1 or not matches[0][3]:
         doubts.append(f"{where}: timestamps without a time zone; TIMESTAMP would read them in that of the session.")
         return "STRING"
-    if any(match[2] and len(match[2]) > 7 for match in found):
+    if any(match[2] and len(match[2]) > 7 for match in matches):
         doubts.append(f"{where}: timestamps with more than microseconds, which TIMESTAMP would cut off.")
         return "STRING"
     return "TIMESTAMP"

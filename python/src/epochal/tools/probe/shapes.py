@@ -17,8 +17,8 @@ def rows(arrays: list[tuple[str, list[Any]]]) -> tuple[str, str, list[Record]] |
         beside = pointer.rpartition("/")[0]
         for columns, listed in arrays if pointer else ():
             names = _names(listed)
-            if columns != pointer and columns.rpartition("/")[0] == beside and (found := named(array, names)):
-                return pointer, columns, found
+            if columns != pointer and columns.rpartition("/")[0] == beside and (records := named(array, names)):
+                return pointer, columns, records
     return None
 
 
@@ -51,6 +51,6 @@ def keyed(value: Any) -> list[Record] | None:
 
 
 def _names(listed: list[Any]) -> list[str]:
-    found = [one.get("name") if isinstance(one, dict) else one for one in listed]
-    names = [one for one in found if isinstance(one, str)]
-    return names if len(names) == len(found) else []
+    labels = [one.get("name") if isinstance(one, dict) else one for one in listed]
+    names = [one for one in labels if isinstance(one, str)]
+    return names if len(names) == len(labels) else []

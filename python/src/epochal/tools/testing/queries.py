@@ -113,9 +113,9 @@ class RecordedQuery:
 
 def _record(place: str, batch: DataFrame, epoch: int) -> None:
     # With Connect this runs on the server, so it must not depend on the state of this process.
-    found = [rows.text(row) for row in batch.collect()]
+    texts = [rows.text(row) for row in batch.collect()]
     directory = Path(place)
     directory.mkdir(parents=True, exist_ok=True)
     partial = directory / f"{epoch}@{time.time_ns():020d}.part"
-    partial.write_text(json.dumps(found), "utf-8")
+    partial.write_text(json.dumps(texts), "utf-8")
     partial.rename(partial.with_suffix(".json"))

@@ -102,14 +102,14 @@ def stop(reader: Any) -> None:
 def deliver_all(source: Restartable, start: Offset, sizes: Sequence[int], limit: int) -> tuple[Offset, list[str]]:
     """The last offset, and all rows after an offset; each batch is read by a new reader."""
     at = start
-    found: list[str] = []
+    rows: list[str] = []
     for batch in range(limit):
         reader = source.make()
         end = checked(latest(reader, at, sizes[batch % len(sizes)]))
         if end == at:
             stop(reader)
-            return at, found
-        found += between(reader, at, end)
+            return at, rows
+        rows += between(reader, at, end)
         reader.commit(at)
         at = end
         stop(reader)

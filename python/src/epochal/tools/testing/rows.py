@@ -18,10 +18,10 @@ def text(row: Any) -> str:
     return json.dumps(values, default=str, ensure_ascii=False)
 
 
-def texts(found: Iterable[Any]) -> list[str]:
+def texts(values: Iterable[Any]) -> list[str]:
     """The texts of a reader's rows, which are tuples or Arrow record batches."""
     rows: list[str] = []
-    for each in found:
+    for each in values:
         if hasattr(each, "to_pylist"):
             rows += [text(row) for row in each.to_pylist()]
         else:
@@ -29,24 +29,24 @@ def texts(found: Iterable[Any]) -> list[str]:
     return rows
 
 
-def same(what: str, found: Sequence[str], expected: Sequence[str]) -> None:
+def same(what: str, rows: Sequence[str], expected: Sequence[str]) -> None:
     """Asserts equal rows, with the same multiplicity, in any order."""
-    missing = Counter(expected) - Counter(found)
-    surplus = Counter(found) - Counter(expected)
+    missing = Counter(expected) - Counter(rows)
+    surplus = Counter(rows) - Counter(expected)
     if missing or surplus:
         raise BrokenError(
-            f"{what}: {len(found)} rows for {len(expected)}; missing {shown(missing.elements())};"
+            f"{what}: {len(rows)} rows for {len(expected)}; missing {shown(missing.elements())};"
             f" surplus {shown(surplus.elements())}"
         )
 
 
-def once_each(what: str, found: Sequence[str], count: int | None) -> None:
+def once_each(what: str, rows: Sequence[str], count: int | None) -> None:
     """Asserts that no row is repeated, and that all ``count`` rows are there if the count is known."""
-    twice = [f"{row} ({times} times)" for row, times in Counter(found).items() if times > 1]
-    if twice or (count is not None and len(found) != count):
+    twice = [f"{row} ({times} times)" for row, times in Counter(rows).items() if times > 1]
+    if twice or (count is not None and len(rows) != count):
         expected = "" if count is None else f" for {count}"
         more = f"; more than once: {shown(twice)}" if twice else ""
-        raise BrokenError(f"{what}: {len(set(found))} rows{expected}{more}")
+        raise BrokenError(f"{what}: {len(set(rows))} rows{expected}{more}")
 
 
 def shown(rows: Iterable[str]) -> str:

@@ -69,17 +69,17 @@ def check_source(
     """
     _hooks.install()
     reasons = dict(exempt or {})
-    known = [promise.name for promise in source_promises()]
-    unknown = sorted((set(reasons) - {*known, promises.KEEPS_ROWS}) | (set(only or ()) - set(known)))
+    names = [promise.name for promise in source_promises()]
+    unknown = sorted((set(reasons) - {*names, promises.KEEPS_ROWS}) | (set(only or ()) - set(names)))
     if only is not None and not only:
-        raise OptionError("OPTION_INVALID", "only names no promise.", f"The promises are {', '.join(known)}.")
+        raise OptionError("OPTION_INVALID", "only names no promise.", f"The promises are {', '.join(names)}.")
     if unknown:
         raise OptionError(
-            "OPTION_UNKNOWN", f"There is no promise {', '.join(unknown)}.", f"The promises are {', '.join(known)}."
+            "OPTION_UNKNOWN", f"There is no promise {', '.join(unknown)}.", f"The promises are {', '.join(names)}."
         )
-    found = subject(spark, source, options or {}, schema)
+    report = subject(spark, source, options or {}, schema)
     wanted = [promise for promise in source_promises() if only is None or promise.name in only]
-    return Report(found.name, tuple(_check(promise, found, add, reasons, timeout) for promise in wanted))
+    return Report(report.name, tuple(_check(promise, report, add, reasons, timeout) for promise in wanted))
 
 
 def _check(

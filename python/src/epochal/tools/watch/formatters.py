@@ -19,9 +19,9 @@ def install() -> None:
         return
     for module in _CLASSES:
         for kind, show in (("text/html", as_html), ("text/plain", _as_text)):
-            known = formatter.formatters[kind]
-            if (module, "StreamingQuery") not in known.deferred_printers:
-                known.for_type_by_name(module, "StreamingQuery", show)
+            printers = formatter.formatters[kind]
+            if (module, "StreamingQuery") not in printers.deferred_printers:
+                printers.for_type_by_name(module, "StreamingQuery", show)
 
 
 def as_html(query: Query) -> str | None:

@@ -254,7 +254,7 @@ def _seconds(metrics: Mapping[str, Any], name: str) -> float | None:
 
 def _number(metrics: Mapping[str, Any], name: str) -> float | None:
     try:
-        found = float(metrics[name])
+        number = float(metrics[name])
     except (KeyError, TypeError, ValueError):
         return None
-    return None if math.isnan(found) else found
+    return None if math.isnan(number) else number

@@ -58,9 +58,9 @@ def watch(queries: Given = None, *, every: str | float | timedelta | None = None
         KeyboardInterrupt: the second Ctrl-C.
     """
     pace = None if every is None else seconds(every, "every")
-    found = queries_of(queries, "epochal.watch")
+    targets = queries_of(queries, "epochal.watch")
     view = view_of(file)
-    run(found, view, view.pace if pace is None else pace)
+    run(targets, view, view.pace if pace is None else pace)
 
 
 def run(queries: Sequence[Query], view: View, pace: float) -> None:
@@ -149,14 +149,14 @@ def queries_of(given: Given, caller: str) -> list[Query]:
         return []
     if (streams := getattr(given, "streams", None)) is not None:
         return list(streams.active)
-    found: list[Any] = list(given) if isinstance(given, Iterable) else [given]
-    if strange := [one for one in found if not hasattr(type(one), "lastProgress")]:
+    items: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+    if strange := [one for one in items if not hasattr(type(one), "lastProgress")]:
         raise OptionError(
             "OPTION_INVALID",
             f"{caller} was given a {type(strange[0]).__name__}, which is not a streaming query.",
             "Pass what epochal.write.jdbc or DataStreamWriter.start() returned, a list of queries, or a session.",
         )
-    return found
+    return items
 
 
 def active_session() -> SparkSession | None:
@@ -176,16 +176,16 @@ def seconds(given: str | float | timedelta, argument: str) -> float:
     Raises:
         OptionError: the argument is not a positive duration.
     """
-    found = 0.0
+    total = 0.0
     if isinstance(given, timedelta):
-        found = given.total_seconds()
+        total = given.total_seconds()
     elif isinstance(given, str) and (match := _LENGTH.fullmatch(given.strip())):
         unit = match[2].lower()
-        found = float(match[1]) * _UNITS.get(unit if unit in _UNITS else unit.removesuffix("s"), 0.0)
+        total = float(match[1]) * _UNITS.get(unit if unit in _UNITS else unit.removesuffix("s"), 0.0)
     elif isinstance(given, int | float) and not isinstance(given, bool):
-        found = float(given)
-    if found > 0:
-        return found
+        total = float(given)
+    if total > 0:
+        return total
     raise OptionError(
         "OPTION_INVALID",
         f"The argument '{argument}' is {given!r}, which is not a positive duration.",

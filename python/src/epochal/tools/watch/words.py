@@ -183,20 +183,20 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
-def _capture(known: Capture) -> Iterator[str]:
+def _capture(capture: Capture) -> Iterator[str]:
     """``snapshot 1,200 of about 5,000 rows, 1 of 2 tables left, ETA 12 s``, and ``slot orders 4 MB behind (3 s)``."""
-    if known.tables_left:
-        about = "" if known.expected is None else f" of about {known.expected:,}"
-        yield f"snapshot {known.rows or 0:,}{about} rows"
-        if (known.tables or 0) > 1:
-            yield f"{known.tables_left} of {known.tables} tables left"
-        if known.eta is not None:
-            yield f"ETA {duration(known.eta)}"
-    elif known.behind:
-        late = f" ({duration(known.seconds_behind)})" if known.seconds_behind else ""
-        yield f"slot {known.slot} {size(known.behind)} behind{late}"
-    if known.retained is not None:
-        yield f"{size(known.retained)} of log kept for slot {known.slot}"
+    if capture.tables_left:
+        about = "" if capture.expected is None else f" of about {capture.expected:,}"
+        yield f"snapshot {capture.rows or 0:,}{about} rows"
+        if (capture.tables or 0) > 1:
+            yield f"{capture.tables_left} of {capture.tables} tables left"
+        if capture.eta is not None:
+            yield f"ETA {duration(capture.eta)}"
+    elif capture.behind:
+        late = f" ({duration(capture.seconds_behind)})" if capture.seconds_behind else ""
+        yield f"slot {capture.slot} {size(capture.behind)} behind{late}"
+    if capture.retained is not None:
+        yield f"{size(capture.retained)} of log kept for slot {capture.slot}"
 
 
 def _facts(counts: Counts) -> Iterator[str]:
