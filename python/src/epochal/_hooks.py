@@ -76,14 +76,14 @@ def _parameters(*args: Any, **keywords: Any) -> dict[str, str]:
     return {"_markup": found[0]} if found else {}
 
 
-def of_both_kinds(found: EpochalError, spark_error: Exception) -> EpochalError:
+def of_both_kinds(error: EpochalError, spark_error: Exception) -> EpochalError:
     """The error as an instance of both its class and PySpark's, with the attributes of PySpark's exception."""
-    kind = _class_of_both(own_kind(type(found)), _base(type(spark_error)))
+    kind = _class_of_both(own_kind(type(error)), _base(type(spark_error)))
     both = kind.__new__(kind)
     vars(both).update(vars(spark_error))
-    EpochalError.__init__(both, found.condition, found.problem, found.hint)
+    EpochalError.__init__(both, error.condition, error.problem, error.hint)
     both.original = spark_error
-    both._markup = found._markup
+    both._markup = error._markup
     return both
 
 

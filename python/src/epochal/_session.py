@@ -194,12 +194,12 @@ def _configured_jars(options: dict[str, Any]) -> list[str]:
 def _configured_extensions(options: dict[str, Any]) -> list[str]:
     from pyspark import SparkConf, SparkContext
 
-    found = options.get(_EXTENSIONS)
-    if found is None and SparkContext._jvm is not None:
-        found = SparkConf().get(_EXTENSIONS, "")
-    elif found is None:
-        found = _of_submit(_EXTENSIONS) or _default(_EXTENSIONS)
-    return list(dict.fromkeys([*split(found), _EXTENSION]))
+    extensions = options.get(_EXTENSIONS)
+    if extensions is None and SparkContext._jvm is not None:
+        extensions = SparkConf().get(_EXTENSIONS, "")
+    elif extensions is None:
+        extensions = _of_submit(_EXTENSIONS) or _default(_EXTENSIONS)
+    return list(dict.fromkeys([*split(extensions), _EXTENSION]))
 
 
 def split(jars: str | None) -> list[str]:
@@ -221,21 +221,21 @@ def _set_submit_jars(jars: list[str]) -> None:
 
 def _of_submit(key: str) -> str | None:
     """The value of a key in ``PYSPARK_SUBMIT_ARGS``; None if it is not set."""
-    found = _positions(shlex.split(os.environ.get(_SUBMIT_ARGS, "")), key)
-    return found[-1][2] if found else None
+    positions = _positions(shlex.split(os.environ.get(_SUBMIT_ARGS, "")), key)
+    return positions[-1][2] if positions else None
 
 
 def _positions(args: list[str], key: str) -> list[tuple[int, str, str]]:
     """(index, text before the value, value) of every argument that sets a key, in ascending precedence."""
-    found: list[tuple[int, int, str, str]] = []
+    places: list[tuple[int, int, str, str]] = []
     flags = [("--conf", f"{key}=", 0), ("-c", f"{key}=", 0)] + ([("--jars", "", 1)] if key == _JARS else [])
     for index, arg in enumerate(args):
         previous = args[index - 1] if index else ""
         for flag, prefix, rank in flags:
             before = prefix if previous == flag else f"{flag}={prefix}"
             if arg.startswith(before) and (previous == flag or flag != "-c"):
-                found.append((rank, index, before, arg[len(before) :]))
-    return [(index, before, value) for _, index, before, value in sorted(found)]
+                places.append((rank, index, before, arg[len(before) :]))
+    return [(index, before, value) for _, index, before, value in sorted(places)]
 
 
 def _default(key: str) -> str | None:

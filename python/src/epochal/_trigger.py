@@ -127,7 +127,7 @@ def _nearest(interval: str) -> str | None:
     }
     if None in units.values():
         return None
-    return re.sub("[a-zA-Z]+", lambda found: str(units[found[0]]), interval)
+    return re.sub("[a-zA-Z]+", lambda match: str(units[match[0]]), interval)
 
 
 def _nearest_unit(unit: str) -> str | None:

@@ -120,15 +120,15 @@ def from_spark(exc: BaseException | None) -> EpochalError | None:
     ``EpochalError`` with that condition.
     """
     chain = [*_chain(exc)]
-    found = next(filter(None, (one if isinstance(one, EpochalError) else _in_message(one) for one in chain)), None)
-    if found is None or found is exc:
-        return found
+    error = next(filter(None, (one if isinstance(one, EpochalError) else _in_message(one) for one in chain)), None)
+    if error is None or error is exc:
+        return error
     markup = next(filter(None, map(_markup, chain)), None)
     if markup and (calls := _calls.of_message("\n".join(map(str, chain))) or _calls.of_action()):
-        found = _of(markup, calls) or found
-    found._markup = markup
-    found.original = found.original or exc
-    return found
+        error = _of(markup, calls) or error
+    error._markup = markup
+    error.original = error.original or exc
+    return error
 
 
 def _of_condition(name: str, **values: object) -> EpochalError:
@@ -140,7 +140,7 @@ def _of_condition(name: str, **values: object) -> EpochalError:
 
     def text(key: str) -> str:
         template = _references.in_python(_TEXTS[name][key], _calls.of_message(""))
-        return re.sub(r"<(\w+)>", lambda found: str(values[found[1]]), template)
+        return re.sub(r"<(\w+)>", lambda match: str(values[match[1]]), template)
 
     return _TYPES[name](name, text("problem"), text("hint"))
 
@@ -184,8 +184,8 @@ def _of(text: str, calls: Sequence[_calls.Call] = ()) -> EpochalError | None:
 
 def _in_message(exc: BaseException) -> EpochalError | None:
     message = str(exc)
-    if found := _of(message):
-        return found
+    if error := _of(message):
+        return error
     if match := _NOT_FOUND.search(message):
         if match[1] not in _FORMATS:
             return _no_format(match[1])
@@ -248,6 +248,6 @@ class _Named(AbstractContextManager[None]):
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(exc, Exception) and not isinstance(exc, EpochalError):
-            found = from_spark(exc)
-            if found is not None:
-                raise found from None
+            error = from_spark(exc)
+            if error is not None:
+                raise error from None

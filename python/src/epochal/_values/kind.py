@@ -42,9 +42,9 @@ class Kind:
     def nearest(self, value: object) -> str:
         """The choice closest to a misspelt value, else the example."""
         if self.choices and isinstance(value, str):
-            found = difflib.get_close_matches(value.lower(), [choice.lower() for choice in self.choices], 1)
-            if found:
-                return next(f'"{choice}"' for choice in self.choices if choice.lower() == found[0])
+            close = difflib.get_close_matches(value.lower(), [choice.lower() for choice in self.choices], 1)
+            if close:
+                return next(f'"{choice}"' for choice in self.choices if choice.lower() == close[0])
         return self.example
 
     def literal(self, text: str) -> str:

@@ -64,13 +64,13 @@ def slots(checkpoint: Checkpoint, url: str, user: str | None, password: Secret |
     server = postgres.server(url)
     newest = next((epoch for epoch in reversed(checkpoint.epochs) if epoch.sources), None)
     for source in newest.sources if newest else ():
-        if (known := kinds.slot(source.offset)) is None:
+        if (slot_of_offset := kinds.slot(source.offset)) is None:
             continue
         row = None
         if server is not None:
             with server.connection(user, password) as connection:
                 cursor = connection.cursor()
-                cursor.execute(_SLOT, known)
+                cursor.execute(_SLOT, slot_of_offset)
                 row = cursor.fetchone()
         fields = ("confirmed", "behind", "retained", "status", "active")
-        yield SlotState(name=known[0], **dict(zip(fields, row or (), strict=False)))
+        yield SlotState(name=slot_of_offset[0], **dict(zip(fields, row or (), strict=False)))

@@ -43,9 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _info(options: argparse.Namespace) -> int:
-    found = info.findings()
-    shared.show(options, info.table(found), [finding.to_dict() for finding in found])
-    return shared.FINE if info.runs(found) else shared.FAILED
+    points = info.findings()
+    shared.show(options, info.table(points), [finding.to_dict() for finding in points])
+    return shared.FINE if info.runs(points) else shared.FAILED
 
 
 def _demo(options: argparse.Namespace) -> int:

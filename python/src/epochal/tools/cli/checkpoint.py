@@ -121,9 +121,9 @@ def _rewind(options: argparse.Namespace) -> int:
     return shared.FINE
 
 
-def _check_ledger(options: argparse.Namespace, found: Checkpoint) -> None:
+def _check_ledger(options: argparse.Namespace, logs: Checkpoint) -> None:
     """Refuses a rewind to before the last epoch of the sink."""
-    row = shared.read_ledger(options).find(found.query_id)
+    row = shared.read_ledger(options).find(logs.query_id)
     last = row.last_epoch if row else None
     if row and last is not None and last > options.to:
         raise refused(

@@ -142,7 +142,7 @@ def target(url: str, user: str | None, password: str | None) -> Target:
             "pip install 'psycopg[binary]'",
         ) from error
     parameters = dict(parse_qsl(parts.query))
-    found = PostgresTarget(
+    server = PostgresTarget(
         host=parts.hostname or "localhost",
         port=parts.port or 5432,
         database=parts.path.lstrip("/") or "postgres",
@@ -150,7 +150,7 @@ def target(url: str, user: str | None, password: str | None) -> Target:
         password=unquote(parts.password) if parts.password else parameters.pop("password", None),
     )
     return replace(
-        found, user=user or found.user, password=password or found.password, parameters=tuple(parameters.items())
+        server, user=user or server.user, password=password or server.password, parameters=tuple(parameters.items())
     )
 
 

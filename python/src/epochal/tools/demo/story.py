@@ -138,13 +138,13 @@ def compare(served: list[Comment], target: Target) -> Outcome:
 
 def _runs(target: Target) -> tuple[Run, ...]:
     """The runs in the ledger; each has its own generation."""
-    found = target.query(
+    records = target.query(
         "SELECT sum(rows), count(*) FROM epochal_ledger_history"
         f" WHERE sink_id = '{SINK_ID}' GROUP BY generation ORDER BY generation"
     )
     return tuple(
         Run(number, int(rows), int(epochs), _ENDINGS[min(number, len(_ENDINGS)) - 1])
-        for number, (rows, epochs) in enumerate(found, start=1)
+        for number, (rows, epochs) in enumerate(records, start=1)
     )
 
 

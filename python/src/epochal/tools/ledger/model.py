@@ -132,8 +132,8 @@ class DatabaseLedger:
 
     def find(self, query_id: str | None) -> LedgerRow | None:
         """The row of a query; None if there is none. Of several rows, which only manual edits create, the latest."""
-        found = [row for row in self.rows if row.query_id == query_id]
-        return max(found, key=lambda row: row.updated_at, default=None)
+        matches = [row for row in self.rows if row.query_id == query_id]
+        return max(matches, key=lambda row: row.updated_at, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types."""

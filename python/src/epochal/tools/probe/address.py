@@ -140,8 +140,8 @@ def variable(name: str) -> str:
     words = [word.upper() for word in re.findall(r"[A-Za-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))]
     if len(words) > 1 and words[0] == "X":
         words = words[1:]
-    found = "_".join(words)
-    return found if found[:1].isalpha() else f"API_{found}".rstrip("_")
+    text = "_".join(words)
+    return text if text[:1].isalpha() else f"API_{text}".rstrip("_")
 
 
 def _split(url: str) -> SplitResult | None:

@@ -73,8 +73,8 @@ def of(
             (sent if place == "header" else added)[name] = value
         secrets += _secrets(scheme)
         shown.append(_without_values(scheme))
-    known = {name for scheme in schemes if isinstance(scheme, ApiKey) for name in [scheme.param] if name}
-    hidden = {name: value for name, value in address.params.items() if is_secret(name) and name not in known}
+    key_params = {name for scheme in schemes if isinstance(scheme, ApiKey) for name in [scheme.param] if name}
+    hidden = {name: value for name, value in address.params.items() if is_secret(name) and name not in key_params}
     plain = dict[str, str]()
     for name, value in (headers or {}).items():
         _add_to_program(shown, plain, name, value, is_header=True)

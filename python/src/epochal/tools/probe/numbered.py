@@ -144,7 +144,7 @@ class Hints:
 
     def pairs(self) -> list[Pair]:
         """Pairs of parameters with a hinted position parameter."""
-        found: list[Pair] = []
+        result: list[Pair] = []
         kinds: tuple[tuple[Kind, list[str], Sequence[tuple[str, str]]], ...] = (
             ("offset", self.offsets, names.OFFSET_PAIRS),
             ("page", self.pages, names.PAGE_PAIRS),
@@ -152,8 +152,8 @@ class Hints:
         for kind, positions, usual in kinds:
             for position in positions:
                 partners = [size for one, size in usual if one == position]
-                found += [Pair(kind, position, size) for size in self.sizes or partners[:2] or ["limit"]]
-        return found
+                result += [Pair(kind, position, size) for size in self.sizes or partners[:2] or ["limit"]]
+        return result
 
 
 class NumberedSearch:
@@ -220,35 +220,35 @@ class NumberedSearch:
         page = self._reader.read(self._base.with_params({position: 1 if kind == "offset" else 2, size: small}))
         if page is None or not page.records:
             return None
-        found = self._key.all(page.records)
-        if found == keys:
+        page_keys = self._key.all(page.records)
+        if page_keys == keys:
             return None
-        if found == keys[:small]:
+        if page_keys == keys[:small]:
             self._sizes.append(size)
             self.small_page = self.small_page or page
             return None
         if kind == "offset":
-            return self._by_offset(position, size, found)
-        return self._by_page(position, size, found)
+            return self._by_offset(position, size, page_keys)
+        return self._by_page(position, size, page_keys)
 
-    def _by_offset(self, position: str, size: str, found: list[str]) -> NumberedPages | None:
+    def _by_offset(self, position: str, size: str, page_keys: list[str]) -> NumberedPages | None:
         keys, small = self._keys, self._small
-        if found == keys[1 : 1 + small]:
+        if page_keys == keys[1 : 1 + small]:
             how = f"asked to skip 1 record and for {small}, it returned the right ones"
             return NumberedPages("offset", position, size, how)
-        if len(found) >= len(keys) - 1 and found[: len(keys) - 1] == keys[1:]:
+        if len(page_keys) >= len(keys) - 1 and page_keys[: len(keys) - 1] == keys[1:]:
             how = f"asked to skip 1 record, it returned the list from the second one on; '{size}' had no effect"
             return NumberedPages("offset", position, size, how, sized=False)
         return None
 
-    def _by_page(self, position: str, size: str, found: list[str]) -> NumberedPages | None:
+    def _by_page(self, position: str, size: str, page_keys: list[str]) -> NumberedPages | None:
         keys, small = self._keys, self._small
         for first in (1, 0):
             begin = (2 - first) * small
-            if found == keys[begin : begin + small]:
+            if page_keys == keys[begin : begin + small]:
                 how = f"asked for page 2 of {counted(small, 'record')}, it returned the right ones"
                 return NumberedPages("page", position, size, how, first=first)
-        if {*found} & {*keys}:
+        if {*page_keys} & {*keys}:
             return None
         for first in (1, 0):
             page = self._reader.read(self._base.with_params({position: first, size: small}))
@@ -257,53 +257,55 @@ class NumberedSearch:
                 return NumberedPages("page", position, size, how, first=first, sized=False)
         return None
 
-    def _measure(self, found: NumberedPages) -> NumberedPages:
+    def _measure(self, numbering: NumberedPages) -> NumberedPages:
         """Determines a page size for which a second page was seen, and the end of the list."""
         keys, page = self._keys, self._first
-        if found.sized and len(keys) < LARGE:
-            large = self._ask(found, 0, LARGE)
+        if numbering.sized and len(keys) < LARGE:
+            large = self._ask(numbering, 0, LARGE)
             if large is not None and 1 < large.count <= LARGE and _fits(self._key.all(large.records), keys):
                 keys, page = self._key.all(large.records), large
-        size = min(len(keys), LARGE) if found.sized else len(keys)
-        second = self._ask(found, size, size)
+        size = min(len(keys), LARGE) if numbering.sized else len(keys)
+        second = self._ask(numbering, size, size)
         after = self._key.all(second.records) if second else []
-        if not after and found.sized:
-            found = self._with_response_after_end(found, len(keys), second)
-            found = replace(found, length=len(keys))
+        if not after and numbering.sized:
+            numbering = self._with_response_after_end(numbering, len(keys), second)
+            numbering = replace(numbering, length=len(keys))
             size = next(one for one in _ROUND if one <= max(1, len(keys) // 2))
-            second = self._ask(found, size, size)
+            second = self._ask(numbering, size, size)
             after = self._key.all(second.records) if second else []
         expected = keys[size : 2 * size]
         right = bool(after) and after[: len(expected)] == expected and not {*after} & {*keys[:size]}
-        found = replace(found, size=size, pages=(page, second) if second is not None and right else (page,))
+        numbering = replace(numbering, size=size, pages=(page, second) if second is not None and right else (page,))
         if not right:
             what = f"Page 2 of {counted(size, 'record')} does not continue where page 1 ends ({self._reader.outcome})."
             none = "The page size: no parameter for it was found, and the list has one page only."
-            return replace(found, trouble=what if found.sized or after else none)
+            return replace(numbering, trouble=what if numbering.sized or after else none)
         more = f"page 2 of {counted(size, 'record')} continues where page 1 ends, with {counted(len(after), 'record')}"
-        return self._with_end(replace(found, how=f"{found.how}; {more}"), keys)
+        return self._with_end(replace(numbering, how=f"{numbering.how}; {more}"), keys)
 
-    def _with_end(self, found: NumberedPages, keys: list[str]) -> NumberedPages:
+    def _with_end(self, numbering: NumberedPages, keys: list[str]) -> NumberedPages:
         """Adds the total, if the last page by that total is really the last one, and the response after the end."""
-        for place, total in totals(found.pages[-1]):
-            if found.length:
-                if total == found.length:
-                    found = replace(found, total=place, total_seen=total)
+        for place, total in totals(numbering.pages[-1]):
+            if numbering.length:
+                if total == numbering.length:
+                    numbering = replace(numbering, total=place, total_seen=total)
                     break
                 continue
             if total < len(keys) or any(
-                total != other for page in found.pages for p, other in totals(page) if p == place
+                total != other for page in numbering.pages for p, other in totals(page) if p == place
             ):
                 continue
-            start = (total - 1) // found.size * found.size
-            page = self._ask(found, start, found.size)
+            start = (total - 1) // numbering.size * numbering.size
+            page = self._ask(numbering, start, numbering.size)
             if page is not None and page.count == total - start:
-                found = replace(found, total=place, total_seen=total)
+                numbering = replace(numbering, total=place, total_seen=total)
                 break
-        if found.ends:
-            return found
-        behind = -(-found.total_seen // found.size) * found.size if found.total else found.size * _FAR
-        return self._with_response_after_end(found, behind, self._ask(found, behind, found.size))
+        if numbering.ends:
+            return numbering
+        behind = (
+            -(-numbering.total_seen // numbering.size) * numbering.size if numbering.total else numbering.size * _FAR
+        )
+        return self._with_response_after_end(numbering, behind, self._ask(numbering, behind, numbering.size))
 
     def _with_response_after_end(self, pages: NumberedPages, record: int, page: Listing | None) -> NumberedPages:
         if page is None and self._reader.status not in PAST_END:
@@ -328,6 +330,6 @@ def totals(listing: Listing) -> list[tuple[str, int]]:
     return [(place, total) for place, total in all_of_them if total >= listing.count]
 
 
-def _fits(longer: list[str], known: list[str]) -> bool:
-    shorter = min(len(longer), len(known))
-    return longer[:shorter] == known[:shorter]
+def _fits(longer: list[str], prefix: list[str]) -> bool:
+    shorter = min(len(longer), len(prefix))
+    return longer[:shorter] == prefix[:shorter]

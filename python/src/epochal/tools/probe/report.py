@@ -172,15 +172,15 @@ def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.K
         notes.seen("key", key.shown, f"no two of {len(sample)} records have it in common")
     else:
         notes.not_known("A key of the records: some records are equal in all fields.")
-    found = records.order(sample, key)
-    for pointer, direction in found:
+    places = records.order(sample, key)
+    for pointer, direction in places:
         notes.seen("order", f"{direction} by '{pointer}'", f"so in {len(sample)} records")
-    if any(direction == "descending" for _, direction in found):
+    if any(direction == "descending" for _, direction in places):
         notes.doubt(
             "The list begins with its newest record: later records come before the position of a stream, which never "
             f"reads them. {_OTHER_ORDER}"
         )
-    if not found:
+    if not places:
         notes.not_known("The order of the records: neither their key nor any of their times ascends.")
 
 

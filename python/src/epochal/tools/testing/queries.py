@@ -84,8 +84,8 @@ class RecordedQuery:
 
     def assert_same_when_replayed(self) -> None:
         first: dict[int, list[str]] = {}
-        for epoch, found in self.deliveries():
-            rows.same(f"epoch {epoch} had other rows when it was replayed", found, first.setdefault(epoch, found))
+        for epoch, texts in self.deliveries():
+            rows.same(f"epoch {epoch} had other rows when it was replayed", texts, first.setdefault(epoch, texts))
 
     def forget_last_commit(self) -> int:
         """Removes the last commit, so that the next start replays that epoch; returns its number."""

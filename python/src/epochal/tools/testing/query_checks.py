@@ -38,9 +38,9 @@ class QueryScene:
 
     def query(self) -> RecordedQuery:
         """A query that has delivered all existing rows."""
-        found = RecordedQuery(self.frame, self.directory / "query", self.timeout)
-        found.drain()
-        return found
+        recording = RecordedQuery(self.frame, self.directory / "query", self.timeout)
+        recording.drain()
+        return recording
 
     def more(self, count: int) -> int:
         """Adds rows, if possible; returns how many."""
@@ -89,8 +89,8 @@ def _checkpoint_alone(scene: QueryScene) -> None:
         already = len(restored.deliveries())
         restored.forget_last_commit()
         restored.drain()
-        found = restored.deliveries()[already:]
-        rows.same(f"the last epoch, {what}", found[0][1] if found else [], last)
+        replays = restored.deliveries()[already:]
+        rows.same(f"the last epoch, {what}", replays[0][1] if replays else [], last)
 
 
 def _available_now(scene: QueryScene) -> None:

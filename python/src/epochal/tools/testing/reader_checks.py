@@ -56,8 +56,8 @@ def _end_from_origin(source: Restartable) -> None:
         if more != end:
             raise BrokenError(f"nothing was added, and the end went from {end} to {more}")
         time.sleep(_CLOCK_SECONDS / 3)
-    found = between(source.make(), end, end)
-    rows.same("rows between two equal offsets", found, [])
+    texts = between(source.make(), end, end)
+    rows.same("rows between two equal offsets", texts, [])
 
 
 def _idempotent_plan(source: Restartable) -> None:
@@ -82,8 +82,8 @@ def _idempotent_plan(source: Restartable) -> None:
 def _once_each(source: Restartable) -> None:
     start = _caught_up(source)
     count = source.more(50)
-    _, found = deliver_all(source, start, _SIZES, _BATCHES)
-    rows.once_each("all batches together", found, count)
+    _, delivered_rows = deliver_all(source, start, _SIZES, _BATCHES)
+    rows.once_each("all batches together", delivered_rows, count)
 
 
 def _max_rows(source: Restartable) -> None:
@@ -107,11 +107,11 @@ def _commit(source: Restartable) -> None:
     end = latest(reader, middle)
     reader.commit(middle)
     reader.commit(middle)
-    found = between(reader, middle, end)
-    rows.once_each("the second batch", found, 10)
+    texts = between(reader, middle, end)
+    rows.once_each("the second batch", texts, 10)
     again = source.make()
     again.commit(middle)
-    rows.same("the second batch, replayed", between(again, middle, end), found)
+    rows.same("the second batch, replayed", between(again, middle, end), texts)
 
 
 def _available_now_target(source: Restartable) -> None:
