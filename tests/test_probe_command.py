@@ -136,4 +136,4 @@ sys.exit(main(["probe", sys.argv[1], "--delay", "0", "--timeout", "5s"]))
             [sys.executable, "-c", program, api.url], capture_output=True, text=True, timeout=60, check=False
         )
     assert done.returncode == 0, done.stderr
-    assert 'rest.Offset(size=10, offset_param="offset", limit_param="limit", key="/id")' in done.stdout
+    assert 'rest.Offset(offset_param="offset", limit_param="limit", size=10, key="/id")' in done.stdout

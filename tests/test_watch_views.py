@@ -321,7 +321,7 @@ def test_rows_beyond_the_last_report_are_read_from_the_ledger_of_a_helpers_query
         for number, run in enumerate((query.runId, "another"))
     ]  # fmt: skip
     known = row(3, query_id=query.id, rows_beyond=100, history=tuple(ended))
-    monkeypatch.setattr(_start, "_known", [helper])
+    monkeypatch.setattr(_start, "_queries", [helper])
     monkeypatch.setattr(jvm, "beside", lambda session, options: DatabaseLedger(place="here", rows=(known,)))
     file = io.StringIO()
     epochal.watch(query, file=file)  # type: ignore[arg-type]

@@ -184,7 +184,7 @@ class Change:
 
 def sink_not_found(place: str, sink_id: str, there: list[str]) -> EpochalError:
     sinks = f"It has {', '.join(there)}." if there else "It has no sinks."
-    return _of_condition("SINK_NOT_FOUND", url=place, sinkId=sink_id, sinks=sinks)
+    return _of_condition("SINK_NOT_FOUND", url=place, sinkId=sink_id, known=sinks)
 
 
 def ledger_not_found(place: str) -> EpochalError:
