@@ -17,12 +17,12 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: dividing a file is free. Lower a figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
     "core": 2405,
-    "kit": 8979,
+    "kit": 8972,
     "random": 346,
     "rest": 9005,
     "ingest": 2477,
     "cdc": 5009,
-    "jdbc": 7447,
+    "jdbc": 7443,
     "inspect": 416,
     "app": 65,
     "testkit": 1863,

@@ -52,11 +52,11 @@ final private[jdbc] class JdbcTable(
     dialect.check(connection).fold(throw _, identity)
     database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
     val bound = dialect.catalog.find(connection, options.table).map { table =>
-      val found = checks.check(table).fold(error => throw checks.refusal(connection, table)(error), identity)
-      dialect.obstacle(connection, found, options).foreach(throw _)
+      val candidate = checks.check(table).fold(error => throw checks.refusal(connection, table)(error), identity)
+      dialect.obstacle(connection, candidate, options).foreach(throw _)
       options.deadLetterTable.foreach(
         new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
-      found
+      candidate
     }
     if (bound.isEmpty) checkNew(Some(connection))
     val keepsLedger = engine.startsQuery
@@ -87,7 +87,7 @@ final private[jdbc] class JdbcTable(
     all
   }
 
-  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder =
+  override def newScanBuilder(scanOptions: CaseInsensitiveStringMap): ScanBuilder =
     throw JdbcOptions.unsupported(
       "read",
       "it is a sink",
@@ -98,7 +98,7 @@ final private[jdbc] class JdbcTable(
 final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink {
   private val options = database.options
 
-  private var held = Option.empty[AutoCloseable]
+  private var poolHold = Option.empty[AutoCloseable]
 
   override def format: String = JdbcOptions.Format
   override def place: String = database.place
@@ -187,11 +187,11 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
         TargetTables.make(database, schema, transaction)(_ => ())
     }
 
-  private def hold(): Unit = synchronized { if (held.isEmpty) held = Some(database.hold()) }
+  private def hold(): Unit = synchronized { if (poolHold.isEmpty) poolHold = Some(database.hold()) }
 
   override def ended(): Unit = synchronized {
-    held.foreach(_.close())
-    held = None
+    poolHold.foreach(_.close())
+    poolHold = None
   }
 
   override def prepare(id: String, schema: StructType): SinkTarget = {

@@ -44,15 +44,15 @@ object LedgerDesk {
       if (!ledger.isComplete(connection)) throw notFound(database)
       ledger.sinks(connection).foreach { id =>
         val sink = sinks.addObject()
-        val (row, retired) = ledger.described(connection, id)(json)
+        val (row, predecessors) = ledger.describe(connection, id)(json)
         row.foreach { values =>
           sink.set[JsonNode]("row", values)
           val progress = ledger.progress(connection, id)
           if (progress.exists)
             progress.read(values.get("query_id").asText).beyond.foreach(values.put("rows_beyond", _))
         }
-        val (replaced, history) = (sink.putArray("retired"), sink.putArray("history"))
-        retired.foreach(replaced.add(_))
+        val (retiredRows, history) = (sink.putArray("retired"), sink.putArray("history"))
+        predecessors.foreach(retiredRows.add(_))
         ledger.latest(connection, id, Lines)(json).foreach(history.add(_))
       }
     }
@@ -61,25 +61,25 @@ object LedgerDesk {
 
   /** Repairs a sink's row in one transaction, under the sink's own rules of trust.
     *
-    * @param shown
+    * @param expectedRow
     *   the row that the user saw: `[query_id, generation, run_id, last_epoch, offsets_hash]`. If it has changed since, the
     *   repair is refused
-    * @param applied
+    * @param newLast
     *   `[epoch, offsets_hash]`: the new last epoch; null forgets the sink
     * @throws io.epochal.core.error.EpochalException
     *   SINK_NOT_FOUND, REPAIR_REFUSED
     */
-  def change(options: util.Map[String, String], sinkId: String, shown: String, applied: String): Unit =
+  def change(options: util.Map[String, String], sinkId: String, expectedRow: String, newLast: String): Unit =
     inLedger(options, "the repair of the ledger") { (connection, database, name) =>
-      val known = LedgerTable.of(database, name)
-      if (!known.isComplete(connection)) throw notFound(database)
-      val target = known
+      val namedLedger = LedgerTable.of(database, name)
+      if (!namedLedger.isComplete(connection)) throw notFound(database)
+      val target = namedLedger
         .row(connection, sinkId)
         .getOrElse(
           throw Conditions.SinkNotFound(
             "url" -> database.place,
             "sinkId" -> sinkId,
-            "known" -> known.sinks(connection).mkString("It has ", ", ", ".")))
+            "known" -> namedLedger.sinks(connection).mkString("It has ", ", ", ".")))
         .target
       val beside = QualifiedName(name.schema, target.name.stripPrefix(s"${name.schema}."))
       val ledger = LedgerTable.of(database, beside)
@@ -87,13 +87,13 @@ object LedgerDesk {
       // Rows of continuous and real-time queries.
       lazy val progress = Some(ledger.progress(connection, sinkId)).filter(_.exists)
       val row = ledger.lock(connection, sinkId).get
-      val found = mapper.createArrayNode().add(row.queryId).add(row.generation).add(row.runId)
-      found.add(row.last.map(last => Long.box(last.epoch)).orNull)
-      found.add(row.last.flatMap(_.offsetsHash).orNull)
-      val before = mapper.writeValueAsString(mapper.readTree(shown))
-      val now = mapper.writeValueAsString(found)
+      val currentRow = mapper.createArrayNode().add(row.queryId).add(row.generation).add(row.runId)
+      currentRow.add(row.last.map(last => Long.box(last.epoch)).orNull)
+      currentRow.add(row.last.flatMap(_.offsetsHash).orNull)
+      val before = mapper.writeValueAsString(mapper.readTree(expectedRow))
+      val now = mapper.writeValueAsString(currentRow)
       if (before != now) throw Conditions.RepairRefused("sinkId" -> sinkId, "shown" -> before, "found" -> now)
-      Option(applied).map(mapper.readTree) match {
+      Option(newLast).map(mapper.readTree) match {
         case None =>
           ledger.forget(connection, sinkId)
           progress.foreach(_.forget())

@@ -100,7 +100,7 @@ object Logins {
     val database = new Database(Dialects.of(url).get, options, () => ())
     Seq[() => Any](
       () => database.inspect(_ => ()),
-      () => database.connected("a test")(_ => ()),
+      () => database.onConnection("a test")(_ => ()),
       () => database.retrying("a test")(Using.resource(database.lend())(_ => ()))).map { login =>
       val begun = System.nanoTime()
       Try(login()) match {

@@ -52,7 +52,7 @@ final class PostgresHostileRunsSuite extends HostileRuns(Postgres) {
     (0 until 8).foreach(i => write(f, run, i.toLong, numbers(f, 10 * i until 10 * i + 10)))
     val options = JdbcOptions.read(f.database.options("t")).toOption.get
     val left =
-      new Database(Dialects.of(options.connection.url).get, options, () => ()).connected("the test")(connection =>
+      new Database(Dialects.of(options.connection.url).get, options, () => ()).onConnection("the test")(connection =>
         Sql.query(connection, "SELECT statement FROM pg_prepared_statements")(_.getString(1)))
     assert(left.isEmpty)
   }

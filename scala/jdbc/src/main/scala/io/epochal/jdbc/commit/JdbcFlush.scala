@@ -66,10 +66,10 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
 
   /** The partition's progress row, locked; fails if the run may not write any more. */
   private def lockedProgress(connection: Connection, partition: Int): PartitionProgress = {
-    val found = progress(connection).partition(queryId, partition)
-    found
+    val partitionRow = progress(connection).partition(queryId, partition)
+    partitionRow
       .filter(row => row.generation == run.generation && row.runId == run.runId)
-      .getOrElse(throw run.fenced(found.map(_.generation)))
+      .getOrElse(throw run.fenced(partitionRow.map(_.generation)))
   }
 
   private def refusal(connection: Connection, partition: Int, from: Position): EpochalException = {
@@ -86,19 +86,19 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
     }
   }
 
-  override def diverged(partition: Int, known: Position, found: Position): Nothing =
+  override def diverged(partition: Int, storedEnd: Position, deliveredEnd: Position): Nothing =
     throw Conditions.RowsNotRepeated(
       "partition" -> partition,
       "sinkId" -> run.sinkId,
-      "rows" -> known.rows,
-      "known" -> known.hex,
-      "found" -> found.hex)
+      "rows" -> storedEnd.rows,
+      "known" -> storedEnd.hex,
+      "found" -> deliveredEnd.hex)
 
-  override def lost(partition: Int, epoch: Long, delivered: Position, stored: Position): Nothing =
+  override def lost(partition: Int, epoch: Long, deliveredEnd: Position, storedEnd: Position): Nothing =
     throw Conditions.ProgressLost(
       "sinkId" -> run.sinkId,
       "epoch" -> epoch,
-      "reason" -> s"partition $partition had delivered ${delivered.rows} rows, but only ${stored.rows} are stored")
+      "reason" -> s"partition $partition had delivered ${deliveredEnd.rows} rows, but only ${storedEnd.rows} are stored")
 
   override def toString: String = s"flushes into ${options.connection.place}"
 }

@@ -167,9 +167,9 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       if (whole) clear(epoch)
       loadedBy = Map.empty
       if (shipment.stored > 0) {
-        val loaded = loadRows(shipment, epoch)
-        loaded.check(epoch, bound.table.name, database.options.keyColumns)
-        loadedBy = loaded.by
+        val result = loadRows(shipment, epoch)
+        result.check(epoch, bound.table.name, database.options.keyColumns)
+        loadedBy = result.by
       }
       bound.deadLetters.foreach(setAside(_, shipment.deadLetters, epoch))
       Failpoints.reach(Failpoint.AfterLoad)
@@ -209,9 +209,9 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
             import bound.table.{storable => of}
             letter.copy(column = of(letter.column), reason = of(letter.reason), json = of(letter.json))
           }
-      val stored = dialect.writing(connection)(
+      val storedLetters = dialect.writing(connection)(
         DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, storable))
-      Loaded.Rows(stored, letters.size.toLong).check(epoch, table)
+      Loaded.Rows(storedLetters, letters.size.toLong).check(epoch, table)
     }
   }
 

@@ -29,7 +29,7 @@ final private[jdbc] class LedgerClaim(
 
   def claim(): Claimed = {
     var watch = Option.empty[ClaimWatch]
-    val (row, claimed) =
+    val (row, claimedRun) =
       try {
         makeReady()
         database.attempt("the claim of the ledger") { transaction =>
@@ -39,21 +39,21 @@ final private[jdbc] class LedgerClaim(
           val ledger = LedgerTable.of(database, name)
           val watching = new ClaimWatch(ledger, name.schema)
           watch = Some(watching)
-          val claimed = watching.over(connection)(claim(connection, ledger, made = existing.isEmpty))
+          val claimedRun = watching.over(connection)(claim(connection, ledger, made = existing.isEmpty))
           transaction.commit()
-          claimed
+          claimedRun
         }
       } catch {
         case error: EpochalException if isOfDatabase(error) =>
           throw watch
             .flatMap(_.refusal)
-            .orElse(watch.filter(_.blockers.nonEmpty).map(blocked(_, error)))
+            .orElse(watch.filter(_.blockers.nonEmpty).map(sinkBlocked(_, error)))
             .getOrElse(Interference.ofClaim(database, schema, keepsLedger = true)(error))
       }
     dialect.bulk
       .filter(bulk => bulk.outlastsItsRun || database.bulk.contains(bulk))
-      .foreach(_.settle(database, claimed))
-    Claimed(row, new JdbcTarget(database, claimed))
+      .foreach(_.settle(database, claimedRun))
+    Claimed(row, new JdbcTarget(database, claimedRun))
   }
 
   /** First locks the sink's own row and its progress, and binds the table: each step can wait for another transaction. Only
@@ -75,30 +75,30 @@ final private[jdbc] class LedgerClaim(
     // Creating the table may have committed the transaction and released the row's lock.
     val before = if (made && mine.isDefined) ledger.lock(connection, run.sinkId) else mine
     val target = bound.table.target
-    val stored = progress.fold(Progress.Empty)(_.read(run.queryId))
-    val found = LedgerState(
+    val storedProgress = progress.fold(Progress.Empty)(_.read(run.queryId))
+    val state = LedgerState(
       target,
       dialect.server(connection),
       before,
       ledger.earlier(connection, run.sinkId, run.queryId),
       ledger.others(connection, run, target),
-      stored)
-    val row = decide(found).fold(throw _, identity)
+      storedProgress)
+    val row = decide(state).fold(throw _, identity)
     ledger.claim(connection, before, row)
-    progress.foreach { known =>
-      if (before.isEmpty && stored == Progress.Empty) known.forget()
-      known.claim(row.generation, row.runId)
+    progress.foreach { rows =>
+      if (before.isEmpty && storedProgress == Progress.Empty) rows.forget()
+      rows.claim(row.generation, row.runId)
     }
-    val claimed = BulkRun(row.sinkId, row.generation, row.runId, bound, bound.shape, once = false)
-    database.bulk.foreach(_.claim(connection, claimed))
-    if (before.isEmpty) dialect.bulk.foreach(_.forget(connection, claimed))
-    (row, claimed)
+    val claimedRun = BulkRun(row.sinkId, row.generation, row.runId, bound, bound.shape, once = false)
+    database.bulk.foreach(_.claim(connection, claimedRun))
+    if (before.isEmpty) dialect.bulk.foreach(_.forget(connection, claimedRun))
+    (row, claimedRun)
   }
 
   private def progress(connection: Connection, ledger: LedgerTable): Option[ProgressTable] =
     Option.when(dialect.abilities.flushes)(ledger.progress(connection, run.sinkId)).filter(_.exists)
 
-  private def blocked(watch: ClaimWatch, error: EpochalException): EpochalException = {
+  private def sinkBlocked(watch: ClaimWatch, error: EpochalException): EpochalException = {
     val ending = s"Run, as the role of the sink, ${watch.endings.mkString("; ")}; then start the query again."
     val condition = if (watch.endings.isEmpty) Conditions.SinkBlocked else Conditions.SinkBlocked.withHint(ending)
     condition.because(error)(
@@ -146,9 +146,9 @@ final private[jdbc] class LedgerClaim(
       case None => body
       case Some(sessions) =>
         val session = sessions.current(connection)
-        val done = new CountDownLatch(1)
+        val finish = new CountDownLatch(1)
         val thread = new DaemonThreads("epochal-claim").newThread { () =>
-          try watch(sessions, session, done)
+          try watch(sessions, session, finish)
           catch {
             case error: Throwable =>
               failure = Some(error)
@@ -158,14 +158,14 @@ final private[jdbc] class LedgerClaim(
         thread.start()
         try body
         catch { case _: Throwable if failure.nonEmpty => throw failure.get }
-        finally done.countDown()
+        finally finish.countDown()
     }
 
-    private def watch(sessions: Sessions, session: Long, done: CountDownLatch): Unit = {
-      def wait(time: Duration): Boolean = !done.await(time.toMillis, TimeUnit.MILLISECONDS)
+    private def watch(sessions: Sessions, session: Long, finish: CountDownLatch): Unit = {
+      def wait(time: Duration): Boolean = !finish.await(time.toMillis, TimeUnit.MILLISECONDS)
       var waiting = wait(grace)
       while (waiting) {
-        try check(sessions, session, done)
+        try check(sessions, session, finish)
         catch {
           case NonFatal(error) =>
             val reason = database.options.connection.redact(error.getMessage)
@@ -175,19 +175,19 @@ final private[jdbc] class LedgerClaim(
       }
     }
 
-    private def check(sessions: Sessions, session: Long, done: CountDownLatch): Unit =
+    private def check(sessions: Sessions, session: Long, finish: CountDownLatch): Unit =
       database.pool.use() { connection =>
         Transaction.run(connection, dialect, Pause) { transaction =>
           transaction.connection: Unit
           ledger.row(connection, run.sinkId).foreach { row =>
             val successor = Writer.of(schema, run.sinkId, row.generation)
-            val decision = decided(connection, row)
+            val decision = decisionOn(connection, row)
             refusal = decision.flatMap(_.left.toOption)
             val (ours, others) = sessions
               .blockers(connection, session, successor)
               .partition(blocker =>
                 decision.exists(_.isRight) && blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
-            if (done.getCount > 0) {
+            if (finish.getCount > 0) {
               ours.foreach { blocker =>
                 log.warn(
                   "epochal-jdbc: ended a session of an older run of sink '{}' that the claim waited for: {}",
@@ -210,14 +210,14 @@ final private[jdbc] class LedgerClaim(
       }
 
     /** The ledger's current decision on the claim; None while the ledger's table is missing. */
-    private def decided(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
+    private def decisionOn(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
       dialect.catalog
         .find(connection, database.options.table)
         .map { table =>
-          val known = ledger.earlier(connection, run.sinkId, run.queryId)
+          val earlierRow = ledger.earlier(connection, run.sinkId, run.queryId)
           val others = ledger.others(connection, run, table.target)
-          val stored = progress(connection, ledger).fold(Progress.Empty)(_.read(run.queryId))
-          decide(LedgerState(table.target, row.server, Some(row), known, others, stored))
+          val storedProgress = progress(connection, ledger).fold(Progress.Empty)(_.read(run.queryId))
+          decide(LedgerState(table.target, row.server, Some(row), earlierRow, others, storedProgress))
         }
 
     private def grace: Duration = Seq(database.options.lockTimeout.dividedBy(3), LongestGrace).min

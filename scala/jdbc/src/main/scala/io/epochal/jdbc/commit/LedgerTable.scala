@@ -3,42 +3,11 @@ package io.epochal.jdbc.commit
 import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
+import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target}
 import io.epochal.jdbc.database._
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{QualifiedName, Sql}
 import io.epochal.kit.sink.Run
-
-/** Tables that the sink keeps beside its target. All methods run in the caller's transaction.
-  *
-  * @param trust
-  *   the target whose tables they are, and who may have created them
-  */
-abstract private[jdbc] class KeptTables(dialect: Dialect, protected val trust: Trust) {
-  protected val words: LedgerDialect = dialect.ledger
-  protected val forUpdate: Sql = Sql.raw(words.forUpdate)
-  protected def now: Sql = Sql.raw(words.now)
-
-  protected def qualified(table: String): QualifiedName = QualifiedName(trust.target.schema, table)
-  protected def quoted(table: String): Sql = Sql.raw(words.table(qualified(table)))
-
-  /** Whether the table exists; an untrusted one is an error. */
-  protected def exists(connection: Connection, table: String): Boolean =
-    dialect.catalog.exists(connection, qualified(table)) && {
-      dialect.checkTrusted(connection, qualified(table), trust, named = false)
-      true
-    }
-
-  protected def trigger(rows: ResultSet): TriggerMode = {
-    val name = rows.getString("trigger_mode")
-    TriggerMode.parse(name).getOrElse(throw new IllegalStateException(s"the ledger has no such trigger: '$name'"))
-  }
-
-  protected def make(connection: Connection, table: String, columns: String): Unit =
-    if (!exists(connection, table))
-      Sql.create(connection, s"CREATE TABLE ${words.table(qualified(table))} ($columns)${words.tableOptions}")(
-        exists(connection, table))
-}
 
 /** The ledger's tables in the target's database and schema; `docs/PROTOCOL.md` lists their columns.
   *
@@ -58,7 +27,7 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   import LedgerTable._
 
   private val ledger = quoted("epochal_ledger")
-  private val retired = quoted("epochal_ledger_retired")
+  private val retiredTable = quoted("epochal_ledger_retired")
   private val history = quoted("epochal_ledger_history")
   private val claiming = quoted("epochal_ledger_lock")
   private val rowCount = Sql.raw(words.column("rows"))
@@ -103,15 +72,15 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   /** The sink's row, locked until the transaction ends. */
   def lock(connection: Connection, sinkId: String): Option[LedgerRow] = {
     if (words.locksByUpdate) sql"UPDATE $ledger SET v = v WHERE sink_id = $sinkId".run(connection)
-    locked(sinkId).query(connection)(read).headOption
+    lockingSelect(sinkId).query(connection)(read).headOption
   }
 
-  private def locked(sinkId: String): Sql = sql"SELECT * FROM $ledger WHERE sink_id = $sinkId$forUpdate"
+  private def lockingSelect(sinkId: String): Sql = sql"SELECT * FROM $ledger WHERE sink_id = $sinkId$forUpdate"
 
   /** The same, as the transaction's first statement. */
   private[jdbc] def lock(transaction: Transaction, sinkId: String, load: Option[PreparedLoad]): Option[LedgerRow] =
     if (words.locksByUpdate) lock(transaction.connection, sinkId)
-    else transaction.first(locked(sinkId), load)(read).headOption
+    else transaction.first(lockingSelect(sinkId), load)(read).headOption
 
   /** The sink's row. Takes no lock. */
   def find(connection: Connection, sinkId: String): Option[LedgerRow] =
@@ -135,14 +104,14 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
 
   /** The query's own row from before another query took the sink over. */
   def earlier(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
-    sql"SELECT * FROM $retired WHERE sink_id = $sinkId AND query_id = $queryId".query(connection)(read).headOption
+    sql"SELECT * FROM $retiredTable WHERE sink_id = $sinkId AND query_id = $queryId".query(connection)(read).headOption
 
   /** Other sinks on the target: matched by its table id where it has one, since a table can be renamed. For the run's own query
     * the name suffices: its table may have been recreated, or restored from a dump.
     */
   def others(connection: Connection, run: Run, target: Target): Seq[LedgerRow] = {
-    val named = sql"target = ${target.name}"
-    val same = target.oid.fold(named)(oid => sql"(target_oid = $oid OR ($named AND query_id = ${run.queryId}))")
+    val sameName = sql"target = ${target.name}"
+    val same = target.oid.fold(sameName)(oid => sql"(target_oid = $oid OR ($sameName AND query_id = ${run.queryId}))")
     sql"SELECT * FROM $ledger WHERE $same AND sink_id <> ${run.sinkId} ORDER BY sink_id".query(connection)(read)
   }
 
@@ -173,12 +142,12 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   }
 
   private def retire(connection: Connection, row: LedgerRow): Unit = {
-    sql"DELETE FROM $retired WHERE sink_id = ${row.sinkId} AND query_id = ${row.queryId}".run(connection)
+    sql"DELETE FROM $retiredTable WHERE sink_id = ${row.sinkId} AND query_id = ${row.queryId}".run(connection)
     // By name: tables created by hand may have their columns in another order.
     val columns =
       sql"""sink_id, v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount, epochs, total_rows,
          |generation, run_id, server_id, timeline, created_at, updated_at"""
-    sql"INSERT INTO $retired ($columns) SELECT $columns FROM $ledger WHERE sink_id = ${row.sinkId}".run(connection)
+    sql"INSERT INTO $retiredTable ($columns) SELECT $columns FROM $ledger WHERE sink_id = ${row.sinkId}".run(connection)
   }
 
   /** SQL condition on the ledger row: the run's table and its column types are still those that the rows were encoded for. The
@@ -193,31 +162,31 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     *
     * @param isUnchanged
     *   as above
-    * @param added
+    * @param balance
     *   rows added to the table on balance; None: the number of the epoch's rows
     * @return
     *   false if the table changed: the transaction must be rolled back
     */
-  def record(connection: Connection, row: LedgerRow, isUnchanged: Sql, added: Option[Long] = None): Boolean = {
-    val changed = update(row, isUnchanged, added).update(connection)
-    if (changed == 1L) {
-      sql"INSERT INTO ${noted(ledger)} WHERE sink_id = ${row.sinkId}".run(connection)
+  def record(connection: Connection, row: LedgerRow, isUnchanged: Sql, balance: Option[Long] = None): Boolean = {
+    val updates = update(row, isUnchanged, balance).update(connection)
+    if (updates == 1L) {
+      sql"INSERT INTO ${historyRow(ledger)} WHERE sink_id = ${row.sinkId}".run(connection)
       prune(row).foreach(_.run(connection))
     }
-    changed == 1L
+    updates == 1L
   }
 
   /** The same as statements that fail if the row has changed; None: the database has none. */
   private[jdbc] def recording(row: LedgerRow, isUnchanged: Sql): Option[Seq[Sql]] =
-    words.changeOne(update(row, isUnchanged, None), noted(sql"changed")).map(_ +: prune(row).toSeq)
+    words.changeOne(update(row, isUnchanged, None), historyRow(sql"changed")).map(_ +: prune(row).toSeq)
 
-  private def update(row: LedgerRow, isUnchanged: Sql, added: Option[Long]): Sql =
+  private def update(row: LedgerRow, isUnchanged: Sql, balance: Option[Long]): Sql =
     sql"""UPDATE $ledger SET ${setLast(row.last)}, epochs = epochs + 1,
-       |total_rows = total_rows + ${added.getOrElse(row.last.get.digest.rows)}, updated_at = $now
+       |total_rows = total_rows + ${balance.getOrElse(row.last.get.digest.rows)}, updated_at = $now
        |WHERE sink_id = ${row.sinkId} AND generation = ${row.generation} AND run_id = ${row.runId}
        |AND $isUnchanged"""
 
-  private def noted(from: Sql): Sql =
+  private def historyRow(from: Sql): Sql =
     sql"""$history (sink_id, $number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
        |digest, $rowCount, committed_at)
        |SELECT sink_id, epochs, last_epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash, digest, $rowCount,
@@ -230,22 +199,22 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   /** For repairs, under the row's lock: sets the last applied epoch. Like a claim, it raises the generation, so that an active run
     * is fenced.
     */
-  def correct(connection: Connection, sinkId: String, runId: String, applied: AppliedEpoch): Unit =
-    sql"""UPDATE $ledger SET ${setLast(Some(applied))}, generation = generation + 1, run_id = $runId,
+  def correct(connection: Connection, sinkId: String, runId: String, appliedEpoch: AppliedEpoch): Unit =
+    sql"""UPDATE $ledger SET ${setLast(Some(appliedEpoch))}, generation = generation + 1, run_id = $runId,
        |updated_at = $now WHERE sink_id = $sinkId""".run(connection)
 
   /** For repairs: deletes all of the sink's rows except its history. */
   def forget(connection: Connection, sinkId: String): Unit =
-    Seq(ledger, retired).foreach(table => sql"DELETE FROM $table WHERE sink_id = $sinkId".run(connection))
+    Seq(ledger, retiredTable).foreach(table => sql"DELETE FROM $table WHERE sink_id = $sinkId".run(connection))
 
   /** For people: the ids of all sinks. */
   def sinks(connection: Connection): Seq[String] =
     sql"SELECT sink_id FROM $ledger ORDER BY sink_id".query(connection)(_.getString(1))
 
   /** For people: the sink's row in the ledger, if any, and the rows of queries that were replaced. */
-  def described[A](connection: Connection, sinkId: String)(row: ResultSet => A): (Option[A], Seq[A]) = (
+  def describe[A](connection: Connection, sinkId: String)(row: ResultSet => A): (Option[A], Seq[A]) = (
     sql"SELECT * FROM $ledger WHERE sink_id = $sinkId".query(connection)(row).headOption,
-    sql"SELECT * FROM $retired WHERE sink_id = $sinkId ORDER BY updated_at".query(connection)(row))
+    sql"SELECT * FROM $retiredTable WHERE sink_id = $sinkId ORDER BY updated_at".query(connection)(row))
 
   /** For people: the latest epochs, newest first. */
   def latest[A](connection: Connection, sinkId: String, epochs: Int)(line: ResultSet => A): Seq[A] =
@@ -265,14 +234,14 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
       rows.getString("sink_id"),
       rows.getString("query_id"),
       Target(rows.getString("target"), Sql.long(rows, "target_oid")),
-      Sql.long(rows, "last_epoch").map(applied(rows, _)),
+      Sql.long(rows, "last_epoch").map(appliedEpoch(rows, _)),
       rows.getLong("generation"),
       rows.getString("run_id"),
       ServerIdentity(rows.getString("server_id"), Sql.long(rows, "timeline"))
     )
   }
 
-  private def applied(rows: ResultSet, epoch: Long): AppliedEpoch = AppliedEpoch(
+  private def appliedEpoch(rows: ResultSet, epoch: Long): AppliedEpoch = AppliedEpoch(
     epoch,
     trigger(rows),
     Option(rows.getString("offsets_hash")),

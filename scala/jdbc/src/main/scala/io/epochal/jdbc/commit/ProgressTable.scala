@@ -60,7 +60,7 @@ private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Co
 
   /** A query's progress and boundaries. */
   def read(queryId: String): Progress = {
-    val applied =
+    val positions =
       sql"SELECT task_partition, applied, digest FROM $progress WHERE sink_id = $sinkId AND query_id = $queryId"
         .query(connection)(rows => rows.getInt(1) -> Position.parse(rows.getLong(2), rows.getString(3)))
     val ends =
@@ -70,7 +70,7 @@ private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Co
       val (_, trigger, hash, _) = all.head
       Boundary(epoch, trigger, hash, all.map(_._4).toMap)
     }
-    Progress(boundaries.toSeq.sortBy(_.epoch), applied.toMap)
+    Progress(boundaries.toSeq.sortBy(_.epoch), positions.toMap)
   }
 
   private def end(rows: ResultSet): (Long, TriggerMode, Option[String], (Int, Position)) = (
@@ -162,9 +162,9 @@ private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust, connection: Co
     words.place.map(Sql.raw) match {
       case None => Option.when(update.update(connection) == 1L)("")
       case Some(column) =>
-        def moved(to: Sql): Option[String] =
+        def move(to: Sql): Option[String] =
           sql"$update$to RETURNING $column".query(connection)(_.getString(1)).headOption
-        place.flatMap(known => moved(sql" AND $column = CAST($known AS tid)")).orElse(moved(sql""))
+        place.flatMap(oldPlace => move(sql" AND $column = CAST($oldPlace AS tid)")).orElse(move(sql""))
     }
   }
 

@@ -40,12 +40,12 @@ private[jdbc] object TargetTables {
     val check = new TableCheck(dialect, options, schema)
     def find(): Option[TargetTable] = dialect.catalog.find(connection, options.table)
     def bind(table: TargetTable): BoundTable = {
-      val identified = if (make) dialect.catalog.identify(connection, table) else table
-      val added = check.added(identified).fold(throw _, identity)
-      new AddedColumns(connection, dialect).preview(identified.name, added) {
-        val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
+      val markedTable = if (make) dialect.catalog.identify(connection, table) else table
+      val newColumns = check.added(markedTable).fold(throw _, identity)
+      new AddedColumns(connection, dialect).preview(markedTable.name, newColumns) {
+        val complete = if (newColumns.isEmpty) markedTable else find().getOrElse(throw check.missing(None))
         val bound = check.bind(complete).fold(error => throw check.refusal(connection, complete)(error), identity)
-        bound.copy(added = added, shape = dialect.catalog.shape(connection, bound))
+        bound.copy(added = newColumns, shape = dialect.catalog.shape(connection, bound))
       }
     }
     val existing = find().map(bind)
@@ -86,10 +86,10 @@ final private[jdbc] class AddedColumns(connection: Connection, dialect: Dialect)
   /** Adds the columns that are still missing. */
   def add(name: TableName, bound: BoundTable): Unit =
     if (bound.added.nonEmpty) {
-      val found = dialect.catalog.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase(Locale.ROOT))
+      val present = dialect.catalog.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase(Locale.ROOT))
       alter(
         bound.table.name,
-        bound.added.filterNot { case (column, _) => found.contains(column.toLowerCase(Locale.ROOT)) })
+        bound.added.filterNot { case (column, _) => present.contains(column.toLowerCase(Locale.ROOT)) })
     }
 
   private def alter(table: QualifiedName, columns: Seq[(String, String)]): Unit =

@@ -4,41 +4,8 @@ import java.sql.Connection
 
 import scala.annotation.unused
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.ledger.{ContentDigest, LedgerRow}
+import io.epochal.core.error.EpochalException
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
-
-/** A run, as identified by what its tasks leave in the database.
-  *
-  * @param runId
-  *   after a ledger was set back the same generation can be issued again, but not the same run id
-  * @param shape
-  *   the table's column types when the columns were bound
-  * @param once
-  *   a batch write: it has no successor under this sink id
-  */
-final case class BulkRun(
-    sinkId: String,
-    generation: Long,
-    runId: String,
-    table: BoundTable,
-    shape: String,
-    once: Boolean) {
-
-  /** The mark under which other sessions see its transactions. */
-  @transient lazy val writer: Writer = Writer.of(table.table.name.schema, sinkId, generation)
-
-  /** Whether this run is the one that may write, by the sink's row in the ledger. */
-  def isCurrent(row: Option[LedgerRow]): Boolean = row.exists(r => r.generation == generation && r.runId == runId)
-
-  /** The error of this run after another has claimed the sink.
-    *
-    * @param current
-    *   the generation that may write
-    */
-  def fenced(current: Option[Long]): EpochalException =
-    Conditions.SinkFenced("sinkId" -> sinkId, "generation" -> generation, "current" -> current.fold("none")(_.toString))
-}
 
 /** A way for tasks to bring rows to the database without making them visible. Stateless; serialized to the tasks.
   *
@@ -109,39 +76,4 @@ trait BulkLoad extends Serializable {
     * the same sink. Runs its own transactions, under the ledger's lock.
     */
   def settle(database: Database, run: BulkRun): Unit
-}
-
-/** Takes the rows of one attempt. */
-trait BulkCopy {
-  def write(bytes: Array[Byte], length: Int): Unit
-
-  /** Ends the transaction so that the rows outlive the task, visible only to the driver's commit.
-    *
-    * @param digest
-    *   of all the attempt's rows, including bad ones
-    * @param rows
-    *   number of rows written
-    * @return
-    *   the place of the rows, for the message to the driver
-    */
-  def finish(digest: ContentDigest, rows: Long): String
-
-  /** Whether the rows may be in place although the connection was lost before the response to `finish`. */
-  def isInDoubt: Boolean = false
-
-  /** Looks for the rows after `finish` lost its response.
-    *
-    * @param connection
-    *   a new one
-    * @param transaction
-    *   the id of the transaction in which the rows were written
-    * @return
-    *   the rows' place; None: they were not stored and never will be
-    * @throws java.sql.SQLException
-    *   a transient one, while the outcome is undecided
-    */
-  def find(@unused connection: Connection, @unused transaction: Option[String]): Option[String] = None
-
-  /** Abandons an unfinished copy, so that the transaction can be rolled back. */
-  def cancel(): Unit
 }

@@ -70,7 +70,7 @@ final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: 
     */
   def lend(patience: Option[Duration] = None): Lease = {
     val pool = enter(key, dialect)
-    try new Lease(take(pool.source, patience), dialect, pool, server)
+    try new Lease(acquire(pool.source, patience), dialect, pool, server)
     catch {
       case error: Throwable =>
         leave(pool)
@@ -81,10 +81,10 @@ final private[jdbc] class ConnectionPool(settings: ConnectionSettings, dialect: 
   /** Runs `body` on a new connection outside the pool, in autocommit mode. Does not wait for a free connection, and
     * sets no driver property that changes the database itself (SQLite's `journal_mode`).
     */
-  def unpooled[A](body: Connection => A): A = {
+  def outside[A](body: Connection => A): A = {
     val properties = key.defaults -- dialect.lastingProperties
     Using.resource(login(properties)) { connection =>
-      Using.resource(watched(connection, server))(_ => body(connection))
+      Using.resource(watchOf(connection, server))(_ => body(connection))
     }
   }
 
@@ -124,7 +124,7 @@ private[jdbc] object ConnectionPool {
   private val holds = mutable.Map.empty[Key, Int]
 
   private def release(key: Key): Unit = {
-    val unused = synchronized {
+    val idlePool = synchronized {
       val left = holds(key) - 1
       if (left > 0) holds(key) = left else holds -= key
       pools.get(key).filter(_ => left == 0).filter { pool =>
@@ -132,14 +132,14 @@ private[jdbc] object ConnectionPool {
         pool.users == 0
       }
     }
-    unused.foreach(_.source.close())
+    idlePool.foreach(_.source.close())
   }
 
   /** Closes the idle connections of a pool now, and each lent one when it is returned. */
   private def endConnections(pool: Pool): Unit = pool.source.getHikariPoolMXBean.softEvictConnections()
 
   /** Takes a connection from a pool, and waits while all of them are lent: tasks return theirs when they end. */
-  private def take(source: HikariDataSource, patience: Option[Duration]): Connection = {
+  private def acquire(source: HikariDataSource, patience: Option[Duration]): Connection = {
     val since = System.nanoTime()
     var turn = since + ConnectionTimeout.toNanos
     def attempt(): Option[Connection] =
@@ -180,7 +180,7 @@ private[jdbc] object ConnectionPool {
       server: Option[WatchedServer])
       extends AutoCloseable {
     private var usable = true
-    private val watch = watched(connection, server)
+    private val watch = watchOf(connection, server)
 
     /** Opens a transaction that the lease's end ends at the latest, and returns its id. */
     def begin(lockTimeout: Duration, writer: Writer): Option[String] = {
@@ -200,7 +200,7 @@ private[jdbc] object ConnectionPool {
       }
   }
 
-  private def watched(connection: Connection, server: Option[WatchedServer]): AutoCloseable =
+  private def watchOf(connection: Connection, server: Option[WatchedServer]): AutoCloseable =
     server.fold[AutoCloseable](() => ())(new ConnectionWatch(connection, _))
 
   private def enter(key: Key, dialect: Dialect): Pool = synchronized {
@@ -258,10 +258,10 @@ private[jdbc] object ConnectionPool {
       .newSingleThreadScheduledExecutor(new DaemonThreads("epochal-connections"))
       .scheduleWithFixedDelay(() => sweep(Idle), Idle.toMillis, Idle.toMillis / 2, TimeUnit.MILLISECONDS): Unit
 
-  /** How long [[take]] waits for a connection that cannot be opened, and before it logs that all connections are busy. */
+  /** How long [[acquire]] waits for a connection that cannot be opened, and before it logs that all connections are busy. */
   private val ConnectionTimeout = Duration.ofSeconds(15)
 
-  /** How long Hikari waits: as soon as it returns, [[take]] sees that the driver cannot run. */
+  /** How long Hikari waits: as soon as it returns, [[acquire]] sees that the driver cannot run. */
   private val Pause = Duration.ofSeconds(1)
 
   /** The SQLExceptions in a chain of causes, outermost first. */

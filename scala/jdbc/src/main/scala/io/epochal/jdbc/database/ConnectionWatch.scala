@@ -173,12 +173,12 @@ private[jdbc] object ConnectionWatch {
     try {
       watches.forEach(_.count())
       watches.asScala.filter(_.waits >= FirstLook).groupBy(_.server).foreach { case (server, waiting) =>
-        val keyed = waiting.toSeq.flatMap(watch => watch.session.map(_ -> watch))
+        val withKeys = waiting.toSeq.flatMap(watch => watch.session.map(_ -> watch))
         waiting.foreach { watch =>
           if (watch.session.isEmpty && watch.waits >= watch.limit)
             watch.end("a statement outside a transaction was not answered")
         }
-        if (keyed.nonEmpty) look(server, keyed)
+        if (withKeys.nonEmpty) look(server, withKeys)
       }
     } catch { case NonFatal(error) => log.warn("epochal-jdbc: cannot watch connections", error) }
 

@@ -53,7 +53,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   val bulk: Option[BulkLoad] = options.transport match {
     case TransportChoice.Inline => None
     case TransportChoice.Auto   => dialect.bulk.find(_.name == TransportChoice.Staged.name)
-    case named                  => dialect.bulk.find(_.name == named.name)
+    case choice                 => dialect.bulk.find(_.name == choice.name)
   }
 
   /** Runs `body` in a transaction that `body` commits; after a transient failure all of it again, in a new one. A COMMIT whose
@@ -71,14 +71,14 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   def attempt[A](step: String, writer: Option[Writer] = None, diagnose: DatabaseErrors.Diagnosis = identity)(
       body: Transaction => A): A = {
     val doubt = new CommitDoubt(errors.losesConnection)
-    retrying(step, diagnose = error => diagnose(doubt.explained(place, error)))(pooled(connection =>
+    retrying(step, diagnose = error => diagnose(doubt.explained(place, error)))(onPooled(connection =>
       doubt.attempt(Transaction.run(connection, dialect, lockTimeout, writer, doubt)(body))))
   }
 
   /** Runs `body`, which manages its own transactions, on a pooled connection; repeats it after a transient failure. */
-  def connected[A](step: String)(body: Connection => A): A = retrying(step)(pooled(body))
+  def onConnection[A](step: String)(body: Connection => A): A = retrying(step)(onPooled(body))
 
-  private def pooled[A](body: Connection => A): A = {
+  private def onPooled[A](body: Connection => A): A = {
     keepFile()
     val result = pool.use(Some(retry.deadline))(body)
     if (file.isEmpty) keepFile()
@@ -88,7 +88,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   /** Fails if the file was replaced: a connection opened in the middle of a query must not switch to another file. */
   private def keepFile(): Unit = files.headOption.foreach { path =>
     val now = OpenFiles.key(path)
-    if (file.isEmpty) file = now else if (now != file) throw OpenFiles.changed(settings, path, path)
+    if (file.isEmpty) file = now else if (now != file) throw OpenFiles.changeError(settings, path, path)
   }
 
   /** Lends a pooled connection to a task, which waits for one as long as other tasks load. */
@@ -113,12 +113,12 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     def opensLater(error: Throwable): Verdict =
       if (ConnectionPool.sqlErrors(error).exists(dialect.errors.opensLater)) Verdict.Retry else Verdict.GiveUp
     retrying("the checks before the start", opensLater)(
-      pool.unpooled(connection => ConnectionWatch.briefly(dialect.inspecting(connection)(body(connection)))))
+      pool.outside(connection => ConnectionWatch.briefly(dialect.inspecting(connection)(body(connection)))))
   }
 
   /** Runs `body` in a transaction that it commits, as [[attempt]], on a connection that no pool keeps. */
   def outsidePool[A](step: String)(body: Transaction => A): A =
-    retrying(step)(pool.unpooled(Transaction.run(_, dialect, lockTimeout)(body)))
+    retrying(step)(pool.outside(Transaction.run(_, dialect, lockTimeout)(body)))
 
   private def logRetry(step: String)(event: RetryEvent): Unit = {
     onRetry()

@@ -2,7 +2,7 @@ package io.epochal.jdbc.database
 
 import java.sql.{SQLException, SQLTransientConnectionException}
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.retry.Verdict
 import io.epochal.kit.database.ConnectionSettings
 
@@ -15,11 +15,11 @@ final private[jdbc] class DatabaseErrors(dialect: Dialect, settings: ConnectionS
     if (error.isInstanceOf[EpochalException]) Verdict.GiveUp
     else
       ConnectionPool.sqlErrors(error) match {
-        case Nil                                               => Verdict.GiveUp
-        case (_: ConnectionPool.AllBusy) :: _                  => Verdict.GiveUp
-        case (_: SQLTransientConnectionException) :: Nil       => Verdict.Retry
-        case (_: SQLTransientConnectionException) :: said :: _ => dialect.errors.verdict(said)
-        case said :: _                                         => dialect.errors.verdict(said)
+        case Nil                                                => Verdict.GiveUp
+        case (_: ConnectionPool.AllBusy) :: _                   => Verdict.GiveUp
+        case (_: SQLTransientConnectionException) :: Nil        => Verdict.Retry
+        case (_: SQLTransientConnectionException) :: cause :: _ => dialect.errors.verdict(cause)
+        case cause :: _                                         => dialect.errors.verdict(cause)
       }
 
   /** Whether the failure of a COMMIT leaves its outcome unknown. */
@@ -44,44 +44,33 @@ final private[jdbc] class DatabaseErrors(dialect: Dialect, settings: ConnectionS
       .in(error)
       .getOrElse(ConnectionPool.sqlErrors(error) match {
         case Nil    => error
-        case errors => diagnose(explained(step, errors))
+        case errors => diagnose(errorOf(step, errors))
       })
 
-  private def explained(step: String, errors: Seq[SQLException]): EpochalException = {
+  private def errorOf(step: String, errors: Seq[SQLException]): EpochalException = {
     val cause = errors.find(!_.isInstanceOf[SQLTransientConnectionException]).getOrElse(errors.head)
     val state = Option(cause.getSQLState).getOrElse("")
     val reason = settings.redact(cause.getMessage)
-    val redacted = settings.redact(cause)
-    def tooMany(advice: String): EpochalException = Conditions.TooManyConnections
-      .because(redacted)("url" -> settings.place, "step" -> step, "advice" -> advice, "reason" -> reason)
+    def as(condition: Condition, more: (String, Any)*): EpochalException =
+      condition.because(settings.redact(cause))(Seq("url" -> settings.place, "reason" -> reason) ++ more: _*)
+    def tooMany(advice: String) = as(Conditions.TooManyConnections, "step" -> step, "advice" -> advice)
     val tooLarge = errors.flatMap(dialect.errors.rowTooLarge).headOption
     val limit = errors.flatMap(dialect.errors.tooManyConnections).headOption
     if (errors.exists(_.isInstanceOf[ConnectionPool.AllBusy]))
       tooMany("Raise {option:maxConnections} as far as the server allows, or run fewer tasks at a time.")
-    else if (tooLarge.isDefined)
-      Conditions.RowTooLarge
-        .because(redacted)("url" -> settings.place, "step" -> step, "setting" -> tooLarge.get, "reason" -> reason)
+    else if (tooLarge.isDefined) as(Conditions.RowTooLarge, "step" -> step, "setting" -> tooLarge.get)
     else if (limit.isDefined)
       tooMany(s"Lower {option:maxConnections} (of each executor), raise ${limit.get} of the server, or use a pooler.")
     else if (errors.exists(dialect.errors.isLocked)) {
-      val holders = dialect.lockHolders(settings)
-      Conditions.DatabaseLocked.because(redacted)(
-        "url" -> settings.place,
-        "step" -> step,
-        "holder" -> (if (holders.isEmpty) "another session" else holders.mkString(", ")),
-        "reason" -> reason)
-    } else if (errors.exists(dialect.errors.isFull))
-      Conditions.DatabaseFull.because(redacted)("url" -> settings.place, "step" -> step, "reason" -> reason)
-    else if (errors.exists(dialect.errors.refusesLogin))
-      Conditions.LoginRefused.because(redacted)("url" -> settings.place, "reason" -> reason)
-    else if (state.startsWith("08") || state == "3D000" || state == "57P03")
-      Conditions.DatabaseUnreachable.because(redacted)("url" -> settings.place, "reason" -> reason)
-    else
-      Conditions.DatabaseError.because(redacted)(
-        "url" -> settings.place,
-        "step" -> step,
-        "state" -> (if (state.isEmpty) s"none (code ${cause.getErrorCode})" else state),
-        "reason" -> reason)
+      val holders = Some(dialect.lockHolders(settings)).filter(_.nonEmpty).fold("another session")(_.mkString(", "))
+      as(Conditions.DatabaseLocked, "step" -> step, "holder" -> holders)
+    } else if (errors.exists(dialect.errors.isFull)) as(Conditions.DatabaseFull, "step" -> step)
+    else if (errors.exists(dialect.errors.refusesLogin)) as(Conditions.LoginRefused)
+    else if (state.startsWith("08") || state == "3D000" || state == "57P03") as(Conditions.DatabaseUnreachable)
+    else {
+      val shownState = if (state.isEmpty) s"none (code ${cause.getErrorCode})" else state
+      as(Conditions.DatabaseError, "step" -> step, "state" -> shownState)
+    }
   }
 }
 

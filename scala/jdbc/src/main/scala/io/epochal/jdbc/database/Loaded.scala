@@ -1,12 +1,7 @@
 package io.epochal.jdbc.database
 
-import java.sql.Connection
-
-import scala.annotation.unused
-
 import io.epochal.core.error.{Conditions, Plural}
-import io.epochal.kit.database.{QualifiedName, Sql}
-import io.epochal.kit.sink.row.EncodedRows
+import io.epochal.kit.database.QualifiedName
 
 /** The result of a load. */
 sealed trait Loaded {
@@ -47,13 +42,4 @@ object Loaded {
     override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
       throw Conditions.DuplicateKeys("epoch" -> epoch, "rows" -> rows, "columns" -> keys.mkString(", "))
   }
-}
-
-/** A load of rows that the first message of its transaction has prepared. */
-trait PreparedLoad {
-  def preparation: Seq[Sql]
-  def apply(connection: Connection, rows: EncodedRows): Loaded
-
-  /** Reverts the preparation, for a transaction that loads in another way. */
-  def undo(@unused connection: Connection): Unit = ()
 }

@@ -35,13 +35,13 @@ final private class OpenFiles(settings: ConnectionSettings, files: Seq[Path]) {
     files.foreach { path =>
       val now = OpenFiles.key(path)
       now.foreach(open.getOrElseUpdate(path, _))
-      if (open.get(path) != now) throw OpenFiles.changed(settings, path, files.head)
+      if (open.get(path) != now) throw OpenFiles.changeError(settings, path, files.head)
     }
   }
 }
 
 private[jdbc] object OpenFiles {
-  private val known = Collections.synchronizedMap(new WeakHashMap[Connection, OpenFiles])
+  private val ofConnections = Collections.synchronizedMap(new WeakHashMap[Connection, OpenFiles])
   private val Attempts = 3
 
   /** Opens a connection and records its files. If another database file is at the path afterwards, it is not known
@@ -56,7 +56,7 @@ private[jdbc] object OpenFiles {
       connection.close()
       connect(settings, files, attempts - 1)(open)
     } else {
-      if (now.nonEmpty) known.put(connection, new OpenFiles(settings, now)): Unit
+      if (now.nonEmpty) ofConnections.put(connection, new OpenFiles(settings, now)): Unit
       connection
     }
   }
@@ -69,7 +69,7 @@ private[jdbc] object OpenFiles {
     *   DATABASE_FILE_REPLACED
     */
   def check(connection: Connection): Unit =
-    if (!known.isEmpty) Option(known.get(connection.unwrap(classOf[Connection]))).foreach(_.check())
+    if (!ofConnections.isEmpty) Option(ofConnections.get(connection.unwrap(classOf[Connection]))).foreach(_.check())
 
   /** The file key of the file at a path; None if there is no file, or on Windows. */
   def key(path: Path): Option[AnyRef] =
@@ -81,7 +81,7 @@ private[jdbc] object OpenFiles {
     * @param database
     *   the path of the database file itself, which has other advice than the files beside it
     */
-  def changed(settings: ConnectionSettings, path: Path, database: Path): EpochalException =
+  def changeError(settings: ConnectionSettings, path: Path, database: Path): EpochalException =
     Conditions.DatabaseFileReplaced(
       "url" -> settings.place,
       "file" -> path,

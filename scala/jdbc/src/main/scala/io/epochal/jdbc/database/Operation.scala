@@ -16,11 +16,11 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
 
   private val ordinal = column.fold(-1)(_.ordinal)
   private val feed = column.flatMap(_.feed)
-  private val unchanged = feed.flatMap(_.unchanged).getOrElse(-1)
+  private val unchangedOrdinal = feed.flatMap(_.unchanged).getOrElse(-1)
   private val words = if (feed.isEmpty) Words else Words ++ FeedWords
   private val texts = words.map(_._1.getBytes("US-ASCII")).toArray
   private val effects = words.map(_._2).toArray
-  private val known = columns.map(_.field.name).toSet
+  private val storedNames = columns.map(_.field.name).toSet
 
   /** The number of columns of encoded rows that follow those of the table. */
   val width: Int = column.fold(0)(_.names.size)
@@ -39,12 +39,12 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
       val length = row.length(ordinal)
       var i = 0
       while (i < texts.length && !is(texts(i), base, address, length)) i += 1
-      if (i == texts.length) throw new BadValue(ordinal, unknown(base, address, length))
+      if (i == texts.length) throw new BadValue(ordinal, unknownWord(base, address, length))
       effects(i)
     }
 
   /** Whether the row does not have all columns. */
-  def isPartial(row: BinaryRow): Boolean = unchanged >= 0 && !row.isNullAt(unchanged)
+  def isPartial(row: BinaryRow): Boolean = unchangedOrdinal >= 0 && !row.isNullAt(unchangedOrdinal)
 
   /** The version of a row of a feed. */
   def version(row: BinaryRow): UTF8String = feed.map(_.version).filterNot(row.isNullAt) match {
@@ -56,7 +56,7 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
   def unchangedColumns(row: BinaryRow): UTF8String =
     if (!isPartial(row)) null
     else {
-      val (base, array) = (row.base, row.address(unchanged))
+      val (base, array) = (row.base, row.address(unchangedOrdinal))
       val size = UnsafeLayout.arraySize(base, array)
       val slots = UnsafeLayout.slotsOfArray(array, size)
       val names = (0 until size).map { i =>
@@ -65,7 +65,7 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
           .fromAddress(base, UnsafeLayout.address(base, array, slot), UnsafeLayout.length(base, slot))
           .toString
       }
-      val marks = names.filter(known).map(FeedColumns.mark)
+      val marks = names.filter(storedNames).map(FeedColumns.mark)
       if (marks.isEmpty) null else UTF8String.fromString(marks.mkString)
     }
 
@@ -77,7 +77,7 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
       i == length
     }
 
-  private def unknown(base: AnyRef, address: Long, length: Int): String = {
+  private def unknownWord(base: AnyRef, address: Long, length: Int): String = {
     val text =
       UTF8String.fromAddress(base, address, math.min(length, LongestShown)).toString.replaceAll("\\p{Cntrl}", "?")
     s"it is '$text', not $Expected"

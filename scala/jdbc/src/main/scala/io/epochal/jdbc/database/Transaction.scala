@@ -22,13 +22,13 @@ final private[jdbc] class Transaction private (
 
   /** By which the database can report the outcome later, if it can. */
   private var id = Option.empty[String]
-  private var prepared = Option.empty[PreparedLoad]
+  private var preparedLoad = Option.empty[PreparedLoad]
 
   /** The connection, in the open transaction. */
   def connection: Connection = {
     if (!begun) begin((dialect.begin(raw, lockTimeout, writer), Nil)): Unit
-    prepared.foreach(_.undo(raw))
-    prepared = None
+    preparedLoad.foreach(_.undo(raw))
+    preparedLoad = None
     raw
   }
 
@@ -41,12 +41,12 @@ final private[jdbc] class Transaction private (
     if (begun) sql.query(connection)(read)
     else {
       val rows = begin(dialect.begin(raw, lockTimeout, writer, sql, load)(read))
-      prepared = load
+      preparedLoad = load
       rows
     }
 
   /** Loads rows, if nothing but [[first]] has used the transaction. */
-  def loadPrepared(rows: => EncodedRows): Option[Loaded] = prepared.map(_(raw, rows))
+  def loadPrepared(rows: => EncodedRows): Option[Loaded] = preparedLoad.map(_(raw, rows))
 
   private def begin[A](body: => (Option[String], Seq[A])): Seq[A] = {
     begun = true
@@ -67,17 +67,17 @@ final private[jdbc] class Transaction private (
     if (!begun) connection: Unit
     doubt.commit(id)(dialect.commit(raw, last))
     open = false
-    ended()
+    notifyEnd()
     OpenFiles.check(raw)
   }
 
   private def close(): Unit = if (open) {
     dialect.rollback(raw)
-    ended()
+    notifyEnd()
   }
 
   // The transaction is committed: a failure here must not make it look otherwise.
-  private def ended(): Unit = writer.foreach(mine => Try(dialect.sessions.foreach(_.ended(raw, mine))))
+  private def notifyEnd(): Unit = writer.foreach(mine => Try(dialect.sessions.foreach(_.ended(raw, mine))))
 }
 
 private[jdbc] object Transaction {

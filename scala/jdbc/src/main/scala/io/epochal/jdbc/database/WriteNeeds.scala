@@ -26,7 +26,7 @@ final case class WriteNeeds(
   import WriteNeeds._
 
   /** The privileges that a table beside the target must have. */
-  def on(table: KeptTable): Seq[String] = if (denied) table.granted else table.needed
+  def on(table: KeptTable): Seq[String] = if (denied) table.grants else table.needs
 
   def transport: TransportChoice = options.transport
 
@@ -34,21 +34,12 @@ final case class WriteNeeds(
   def onTarget: Seq[String] = if (options.upsert) Seq("SELECT", "INSERT", "UPDATE") else Seq("INSERT")
 
   /** The tables of the sink's own that its first steps use; missing ones are created. */
-  def kept: Seq[KeptTable] =
-    if (keepsLedger) Ledger.map { case (table, needed, granted) =>
-      KeptTable(target.copy(table = table), needed, granted)
+  def keptTables: Seq[KeptTable] =
+    if (keepsLedger) Ledger.map { case (table, needs, grants) =>
+      KeptTable(target.copy(table = table), needs, grants)
     }
     else Nil
 }
-
-/** A table beside the target.
-  *
-  * @param needed
-  *   privileges without which every query fails
-  * @param granted
-  *   those that the documentation lists, for what a query may come to do
-  */
-final case class KeptTable(name: QualifiedName, needed: Seq[String], granted: Seq[String])
 
 private[jdbc] object WriteNeeds {
 

@@ -48,11 +48,11 @@ private[jdbc] object Dialects {
 
   /** The dialect for a URL: users' dialects come before Epochal's, and the generic one, which accepts any JDBC URL, comes last. */
   def of(url: String): Option[Dialect] = {
-    val (ours, users) = DriverAccess.current.loaders.flatMap(registered).partition(_.isInstanceOf[BuiltInDialect])
+    val (ours, users) = DriverAccess.current.loaders.flatMap(dialectsOf).partition(_.isInstanceOf[BuiltInDialect])
     (users ++ ours :+ new GenericDialect).find(_.handles(url))
   }
 
-  private def registered(loader: ClassLoader): Iterable[Dialect] =
+  private def dialectsOf(loader: ClassLoader): Iterable[Dialect] =
     ServiceLoader.load(classOf[JdbcDialect], loader).asScala.map(new AuthoredDialect(_)) ++
       ServiceLoader.load(classOf[Dialect], loader).asScala
 }

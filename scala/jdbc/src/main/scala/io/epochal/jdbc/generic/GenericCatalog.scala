@@ -17,11 +17,11 @@ private[generic] object GenericCatalog extends Catalog {
     (for {
       schema <- name.schema.fold(Seq(current(connection)))(spellings)
       table <- spellings(name.table)
-      (found, kind) <- tables(connection, schema, table) if found.table == table && found.schema == schema
-    } yield (found, kind)).headOption.map { case (found, kind) =>
+      (entry, kind) <- tables(connection, schema, table) if entry.table == table && entry.schema == schema
+    } yield (entry, kind)).headOption.map { case (entry, kind) =>
       if (!kind.endsWith("TABLE") || kind.contains("TEMPORARY"))
-        refuse(found, s"it is a ${kind.toLowerCase(Locale.ROOT)}", "Name an ordinary table.")
-      TargetTable(found, Target(found.toString, None), columns(connection, found), Nil)
+        refuse(entry, s"it is a ${kind.toLowerCase(Locale.ROOT)}", "Name an ordinary table.")
+      TargetTable(entry, Target(entry.toString, None), columns(connection, entry), Nil)
     }
   }
 
@@ -30,12 +30,12 @@ private[generic] object GenericCatalog extends Catalog {
 
   override def newName(connection: Connection, name: TableName): QualifiedName = {
     val metadata = connection.getMetaData
-    def folded(part: NamePart): String =
+    def fold(part: NamePart): String =
       if (part.quoted) part.text
       else if (metadata.storesUpperCaseIdentifiers) part.text.toUpperCase(Locale.ROOT)
       else if (metadata.storesLowerCaseIdentifiers) part.text.toLowerCase(Locale.ROOT)
       else part.text
-    QualifiedName(name.schema.map(folded).getOrElse(current(connection)), folded(name.table))
+    QualifiedName(name.schema.map(fold).getOrElse(current(connection)), fold(name.table))
   }
 
   override def shapeSql(table: BoundTable): String = "'unknown'"
@@ -68,13 +68,13 @@ private[generic] object GenericCatalog extends Catalog {
     *   `%`, or a table's name
     */
   private def tables(connection: Connection, schema: String, pattern: String): Seq[(QualifiedName, String)] =
-    described(connection, schema, pattern)(_.getTables(_, _, _, null))(rows =>
+    describe(connection, schema, pattern)(_.getTables(_, _, _, null))(rows =>
       (QualifiedName(schema, rows.getString("TABLE_NAME")), rows.getString("TABLE_TYPE")))
 
   private def columns(connection: Connection, table: QualifiedName): Seq[TargetColumn] =
-    described(connection, table.schema, table.table)(_.getColumns(_, _, _, "%")) { rows =>
+    describe(connection, table.schema, table.table)(_.getColumns(_, _, _, "%")) { rows =>
       // Read from left to right, as some drivers require.
-      val found = rows.getString("TABLE_NAME")
+      val entry = rows.getString("TABLE_NAME")
       val column = rows.getString("COLUMN_NAME")
       val number = rows.getInt("DATA_TYPE")
       val typeName = rows.getString("TYPE_NAME")
@@ -86,26 +86,26 @@ private[generic] object GenericCatalog extends Catalog {
       val counts = rows.getString("IS_AUTOINCREMENT") == "YES"
       val generated = rows.getString("IS_GENERATEDCOLUMN") == "YES" && !counts
       (
-        found,
+        entry,
         TargetColumn(
           column,
           GenericType(typeName, number, size, scale),
           nullable = nullable && !counts,
           filled = hasDefault || counts,
           generated = generated))
-    }.collect { case (found, column) if found == table.table => column }
+    }.collect { case (entry, column) if entry == table.table => column }
 
-  private def described[A](connection: Connection, schema: String, pattern: String)(
+  private def describe[A](connection: Connection, schema: String, pattern: String)(
       ask: (DatabaseMetaData, String, String, String) => ResultSet)(read: ResultSet => A): Seq[A] = {
     val metadata = connection.getMetaData
     val (catalog, within) =
-      if (hasSchemas(connection)) (connection.getCatalog, escaped(metadata, schema)) else (schema, null)
-    val name = if (pattern == "%") pattern else escaped(metadata, pattern)
+      if (hasSchemas(connection)) (connection.getCatalog, escape(metadata, schema)) else (schema, null)
+    val name = if (pattern == "%") pattern else escape(metadata, pattern)
     Using.resource(ask(metadata, catalog, within, name))(rows =>
       Iterator.continually(rows).takeWhile(_.next()).map(read).toVector)
   }
 
-  private def escaped(metadata: DatabaseMetaData, name: String): String = {
+  private def escape(metadata: DatabaseMetaData, name: String): String = {
     val escape = Option(metadata.getSearchStringEscape).getOrElse("")
     if (escape.isEmpty) name
     else name.replace(escape, escape + escape).replace("_", s"${escape}_").replace("%", s"$escape%")

@@ -98,7 +98,7 @@ private[jdbc] object JsonValue {
       val out = new ChunkedBytes(Long.MaxValue, () => throw new IllegalStateException("a name without end"))
       if (i > 0) byte(',', out)
       val bytes = field.name.getBytes("UTF-8")
-      quoted(bytes, Memory.ARRAY_START, bytes.length, out)
+      quote(bytes, Memory.ARRAY_START, bytes.length, out)
       byte(':', out)
       out
     }
@@ -152,7 +152,7 @@ private[jdbc] object JsonValue {
     override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
       val problem = text.take(base, UnsafeLayout.address(base, origin, slot), UnsafeLayout.length(base, slot))
       if (problem != null) throw new BadValue(column, problem)
-      quoted(text.base, text.address, text.length, out)
+      quote(text.base, text.address, text.length, out)
     }
   }
 
@@ -172,7 +172,7 @@ private[jdbc] object JsonValue {
   }
 
   /** A text in quotes, with the escapes that JSON requires. */
-  private def quoted(base: AnyRef, address: Long, length: Int, out: ChunkedBytes): Unit = {
+  private def quote(base: AnyRef, address: Long, length: Int, out: ChunkedBytes): Unit = {
     byte('"', out)
     var from = 0
     var i = 0

@@ -9,7 +9,7 @@ import com.fasterxml.jackson.core.io.JsonEOFException
 import com.fasterxml.jackson.core.{io => _, _}
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.jdbc.row.{NulCharacter, TakenText, Texts}
+import io.epochal.jdbc.row.{NulCharacter, TextReference, Texts}
 import io.epochal.kit.json.JsonScan
 import io.epochal.kit.spark.memory.Memory
 
@@ -21,7 +21,7 @@ import io.epochal.kit.spark.memory.Memory
   * surrogates, numbers beyond numeric's range, texts beyond 256 MB. It also refuses more than 1,000 levels: the server's own
   * limit depends on its stack size.
   */
-final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
+final private[jdbc] class StoredJson(nul: NulCharacter) extends TextReference {
   import StoredJson._
 
   private val utf8 = UTF_8.newEncoder

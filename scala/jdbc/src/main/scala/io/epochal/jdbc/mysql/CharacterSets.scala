@@ -18,7 +18,7 @@ private[mysql] object CharacterSets {
     if (Whole(name)) None
     else
       CharacterSet
-        .of(connection, name)(if (Plane(name)) plane else asked(connection, name))
+        .of(connection, name)(if (Plane(name)) plane else ask(connection, name))
         .map(CharacterSet(s"the column's character set $name, as all are in utf8mb4", _))
   }
 
@@ -29,9 +29,9 @@ private[mysql] object CharacterSets {
   }
 
   /** Lets the server convert every character to the set and back: in the place of one that the set lacks comes another. */
-  private def asked(connection: Connection, name: String): BitSet = {
+  private def ask(connection: Connection, name: String): BitSet = {
     require(name.matches("[a-z0-9]+"))
-    val found = new BitSet
+    val characters = new BitSet
     (1 until 0x10000).filterNot(code => Character.isSurrogate(code.toChar)).grouped(Chunk).foreach { codes =>
       val text = new String(codes.map(_.toChar).toArray)
       val back = Sql
@@ -41,9 +41,9 @@ private[mysql] object CharacterSets {
           new String(row.getBytes(1), UTF_8))
         .head
       require(back.length == text.length)
-      codes.indices.foreach(i => if (back.charAt(i) == text.charAt(i)) found.set(codes(i)))
+      codes.indices.foreach(i => if (back.charAt(i) == text.charAt(i)) characters.set(codes(i)))
     }
-    found
+    characters
   }
 
   // Within any max_allowed_packet but the smallest.

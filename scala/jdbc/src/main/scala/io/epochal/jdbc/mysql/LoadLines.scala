@@ -28,18 +28,18 @@ final private[mysql] class LoadLines(table: BoundTable, rows: EncodedRows) exten
   private var chunk = Array.emptyByteArray
   private var end = 0
   private var place = 0
-  private var sent = 0
+  private var position = 0
   private var failure = Option.empty[Throwable]
 
   /** Fails if the stream ended before all rows were read. */
   def check(): Unit = failure.foreach(throw _)
 
   override def read(into: Array[Byte], offset: Int, count: Int): Int = {
-    if (sent == line.length) fill()
-    val taken = math.min(count, line.length - sent)
-    System.arraycopy(line.bytes, sent, into, offset, taken)
-    sent += taken
-    if (taken == 0 && count > 0) -1 else taken
+    if (position == line.length) fill()
+    val size = math.min(count, line.length - position)
+    System.arraycopy(line.bytes, position, into, offset, size)
+    position += size
+    if (size == 0 && count > 0) -1 else size
   }
 
   override def read(): Int = {
@@ -49,7 +49,7 @@ final private[mysql] class LoadLines(table: BoundTable, rows: EncodedRows) exten
 
   private def fill(): Unit = {
     line.length = 0
-    sent = 0
+    position = 0
     try while (failure.isEmpty && line.length < Enough && advance()) write()
     catch {
       case error: Throwable =>
@@ -95,7 +95,7 @@ private[mysql] object LoadLines {
     val places = table.columns.zipWithIndex.map { case (column, i) =>
       val name = MysqlDialect.quote(column.column.name)
       val variable = s"@epochal_$i"
-      converted(column, variable).fold((name, Option.empty[String]))(sql => (variable, Some(s"$name = $sql")))
+      conversion(column, variable).fold((name, Option.empty[String]))(sql => (variable, Some(s"$name = $sql")))
     }
     val sets = places.flatMap(_._2)
     s"LOAD DATA LOCAL INFILE 'epochal' INTO TABLE $into CHARACTER SET binary " +
@@ -104,7 +104,7 @@ private[mysql] object LoadLines {
   }
 
   /** SQL of the value for a column that must not get its bytes as they are. */
-  private def converted(column: BoundColumn, variable: String): Option[String] = {
+  private def conversion(column: BoundColumn, variable: String): Option[String] = {
     val kind = MysqlType.of(column.column)
     column.field.dataType match {
       case _: StringType | _: CharType | _: VarcharType =>
@@ -132,13 +132,13 @@ private[mysql] object LoadLines {
       (row, c, line) => line.ascii(row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal.toPlainString)
     case DateType                         => (row, c, line) => line.date(row.getInt(c).toLong)
     case TimestampType | TimestampNTZType => (row, c, line) => line.timestamp(row.getLong(c))
-    case BinaryType                       => (row, c, line) => line.escaped(row.base, row.address(c), row.length(c))
-    case _ if nul == NulCharacter.Error   => (row, c, line) => line.escaped(row.base, row.address(c), row.length(c))
+    case BinaryType                       => (row, c, line) => line.escape(row.base, row.address(c), row.length(c))
+    case _ if nul == NulCharacter.Error   => (row, c, line) => line.escape(row.base, row.address(c), row.length(c))
     case _ =>
       val text = new StoredText(nul)
       (row, c, line) => {
         text.take(row.base, row.address(c), row.length(c)): Unit
-        line.escaped(text.base, text.address, text.length)
+        line.escape(text.base, text.address, text.length)
       }
   }
 
@@ -159,10 +159,10 @@ private[mysql] object LoadLines {
     }
 
     def ascii(text: String): Unit = {
-      val added = text.getBytes(US_ASCII)
-      reserve(added.length)
-      System.arraycopy(added, 0, bytes, length, added.length)
-      length += added.length
+      val ascii = text.getBytes(US_ASCII)
+      reserve(ascii.length)
+      System.arraycopy(ascii, 0, bytes, length, ascii.length)
+      length += ascii.length
     }
 
     def date(days: Long): Unit = {
@@ -197,7 +197,7 @@ private[mysql] object LoadLines {
         }
       }
 
-    def escaped(base: AnyRef, address: Long, size: Int): Unit = {
+    def escape(base: AnyRef, address: Long, size: Int): Unit = {
       var i = 0
       while (i < size) {
         // A value may be as large as half an array.

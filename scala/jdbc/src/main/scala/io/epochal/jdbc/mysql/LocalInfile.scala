@@ -86,8 +86,8 @@ private[mysql] object LocalInfile {
 
   /** Sets `allowLoadLocalInfile` of an open connection, if the driver is MySQL's. */
   private def switch(connection: Connection): Boolean => Unit = {
-    val opened = connection.unwrap(classOf[Connection])
-    Try(opened.getClass.getMethod("getPropertySet").invoke(opened)).fold(
+    val driverConnection = connection.unwrap(classOf[Connection])
+    Try(driverConnection.getClass.getMethod("getPropertySet").invoke(driverConnection)).fold(
       _ => _ => (),
       properties => {
         val loader = properties.getClass.getClassLoader

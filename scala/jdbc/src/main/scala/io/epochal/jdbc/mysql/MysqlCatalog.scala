@@ -5,10 +5,8 @@ import java.sql.{Connection, ResultSet, SQLException}
 import java.util.HexFormat
 import java.util.Locale
 
-import scala.math.Ordering.Implicits._
 import scala.util.{Random, Using}
 
-import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
 import io.epochal.jdbc.option.JdbcOptions
@@ -23,13 +21,13 @@ private[mysql] object MysqlCatalog extends Catalog {
     (for {
       schema <- name.schema.fold(Seq(schema(connection, name)))(_.spellings)
       table <- name.table.spellings
-    } yield relation(connection, schema, table)).flatten.headOption.map { found =>
-      val described = columns(connection, found)
+    } yield relation(connection, schema, table)).flatten.headOption.map { entry =>
+      val targetColumns = columns(connection, entry)
       TargetTable(
-        found,
-        Target(found.toString, identity(connection, found)),
-        described,
-        keys(connection, found, described.flatMap(c => MysqlType.of(c).loose.map(c.name -> _)).toMap))
+        entry,
+        Target(entry.toString, identity(connection, entry)),
+        targetColumns,
+        keys(connection, entry, targetColumns.flatMap(c => MysqlType.of(c).loose.map(c.name -> _)).toMap))
     }
 
   private def schema(connection: Connection, name: TableName): String =
@@ -125,14 +123,14 @@ private[mysql] object MysqlCatalog extends Catalog {
 
   /** A LONGTEXT can hold 4 GiB, more than an Int. */
   private def length(rows: ResultSet, column: Int): Option[Int] = {
-    val found = rows.getLong(column)
-    Option.when(!rows.wasNull && found < Int.MaxValue)(found.toInt)
+    val number = rows.getLong(column)
+    Option.when(!rows.wasNull && number < Int.MaxValue)(number.toInt)
   }
 
   /** Whether the table has one unique index, on exactly these columns. */
   def hasOnlyKey(connection: Connection, table: QualifiedName, columns: Seq[String]): Boolean = {
-    val found = unique(connection, table)((index, column) => (index, column))
-    found.map(_._1).distinct.size == 1 && found.map(_._2).toSet == columns.map(Option(_)).toSet
+    val indexes = unique(connection, table)((index, column) => (index, column))
+    indexes.map(_._1).distinct.size == 1 && indexes.map(_._2).toSet == columns.map(Option(_)).toSet
   }
 
   /** Unique indexes on whole columns. */
@@ -190,32 +188,11 @@ private[mysql] object TargetMark {
       .query(connection)(_.getString(1))
       .headOption
       .getOrElse("")
-    val marked = s"$comment $Prefix${Random.between(1L, 1000000000000L)}]".trim
+    val newComment = s"$comment $Prefix${Random.between(1L, 1000000000000L)}]".trim
     // Whether a backslash must be escaped depends on sql_mode, so comments with one are not marked.
-    if (marked.length <= LongestComment && !marked.contains("\\") && !LocalInfile.isIn(comment))
+    if (newComment.length <= LongestComment && !newComment.contains("\\") && !LocalInfile.isIn(comment))
       try
-        Sql.run(connection, s"ALTER TABLE ${MysqlDialect.quote(table)} COMMENT = '${marked.replace("'", "''")}'")
+        Sql.run(connection, s"ALTER TABLE ${MysqlDialect.quote(table)} COMMENT = '${newComment.replace("'", "''")}'")
       catch { case error: SQLException if MysqlErrors.denied(error) => () }
   }
-}
-
-/** A server's version, `8.0.12` or `10.11.14-MariaDB-0+deb12u2`. */
-final private[mysql] case class MysqlVersion(text: String) {
-  def isMariadb: Boolean = text.contains("MariaDB")
-
-  /** Refuses servers that lack what the dialect's statements use: common table expressions, window functions. */
-  def check: Either[EpochalException, Unit] = {
-    val (product, oldest) = if (isMariadb) ("MariaDB", Seq(10, 6)) else ("MySQL", Seq(8, 0))
-    val numbers = text.split("[^0-9]+").toSeq.take(2).flatMap(_.toIntOption)
-    JdbcOptions.ensure(numbers.size < 2 || numbers >= oldest)(
-      JdbcOptions.unsupported(
-        s"write to $product $text",
-        s"the oldest $product that it knows is ${oldest.mkString(".")}",
-        "Upgrade the server."))
-  }
-}
-
-private[mysql] object MysqlVersion {
-  def of(connection: Connection): MysqlVersion =
-    MysqlVersion(Sql.query(connection, "SELECT VERSION()")(_.getString(1)).head)
 }

@@ -35,7 +35,7 @@ private[mysql] object MysqlLoad {
   private val Savepoint = "epochal_load"
 
   /** Why LOAD DATA was undone for rows that INSERTs then stored: further epochs of the run would be loaded twice as well. */
-  private val undone = Collections.synchronizedMap(new WeakHashMap[BoundTable, String])
+  private val failures = Collections.synchronizedMap(new WeakHashMap[BoundTable, String])
   private val inserts = new InsertBatches(MysqlRules, MysqlDialect.quote, MaxParameters)
 
   /** The server cuts the connection while the statement arrives, which drivers report as a lost connection. */
@@ -67,7 +67,7 @@ private[mysql] object MysqlLoad {
   }
 
   /** Rows that the server stored, by which statement, and why by that. */
-  final private case class Stored(rows: Long, statement: String, reason: String) {
+  final private case class StoreResult(rows: Long, statement: String, reason: String) {
     def by: Map[String, String] = Map("load" -> statement, "loadReason" -> reason)
   }
 
@@ -76,24 +76,24 @@ private[mysql] object MysqlLoad {
       into: String,
       table: BoundTable,
       rows: EncodedRows,
-      batchSize: Int): Stored = {
-    val refused =
+      batchSize: Int): StoreResult = {
+    val refusal =
       if (rows.rows < FewRows) Some(s"fewer than $FewRows rows")
-      else Option(undone.get(table)).orElse(refusal(connection, table))
-    refused.toLeft(()).flatMap(_ => load(connection, into, table, rows)) match {
-      case Right(stored) => Stored(stored, "LOAD DATA LOCAL", "local_infile is ON")
+      else Option(failures.get(table)).orElse(refusalOf(connection, table))
+    refusal.toLeft(()).flatMap(_ => load(connection, into, table, rows)) match {
+      case Right(storedRows) => StoreResult(storedRows, "LOAD DATA LOCAL", "local_infile is ON")
       case Left(reason) =>
-        val stored =
+        val result =
           if (rows.rows >= FewRows && hasBulkProtocol(connection))
-            Stored(inserts.batches(connection, into, table, rows, BulkRows, MaxBytes), "bulk INSERT", reason)
-          else Stored(insert(connection, into, table, rows, batchSize), "INSERT", reason)
-        if (refused.isEmpty) undone.put(table, s"in an earlier epoch, $reason"): Unit
-        stored
+            StoreResult(inserts.batches(connection, into, table, rows, BulkRows, MaxBytes), "bulk INSERT", reason)
+          else StoreResult(insert(connection, into, table, rows, batchSize), "INSERT", reason)
+        if (refusal.isEmpty) failures.put(table, s"in an earlier epoch, $reason"): Unit
+        result
     }
   }
 
   /** A row that replaces others goes into a temporary table first, which numbers nothing. */
-  private def refusal(connection: Connection, table: BoundTable): Option[String] =
+  private def refusalOf(connection: Connection, table: BoundTable): Option[String] =
     LocalInfile.refusal(
       connection,
       variables(connection),
@@ -108,14 +108,14 @@ private[mysql] object MysqlLoad {
     * fails and is undone.
     */
   private def variables(connection: Connection): Map[String, String] =
-    known.computeIfAbsent(
+    variables.computeIfAbsent(
       connection.unwrap(classOf[Connection]),
       _ =>
         sql"SHOW VARIABLES WHERE Variable_name IN ${Sql.list(LocalInfile.Variables ++ Seq("max_allowed_packet", "version"))}"
           .query(connection)(variable => variable.getString(1) -> variable.getString(2))
           .toMap
     )
-  private val known = Collections.synchronizedMap(new WeakHashMap[Connection, Map[String, String]])
+  private val variables = Collections.synchronizedMap(new WeakHashMap[Connection, Map[String, String]])
 
   /** LOAD DATA LOCAL never fails for a row: it leaves out one whose key exists, and alters a value that does not fit, with a
     * warning. So after any warning it is undone, and INSERTs decide: they fail for such a row, as the strict mode demands.
@@ -126,12 +126,12 @@ private[mysql] object MysqlLoad {
   private def load(connection: Connection, into: String, table: BoundTable, rows: EncodedRows): Either[String, Long] = {
     val lines = new LoadLines(table, rows)
     Sql.run(connection, s"SAVEPOINT $Savepoint")
-    val loaded =
+    val result =
       try {
-        val stored = LocalInfile.execute(connection, LoadLines.sql(into, table), lines)
+        val storedRows = LocalInfile.execute(connection, LoadLines.sql(into, table), lines)
         warning(connection, table)
-          .orElse(Option.when(stored != rows.rows)(s"LOAD DATA stored $stored of ${rows.rows} rows"))
-          .toLeft(stored)
+          .orElse(Option.when(storedRows != rows.rows)(s"LOAD DATA stored $storedRows of ${rows.rows} rows"))
+          .toLeft(storedRows)
       } catch {
         case error: SQLException if MysqlErrors.verdict(error) == Verdict.GiveUp =>
           note(table, error.getMessage)
@@ -139,8 +139,8 @@ private[mysql] object MysqlLoad {
       }
     lines.check()
     // Fails if something has ended the transaction.
-    Sql.run(connection, s"${if (loaded.isRight) "RELEASE" else "ROLLBACK TO"} SAVEPOINT $Savepoint")
-    loaded
+    Sql.run(connection, s"${if (result.isRight) "RELEASE" else "ROLLBACK TO"} SAVEPOINT $Savepoint")
+    result
   }
 
   /** The server's text may have values of a row: it goes to the log, not into the progress. */
@@ -167,18 +167,18 @@ private[mysql] object MysqlLoad {
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     table.mode match {
       case WriteMode.Append =>
-        val stored = store(connection, MysqlDialect.quote(table.table.name), table, rows, batchSize)
-        Loaded.Rows(stored.rows, rows.rows, stored.by)
+        val storedRows = store(connection, MysqlDialect.quote(table.table.name), table, rows, batchSize)
+        Loaded.Rows(storedRows.rows, rows.rows, storedRows.by)
       case upsert: WriteMode.Upsert =>
         val incoming = temporary(table, "epochal_incoming")
         var by = Map.empty[String, String]
         val merge = new MysqlMerge(connection, table, upsert, incoming)
         merge(rows.rows) {
-          val stored = store(connection, incoming, table, rows, batchSize)
-          by = stored.by
-          stored.rows
+          val storedRows = store(connection, incoming, table, rows, batchSize)
+          by = storedRows.by
+          storedRows.rows
         } match {
-          case loaded: Loaded.Rows => loaded.copy(by = by)
+          case result: Loaded.Rows => result.copy(by = by)
           case other               => other
         }
     }
@@ -193,8 +193,8 @@ private[mysql] object MysqlLoad {
     */
   final private class MysqlMerge(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, incoming: String)
       extends TemporaryMerge(MysqlDialect, connection, table, upsert, incoming) {
-    private val ordered = temporary(table, "epochal_winners")
-    private val found = quote(table.table.unused("epochal_found"))
+    private val winnersTable = temporary(table, "epochal_winners")
+    private val foundColumn = quote(table.table.unused("epochal_found"))
 
     override protected def sorted(column: BoundColumn): String = {
       val name = super.sorted(column)
@@ -203,7 +203,7 @@ private[mysql] object MysqlLoad {
 
     // A temporary table does not commit the transaction, and a statement cannot refer to it twice.
     private def make(name: String, select: String): Unit =
-      run(s"CREATE TEMPORARY TABLE $name ($found INT NOT NULL DEFAULT 0) ENGINE=InnoDB $select")
+      run(s"CREATE TEMPORARY TABLE $name ($foundColumn INT NOT NULL DEFAULT 0) ENGINE=InnoDB $select")
 
     override protected def create(): Unit = {
       drop()
@@ -211,8 +211,8 @@ private[mysql] object MysqlLoad {
     }
 
     override protected def merge(rows: Long, distinct: Long): Loaded = {
-      val source = if (distinct == rows) incoming else ordered
-      if (source == ordered) make(ordered, s"SELECT w.* FROM $winners w")
+      val source = if (distinct == rows) incoming else winnersTable
+      if (source == winnersTable) make(winnersTable, s"SELECT w.* FROM $winners w")
       // A column that the query does not write would get its default, or a number, for rows that exist as well.
       val replacesAll = (upsert.keys ++ upsert.updated).toSet == table.columnNames.toSet &&
         table.table.columns.forall(c => c.generated || table.columnNames.contains(c.name))
@@ -223,29 +223,29 @@ private[mysql] object MysqlLoad {
 
     private def replace(source: String, distinct: Long): Loaded = {
       val sets = upsert.updated.map(quote).map(c => s"$c = VALUES($c)").mkString(", ")
-      val counted = Sql.update(
+      val rowCount = Sql.update(
         connection,
         s"INSERT INTO $target ($names) SELECT $names FROM $source ORDER BY $keys ON DUPLICATE KEY UPDATE $sets")
       // An updated row counts twice; an unchanged one once or, by a setting of the driver, not at all.
-      val stored =
-        if (counted >= distinct) distinct
+      val storedRows =
+        if (rowCount >= distinct) distinct
         else count(s"SELECT count(*) FROM $source s JOIN $target t ON $matches")
-      Loaded.Rows(stored, distinct)
+      Loaded.Rows(storedRows, distinct)
     }
 
     private def matches: String = upsert.keys.map(quote).map(k => s"t.$k = s.$k").mkString(" AND ")
 
     private def update(source: String, distinct: Long): Loaded = {
-      val sets = upsert.updated.map(quote).map(c => s"t.$c = s.$c") :+ s"s.$found = 1"
+      val sets = upsert.updated.map(quote).map(c => s"t.$c = s.$c") :+ s"s.$foundColumn = 1"
       run(s"UPDATE $source s STRAIGHT_JOIN $target t ON $matches SET ${sets.mkString(", ")}")
-      val changed = count(s"SELECT count(*) FROM $source WHERE $found = 1")
-      val added = Sql.update(
+      val changedRows = count(s"SELECT count(*) FROM $source WHERE $foundColumn = 1")
+      val addedRows = Sql.update(
         connection,
-        s"INSERT INTO $target ($names) SELECT $names FROM $source WHERE $found = 0 ORDER BY $keys")
-      Loaded.Rows(changed + added, distinct)
+        s"INSERT INTO $target ($names) SELECT $names FROM $source WHERE $foundColumn = 0 ORDER BY $keys")
+      Loaded.Rows(changedRows + addedRows, distinct)
     }
 
     /** Also after a rolled-back transaction: temporary tables stay with the session. */
-    override protected def drop(): Unit = run(s"DROP TEMPORARY TABLE IF EXISTS $incoming, $ordered")
+    override protected def drop(): Unit = run(s"DROP TEMPORARY TABLE IF EXISTS $incoming, $winnersTable")
   }
 }

@@ -30,20 +30,20 @@ private[mysql] object MysqlPrivileges {
 
   /** Whether no column of an existing table has a privilege that the write needs. */
   private def isLocked(connection: Connection, needs: WriteNeeds): Boolean = {
-    val tables = needs.kept ++ needs.bound.map(_ => KeptTable(needs.target, needs.onTarget, needs.onTarget))
+    val tables = needs.keptTables ++ needs.bound.map(_ => KeptTable(needs.target, needs.onTarget, needs.onTarget))
     val effective =
       sql"""SELECT table_name, privileges FROM information_schema.columns
          |WHERE table_schema = ${needs.target.schema} AND table_name IN ${Sql.list("" +: tables.map(_.name.table))}"""
         .query(connection)(row => row.getString(1) -> row.getString(2).toUpperCase(Locale.ROOT).split(',').toSet)
         .groupMap(_._1)(_._2)
     tables.exists(table =>
-      effective.get(table.name.table).exists(found => table.needed.exists(privilege => !found.exists(_(privilege)))))
+      effective.get(table.name.table).exists(holders => table.needs.exists(privilege => !holders.exists(_(privilege)))))
   }
 
   /** Whether the server denies to make a table that is missing. */
   private def cannotMake(connection: Connection, needs: WriteNeeds, present: Set[String]): Boolean = {
     val missing =
-      (needs.kept.map(_.name) ++ Option.when(needs.bound.isEmpty)(needs.target)).filterNot(t => present(t.table))
+      (needs.keptTables.map(_.name) ++ Option.when(needs.bound.isEmpty)(needs.target)).filterNot(t => present(t.table))
     val temporary = Option.when(needs.options.upsert)(needs.target.copy(table = "epochal_incoming"))
     def denied(kind: String)(table: QualifiedName): Boolean = {
       val statement = MysqlCatalog.literal(s"CREATE $kind ${MysqlDialect.quote(table)} (id INT)")
@@ -59,9 +59,9 @@ private[mysql] object MysqlPrivileges {
 
   /** `'name'@'host'` */
   private def account(user: String): String = {
-    def quoted(part: String): String = s"'${part.replace("'", "''")}'"
+    def quote(part: String): String = s"'${part.replace("'", "''")}'"
     val at = user.lastIndexOf('@')
-    s"${quoted(user.take(at))}@${quoted(user.drop(at + 1))}"
+    s"${quote(user.take(at))}@${quote(user.drop(at + 1))}"
   }
 }
 
@@ -89,17 +89,17 @@ final private class Grants(grants: Seq[Grant]) {
       Seq("SELECT", "UPDATE"),
       Seq("SELECT", "INSERT", "UPDATE"))
     val target = KeptTable(needs.target, needs.onTarget, needs.onTarget)
-    val tables = target +: (needs.kept ++ Option.when(needs.keepsLedger)(lock))
+    val tables = target +: (needs.keptTables ++ Option.when(needs.keepsLedger)(lock))
     val (existing, others) =
       tables.partition(table => present(table.name.table) || table == target && needs.bound.isDefined)
     def lacks(table: KeptTable): Boolean = !needs.on(table).forall(holds(_, schema, Some(table.name.table)))
     val own =
-      existing.filter(lacks).map(table => s"GRANT ${table.granted.mkString(", ")} ON ${MysqlDialect.quote(table.name)}")
-    val made = others.flatMap(_.granted).distinct :+ "CREATE"
+      existing.filter(lacks).map(table => s"GRANT ${table.grants.mkString(", ")} ON ${MysqlDialect.quote(table.name)}")
+    val creation = others.flatMap(_.grants).distinct :+ "CREATE"
     val creates =
       others.nonEmpty && others.exists(table => lacks(table) || !holds("CREATE", schema, Some(table.name.table)))
     val temporary = "CREATE TEMPORARY TABLES"
-    val onSchema = (if (creates) made else Nil) ++
+    val onSchema = (if (creates) creation else Nil) ++
       Option.when(needs.options.upsert && !holds(temporary, schema, None))(temporary)
     own ++ Option.when(onSchema.nonEmpty)(s"GRANT ${onSchema.mkString(", ")} ON ${MysqlDialect.quote(schema)}.*")
   }
@@ -119,22 +119,22 @@ private object Grants {
   }
 
   private def of(line: String): Option[Grant] = line match {
-    case OnServer(privileges) => Some(Grant(named(privileges), (_, _) => true))
+    case OnServer(privileges) => Some(Grant(privilegeNames(privileges), (_, _) => true))
     case OnTable(privileges, schema, table) =>
       Some(
         Grant(
-          named(privileges),
+          privilegeNames(privileges),
           (inSchema, inTable) =>
             inSchema.equalsIgnoreCase(plain(schema)) && inTable.exists(_.equalsIgnoreCase(plain(table)))))
     case OnDatabase(privileges, pattern) =>
-      Some(Grant(named(privileges), (inSchema, _) => like(plain(pattern)).matcher(inSchema).matches))
+      Some(Grant(privilegeNames(privileges), (inSchema, _) => like(plain(pattern)).matcher(inSchema).matches))
     case _ => None
   }
 
   private def plain(name: String): String = name.replace("``", "`")
 
   /** Privileges on columns count as if they were on the table: which columns is left to the server. */
-  private def named(privileges: String): Set[String] =
+  private def privilegeNames(privileges: String): Set[String] =
     privileges
       .replaceAll("\\((?:`(?:[^`]|``)*`|[^)`])*\\)", "")
       .split(',')
@@ -146,10 +146,10 @@ private object Grants {
     "\\\\?.".r
       .findAllIn(pattern)
       .map {
-        case "%"                           => ".*"
-        case "_"                           => "."
-        case escaped if escaped.length > 1 => Pattern.quote(escaped.drop(1))
-        case other                         => Pattern.quote(other)
+        case "%"                     => ".*"
+        case "_"                     => "."
+        case part if part.length > 1 => Pattern.quote(part.drop(1))
+        case other                   => Pattern.quote(other)
       }
       .mkString,
     Pattern.CASE_INSENSITIVE

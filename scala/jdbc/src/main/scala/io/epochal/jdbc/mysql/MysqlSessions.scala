@@ -111,7 +111,7 @@ private[mysql] object MysqlSessions extends Sessions {
       .query(connection, "SELECT VERSION(), @@performance_schema")(rows => (rows.getString(1), rows.getBoolean(2)))
       .map {
         case (version, _) if MysqlVersion(version).isMariadb => Some(OfMariadb)
-        case (_, observed)                                   => Option.when(observed)(OfMysql)
+        case (_, isObserved)                                 => Option.when(isObserved)(OfMysql)
       }
       .head
 

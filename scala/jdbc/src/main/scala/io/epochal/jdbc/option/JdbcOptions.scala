@@ -177,15 +177,3 @@ object JdbcOptions extends OptionList {
         "an epoch's offsets must be logged before its rows are committed, or a restart does not know which rows are still to be written",
         "Set asyncProgressTrackingEnabled to false, and leave the option that overrides Spark's check out."))
 }
-
-/** Values of the option `transport`. */
-sealed abstract class TransportChoice(val name: String)
-
-object TransportChoice {
-  case object Auto extends TransportChoice("auto")
-  case object Inline extends TransportChoice("inline")
-  case object Staged extends TransportChoice("staged")
-  case object Prepared extends TransportChoice("prepared")
-
-  val all: Seq[TransportChoice] = Seq(Auto, Inline, Staged, Prepared)
-}

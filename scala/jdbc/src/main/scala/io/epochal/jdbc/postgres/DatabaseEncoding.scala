@@ -15,7 +15,7 @@ private[postgres] object DatabaseEncoding {
     // EUC_JIS_2004 has characters that are two in Unicode, and its others do not tell which.
     case "UTF8" | "EUC_JIS_2004" => None
     case "SQL_ASCII"             => Some(CharacterSet(place(encoding), ascii, verbatim = true))
-    case _ => CharacterSet.of(connection, encoding)(asked(connection, encoding)).map(CharacterSet(place(encoding), _))
+    case _ => CharacterSet.of(connection, encoding)(ask(connection, encoding)).map(CharacterSet(place(encoding), _))
   }
 
   private def place(encoding: String): String = s"the database's encoding $encoding, as all are in UTF8"
@@ -30,8 +30,8 @@ private[postgres] object DatabaseEncoding {
     * in about a second; it raises an error for one that is lacking. Guarded: the language may be missing, and an error would abort
     * the transaction.
     */
-  private def asked(connection: Connection, encoding: String): BitSet = {
-    val found = ascii
+  private def ask(connection: Connection, encoding: String): BitSet = {
+    val characters = ascii
     PostgresDialect
       .guarded(connection) {
         Sql.run(
@@ -55,9 +55,9 @@ private[postgres] object DatabaseEncoding {
           |END $$do$$"""
         )
         val codes = Sql.query(connection, "SELECT current_setting('epochal.characters')")(_.getString(1)).head
-        codes.split(',').filter(_.nonEmpty).foreach(code => found.set(code.toInt))
+        codes.split(',').filter(_.nonEmpty).foreach(code => characters.set(code.toInt))
       }
       .get
-    found
+    characters
   }
 }

@@ -50,18 +50,18 @@ final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, narro
 
   /** Compares the places of the first and the last digit that is not 0 with those of the column. */
   private def check(count: Int): Unit = {
-    val (precision, kept) = room
+    val (precision, keptDigits) = room
     val first = groups(count - 1)
     val digits = if (first >= 1000) 4 else if (first >= 100) 3 else if (first >= 10) 2 else if (first >= 1) 1 else 0
     if (digits > 0) {
-      if (4 * (count - 1 - fractionGroups) + digits > precision - kept)
-        refuse(s"it is too large for numeric($precision,$kept)")
+      if (4 * (count - 1 - fractionGroups) + digits > precision - keptDigits)
+        refuse(s"it is too large for numeric($precision,$keptDigits)")
       var low = 0
       while (groups(low) == 0) low += 1
       val last = groups(low)
       val zeros = if (last % 1000 == 0) 3 else if (last % 100 == 0) 2 else if (last % 10 == 0) 1 else 0
-      if (4 * (low - fractionGroups) + zeros < -kept)
-        refuse(s"it has digits beyond those of numeric($precision,$kept)")
+      if (4 * (low - fractionGroups) + zeros < -keptDigits)
+        refuse(s"it has digits beyond those of numeric($precision,$keptDigits)")
     }
   }
 
@@ -86,14 +86,14 @@ final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, narro
 private object NumericValue {
 
   def apply(column: Int, from: DecimalType, to: PostgresType): CopyValue = {
-    val read = if (from.precision <= Decimal.MAX_LONG_DIGITS) ReadLimbs.ofLong(ReadLong(LongType)) else ReadLimbs.Wide
+    val read = if (from.precision <= Decimal.MAX_LONG_DIGITS) ReadLimbs.ofLong(LongSlot(LongType)) else ReadLimbs.Wide
     val room = to.numeric.filter { case (precision, scale) =>
       from.scale > scale || from.precision - from.scale > precision - scale
     }
     new NumericValue(column, read, from.scale, room)
   }
 
-  def whole(column: Int, read: ReadLong, to: PostgresType): CopyValue =
+  def whole(column: Int, read: LongSlot, to: PostgresType): CopyValue =
     new NumericValue(column, ReadLimbs.ofLong(read), 0, to.numeric)
 }
 
@@ -133,7 +133,7 @@ private trait ReadLimbs {
 private object ReadLimbs {
 
   /** A whole number, or a decimal of up to 18 digits, which the slot holds as one long. */
-  def ofLong(read: ReadLong): ReadLimbs = (base, _, slot, limbs) => {
+  def ofLong(read: LongSlot): ReadLimbs = (base, _, slot, limbs) => {
     val value = read(base, slot)
     val magnitude = math.abs(value) // leaves Long.MinValue as it is, which is correct as an unsigned number
     limbs(0) = magnitude & 0xffffffffL
@@ -182,14 +182,14 @@ final private class NumericText(column: Int, to: PostgresType) extends CheckedVa
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
     val length = UnsafeLayout.length(base, slot)
     if (length > MaxLength) refuse(s"it has more than $MaxDigits digits")
-    val number = parsed(UTF8String.fromAddress(base, UnsafeLayout.address(base, origin, slot), length))
+    val number = parse(UTF8String.fromAddress(base, UnsafeLayout.address(base, origin, slot), length))
     if (number.scale > MaxFraction) refuse(s"it has more than $MaxFraction digits after the point")
     if (number.signum != 0) check(number)
     val bytes = ByteConverter.numeric(number)
     CopyValue.begin(out, bytes.length).putBytes(bytes, Memory.ARRAY_START, bytes.length)
   }
 
-  private def parsed(text: UTF8String): JavaDecimal = {
+  private def parse(text: UTF8String): JavaDecimal = {
     // Java parses digits of all scripts.
     if (text.numChars != text.numBytes) bad()
     try new JavaDecimal(text.toString)

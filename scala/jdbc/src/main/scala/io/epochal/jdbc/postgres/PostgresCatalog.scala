@@ -23,13 +23,13 @@ private[postgres] object PostgresCatalog extends Catalog {
     (for {
       schema <- name.schema.fold(Seq(None: Option[String]))(_.spellings.map(Option(_)))
       table <- name.table.spellings
-    } yield relation(connection, schema, table)).flatten.headOption.map { case (oid, qualified, encoding) =>
-      val described = columns(connection, oid)
+    } yield relation(connection, schema, table)).flatten.headOption.map { case (oid, fullName, encoding) =>
+      val targetColumns = columns(connection, oid)
       TargetTable(
-        qualified,
-        Target(qualified.toString, Some(oid)),
-        described,
-        keys(connection, oid, described),
+        fullName,
+        Target(fullName.toString, Some(oid)),
+        targetColumns,
+        keys(connection, oid, targetColumns),
         DatabaseEncoding.characters(connection, encoding))
     }
 
@@ -47,13 +47,13 @@ private[postgres] object PostgresCatalog extends Catalog {
   /** Folded to PostgreSQL's own case, as CREATE TABLE does for an unquoted name. */
   override def newName(connection: Connection, name: TableName): QualifiedName = {
     val schema = name.schema
-      .map(folded)
+      .map(fold)
       .getOrElse(
         Sql
           .query(connection, s"SELECT (${SearchPath.Schemas})[1]")(rows => Option(rows.getString(1)))
           .head
           .getOrElse("public"))
-    QualifiedName(schema, folded(name.table))
+    QualifiedName(schema, fold(name.table))
   }
 
   /** Reads the catalog's rows: `to_regclass` may have cached that the table was missing before the transaction waited for a lock. */
@@ -77,7 +77,7 @@ private[postgres] object PostgresCatalog extends Catalog {
   /** A literal that means the same under any `standard_conforming_strings`. */
   def literal(text: String): String = s"E'${text.replace("\\", "\\\\").replace("'", "''")}'"
 
-  private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
+  private def fold(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
 
   /** The table's oid and name, and the encoding of the database. */
   private def relation(
@@ -136,7 +136,7 @@ private[postgres] object PostgresCatalog extends Catalog {
   /** Unique indexes that ON CONFLICT can infer: neither partial nor deferrable, on plain columns. */
   private def keys(connection: Connection, oid: Long, columns: Seq[TargetColumn]): Seq[TargetKey] = {
     val byType = columns.flatMap(c => PostgresType.loose(c.columnType).map(c.name -> _)).toMap
-    val indexed = sql"""SELECT i.indexrelid, a.attname, CASE
+    val indexColumns = sql"""SELECT i.indexrelid, a.attname, CASE
           |  WHEN NOT c.collisdeterministic THEN concat('collation ', quote_ident(c.collname))
           |  WHEN o.opcnamespace <> 'pg_catalog'::regnamespace THEN concat('operator class ', quote_ident(o.opcname)) END
           |FROM pg_index i
@@ -147,7 +147,7 @@ private[postgres] object PostgresCatalog extends Catalog {
           |WHERE i.indrelid = $oid::bigint::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
           |  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts"""
       .query(connection)(rows => (rows.getString(1), rows.getString(2), Option(rows.getString(3))))
-    TargetKey.ofIndexes(indexed.map { case (index, name, loose) =>
+    TargetKey.ofIndexes(indexColumns.map { case (index, name, loose) =>
       (index, Some(name), byType.get(name).orElse(loose))
     })
   }
@@ -189,7 +189,7 @@ private[postgres] object ColumnTypes {
           |ORDER BY l.attnum, l.depth"""
       .query(connection)(rows => rows.getInt("attnum") -> level(rows))
       .groupMap(_._1)(_._2)
-      .map { case (column, levels) => column -> resolved(levels.toList) }
+      .map { case (column, levels) => column -> resolve(levels.toList) }
 
   /** A step in the resolution of a type, from the column's own (the first) to one that is neither domain nor array (the last). */
   final private case class Level(oid: Long, kind: String, isRequired: Boolean, found: PostgresType)
@@ -206,12 +206,12 @@ private[postgres] object ColumnTypes {
     Level(rows.getLong("oid"), kind, rows.getBoolean("typnotnull"), found)
   }
 
-  private def resolved(levels: List[Level]): ColumnType = levels match {
+  private def resolve(levels: List[Level]): ColumnType = levels match {
     case domain :: under if domain.kind == "domain" && under.nonEmpty =>
-      val base = resolved(under)
+      val base = resolve(under)
       ColumnType(base.kind.copy(declared = domain.found.declared), domain.isRequired || base.required)
     case array :: (under @ element :: _) if array.kind == "array" =>
-      val of = resolved(under)
+      val of = resolve(under)
       ColumnType(array.found.copy(shape = PostgresType.Array(of.kind, element.oid, of.required)), required = false)
     case last :: _ => ColumnType(last.found, last.isRequired)
     case Nil       => throw new IllegalStateException("a column without a type")

@@ -160,8 +160,8 @@ class PostgresDialect extends Dialect with BuiltInDialect {
 
     override def table(name: QualifiedName): String = quote(name)
 
-    override def changeOne(update: Sql, noted: Sql): Option[Sql] = Some(
-      sql"""WITH changed AS ($update RETURNING *), noted AS (INSERT INTO $noted RETURNING 1)
+    override def changeOne(update: Sql, historyRow: Sql): Option[Sql] = Some(
+      sql"""WITH changed AS ($update RETURNING *), noted AS (INSERT INTO $historyRow RETURNING 1)
            |SELECT CASE count(*) WHEN 1 THEN 1 ELSE ('${Sql.raw(Unchanged)}' || count(*))::integer END FROM noted""")
 
     override def isUnchanged(error: SQLException): Boolean =
@@ -229,13 +229,13 @@ private object PostgresErrors extends DriverErrors {
 private[postgres] object PostgresTls {
 
   private val log = LoggerFactory.getLogger("io.epochal.jdbc.postgres.PostgresTls")
-  private val warned = ConcurrentHashMap.newKeySet[String]()
+  private val warnings = ConcurrentHashMap.newKeySet[String]()
   private val MaxPlaces = 1000
 
   /** Warns once for each place. */
   def warn(settings: ConnectionSettings): Unit =
     unverified(settings)
-      .filter(_ => warned.size < MaxPlaces && warned.add(settings.place))
+      .filter(_ => warnings.size < MaxPlaces && warnings.add(settings.place))
       .foreach(mode =>
         log.warn(
           "epochal-jdbc: {} is on another host, and with {} its identity is not verified. Set connection.sslmode=verify-full, and connection.sslrootcert to the file of its authority.",

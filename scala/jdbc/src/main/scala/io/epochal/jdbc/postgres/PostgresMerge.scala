@@ -57,8 +57,8 @@ final private class PostgresMerge(
 
   private def store(rows: Long): Loaded =
     if (upsert.order.isDefined) {
-      val stored = insert(winners)
-      Loaded.Rows(stored, if (stored == rows) rows else distinct)
+      val storedRows = insert(winners)
+      Loaded.Rows(storedRows, if (storedRows == rows) rows else distinct)
     } else storeDistinct(rows)
 
   /** Skips the search for duplicate keys: the server itself refuses to update a row twice. */
@@ -87,36 +87,36 @@ final private class PostgresMerge(
         Sql.raw(
           s"SELECT count(*), count(*) FILTER (WHERE $deletes), count(*) FILTER (WHERE ${changes.lacks}) FROM $from"))
     )(row => (row.getLong(1), row.getLong(2), row.getLong(3)))
-    val (found, deleted) = if (removing + partial == 0) (0L, 0L) else delete(from, deletes)
+    val (foundRows, deletedRows) = if (removing + partial == 0) (0L, 0L) else delete(from, deletes)
     val updated = if (partial == 0) 0L else changes.update(from, keysEqual)(write)
     // Of a condition the server would not know how many rows it leaves.
     if (removing + partial > 0) run(s"DELETE FROM $from WHERE $deletes OR ${changes.lacks}")
-    val stored = insert(from)
-    Loaded.Rows(stored + deleted + updated, different - removing + math.max(found, deleted))
+    val storedRows = insert(from)
+    Loaded.Rows(storedRows + deletedRows + updated, different - removing + math.max(foundRows, deletedRows))
   }
 
   /** First locks all target rows that change, in key order. */
   private def changeByKey(operation: OperationColumn, rows: Long): Loaded = {
     val deletes = quote(operation.name)
     val counts = Sql.raw(s"SELECT ($distinctSql), (SELECT count(*) FROM $source AS w WHERE w.$deletes)")
-    val (different, marked) = withOperators(Seq(counts))(row => (row.getLong(1), row.getLong(2)))
+    val (different, markedRows) = withOperators(Seq(counts))(row => (row.getLong(1), row.getLong(2)))
     if (different < rows && upsert.order.isEmpty) Loaded.DuplicateKeys(duplicates)
     else {
       val from = if (different < rows) winners else source
-      val removing = if (different < rows) count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes") else marked
-      val (found, deleted) = if (removing == 0) (0L, 0L) else delete(from, deletes)
-      val stored = insert(s"(SELECT * FROM $from AS w WHERE NOT w.$deletes)")
+      val removing = if (different < rows) count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes") else markedRows
+      val (foundRows, deletedRows) = if (removing == 0) (0L, 0L) else delete(from, deletes)
+      val storedRows = insert(s"(SELECT * FROM $from AS w WHERE NOT w.$deletes)")
       // Between the two statements another transaction may have committed a row with a key to delete.
-      Loaded.Rows(stored + deleted, different - removing + math.max(found, deleted))
+      Loaded.Rows(storedRows + deletedRows, different - removing + math.max(foundRows, deletedRows))
     }
   }
 
   /** How many rows there were to delete, and how many were deleted. A missing key counts as neither. */
   private def delete(from: String, deletes: String): (Long, Long) = {
-    val ordered = upsert.keys.map(key => s"t.${quote(key)}").mkString(", ")
-    val found = count(text"""SELECT count(*) FILTER (WHERE $deletes) FROM (
-         |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $keysEqual ORDER BY $ordered FOR UPDATE OF t) AS l""")
-    (found, write(s"DELETE FROM $target AS t USING $from AS w WHERE $keysEqual AND w.$deletes"))
+    val keyOrder = upsert.keys.map(key => s"t.${quote(key)}").mkString(", ")
+    val foundRows = count(text"""SELECT count(*) FILTER (WHERE $deletes) FROM (
+         |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $keysEqual ORDER BY $keyOrder FOR UPDATE OF t) AS l""")
+    (foundRows, write(s"DELETE FROM $target AS t USING $from AS w WHERE $keysEqual AND w.$deletes"))
   }
 
   /** MERGE is faster, but fails if another transaction inserts the same key concurrently. */
@@ -151,14 +151,14 @@ final private class PostgresMerge(
         s"SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
     val condition = s"$keysEqual${keyRange(from)}"
-    val merged = write(
+    val mergedRows = write(
       text"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $condition
          |WHEN MATCHED THEN UPDATE SET ${updates("w")}
          |WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)"""
     )
     run(
       "SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_material TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT")
-    merged
+    mergedRows
   }
 
   /** Runs statements, and returns the row of the last one. Asks for [[keysEqual]] in the same message. */

@@ -50,14 +50,14 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
   /** Each task's prepared transaction stays until its epoch is committed, and a retried attempt adds one. */
   override def checkTasks(database: Database, tasks: Int): Either[EpochalException, Unit] =
-    database.connected("the check of max_prepared_transactions")(connection =>
+    database.onConnection("the check of max_prepared_transactions")(connection =>
       SearchPath.pinned(connection)(checkCapacity(connection, tasks)))
 
   private def checkCapacity(connection: Connection, tasks: Int): Either[EpochalException, Unit] = {
-    val allowed = Sql.query(connection, "SELECT current_setting('max_prepared_transactions')::int")(_.getInt(1)).head
-    JdbcOptions.ensure(allowed >= tasks)(JdbcOptions.unsupported(
+    val capacity = Sql.query(connection, "SELECT current_setting('max_prepared_transactions')::int")(_.getInt(1)).head
+    JdbcOptions.ensure(capacity >= tasks)(JdbcOptions.unsupported(
       s"use {option:transport=prepared} with $tasks tasks",
-      s"the server's max_prepared_transactions is $allowed",
+      s"the server's max_prepared_transactions is $capacity",
       s"Set it to ${tasks * 2} or more and restart the server, write fewer partitions, or leave {option:transport} out."
     ))
   }
@@ -94,9 +94,9 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
 
       override def finish(digest: ContentDigest, rows: Long): String = {
-        val stored = copy.finish()
+        val storedRows = copy.finish()
         SearchPath.pin(connection)
-        Loaded.Rows(stored, rows).check(attempt.epoch, run.table.table.name)
+        Loaded.Rows(storedRows, rows).check(attempt.epoch, run.table.table.name)
         checkStillMine(connection, run)
         SearchPath.restore(connection)
         doubtful = true
@@ -113,17 +113,17 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
       override def isInDoubt: Boolean = doubtful
 
       override def find(other: Connection, transaction: Option[String]): Option[String] = {
-        val found = SearchPath.pinned(other) {
+        val result = SearchPath.pinned(other) {
           val present = new DecidedTransactions(other, run).prepared.find(_ == gid)
           // A prepared transaction also counts as in progress.
           if (present.isEmpty) transaction.foreach(PostgresDialect.isCommitted(other, _))
           present
         }
-        if (found.isDefined && cancelled) {
+        if (result.isDefined && cancelled) {
           end(other, s"ROLLBACK PREPARED '$gid'")
           throw interruption
         }
-        found
+        result
       }
 
       override def cancel(): Unit = copy.close()
@@ -155,7 +155,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
     */
   override def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit =
     if (messages.nonEmpty) {
-      val others = database.connected("the commit of prepared transactions") { connection =>
+      val others = database.onConnection("the commit of prepared transactions") { connection =>
         messages.foreach(message => commit(connection, message.place))
         isPrepared(connection, run)
       }
@@ -172,8 +172,8 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
       .filter(Gid.is)
 
   override def endings(connection: Connection, run: BulkRun): Seq[String] = {
-    val (decided, undecided) = new DecidedTransactions(connection, run).divided
-    decided.map(gid => s"COMMIT PREPARED '$gid'") ++ undecided.map(gid => s"ROLLBACK PREPARED '$gid'")
+    val (toCommit, toRollBack) = new DecidedTransactions(connection, run).divided
+    toCommit.map(gid => s"COMMIT PREPARED '$gid'") ++ toRollBack.map(gid => s"ROLLBACK PREPARED '$gid'")
   }
 
   override def forget(connection: Connection, run: BulkRun): Unit = {
@@ -183,22 +183,22 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
   /** Reads the table `epochal_prepared` only if something is prepared: with another transport, it may be missing. */
   override def settle(database: Database, run: BulkRun): Unit =
-    database.connected("the settlement of prepared transactions") { connection =>
+    database.onConnection("the settlement of prepared transactions") { connection =>
       // A task that froze in its COPY holds the keys of its rows; its run is fenced. A fenced run must end no session: after a
       // ledger was set back, the current run's generation can be lower than its own.
       SearchPath.pinned(connection) {
         if (run.isCurrent(ledger(run).find(connection, run.sinkId))) PostgresSessions.endOlder(connection, run.writer)
       }
       if (isPrepared(connection, run)) {
-        val (decided, undecided) = Transaction.run(connection, database.dialect, database.options.lockTimeout) {
+        val (toCommit, toRollBack) = Transaction.run(connection, database.dialect, database.options.lockTimeout) {
           transaction =>
-            val found = new DecidedTransactions(transaction.connection, run).unsettled
+            val result = new DecidedTransactions(transaction.connection, run).unsettled
             transaction.commit()
-            found
+            result
         }
-        decided.foreach(commit(connection, _))
-        if (undecided.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
-        undecided.foreach(gid => end(connection, s"ROLLBACK PREPARED '$gid'"))
+        toCommit.foreach(commit(connection, _))
+        if (toRollBack.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
+        toRollBack.foreach(gid => end(connection, s"ROLLBACK PREPARED '$gid'"))
       }
     }
 
@@ -245,12 +245,12 @@ private object Gid {
 final private[postgres] class DecidedTransactions(connection: Connection, run: BulkRun)
     extends KeptTables(PostgresDialect, run.table.trust) {
   private val Name = PostgresPrepared.Registry
-  private val decided = quoted(Name)
+  private val decidedTable = quoted(Name)
   private val ledger = PostgresBulk.ledger(run)
 
   def create(): Unit =
     if (!exists(connection, Name))
-      sql"CREATE TABLE $decided (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL) WITH (fillfactor = 50)"
+      sql"CREATE TABLE $decidedTable (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL) WITH (fillfactor = 50)"
         .run(connection)
 
   /** The gids of this sink that the server holds prepared. */
@@ -264,14 +264,14 @@ final private[postgres] class DecidedTransactions(connection: Connection, run: B
     * promoted since may have missed a COMMIT PREPARED. So transactions that are still prepared stay decided.
     */
   def replace(epoch: Long, gids: Seq[String]): Unit = {
-    sql"""DELETE FROM $decided AS d WHERE sink_id = ${run.sinkId} AND NOT EXISTS (
+    sql"""DELETE FROM $decidedTable AS d WHERE sink_id = ${run.sinkId} AND NOT EXISTS (
        |SELECT FROM pg_prepared_xacts AS p WHERE p.gid = d.gid AND p.database = current_database())""".run(connection)
     gids.foreach(gid =>
-      sql"INSERT INTO $decided (gid, sink_id, epoch) VALUES ($gid, ${run.sinkId}, $epoch)".run(connection))
+      sql"INSERT INTO $decidedTable (gid, sink_id, epoch) VALUES ($gid, ${run.sinkId}, $epoch)".run(connection))
   }
 
   def forget(): Unit =
-    if (exists(connection, Name)) sql"DELETE FROM $decided WHERE sink_id = ${run.sinkId}".run(connection)
+    if (exists(connection, Name)) sql"DELETE FROM $decidedTable WHERE sink_id = ${run.sinkId}".run(connection)
 
   /** The decided and undecided transactions of this run and all others of the sink, including those of a lost ledger with higher
     * generations. Empty for a run that was replaced.
@@ -281,10 +281,10 @@ final private[postgres] class DecidedTransactions(connection: Connection, run: B
 
   /** The same, without the lock by which they stay so. */
   def divided: (Seq[String], Seq[String]) = {
-    val known =
+    val decidedIds =
       if (exists(connection, Name))
-        sql"SELECT gid FROM $decided WHERE sink_id = ${run.sinkId}".query(connection)(_.getString(1)).toSet
+        sql"SELECT gid FROM $decidedTable WHERE sink_id = ${run.sinkId}".query(connection)(_.getString(1)).toSet
       else Set.empty[String]
-    prepared.partition(known)
+    prepared.partition(decidedIds)
   }
 }

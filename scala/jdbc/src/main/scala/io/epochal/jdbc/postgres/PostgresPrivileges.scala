@@ -12,8 +12,8 @@ private[postgres] object PostgresPrivileges {
 
   def missing(connection: Connection, needs: WriteNeeds): Seq[String] = {
     val grants =
-      onSchemas(needs) ++ needs.bound.toSeq.flatMap(onTarget(needs, _)) ++ (kept(needs) ++ deadLetters(needs)).map(
-        on(needs, _))
+      onSchemas(needs) ++ needs.bound.toSeq.flatMap(onTarget(needs, _)) ++ (keptTables(needs) ++ deadLetters(needs))
+        .map(on(needs, _))
     sql"SELECT ${Sql.join(grants)}"
       .query(connection)(row => grants.indices.flatMap(i => Option(row.getString(i + 1))))
       .flatten
@@ -50,7 +50,7 @@ private[postgres] object PostgresPrivileges {
          |WHERE a.attrelid = ${oid(table)} AND a.attnum > 0 AND a.attname IN ${Sql.list("" +: columns)}), true)"""
 
   private def onSchemas(needs: WriteNeeds): Seq[Sql] = {
-    val tables = kept(needs).map(_.name) ++ needs.deadLetters ++ Option.when(needs.bound.isEmpty)(needs.target)
+    val tables = keptTables(needs).map(_.name) ++ needs.deadLetters ++ Option.when(needs.bound.isEmpty)(needs.target)
     val creates = tables.groupBy(_.schema).withDefaultValue(Nil)
     (needs.target.schema +: creates.keys.toSeq).distinct.flatMap { schema =>
       val exist = all(creates(schema).map(table => sql"${oid(table)} IS NOT NULL"))
@@ -67,18 +67,18 @@ private[postgres] object PostgresPrivileges {
     val name = bound.table.name
     val stages = needs.transport == TransportChoice.Staged
     val parses = PostgresIncoming.parses(bound)
-    val (keys, updated, deletes) = bound.mode match {
+    val (keys, updates, deletes) = bound.mode match {
       case upsert: WriteMode.Upsert => (upsert.keys, upsert.updated, upsert.operation.isDefined)
       case WriteMode.Append         => (Nil, Nil, false)
     }
     val rights =
-      Option.when(keys.nonEmpty)("SELECT").toSeq ++ Seq("INSERT") ++ Option.when(updated.nonEmpty)("UPDATE") ++
+      Option.when(keys.nonEmpty)("SELECT").toSeq ++ Seq("INSERT") ++ Option.when(updates.nonEmpty)("UPDATE") ++
         Option.when(deletes)("DELETE")
     def has(right: String): Sql = right match {
       case "DELETE" => inTable(name, right)
       // ON CONFLICT also reads the new values of the columns that it updates.
-      case "SELECT" => inColumns(name, (keys ++ updated).distinct, right)
-      case "UPDATE" => inColumns(name, updated, right)
+      case "SELECT" => inColumns(name, (keys ++ updates).distinct, right)
+      case "UPDATE" => inColumns(name, updates, right)
       case _        => inColumns(name, bound.columnNames, right)
     }
     val isOwner =
@@ -105,17 +105,17 @@ private[postgres] object PostgresPrivileges {
          |WHERE d.adrelid = ${oid(bound.table.name)} AND a.attname NOT IN ${Sql.list("" +: bound.columnNames)}
          |AND CASE WHEN s.relkind = 'S' THEN NOT has_sequence_privilege(s.oid, 'USAGE, UPDATE') END HAVING count(*) > 0)"""
 
-  private def kept(needs: WriteNeeds): Seq[KeptTable] = {
-    def own(table: String, needed: Seq[String], granted: Seq[String]): KeptTable =
-      KeptTable(needs.target.copy(table = table), needed, granted)
+  private def keptTables(needs: WriteNeeds): Seq[KeptTable] = {
+    def own(table: String, privileges: Seq[String], grants: Seq[String]): KeptTable =
+      KeptTable(needs.target.copy(table = table), privileges, grants)
     val staging = Seq("SELECT", "INSERT", "UPDATE", "DELETE")
     // Small epochs go by message; a start still looks for leftovers.
     val cleaning = if (needs.keepsLedger) Seq("SELECT", "UPDATE") else Nil
-    val prepared = Seq("SELECT", "INSERT", "DELETE")
-    needs.kept ++ (needs.transport match {
+    val onPrepared = Seq("SELECT", "INSERT", "DELETE")
+    needs.keptTables ++ (needs.transport match {
       case TransportChoice.Staged   => Seq(own(PostgresStaging.Registry, staging, staging))
       case TransportChoice.Auto     => Seq(own(PostgresStaging.Registry, cleaning, staging))
-      case TransportChoice.Prepared => Seq(own(PostgresPrepared.Registry, prepared, prepared))
+      case TransportChoice.Prepared => Seq(own(PostgresPrepared.Registry, onPrepared, onPrepared))
       case TransportChoice.Inline   => Nil
     })
   }
@@ -126,7 +126,7 @@ private[postgres] object PostgresPrivileges {
   private def on(needs: WriteNeeds, table: KeptTable): Sql =
     unless(
       all(needs.on(table).map(inTable(table.name, _))),
-      s"GRANT ${table.granted.mkString(", ")} ON %I.%I TO %I",
+      s"GRANT ${table.grants.mkString(", ")} ON %I.%I TO %I",
       table.name.schema,
       table.name.table)
 }

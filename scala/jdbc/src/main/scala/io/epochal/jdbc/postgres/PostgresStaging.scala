@@ -47,14 +47,14 @@ private[postgres] object PostgresStaging extends PostgresBulk {
 
   override def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy = {
     val registry = new StagingRegistry(connection, run)
-    val table = registry.take().getOrElse(registry.add(token))
+    val table = registry.lockFree().getOrElse(registry.add(token))
     new BulkCopy {
       private val copy = new CopyStream(connection, registry.relation(table), run.table.incoming)
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
 
       override def finish(digest: ContentDigest, rows: Long): String = {
-        val stored = copy.finish()
-        if (stored != rows) throw lost(attempt, table, stored, rows)
+        val storedRows = copy.finish()
+        if (storedRows != rows) throw lost(attempt, table, storedRows, rows)
         registry.record(table, attempt, token, digest)
         PostgresDialect.commit(connection)
         Failpoints.reach(Failpoint.TaskStaged)
@@ -67,18 +67,20 @@ private[postgres] object PostgresStaging extends PostgresBulk {
 
   override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
     val registry = new StagingRegistry(connection, run)
-    val taken = registry.taken
-    lazy val filled = registry.filled
-    shipment.elsewhere.find(message => !taken.exists(holds(_, message)) && !filled.exists(holds(_, message))).foreach {
-      message => throw lost(message.attempt, message.place, 0L, message.stored)
-    }
-    val loaded = run.table.mode match {
+    val lockedTables = registry.lockFilled
+    lazy val filledTables = registry.filledTables
+    shipment.elsewhere
+      .find(message => !lockedTables.exists(holds(_, message)) && !filledTables.exists(holds(_, message)))
+      .foreach { message =>
+        throw lost(message.attempt, message.place, 0L, message.stored)
+      }
+    val result = run.table.mode match {
       case WriteMode.Append         => append(connection, run, registry, shipment)
       case upsert: WriteMode.Upsert => merge(connection, run, registry, shipment, upsert)
     }
     Failpoints.reach(Failpoint.BeforeCleanup)
-    registry.free(taken)
-    loaded
+    registry.free(lockedTables)
+    result
   }
 
   private def holds(table: StagedTable, message: BulkMessage): Boolean =
@@ -89,14 +91,14 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     * caller reports.
     */
   private def append(connection: Connection, run: BulkRun, registry: StagingRegistry, shipment: Shipment): Loaded = {
-    val moved = shipment.elsewhere.map { message =>
-      val stored = PostgresLoad.move(connection, run.table, registry.relation(message.place))
-      if (stored != message.stored) complete(connection, registry, message)
-      stored
+    val movedRows = shipment.elsewhere.map { message =>
+      val storedRows = PostgresLoad.move(connection, run.table, registry.relation(message.place))
+      if (storedRows != message.stored) complete(connection, registry, message)
+      storedRows
     }.sum
     val inline = shipment.rows.rows
     val copied = if (inline == 0) 0L else PostgresLoad.append(connection, run.table, shipment.rows)
-    Loaded.Rows(moved + copied, shipment.stored)
+    Loaded.Rows(movedRows + copied, shipment.stored)
   }
 
   /** Merges the rows of all staged tables and messages in one statement. The rows of the tables are counted unless the
@@ -112,16 +114,17 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     val inline = Option.when(shipment.rows.rows > 0)(PostgresIncoming.copy(connection, run.table, shipment.rows))
     val sources =
       (inline ++ shipment.elsewhere.map(m => registry.relation(m.place))).map(PostgresIncoming.typed(run.table, _))
-    val loaded =
+    val result =
       PostgresMerge(connection, run.table, upsert, s"(${sources.mkString(" UNION ALL ")})", shipment.stored)
-    if (loaded.stored != shipment.stored) shipment.elsewhere.foreach(complete(connection, registry, _))
-    loaded
+    if (result.stored != shipment.stored) shipment.elsewhere.foreach(complete(connection, registry, _))
+    result
   }
 
   /** Fails with STAGING_LOST unless the table contains all rows of the attempt. */
   private def complete(connection: Connection, registry: StagingRegistry, message: BulkMessage): Unit = {
-    val found = Sql.query(connection, s"SELECT count(*) FROM ${registry.relation(message.place)}")(_.getLong(1)).head
-    if (found != message.stored) throw lost(message.attempt, message.place, found, message.stored)
+    val foundRows =
+      Sql.query(connection, s"SELECT count(*) FROM ${registry.relation(message.place)}")(_.getLong(1)).head
+    if (foundRows != message.stored) throw lost(message.attempt, message.place, foundRows, message.stored)
   }
 
   override def settle(database: Database, run: BulkRun): Unit =
@@ -129,9 +132,9 @@ private[postgres] object PostgresStaging extends PostgresBulk {
       val connection = transaction.connection
       val registry = new StagingRegistry(connection, run)
       if (registry.isCurrent) {
-        val taken = registry.taken
-        if (taken.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
-        registry.free(taken)
+        val lockedTables = registry.lockFilled
+        if (lockedTables.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
+        registry.free(lockedTables)
         registry.dropOthers()
       }
       transaction.commit()
@@ -181,7 +184,7 @@ final private[postgres] class StagingRegistry(connection: Connection, run: BulkR
        |AND c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules AND NOT c.relhassubclass)"""
 
   /** Finds a free table and locks its row until the transaction ends; None if there is none. */
-  def take(): Option[String] =
+  def lockFree(): Option[String] =
     sql"""SELECT name FROM $registry WHERE sink_id = $sinkId AND layout = $layout AND token IS NULL AND $mine
        |LIMIT 1 FOR UPDATE SKIP LOCKED""".query(connection)(_.getString(1)).headOption
 
@@ -199,23 +202,23 @@ final private[postgres] class StagingRegistry(connection: Connection, run: BulkR
 
   /** Records that an attempt has filled a table. */
   def record(table: String, attempt: TaskAttempt, token: String, digest: ContentDigest): Unit = {
-    val changed =
+    val updates =
       sql"""UPDATE $registry SET token = $token, generation = ${run.generation}, epoch = ${attempt.epoch},
          |partition = ${attempt.partition}, attempt = ${attempt.taskId}, rows = ${digest.rows}, digest = ${digest.hex},
          |taken_at = now() WHERE name = $table""".update(connection)
-    if (changed != 1L) throw new IllegalStateException(s"the line of $table is gone from $Name")
+    if (updates != 1L) throw new IllegalStateException(s"the line of $table is gone from $Name")
   }
 
   /** Locks and returns the filled tables: those of the sink, and those that batch writes left more than a day ago. Rows
     * that other sessions have locked are skipped. These may be rows of filled tables: a task that was looking for a
-    * free table while the row was updated holds its lock until the task ends. [[filled]] has them.
+    * free table while the row was updated holds its lock until the task ends. [[filledTables]] has them.
     */
-  def taken: Seq[StagedTable] = staged(sql"FOR UPDATE SKIP LOCKED")
+  def lockFilled: Seq[StagedTable] = stagedTables(sql"FOR UPDATE SKIP LOCKED")
 
-  /** The tables of [[taken]], and those whose rows other sessions have locked. Locks nothing. */
-  def filled: Seq[StagedTable] = staged(sql"")
+  /** The tables of [[lockFilled]], and those whose rows other sessions have locked. Locks nothing. */
+  def filledTables: Seq[StagedTable] = stagedTables(sql"")
 
-  private def staged(locks: Sql): Seq[StagedTable] = {
+  private def stagedTables(locks: Sql): Seq[StagedTable] = {
     val ofBatch = sql"starts_with(sink_id, ${BatchCommit.IdPrefix})"
     sql"""SELECT name, token, rows, digest, $ofBatch FROM $registry
        |WHERE token IS NOT NULL AND (sink_id = $sinkId OR $ofBatch AND taken_at < now() - interval '1 day')
@@ -231,12 +234,12 @@ final private[postgres] class StagingRegistry(connection: Connection, run: BulkR
     * skipped. It keeps its token, which no later message has, so a later epoch empties it.
     */
   def free(tables: Seq[StagedTable]): Unit = {
-    val (gone, kept) = tables.filter(table => tryLock(table.name)).partition(_.once)
-    if (gone.nonEmpty) drop(gone.map(_.name))
-    if (kept.nonEmpty) {
-      Sql.run(connection, s"TRUNCATE ${kept.map(table => relation(table.name)).mkString(", ")}")
+    val (toDrop, toEmpty) = tables.filter(table => tryLock(table.name)).partition(_.once)
+    if (toDrop.nonEmpty) drop(toDrop.map(_.name))
+    if (toEmpty.nonEmpty) {
+      Sql.run(connection, s"TRUNCATE ${toEmpty.map(table => relation(table.name)).mkString(", ")}")
       sql"""UPDATE $registry SET token = NULL, generation = NULL, epoch = NULL, partition = NULL, attempt = NULL,
-         |rows = NULL, digest = NULL, taken_at = NULL WHERE name IN ${Sql.list(kept.map(_.name))}""".run(connection)
+         |rows = NULL, digest = NULL, taken_at = NULL WHERE name IN ${Sql.list(toEmpty.map(_.name))}""".run(connection)
     }
   }
 

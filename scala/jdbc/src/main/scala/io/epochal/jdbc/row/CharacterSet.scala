@@ -77,11 +77,11 @@ private[jdbc] object CharacterSet {
   private val Escape = """(?<!\\)(?:\\\\)*\\u([0-9a-fA-F]{4})""".r
 
   /** By server and name: asked once in a JVM. */
-  private val known = TrieMap.empty[(String, String), BitSet]
+  private val cache = TrieMap.empty[(String, String), BitSet]
 
   /** The characters of a set of the server's; None if it does not tell which. */
   def of(connection: Connection, name: String)(ask: => BitSet): Option[BitSet] = {
     val key = (connection.getMetaData.getDatabaseProductVersion, name)
-    known.get(key).orElse(Try(ask).toOption.map(found => known.getOrElseUpdate(key, found)))
+    cache.get(key).orElse(Try(ask).toOption.map(characters => cache.getOrElseUpdate(key, characters)))
   }
 }

@@ -1,7 +1,5 @@
 package io.epochal.jdbc.row
 
-import java.nio.charset.StandardCharsets.UTF_8
-
 import org.apache.spark.sql.types.{CharType, DataType, StringType, VarcharType}
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -47,67 +45,4 @@ private[jdbc] object Texts {
     while (i < length && Memory.getByte(base, address + i) != 0) i += 1
     if (i < length) i else -1
   }
-}
-
-/** Holds a reference to the bytes of the current text. One instance per task. */
-abstract private[jdbc] class TakenText {
-  final var base: AnyRef = _
-  final var address = 0L
-  final var length = 0
-
-  final protected def point(base: AnyRef, address: Long, length: Int): Unit = {
-    this.base = base
-    this.address = address
-    this.length = length
-  }
-
-  final protected def pointTo(text: String): Unit = {
-    val bytes = text.getBytes(UTF_8)
-    point(bytes, Memory.ARRAY_START, bytes.length)
-  }
-}
-
-/** Converts texts to the form to be stored. Copies only those with a NUL character.
-  *
-  * @param characters
-  *   those that can be stored; null: all
-  */
-final private[jdbc] class StoredText(nul: NulCharacter, characters: CharacterSet = null) extends TakenText {
-
-  /** Why the text cannot be stored; null if it can. */
-  def take(base: AnyRef, address: Long, length: Int): String = {
-    point(base, address, length)
-    if (Texts.isPlain(base, address, length) && (characters == null || characters.hasAscii)) null else inspect()
-  }
-
-  private def inspect(): String = {
-    val first = Texts.indexOfNul(base, address, length)
-    if (first >= 0 && nul == NulCharacter.Error) Texts.nulAt(first)
-    else {
-      val problem = Texts.encoding(base, address, length)
-      if (problem == null && first >= 0) pointTo(nul(UTF8String.fromAddress(base, address, length).toString))
-      if (problem == null && characters != null) characters.problem(this.base, this.address, this.length) else problem
-    }
-  }
-}
-
-/** How to handle the character U+0000 in a text, which databases cannot store. */
-sealed abstract class NulCharacter(val name: String, replacement: String) extends Serializable {
-
-  /** The text to store. */
-  def apply(text: String): String = text.replace("\u0000", replacement)
-}
-
-object NulCharacter {
-
-  /** The value is a bad row. */
-  case object Error extends NulCharacter("error", "\u0000")
-
-  /** The character is removed. */
-  case object Strip extends NulCharacter("strip", "")
-
-  /** U+FFFD replaces the character. */
-  case object Replace extends NulCharacter("replace", "\ufffd")
-
-  val all: Seq[NulCharacter] = Seq(Error, Strip, Replace)
 }

@@ -27,12 +27,12 @@ private[sqlite] object FileLocks {
         case Held(process, inode, first) if inodes(inode) && isLock(first.toLong) => process.toLong
       }
       .distinct
-      .map(described)
+      .map(describe)
   }.getOrElse(Nil)
 
   private def isLock(first: Long): Boolean = OfDatabase.contains(first) || OfIndex.contains(first)
 
-  private def described(process: Long): String =
+  private def describe(process: Long): String =
     if (process <= 0) "a process of another container"
     else if (process == ProcessHandle.current.pid) s"another connection of this process ($process)"
     else {

@@ -53,15 +53,16 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
     val changes = feed
     for (all <- changes if all.emptied.nonEmpty) run(s"DELETE FROM $target")
     run(s"CREATE TABLE $Winners AS SELECT * FROM ${changes.fold(winners)(_.winners)}")
-    val (deleted, found, kept) = upsert.operation.fold((0L, 0L, distinct))(operation => delete(quote(operation.name)))
-    val updated = changes.filter(_.isPartial).fold(0L)(update)
-    val stored = Sql
+    val (deletedRows, foundRows, keptRows) =
+      upsert.operation.fold((0L, 0L, distinct))(operation => delete(quote(operation.name)))
+    val updatedRows = changes.filter(_.isPartial).fold(0L)(update)
+    val storedRows = Sql
       .raw(text"""INSERT INTO $target AS t ($names) SELECT $names FROM ${changes.fold(Winners)(
           _.whole(Winners))} AS w WHERE true ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("excluded")}""")
       .update(connection)
     run(s"DROP TABLE $Winners")
-    Loaded.Rows(deleted + stored + updated, found + kept)
+    Loaded.Rows(deletedRows + storedRows + updatedRows, foundRows + keptRows)
   }
 
   /** Updates the rows whose large values the feed does not have. */
@@ -77,10 +78,10 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
 
   /** Rows that were deleted, rows that should have been, and rows to store. */
   private def delete(deletes: String): (Long, Long, Long) = {
-    val gone = s"$target WHERE ($keys) IN (SELECT $keys FROM $Winners WHERE $deletes)"
-    val found = count(s"SELECT count(*) FROM $gone")
-    val deleted = Sql.update(connection, s"DELETE FROM $gone")
+    val targets = s"$target WHERE ($keys) IN (SELECT $keys FROM $Winners WHERE $deletes)"
+    val foundRows = count(s"SELECT count(*) FROM $targets")
+    val deletedRows = Sql.update(connection, s"DELETE FROM $targets")
     run(s"DELETE FROM $Winners WHERE $deletes")
-    (deleted, found, count(s"SELECT count(*) FROM $Winners"))
+    (deletedRows, foundRows, count(s"SELECT count(*) FROM $Winners"))
   }
 }

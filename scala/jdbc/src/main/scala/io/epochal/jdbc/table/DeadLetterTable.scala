@@ -21,34 +21,34 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
 
   /** Its name as spelled in the database, if it exists. It must have all columns, differ from the target, and be trusted. */
   def find(connection: Connection, trust: Trust): Option[QualifiedName] =
-    dialect.catalog.find(connection, name).map { found =>
-      if (found.name == trust.target) throw isTarget
-      val names = found.columns.map(_.name)
+    dialect.catalog.find(connection, name).map { existing =>
+      if (existing.name == trust.target) throw isTarget
+      val names = existing.columns.map(_.name)
       val missing = Columns.diff(names)
       if (missing.nonEmpty)
         throw Conditions.ColumnMissing(
           "column" -> s"columns ${missing.mkString(", ")}",
-          "table" -> found.name,
+          "table" -> existing.name,
           "columns" -> names.mkString(", "),
           "suggestion" -> "Name another table in {option:deadLetterTable}: a missing one is created.")
-      dialect.checkTrusted(connection, found.name, trust, named = name.schema.isDefined)
-      found.name
+      dialect.checkTrusted(connection, existing.name, trust, named = name.schema.isDefined)
+      existing.name
     }
 
   /** The table's name, after creating it if it is missing. */
   def prepare(connection: Connection, trust: Trust): QualifiedName =
     find(connection, trust).getOrElse {
-      val made = dialect.catalog.newName(connection, name)
-      if (made == trust.target) throw isTarget
-      nameable(dialect, made.table).fold(throw _, identity)
+      val newName = dialect.catalog.newName(connection, name)
+      if (newName == trust.target) throw isTarget
+      nameable(dialect, newName.table).fold(throw _, identity)
       import words.{bigint, text, timestamp}
       Sql.run(
         connection,
-        text"""CREATE TABLE ${dialect.quote(made)} (sink_id $text, epoch $bigint, partition_id $bigint NOT NULL,
+        text"""CREATE TABLE ${dialect.quote(newName)} (sink_id $text, epoch $bigint, partition_id $bigint NOT NULL,
            |row_number $bigint NOT NULL, column_name $text NOT NULL, reason $text NOT NULL, row_json $text NOT NULL,
            |recorded_at $timestamp NOT NULL)"""
       )
-      made
+      newName
     }
 
   private def isTarget: EpochalException = JdbcOptions.group.conflict(

@@ -20,24 +20,24 @@ private[jdbc] object Interference {
     * it waited too long. Where the database denied the statement, only privileges are asked for: without them, a table that exists
     * can be invisible.
     *
-    * @param kept
+    * @param keptTables
     *   tables beside the target that the statements use, apart from the ledger's
     */
-  def diagnose(database: Database, run: BulkRun, kept: Seq[String])(error: EpochalException): EpochalException = {
+  def diagnose(database: Database, run: BulkRun, keptTables: Seq[String])(error: EpochalException): EpochalException = {
     val isPassing = database.errors.passes(error)
     val reason = error.condition match {
       case Conditions.DatabaseError if !isPassing && database.errors.denies(error) =>
-        explained(database)(Privileges.refusal(database, _, Some(run.table), !run.once, denied = true))
-      case Conditions.DatabaseError if !isPassing => explained(database)(found(database, run, kept, _))
+        lookUp(database)(Privileges.refusal(database, _, Some(run.table), !run.once, denied = true))
+      case Conditions.DatabaseError if !isPassing => lookUp(database)(difference(database, run, keptTables, _))
       case Conditions.DatabaseLocked if database.dialect.bulk.nonEmpty =>
-        explained(database)(prepared(database, run, error, _))
+        lookUp(database)(preparedHolders(database, run, error, _))
       case _ => None
     }
-    reason.fold(error)(caused(_, error))
+    reason.fold(error)(withCause(_, error))
   }
 
   /** Whether transactions that tasks have prepared hold locks on the target. */
-  private def prepared(
+  private def preparedHolders(
       database: Database,
       run: BulkRun,
       error: EpochalException,
@@ -51,26 +51,26 @@ private[jdbc] object Interference {
   def ofClaim(database: Database, schema: StructType, keepsLedger: Boolean)(error: EpochalException): EpochalException =
     if (error.condition != Conditions.DatabaseError || !database.errors.denies(error)) error
     else
-      explained(database) { connection =>
+      lookUp(database) { connection =>
         val check = new TableCheck(database.dialect, database.options, schema)
         val table = database.dialect.catalog.find(connection, database.options.table)
         val bound = table.map(check.check(_).fold(throw _, identity))
         Privileges.refusal(database, connection, bound, keepsLedger, denied = true)
-      }.fold(error)(caused(_, error))
+      }.fold(error)(withCause(_, error))
 
   /** On another connection: that of the failed statement may be unusable. */
-  private def explained(database: Database)(body: Connection => Option[EpochalException]): Option[EpochalException] =
+  private def lookUp(database: Database)(body: Connection => Option[EpochalException]): Option[EpochalException] =
     Try(database.pool.use(Some(Patience))(connection =>
       Transaction.run(connection, database.dialect, Patience)(transaction =>
         body(transaction.connection)))).toOption.flatten
 
-  private def caused(found: EpochalException, error: EpochalException): EpochalException =
-    found.condition.because(error)(found.values.toSeq: _*)
+  private def withCause(reason: EpochalException, error: EpochalException): EpochalException =
+    reason.condition.because(error)(reason.values.toSeq: _*)
 
-  private def found(
+  private def difference(
       database: Database,
       run: BulkRun,
-      kept: Seq[String],
+      keptTables: Seq[String],
       connection: Connection): Option[EpochalException] = {
     val dialect = database.dialect
     val bound = run.table
@@ -80,15 +80,15 @@ private[jdbc] object Interference {
     def own(table: String): QualifiedName = name.copy(table = table)
     def beside: Option[EpochalException] = {
       val ledger = if (run.once) Nil else WriteNeeds.LedgerTables
-      ((ledger ++ kept).map(own) ++ bound.deadLetters).find(isGone).map {
-        case lost if lost == own(WriteNeeds.LedgerTables.head) => Lost("url" -> database.place)
-        case lost =>
+      ((ledger ++ keptTables).map(own) ++ bound.deadLetters).find(isGone).map {
+        case missing if missing == own(WriteNeeds.LedgerTables.head) => Lost("url" -> database.place)
+        case missing =>
           Conditions.RunFailed(
             "sinkId" -> run.sinkId,
-            "reason" -> s"its table $lost was dropped, which the next start creates again.")
+            "reason" -> s"its table $missing was dropped, which the next start creates again.")
       }
     }
-    dialect.catalog.find(connection, spelled(name)) match {
+    dialect.catalog.find(connection, exactly(name)) match {
       case None => Some(check.missing(Some(connection)))
       case Some(table) =>
         val isOther = bound.table.target.oid.exists(oid => !table.target.oid.contains(oid)) ||
@@ -100,19 +100,19 @@ private[jdbc] object Interference {
     }
   }
 
-  private def spelled(name: QualifiedName): TableName = TableName(
+  private def exactly(name: QualifiedName): TableName = TableName(
     Option.when(name.schema.nonEmpty)(NamePart(name.schema, quoted = true)),
     NamePart(name.table, quoted = true))
 
   /** The query's columns, as far as a task knows them: those that it stores. */
   private def schema(database: Database, run: BulkRun): StructType = {
-    val stored = run.table.columns.map(column => column.ordinal -> column.field)
+    val storedFields = run.table.columns.map(column => column.ordinal -> column.field)
     val operation = run.table.operation.toSeq.flatMap { column =>
       val name = database.options.opColumn.getOrElse(FeedColumns.ChangeType)
       val feed = column.feed.map(_.version -> StructField(FeedColumns.Version, StringType))
       (column.ordinal -> StructField(name, StringType)) +: feed.toSeq
     }
-    StructType((stored ++ operation).sortBy(_._1).map(_._2))
+    StructType((storedFields ++ operation).sortBy(_._1).map(_._2))
   }
 
   /** Refusal: the table was replaced or altered since the rows were encoded. */

@@ -59,16 +59,16 @@ private[jdbc] object QueryColumns {
       special = feed.fold(operation.toSet)(_.values.toSet)
       others = fields.filterNot(special)
       map <- all(options.columnMap) { case (from, to) =>
-        find(JdbcOptions.ColumnMap, from, others, mapped(options.columnMap, from))(_.name).map(_ -> to)
+        find(JdbcOptions.ColumnMap, from, others, listing(options.columnMap, from))(_.name).map(_ -> to)
       }
       stored = fields.zipWithIndex
         .filterNot { case (field, _) => special(field) }
         .map { case (field, i) => QueryColumn(field, i, map.find(_._1 == field).fold(field.name)(_._2)) }
       _ <- distinct(stored.map(column => column.into -> column.field))(into => s"'$into'")
-      keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
+      keys <- all(options.keyColumns)(listedColumn(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
       _ <- ReplicaKey.refusal(keys.map(_.field), usesImages = feed.nonEmpty).filter(_ => options.changes).toLeft(())
       order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
-      updated <- all(options.updateColumns)(listed(JdbcOptions.UpdateColumns, options.updateColumns, _, stored))
+      updated <- all(options.updateColumns)(listedColumn(JdbcOptions.UpdateColumns, options.updateColumns, _, stored))
       _ <- JdbcOptions.ensure(updated.intersect(keys).isEmpty)(keysAreUpdated(updated.intersect(keys)))
     } yield QueryColumns(
       stored,
@@ -137,7 +137,7 @@ private[jdbc] object QueryColumns {
       JdbcOptions.group.invalid(option, name, s"one of the query's columns ${NameList.shown(names)}", names, whole)
     }
 
-  private def listed(
+  private def listedColumn(
       option: OptionSpec[_],
       names: Seq[String],
       name: String,
@@ -145,7 +145,7 @@ private[jdbc] object QueryColumns {
     find(option, name, stored, right => NameList.render(names.map(one => if (one == name) right else one)))(
       _.field.name)
 
-  private def mapped(all: Seq[(String, String)], wrong: String)(right: String): String =
+  private def listing(all: Seq[(String, String)], wrong: String)(right: String): String =
     pairs(all.map { case (from, to) => (if (from == wrong) right else from, to) })
 
   /** The value of `columnMap`. */

@@ -86,7 +86,8 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
       case NonFatal(error) if database.errors.losesConnection(error) =>
         giveUp()
         outcome.getOrElse {
-          throw Try(database.connected(step)(transport.load.fenced(_, transport.run))).toOption.flatten.getOrElse(error)
+          throw Try(database.onConnection(step)(transport.load.fenced(_, transport.run))).toOption.flatten
+            .getOrElse(error)
         }
     }
   }
@@ -104,17 +105,17 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     else {
       sendHeld()
       // If only the response was lost, a second attempt would wait for the keys of the first.
-      def outcome = if (copy.isInDoubt) database.connected(step)(copy.find(_, transaction)) else None
+      def outcome = if (copy.isInDoubt) database.onConnection(step)(copy.find(_, transaction)) else None
       val place = once(outcome)(copy.finish(report.digest, report.digest.rows - report.deadLetters.length))
       copy = null
       BulkMessage(report, bytes, place, token)
     }
 
   private def giveUp(): Unit = if (lease != null) {
-    val lost = lease
+    val lostLease = lease
     lease = null
-    lost.abandon()
-    try lost.close()
+    lostLease.abandon()
+    try lostLease.close()
     catch { case NonFatal(_) => () }
   }
 
@@ -153,9 +154,9 @@ private[jdbc] object Transports {
 
   /** For the progress metrics: the transport of an epoch, and the reason. */
   def describe(database: Database, shipment: Shipment, tasks: Int): Map[String, String] = {
-    val staged = shipment.elsewhere.size
+    val stagedTasks = shipment.elsewhere.size
     val files = shipment.files.size
-    val taken = (database.bulk, staged) match {
+    val way = (database.bulk, stagedTasks) match {
       case (Some(bulk), n) if n > 0 => if (shipment.rows.rows > 0) s"${shipment.driverWay}+${bulk.name}" else bulk.name
       case _                        => shipment.driverWay
     }
@@ -164,9 +165,9 @@ private[jdbc] object Transports {
       else if (files > 0)
         s"$files of $tasks tasks exceeded their share of inlineMaxBytes, and ${database.dialect.name} has no staging"
       else if (database.bulk.isEmpty) s"${database.dialect.name} has no other transport"
-      else if (staged > 0) s"$staged of $tasks tasks exceeded their share of inlineMaxBytes"
+      else if (stagedTasks > 0) s"$stagedTasks of $tasks tasks exceeded their share of inlineMaxBytes"
       else s"${shipment.bytes} bytes, within inlineMaxBytes"
-    Map("transport" -> taken, "transportReason" -> reason)
+    Map("transport" -> way, "transportReason" -> reason)
   }
 }
 

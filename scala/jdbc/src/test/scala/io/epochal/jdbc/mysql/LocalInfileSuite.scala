@@ -47,7 +47,7 @@ abstract class LocalInfiles(databases: TestDatabases, more: String) extends AnyF
   }
 
   private def connected(url: String)(body: Connection => Unit): Unit =
-    new ConnectionPool(settings(url), MysqlDialect, Duration.ofSeconds(5)).unpooled(body)
+    new ConnectionPool(settings(url), MysqlDialect, Duration.ofSeconds(5)).outside(body)
 
   test(s"${databases.kind}: a statement of the driver itself is answered by a request for a file") {
     asked(_ => 1) { (server, url, _) =>

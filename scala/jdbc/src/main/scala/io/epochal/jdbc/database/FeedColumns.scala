@@ -1,0 +1,34 @@
+package io.epochal.jdbc.database
+
+/** A change feed: rows with `_change_type`, `_commit_version` and perhaps `_unchanged_columns`, as `epochal-cdc` and Delta deliver
+  * them. The image before an update deletes: the key may change. In encoded rows, a row that deletes without a key empties the
+  * table.
+  *
+  * @param width
+  *   number of columns of the query's rows
+  * @param version
+  *   index of the version in them
+  * @param unchanged
+  *   index of the list of the columns that the row does not have
+  * @param versionName
+  *   of the version in encoded rows, a text that sorts by its bytes
+  * @param unchangedName
+  *   of those columns in encoded rows: a text with [[FeedColumns.mark]] of each, or NULL
+  */
+final case class FeedColumns(
+    width: Int,
+    version: Int,
+    unchanged: Option[Int],
+    versionName: String,
+    unchangedName: String)
+
+object FeedColumns {
+  val ChangeType = "_change_type"
+  val Version = "_commit_version"
+  val Timestamp = "_commit_timestamp"
+  val Unchanged = "_unchanged_columns"
+  val all: Seq[String] = Seq(ChangeType, Version, Timestamp, Unchanged)
+
+  /** Where a column of the query stands in the text of those that a row does not have. */
+  def mark(column: String): String = s"\n$column\n"
+}
