@@ -22,7 +22,7 @@ import epochal
 from epochal._declarations import FORMS, Form
 from epochal._references import spellings
 from epochal._values import auth, cdc, each, http, ingest, pages, poll, records, rows, table
-from epochal._values.kind import FAMILY
+from epochal._values.kind import FAMILY, INFERENCE
 from epochal._values.value import Option, Value, fields_of, option_of, shown
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -255,7 +255,8 @@ def _written(name: str, option: Option | None) -> str:
     alike = re.sub(r"([A-Z])", r"_\1", option.name.rpartition(".")[2]).lower() == name
     if option.kind is FAMILY:
         return "" if alike else f"`{name}={{…}}` (`{option.name}.*`)"
-    return "" if alike else f"`{name}` (`{option.name}`)"
+    written = f"{name}={option.kind.example}" if option.kind is INFERENCE else name
+    return "" if alike else f"`{written}` (`{option.name}`)"
 
 
 def values() -> list[type[Value]]:

@@ -111,6 +111,7 @@ def display(
     if in_notebook:
         notebook.show(shown, axes, wait=bool(wait))
     else:
+        shown._begin()
         terminal.show(shown, wait=wait is not False)
     return shown
 

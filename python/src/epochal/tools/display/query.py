@@ -6,7 +6,6 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,6 @@ from epochal.tools.display.selection import Selection
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 #: Output modes in the order in which they are tried if none is set; the first that the query allows is used.
 _MODES: tuple[OutputMode, ...] = ("complete", "append", "update")
@@ -48,25 +45,23 @@ def start(df: DataFrame, selection: Selection, settings: QuerySettings) -> Live:
     checkpoint = _temporary(spark) if settings.checkpoint is None else text(settings.checkpoint)
     writer = df.writeStream.format(FORMAT).queryName(selection.name).option("checkpointLocation", checkpoint)
     writer = triggered(writer.option("display", display).option("maxRows", str(selection.rows)), settings.trigger)
+    modes = _MODES if settings.output_mode is None else (settings.output_mode,)
     with named():
-        query, mode = _start(writer, _MODES if settings.output_mode is None else (settings.output_mode,))
+        for mode in modes:
+            try:
+                query = writer.outputMode(mode).start()
+            except Exception as error:
+                if mode == modes[-1] or not re.search("output mode", str(error), re.IGNORECASE):
+                    raise
+            else:
+                break
+        else:
+            raise AssertionError("There is an output mode.")
     try:
         return Live(query, mode, display, spark, selection)
     except BaseException:
         query.stop()
         raise
-
-
-def _start(writer: DataStreamWriter, modes: Sequence[OutputMode]) -> tuple[StreamingQuery, OutputMode]:
-    """Starts the query in the first of the modes that it allows."""
-    *others, last = modes
-    for mode in others:
-        try:
-            return writer.outputMode(mode).start(), mode
-        except Exception as error:
-            if not re.search("output mode", str(error), re.IGNORECASE):
-                raise
-    return writer.outputMode(last).start(), last
 
 
 def _temporary(spark: SparkSession) -> str:

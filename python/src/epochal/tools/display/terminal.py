@@ -25,12 +25,11 @@ def show(display: Display, wait: bool) -> None:
         KeyboardInterrupt: Ctrl-C was pressed twice.
         EpochalError, StreamingQueryException: the error of the query.
     """
-    display._begin()
     if display.query is None:
         print(text(display._snapshot))
     if display.query is None or not wait:
         return
-    with waiting.snapshots(display) as snapshots:
+    with waiting.snapshots(display, is_raising=True) as snapshots:
         if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:
             _in_place(snapshots)
         printed: Snapshot | None = None
@@ -40,7 +39,6 @@ def show(display: Display, wait: bool) -> None:
             if snapshot.status.is_over or (is_new and time.monotonic() >= due):
                 print(text(snapshot), flush=True)
                 printed, due = snapshot, time.monotonic() + _PAUSE
-    waiting.raise_failure(display.query)
 
 
 def _in_place(snapshots: Iterator[Snapshot]) -> None:

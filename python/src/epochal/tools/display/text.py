@@ -31,8 +31,8 @@ def text(snapshot: Snapshot, lines: int = _LINES) -> str:
         return " | ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in padded).rstrip()
 
     rule = "-+-".join("-" * width for width in widths)
-    parts = [visible(snapshot.head()), line(heads), rule, *map(line, rows), rest(snapshot, lines), snapshot.notice]
-    return "\n".join(part for part in parts if part)
+    parts = [line(heads), rule, *map(line, rows), rest(snapshot, lines), snapshot.notice]
+    return "\n".join(part for part in (visible(snapshot.head()), *parts) if part)
 
 
 def kept_rows(snapshot: Snapshot, lines: int) -> tuple[tuple[str | None, ...], ...]:

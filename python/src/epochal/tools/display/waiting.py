@@ -14,18 +14,21 @@ from epochal.tools.display.snapshot import Snapshot
 from epochal.tools.watch.state import failure
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
+    pass
 
 #: Seconds between two checks for Ctrl-C.
 _STEP = 0.2
 
 
 @contextmanager
-def snapshots(display: Display) -> Iterator[Iterator[Snapshot]]:
+def snapshots(display: Display, is_raising: bool = False) -> Iterator[Iterator[Snapshot]]:
     """Makes Ctrl-C stop the query; a second Ctrl-C interrupts as usual.
 
     Spark's own handler would cancel the jobs of the query and so fail it, and an exception during a call to the driver
     would break the connection.
+
+    Args:
+        is_raising: whether the error of the query is raised at the end.
 
     Yields:
         The snapshots until the query has ended: each new one, and the same one again if there is none in time. The
@@ -49,16 +52,11 @@ def snapshots(display: Display) -> Iterator[Iterator[Snapshot]]:
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield until_the_end()
-        return
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield until_the_end()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def raise_failure(query: StreamingQuery) -> None:
-    """Raises the error of an ended query, if it failed."""
-    error = failure(query)
-    if error is not None:
+    else:
+        before = signal.signal(signal.SIGINT, press)
+        try:
+            yield until_the_end()
+        finally:
+            signal.signal(signal.SIGINT, before)
+    if is_raising and display.query is not None and (error := failure(display.query)) is not None:
         raise from_spark(error) or error
