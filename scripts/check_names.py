@@ -36,7 +36,7 @@ BASELINE = {
     "jdbc": 78,
     "kit": 220,
     "random": 1,
-    "rest": 300,
+    "rest": 284,
     "testkit": 40,
 }
 

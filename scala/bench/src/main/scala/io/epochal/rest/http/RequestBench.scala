@@ -36,7 +36,7 @@ class RequestBench {
       })
     server.start()
     val options = RestOptions.read(Map("url" -> s"http://127.0.0.1:${server.getAddress.getPort}/c"))
-    client = new HttpClient(options.fold(throw _, _.http), new HttpCounters)
+    client = new HttpClient(options.fold(throw _, _.requests.http), new HttpCounters)
   }
 
   @TearDown def tearDown(): Unit = {

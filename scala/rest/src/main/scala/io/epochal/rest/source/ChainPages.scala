@@ -6,7 +6,7 @@ import io.epochal.kit.record.{RecordOrigin, ScannedPages}
 import io.epochal.rest.http.HttpClient
 
 final private[rest] class ChainPages(
-    options: RestOptions,
+    list: ListRequests,
     pagination: ChainedPagination,
     client: HttpClient,
     until: Instant
@@ -17,7 +17,7 @@ final private[rest] class ChainPages(
       case windows: TimeWindow => windows.endingAt(until)
       case other               => other
     }
-    new ListReader(new PageChain(options, ended, options.maxEmptyPages), client)
+    new ListReader(new PageChain(list, ended, list.end.maxEmptyPages), client)
   }
   reader.begin(until)
   private var before = 0L
@@ -31,7 +31,7 @@ final private[rest] class ChainPages(
       val records = reader.next().records
       if (records == 0) nextPage()
       else {
-        open(options.rules.format.open(reader.page.body, options.place), before, 0, records)
+        open(list.rules.format.open(reader.page.body, list.place), before, 0, records)
         before += records
         true
       }

@@ -12,7 +12,6 @@ import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.OptionType
 import io.epochal.kit.access.{DriverAccess, SecretOptionList}
-import io.epochal.kit.record.RecordRules
 import io.epochal.rest.http.Endpoint
 
 /** A table of parameters: each row is a member, a sequence of requests with its own options and position. Its names and
@@ -22,43 +21,18 @@ import io.epochal.rest.http.Endpoint
   *   the options as given, with placeholders such as `${repo}`
   * @param table
   *   the rows, in their order
-  * @param query
-  *   identifies the request budget that all members share
-  * @param source
-  *   the identity of the template
-  * @param rules
-  *   of all members; None: as their options say
   */
-final class FanOut private (
-    raw: Map[String, String],
-    val table: Seq[Map[String, String]],
-    query: String,
-    source: String,
-    columns: Seq[String] = Nil,
-    rules: Option[RecordRules] = None)
-    extends Serializable {
-
-  /** A copy in which the values of rows have these names. */
-  private[source] def named(names: Seq[String]): FanOut = new FanOut(raw, table, query, source, names, rules)
+final case class FanOut private[source] (raw: Map[String, String], table: Seq[Map[String, String]]) {
 
   /** The options of a member. */
-  def member(params: Map[String, String]): Either[EpochalException, RestOptions] =
-    RestOptions.single(Placeholders.filled(raw, params)).map { options =>
-      options
-        .copy(rules = rules.getOrElse(options.rules))
-        .named(columns)
-        .copy(
-          http = options.http.copy(query = query),
-          source = s"$source ${FanOut.shown(params)}",
-          numPartitions = None,
-          params = params)
-    }
-
-  /** The same table, with these rules for the records of all members. */
-  def withRules(rules: RecordRules): FanOut = new FanOut(raw, table, query, source, columns, Some(rules))
+  def member(params: Map[String, String], template: RestOptions): RestOptions = {
+    val options = RestOptions.single(Placeholders.filled(raw, params)).fold(throw _, identity)
+    val list = options.requests.copy(rules = template.rules, params = params).within(template.requests.http.query)
+    options.copy(requests = list.as(s"${template.source} ${FanOut.shown(params)}"), numPartitions = None)
+  }
 
   /** The options of the first member. */
-  def first: RestOptions = member(table.head).fold(throw _, identity)
+  def first(template: RestOptions): RestOptions = member(table.head, template)
 
   override def toString: String = s"FanOut(${table.map(FanOut.shown).mkString(", ")})"
 }
@@ -81,9 +55,11 @@ private[rest] object FanOut extends SecretOptionList {
           RestOptions.group.conflict(
             "{option:partitionParams}, {option:onDrift=restart}",
             "Leave {option:onDrift=restart} out: one list of several cannot be read again alone."))
-        fanOut = new FanOut(raw, table, template.http.query, template.source)
-        _ <- table.iterator.map(fanOut.member).collectFirst { case Left(wrong) => wrong }.toLeft(())
-        options <- Lineage.withColumns(template.copy(fanOut = Some(fanOut)), names.toSeq.sorted)
+        _ <- table.iterator
+          .map(row => RestOptions.single(Placeholders.filled(raw, row)))
+          .find(_.isLeft)
+          .getOrElse(Right(()))
+        options <- Lineage.withColumns(template.copy(fanOut = Some(FanOut(raw, table))), names.toSeq.sorted)
       } yield options
     }
 

@@ -11,15 +11,15 @@ import io.epochal.kit.source.journal.JournalFrames
   *   the origin of a page's records
   */
 final private[rest] class JournalPages(
-    options: RestOptions,
+    list: ListRequests,
     slices: Iterator[Slice],
     store: FileStore,
     originOf: PageFront => Option[RecordOrigin] = _.origin)
     extends ScannedPages {
 
-  private val format = options.rules.format
+  private val format = list.rules.format
   private val body = new Body
-  private val frames = new JournalFrames(slices, store, options.source, options.lost(_, _, _))
+  private val frames = new JournalFrames(slices, store, list.errors.source, list.errors.lost(_, _, _))
   private var from = Option.empty[RecordOrigin]
 
   override def origin: Option[RecordOrigin] = from
@@ -30,7 +30,7 @@ final private[rest] class JournalPages(
       val front = PageFront.take(body)
       if (front.lines != format.lines) throw changed(front)
       from = originOf(front)
-      open(format.ofBlocks.read(body.piece, options.place), part.first, part.skip, part.take)
+      open(format.ofBlocks.read(body.piece, list.place), part.first, part.skip, part.take)
     }
     slice.nonEmpty
   }

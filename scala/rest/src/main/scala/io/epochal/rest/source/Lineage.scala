@@ -16,7 +16,7 @@ import io.epochal.rest.http.{AuthScheme, Endpoint, HttpOptions, RequestOptions}
   * @param levels
   *   from the first ancestor to the query's own resource
   */
-final private[rest] class Lineage(val levels: IndexedSeq[Level]) extends Serializable {
+final private[rest] class Lineage(val levels: IndexedSeq[Level]) {
 
   /** The level whose records are delivered. */
   def leaf: Level = levels.last
@@ -42,12 +42,11 @@ final private[rest] class Lineage(val levels: IndexedSeq[Level]) extends Seriali
   * @param fields
   *   what this level's records give to the next level: name and JSON Pointer
   */
-final private[rest] class Level(
-    val template: RestOptions,
+final private[rest] case class Level(
+    template: RestOptions,
     raw: Map[String, String],
-    val names: IndexedSeq[String],
-    val fields: Seq[(String, String)])
-    extends Serializable {
+    names: IndexedSeq[String],
+    fields: Seq[(String, String)] = Nil) {
 
   /** Those of `names` that are in the requests of a list. */
   val keys: IndexedSeq[String] = names.filter(Placeholders.names(raw))
@@ -56,7 +55,7 @@ final private[rest] class Level(
   def below: IndexedSeq[String] = names ++ fields.map(_._1)
 
   /** How the pages of a list are followed, which may grow. */
-  val pagination: ChainedPagination = template.paging match {
+  val pagination: ChainedPagination = template.requests.paging match {
     case counted: Pagination        => CountedPages(counted, total = ListTotal.of(template), grows = true)
     case chained: ChainedPagination => chained
     case other                      => throw new IllegalArgumentException(s"pagination=${other.kind}")
@@ -71,23 +70,20 @@ final private[rest] class Level(
     name.toLowerCase(Locale.ROOT) -> text.trim
   }
 
-  /** The same level, whose records give these fields to the next one. */
-  def withFields(more: Seq[(String, String)]): Level = new Level(template, raw, names, more)
-
   /** The same level within the budget of another. */
-  def within(query: String): Level =
-    new Level(template.copy(http = template.http.copy(query = query)), raw, names, fields)
+  def within(query: String): Level = copy(template = template.copy(requests = template.requests.within(query)))
 
-  /** The options of one list. Quick where requests have no body: only the URL is parsed.
+  /** The requests of one list. Quick where requests have no body: only the URL is parsed.
     *
     * @param values
     *   of `names`, at least of `keys`
     */
-  def of(values: Map[String, String]): RestOptions = if (names.isEmpty) template
+  def of(values: Map[String, String]): ListRequests = if (names.isEmpty) template.requests
   else {
     def filled(text: String)(encode: String => String): String = Placeholders.fill(text, values.get)(encode)
-    val common = template.endpoint.headers
-    val own = if (template.endpoint.hasUserInfo) common.init else common
+    val requests = template.requests
+    val common = requests.endpoint.headers
+    val own = if (requests.endpoint.hasUserInfo) common.init else common
     val endpoint = Endpoint
       .of(
         filled(url)(Endpoint.encode),
@@ -97,15 +93,21 @@ final private[rest] class Level(
         }
       )
       .fold(problem => throw new IllegalArgumentException(problem), identity)
-      .withCredential(template.endpoint.credential)
-    template.copy(
-      http = template.http.copy(endpoint = endpoint),
-      pageCall =
-        if (template.pageCall.body.isEmpty) template.pageCall
-        else RestOptions.single(Placeholders.filled(requested, values)).fold(throw _, _.pageCall),
-      source = s"${template.source} ${FanOut.shown(keys.map(name => name -> values(name)).toMap)}",
-      params = values
-    )
+      .withCredential(requests.endpoint.credential)
+    requests
+      .at(endpoint)
+      .as(s"${template.source} ${FanOut.shown(keys.map(name => name -> values(name)).toMap)}")
+      .copy(
+        pageCall =
+          if (requests.pageCall.body.isEmpty) requests.pageCall
+          else RestOptions.single(Placeholders.filled(requested, values)).fold(throw _, _.requests.pageCall),
+        params = values)
+  }
+
+  /** The requests of one list in a batch read, and of a stream's first poll. */
+  def first(values: Map[String, String]): ListRequests = {
+    val list = of(values)
+    template.since.fold(list)(one => one.asked(list, one.first))
   }
 
   private def family(prefix: String): Map[String, String] = raw.collect {
@@ -113,7 +115,7 @@ final private[rest] class Level(
       name.substring(prefix.length) -> text
   }
 
-  override def toString: String = template.endpoint.toString
+  override def toString: String = template.requests.place
 }
 
 /** The options `parent.*`: the resource whose records name the lists to read. */
@@ -149,8 +151,7 @@ private[rest] object Lineage extends SecretOptionList {
 
   /** One list without a parent. */
   def ofOneList(options: RestOptions): Lineage =
-    new Lineage(
-      Vector(new Level(options, Map(RestOptions.Url.name -> options.values(RestOptions.Url)), Vector.empty, Nil)))
+    new Lineage(Vector(Level(options, Map(RestOptions.Url.name -> options.values(RestOptions.Url)), Vector.empty)))
 
   /** The options of a query with a parent; None without one. */
   def read(raw: Map[String, String]): Option[Either[EpochalException, RestOptions]] =
@@ -204,7 +205,7 @@ private[rest] object Lineage extends SecretOptionList {
       _ <- unkeyed(leaf)
       source = levels.map(_.template.source).reduceRight((of, child) => s"$child of $of")
       whole = leaf.copy(
-        source = leaf.values.get(SourceOptions.SourceId).getOrElse(source),
+        requests = leaf.requests.as(leaf.values.get(SourceOptions.SourceId).getOrElse(source)),
         lineage = Some(new Lineage(levels)))
       options <- withColumns(whole, levels.last.names)
     } yield options
@@ -228,10 +229,10 @@ private[rest] object Lineage extends SecretOptionList {
         _ <- named(names)
         child <- level(raw, own, names, depth)
       } yield {
-        val (budget, query) = (parents.last.template.http.query, child.template.http.query)
+        val (budget, query) = (parents.last.template.requests.http.query, child.template.requests.http.query)
         val shares = sameServer(urlOf(own), urlOf(above)) && !above.keys.exists(among(budgets))
-        val whole = parents.init :+ parents.last.withFields(fields)
-        whole.map(one => if (shares && one.template.http.query == budget) one.within(query) else one) :+ child
+        val whole = parents.init :+ parents.last.copy(fields = fields)
+        whole.map(one => if (shares && one.template.requests.http.query == budget) one.within(query) else one) :+ child
       }
   }
 
@@ -269,7 +270,7 @@ private[rest] object Lineage extends SecretOptionList {
         Placeholders.filled(if (depth == 0) raw else own, names.map(name => name -> s"{$name}").toMap))
       _ <- if (depth == 0) Right(()) else ancestral(template)
       _ <- gone(template)
-    } yield new Level(template, own, names, Nil)
+    } yield Level(template, own, names)
     found.left.map(error => if (depth == 0) error else ofParent(error, depth))
   }
 
@@ -303,11 +304,11 @@ private[rest] object Lineage extends SecretOptionList {
   }
 
   private def gone(template: RestOptions): Either[EpochalException, Unit] =
-    template.values.consistent(!MissingPage.Statuses.exists(template.http.ignored.contains))(
+    template.values.consistent(!MissingPage.Statuses.exists(template.requests.http.ignored.contains))(
       "{option:parent.url}, {option:ignoreStatuses=404}",
       "Leave it out: {option:onMemberGone=skip} is for lists that are gone.")
 
-  private def unkeyed(leaf: RestOptions): Either[EpochalException, Unit] = leaf.paging match {
+  private def unkeyed(leaf: RestOptions): Either[EpochalException, Unit] = leaf.requests.paging match {
     case windows: TimeWindow =>
       leaf.values.consistent(!windows.keyed)(
         "{option:parent.url}, {option:overlap}",
@@ -377,16 +378,11 @@ private[rest] object Lineage extends SecretOptionList {
   }
 
   private[source] def sameServer(one: String, other: String): Boolean = {
-    def server(url: String): Option[(String, String, String)] = url match {
+    def server(url: String): Option[(String, String)] = url match {
       case Server(scheme, _, host) =>
-        val (kind, place) = (scheme.toLowerCase(Locale.ROOT), host.toLowerCase(Locale.ROOT))
-        val port = "^(.*?)(?::(\\d*))?$".r
-        place match {
-          case port(name, number) =>
-            val usual = if (kind == "https") "443" else "80"
-            Some((kind, name, Option(number).filter(_.nonEmpty).getOrElse(usual)))
-          case _ => None
-        }
+        val kind = scheme.toLowerCase(Locale.ROOT)
+        val port = if (kind == "https") ":443" else ":80"
+        Some(kind -> host.toLowerCase(Locale.ROOT).stripSuffix(":").stripSuffix(port))
       case _ => None
     }
     server(one).exists(server(other).contains)

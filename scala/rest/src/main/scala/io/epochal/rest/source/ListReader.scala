@@ -24,11 +24,11 @@ final private[rest] class ListReader(
     contacted: AtomicBoolean = new AtomicBoolean,
     proven: AtomicLong = new AtomicLong)
     extends AutoCloseable {
-  import chain.{options, pagination}
+  import chain.{list, pagination}
 
   private val requests = {
-    val scan = options.scan(pagination.pointers, pagination.key, pagination.json)
-    new PageRequests(options, client, scan, contacted)
+    val scan = list.scan(pagination.pointers, pagination.key, pagination.json)
+    new PageRequests(list, client, scan, contacted)
   }
   private var at = start
   private var isPollNew = false
@@ -83,8 +83,7 @@ final private[rest] class ListReader(
     val isFirstContact = !contacted.get
     val delivery = requests.run(chain.next(at.copy(provenSize = proven.get)))
     if (isFirstContact && at.next == NextPage.First && delivery.state.atEnd)
-      ListReader.log.info(
-        s"The first page of ${options.endpoint} names no next page: it is taken to be the whole list.")
+      ListReader.log.info(s"The first page of ${list.endpoint} names no next page: it is taken to be the whole list.")
     at = delivery.state
     isPollNew = false
     records = delivery.records

@@ -37,11 +37,11 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
 
   override def take(start: RestPosition, records: Long): RestPosition =
     if (last.contains(start))
-      RestPosition(records, crawl = start.crawl + 1, marks = frontier.marksOfTasks(0, records, Nil))
+      RestPosition.Planned(records, start.crawl + 1, frontier.marksOfTasks(0, records, Nil))
     else {
       val end = start.records + records
       val marks = frontier.marksOfTasks(start.records, end, start.marks)
-      val position = RestPosition(end, crawl = start.crawl, marks = marks)
+      val position = RestPosition.Planned(end, start.crawl, marks)
       if (options.restarts && frontier.drifted(start.records)) last = Some(position)
       position
     }
@@ -50,11 +50,11 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
 
   override def known: Option[Extent] = frontier.known
 
-  override def latest: Option[RestPosition] = known.map(extent => RestPosition(extent.exists, crawl = crawl))
+  override def latest: Option[RestPosition] = known.map(extent => RestPosition.Planned(extent.exists, crawl))
 
   /** A journalled batch is read from the journal, even if `journal` is no longer set. */
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
-    if (end.journal.isDefined) journal.partitions(start, end)
+    if (end.journal.nonEmpty) journal.partitions(start, end)
     else {
       val from = start.firstUntil(end)
       if (from < end.records) {
@@ -64,7 +64,7 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
       RestPlan.partitions(options, from, end.records, list.partitions)
     }
 
-  override def release(end: RestPosition): Unit = if (end.journal.isDefined) journal.release(end)
+  override def release(end: RestPosition): Unit = journal.release(end)
 
   override def close(): Unit = frontier.close()
 }

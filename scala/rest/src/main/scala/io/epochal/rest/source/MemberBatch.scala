@@ -4,11 +4,6 @@ import java.util.concurrent.{Callable, ExecutionException}
 
 import scala.util.Using
 
-import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.metric.CustomTaskMetric
-import org.apache.spark.sql.connector.read.PartitionReader
-import org.slf4j.LoggerFactory
-
 import io.epochal.core.error.EpochalException
 
 /** The lists of a batch read, as the parents name them when it is planned. */
@@ -18,13 +13,13 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
   private val leaf = lineage.levels.size - 1
   final private val MaxTried = 100
 
-  /** The options of each list, whose pages are followed.
+  /** The requests of each list, whose pages are followed.
     *
     * @throws EpochalException
     *   HTTP_STATUS, if none of them exists
     */
-  def members(): Seq[RestOptions] = {
-    val found = lists().map(lineage.leaf.of(_).first)
+  def members(): Seq[ListRequests] = {
+    val found = lists().map(lineage.leaf.first)
     val missing = found.iterator.map(requests.gone(leaf, _)).takeWhile(_.nonEmpty).flatten.toVector
     if (missing.nonEmpty && missing.size == found.size) throw missing.head
     found.map(one =>
@@ -34,10 +29,10 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
       }))
   }
 
-  /** The options of the first list whose first page has records, of the first few. */
-  def first(): Option[RestOptions] = lists().iterator.take(MaxTried).map(lineage.leaf.of(_).first).find { options =>
-    try Using.resource(requests.reader(leaf, options))(reader => reader.hasNext && reader.next().records > 0)
-    catch { case error: EpochalException if requests.isGone(leaf, options, None, error) => false }
+  /** The first list whose first page has records, of the first few. */
+  def first(): Option[ListRequests] = lists().iterator.take(MaxTried).map(lineage.leaf.first).find { list =>
+    try Using.resource(requests.reader(leaf, list))(reader => reader.hasNext && reader.next().records > 0)
+    catch { case error: EpochalException if requests.isGone(leaf, list, None, error) => false }
   }
 
   /** The values of all lists of the last level. */
@@ -51,13 +46,13 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
 
   /** The lists that one list names; Left: it is gone. */
   private def children(level: Int, params: Map[String, String]): Either[EpochalException, Seq[Map[String, String]]] = {
-    val options = lineage.levels(level).of(params).first
+    val list = lineage.levels(level).first(params)
     try
-      Right(Using.resource(requests.reader(level, options)) { reader =>
-        reader.deliveries.flatMap(_ => requests.children(level, options, reader.page, params)((_, _) => ())).toVector
+      Right(Using.resource(requests.reader(level, list)) { reader =>
+        reader.deliveries.flatMap(_ => requests.children(level, list, reader.page, params)((_, _) => ())).toVector
       })
     catch {
-      case error: EpochalException if level > 0 && requests.isGone(level, options, None, error) => Left(error)
+      case error: EpochalException if level > 0 && requests.isGone(level, list, None, error) => Left(error)
     }
   }
 
@@ -71,22 +66,4 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
         finally running.foreach(_.cancel(true))
       }
       .toVector
-}
-
-/** The rows of a list in a batch read; a list that is gone has none, or no more. */
-final private[rest] class SkippingReader(reader: PartitionReader[InternalRow]) extends PartitionReader[InternalRow] {
-
-  override def next(): Boolean =
-    try reader.next()
-    catch {
-      case error: EpochalException if MissingPage.reportedBy(error) =>
-        LoggerFactory.getLogger(getClass).warn(s"A list is gone and is skipped: ${error.problem}")
-        false
-    }
-
-  override def get(): InternalRow = reader.get()
-
-  override def currentMetricsValues(): Array[CustomTaskMetric] = reader.currentMetricsValues()
-
-  override def close(): Unit = reader.close()
 }

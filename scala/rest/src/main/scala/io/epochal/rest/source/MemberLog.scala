@@ -18,18 +18,18 @@ import io.epochal.rest.http.Validator
   *
   * @param store
   *   its directory
-  * @param options
+  * @param errors
   *   of the stream
   */
-final private[rest] class MemberLog(store: FileStore, options: RestOptions, names: Seq[String]) {
+final private[rest] class MemberLog(store: FileStore, errors: ListErrors, names: Seq[String]) {
   import MemberLog._
 
   // Without its positions, members would be read again from their first records: never a loss to skip.
   private val journal = new SourceJournal[RestPosition, Unit](
     store,
-    options.source,
+    errors.source,
     Positions,
-    (from, until, reason) => options.lost(from, until, s"positions of lists are lost: $reason", fails = true),
+    (from, until, reason) => errors.lost(from, until, s"positions of lists are lost: $reason", fails = true),
     1)
 
   /** The end of the log when the run began. */
@@ -38,18 +38,15 @@ final private[rest] class MemberLog(store: FileStore, options: RestOptions, name
   /** Reads the positions of an offset into a table. */
   def read(segments: Seq[Segment], table: MemberTable): Unit = {
     if (begun.isEmpty) begun = Some(segments.lastOption.fold(0L)(_.until))
-    segments.headOption.foreach(first => read(segments, first.from, table))
-  }
-
-  private def read(segments: Seq[Segment], from: Long, table: MemberTable): Unit = {
     var bytes = Array.emptyByteArray
     def into(size: Int): Array[Byte] = {
       if (bytes.length < size) bytes = new Array[Byte](size)
       bytes
     }
-    journal.read(segments, from, segments.last.until, "each list continues at its own")(into) { slice =>
-      new String(bytes, 0, slice.frame.length, UTF_8).linesIterator.foreach(take(_, table))
-    }
+    for (first <- segments.headOption)
+      journal.read(segments, first.from, segments.last.until, "each list continues at its own")(into) { slice =>
+        new String(bytes, 0, slice.frame.length, UTF_8).linesIterator.foreach(take(_, table))
+      }
   }
 
   /** Adds the members that have moved.
@@ -60,17 +57,14 @@ final private[rest] class MemberLog(store: FileStore, options: RestOptions, name
     *   the segments with them
     */
   def add(table: MemberTable, before: Seq[Segment]): Seq[Segment] = {
-    val moved = table.all.filter(_.moved).toVector
+    val moved = table.unlogged
     if (moved.isEmpty) before
     else {
       val changes = before.drop(1).map(size).sum + moved.size
       val whole = before.isEmpty || before.size >= MaxSegments || changes > math.max(FewEntries, size(before.head))
-      val written = if (whole) table.all.filter(_.answered) else moved.iterator
+      val written = if (whole) table.positioned else moved.iterator
       val segment = write(written, before.lastOption.fold(0L)(_.until), whole)
-      moved.foreach { member =>
-        member.moved = false
-        member.versions.foreach(_.logged())
-      }
+      table.log(moved)
       if (whole) Seq(segment) else before :+ segment
     }
   }
@@ -81,7 +75,7 @@ final private[rest] class MemberLog(store: FileStore, options: RestOptions, name
   /** Removes what earlier runs wrote and did not log, once Spark has logged an offset of this run. */
   def sweep(logged: RestPosition): Unit = begun.foreach(journal.sweep(_, logged, true))
 
-  private def write(members: Iterator[Member], from: Long, whole: Boolean): Segment = {
+  private def write(members: Iterator[MemberTable.Member], from: Long, whole: Boolean): Segment = {
     val writer = journal.begin(from)
     members.grouped(FrameEntries).foreach { some =>
       val bytes = some.map(entry(_, whole)).mkString("\n").getBytes(UTF_8)
@@ -90,15 +84,16 @@ final private[rest] class MemberLog(store: FileStore, options: RestOptions, name
     journal.seal(writer)
   }
 
-  private def entry(member: Member, whole: Boolean): String = {
+  private def entry(member: MemberTable.Member, whole: Boolean): String = {
     val fields = mapper.createObjectNode()
     val params = fields.putObject("params")
     MemberTable.values(names, member.key).foreach { case (name, value) => params.put(name, value) }
-    fields.put("records", member.records)
-    if (member.token != null) fields.put("token", member.token)
-    if (member.taken > 0) fields.put("taken", member.taken)
-    if (member.changed > 0) fields.put("changed", member.changed)
-    Option(member.unless).foreach(known => fields.putArray("unless").add(known.header).add(known.value))
+    val position = member.position
+    fields.put("records", position.records)
+    position.next.token.foreach(fields.put("token", _))
+    if (position.next.taken > 0) fields.put("taken", position.next.taken)
+    if (position.changed > 0) fields.put("changed", position.changed)
+    position.unless.foreach(validator => fields.putArray("unless").add(validator.header).add(validator.value))
     member.versions.foreach(_.write(fields.putObject("since"), whole))
     mapper.writeValueAsString(fields)
   }
@@ -106,17 +101,16 @@ final private[rest] class MemberLog(store: FileStore, options: RestOptions, name
   private def take(line: String, table: MemberTable): Unit = {
     val fields = mapper.readTree(line)
     val params = fields.path("params").properties().asScala.map(one => one.getKey -> one.getValue.asText).toMap
-    val member = table.member(MemberTable.key(names, params))
-    member.records = fields.path("records").asLong
-    member.token = Option(fields.get("token")).map(_.asText).orNull
-    member.taken = fields.path("taken").asLong
-    member.changed = fields.path("changed").asLong
-    member.unless = Option(fields.get("unless"))
-      .map(known => Validator(known.path(0).asText, known.path(1).asText))
-      .orNull
-    member.versions.foreach(_.take(fields.path("since")))
-    member.resumed = member.versions.nonEmpty && member.token != null
-    member.answered = true
+    table.restore(MemberTable.key(names, params)) { versions =>
+      versions.foreach(_.take(fields.path("since")))
+      val token = Option(fields.get("token")).map(_.asText)
+      MemberPosition(
+        fields.path("records").asLong,
+        NextPage(token, fields.path("taken").asLong),
+        Option(fields.get("unless")).map(pair => Validator(pair.path(0).asText, pair.path(1).asText)),
+        fields.path("changed").asLong,
+        isResumed = versions.nonEmpty && token.nonEmpty)
+    }
   }
 }
 
@@ -146,9 +140,10 @@ private[rest] object MemberLog {
 /** The positions of a stream whose rows are those of many members: the cursor is the log of their positions. */
 private[rest] object MemberPositions extends JournalPositions[RestPosition, Seq[Segment]] {
   override def rows(position: RestPosition): Long = position.records
-  override def segments(position: RestPosition): Option[Seq[Segment]] = position.journal.map(_.segments)
+  override def segments(position: RestPosition): Option[Seq[Segment]] = position.journal
   override def cursor(position: RestPosition): Seq[Segment] = position.log
   override def after(start: RestPosition, rows: Long, segments: Seq[Segment], cursor: Seq[Segment]): RestPosition =
-    RestPosition(start.records + rows, Some(JournalPosition(segments, None)), log = cursor)
-  override def at(like: RestPosition, row: Long): RestPosition = RestPosition(row)
+    if (cursor.isEmpty) RestPosition.Journalled(start.records + rows, segments)
+    else RestPosition.OfMembers(start.records + rows, segments, cursor)
+  override def at(like: RestPosition, row: Long): RestPosition = RestPosition.Planned(row)
 }

@@ -1,6 +1,5 @@
 package io.epochal.rest.source
 
-import java.time.Duration
 import java.util.concurrent.ExecutionException
 
 import scala.collection.mutable
@@ -28,6 +27,7 @@ final private[rest] class MemberPoll(
     most: Long,
     budget: PollBudget,
     once: Boolean) {
+  import MemberTable.Member
   import requests.{clock, lineage}
 
   private val log = LoggerFactory.getLogger(classOf[MemberPoll])
@@ -37,7 +37,7 @@ final private[rest] class MemberPoll(
 
   private val leaf = lineage.levels.size - 1
   private val lines = lineage.leaf.template.rules.format.lines
-  private val queue = mutable.ArrayDeque.empty[Found]
+  private val queue = mutable.ArrayDeque.empty[Member]
 
   /** Members that have had a turn in this poll and have more: their next turn follows those of all others. */
   private val again = mutable.ArrayDeque.empty[Member]
@@ -68,19 +68,15 @@ final private[rest] class MemberPoll(
     *   that of a list, if it does not wait
     */
   def run(defers: EpochalException => Boolean): Unit = {
-    queue ++= table.ready(clock.millis)
+    queue ++= table.begin(clock.millis)
     try if (queue.nonEmpty) await()
-    finally {
-      table.all.foreach(_.queued = false)
-      table.lists.foreach(_.queued = false)
-      table.nextDue = (table.all.filter(_.isPresent).map(_.due) ++ table.lists.filter(_.isPresent).map(_.due)).min
-    }
+    finally table.end()
     failure match {
       case Some(error: EpochalException) if defers(error) && tail.available > 0 =>
         log.warn(s"A list could not be read; what others have is delivered first: ${error.problem}")
       case Some(error) => throw error
       case None =>
-        missing.collectFirst { case (level, error) if !table.answered(level) => error }.foreach(throw _)
+        missing.collectFirst { case (level, error) if !table.hasAnswered(level) => error }.foreach(throw _)
     }
   }
 
@@ -107,17 +103,13 @@ final private[rest] class MemberPoll(
   private def work(): Unit = {
     synchronized(workers += 1)
     try
-      Iterator.continually(next()).takeWhile(_.nonEmpty).flatten.foreach { one =>
-        try
-          one match {
-            case listing: Listing => read(listing)
-            case member: Member   => visit(member)
-          }
+      Iterator.continually(next()).takeWhile(_.nonEmpty).flatten.foreach { list =>
+        try if (isParent(list)) read(list) else visit(list)
         catch { case e: Throwable => fail(e) }
         finally
           synchronized {
             busy -= 1
-            if (one.isInstanceOf[Listing]) reading -= 1
+            if (isParent(list)) reading -= 1
             notifyAll()
           }
       }
@@ -128,6 +120,8 @@ final private[rest] class MemberPoll(
       }
   }
 
+  private def isParent(list: Member): Boolean = list.level < leaf
+
   private def fail(error: Throwable): Unit = synchronized {
     if (failure.isEmpty) failure = Some(error)
     stopped = true
@@ -135,14 +129,14 @@ final private[rest] class MemberPoll(
   }
 
   /** The next list; waits while a parent is read that may name more. */
-  private def next(): Option[Found] = synchronized {
+  private def next(): Option[Member] = synchronized {
     while (queue.isEmpty && busy > 0 && (again.isEmpty || reading > 0) && !ends) wait()
     if (queue.isEmpty && again.isEmpty || ends) None
     else {
       busy += 1
-      val one = if (queue.nonEmpty) queue.removeHead() else again.removeHead()
-      if (one.isInstanceOf[Listing]) reading += 1
-      Some(one)
+      val list = if (queue.nonEmpty) queue.removeHead() else again.removeHead()
+      if (isParent(list)) reading += 1
+      Some(list)
     }
   }
 
@@ -156,92 +150,74 @@ final private[rest] class MemberPoll(
   }
 
   /** Reads a parent: all its records, or none that count. After a first read, only those that have changed, if it can. */
-  private def read(listing: Listing): Unit = {
-    val level = lineage.levels(listing.level)
-    val list = level.of(listing.params)
-    listing.versions.foreach(_.begin(clock.instant()))
-    val options = listing.versions.fold(list)(_.asked(list))
-    listing.grown = false
-    var whole = false
-    try {
-      val read = listing.versions.nonEmpty && listing.reads > 0
-      Using.resource(requests.reader(listing.level, options, endedBefore = read)) { reader =>
+  private def read(parent: Member): Unit = {
+    val (level, params) = (parent.level, table.params(parent))
+    val every = lineage.levels(level).of(params)
+    parent.versions.foreach(_.begin(clock.instant()))
+    val list = parent.versions.fold(every)(_.asked(every))
+    var isWhole = false
+    try
+      Using.resource(requests.reader(level, list)) { reader =>
         while (reader.hasNext && failure.isEmpty) {
           reader.next(): Unit
-          val children = requests.children(listing.level, options, reader.page, listing.params) { (record, index) =>
-            listing.versions.foreach(_.pass(record, index, options))
+          val children = requests.children(level, list, reader.page, params) { (record, index) =>
+            parent.versions.foreach(_.pass(record, index, list))
           }
+          table.answer(parent)
           synchronized {
-            table.answered += listing.level
-            children.foreach(found(listing, _))
+            children.flatMap(table.name(parent, _, clock.millis)).foreach { child =>
+              if (isParent(child)) queue.prepend(child) else queue.append(child)
+            }
             notifyAll()
           }
           // A parent is not left in the middle: the next poll would begin it again.
-          whole = reader.atEnd
+          isWhole = reader.atEnd
         }
       }
-      listing.gone = false
-    } catch {
-      case error: EpochalException if listing.level > 0 && requests.isGone(listing.level, options, None, error) =>
-        gone(listing, listing.level, error)
-        whole = true
+    catch {
+      case error: EpochalException if level > 0 && requests.isGone(level, list, None, error) =>
+        lose(parent, error)
+        isWhole = true
     }
-    synchronized {
-      if (whole) listing.versions.fold(listing.reads += 1)(versions => versions.end(): Unit)
-      rest(listing, level.template, listing.grown)
-    }
-  }
-
-  private def found(parent: Listing, values: Map[String, String]): Unit = {
-    val (one, isNew) = table.found(parent, values)
-    if (isNew) parent.grown = true
-    if (one.due <= clock.millis && !one.queued) {
-      one.queued = true
-      one match {
-        case listing: Listing => queue.prepend(listing)
-        case member           => queue.append(member)
-      }
-    }
+    if (isWhole) parent.versions.foreach(_.end(): Unit)
+    // A read of changes names no list that has stayed.
+    table.endRead(parent, isWhole && parent.versions.isEmpty, clock.millis)
+    if (once) table.defer(parent, Long.MaxValue)
   }
 
   /** Receives pages of a member: to its end, or one if others wait for their turn. */
   private def visit(member: Member): Unit = {
-    val params = synchronized(table.params(member))
-    val list = lineage.leaf.of(params)
-    if (member.token == null) member.versions.foreach(_.begin(clock.instant()))
-    val options = member.versions.fold(list)(_.asked(list))
+    val (start, params) = (member.position, table.params(member))
+    val every = lineage.leaf.of(params)
+    if (start.next.token.isEmpty) member.versions.foreach(_.begin(clock.instant()))
+    val list = member.versions.fold(every)(_.asked(every))
     // An earlier pass has delivered records: its end was proven.
-    val endedBefore = member.versions.nonEmpty && member.records > 0
-    var rows = 0L
-    var empty = 0
+    val endedBefore = member.versions.nonEmpty && start.records > 0
+    var (rows, empty) = (0L, 0)
     try
-      Using.resource(requests.reader(leaf, options, member.state, endedBefore)) { reader =>
+      Using.resource(requests.reader(leaf, list, start.state, endedBefore)) { reader =>
         var continues = true
         while (continues && reader.hasNext) {
-          val records = receive(member, options, params, reader)
+          val records = receive(member, list, params, reader)
           rows += records
           empty = if (records == 0 && !reader.isBounded) empty + 1 else 0
           continues = empty < PagingOptions.EmptyPagesPerPoll && !ends && !othersWait
         }
+        val isLong = empty >= PagingOptions.EmptyPagesPerPoll
+        val repeats = reader.atEnd && once && start.isResumed
         synchronized {
-          if (member.answered) table.answered += leaf
-          member.gone = false
-          if (empty >= PagingOptions.EmptyPagesPerPoll) skipped = true
-          val begins = reader.atEnd && once && member.resumed
-          if (reader.atEnd) member.resumed = false
-          if (!begins && (reader.atEnd || empty >= PagingOptions.EmptyPagesPerPoll))
-            rest(member, lineage.leaf.template, rows > 0)
-          else {
-            member.due = clock.millis
+          if (isLong) skipped = true
+          if (repeats || !reader.atEnd && !isLong) {
+            table.defer(member, clock.millis)
             again.append(member)
             notifyAll()
-          }
+          } else rest(member, rows > 0)
         }
       }
     catch {
-      case error: EpochalException if requests.isGone(leaf, options, Option(member.token), error) =>
-        gone(member, leaf, error)
-        synchronized(rest(member, lineage.leaf.template, rows > 0))
+      case error: EpochalException if requests.isGone(leaf, list, member.position.next.token, error) =>
+        lose(member, error)
+        rest(member, rows > 0)
     }
   }
 
@@ -250,13 +226,14 @@ final private[rest] class MemberPoll(
     * @return
     *   its number of new records
     */
-  private def receive(member: Member, options: RestOptions, params: Map[String, String], reader: ListReader): Int = {
+  private def receive(member: Member, list: ListRequests, params: Map[String, String], reader: ListReader): Int = {
+    val start = member.position
     val missing = reader.next().missing
     if (missing > 0)
-      log.warn(options.lost(member.records - missing, member.records, "the last page has fewer records than before"))
+      log.warn(list.errors.lost(start.records - missing, start.records, "the last page has fewer records than before"))
     var (records, first) = (0, 0)
     reader.blocks.foreach { block =>
-      member.versions.fold(Option(block))(_.fresh(block, first, options)).foreach { fresh =>
+      member.versions.fold(Option(block))(_.fresh(block, first, list)).foreach { fresh =>
         val frame = fresh.behind(PageFront(lines, reader.page.origin, params).bytes)
         records += fresh.records
         synchronized {
@@ -266,46 +243,26 @@ final private[rest] class MemberPoll(
       }
       first += block.records
     }
-    synchronized(moved(member, reader, records))
+    val page = start.after(reader.state, reader.atEnd, records, clock.millis)
+    val hasChanges = reader.atEnd && member.versions.exists(_.end())
+    table.answer(member)
+    table.move(
+      member,
+      if (reader.atEnd && member.versions.nonEmpty) page.atEndOfPass(hasChanges) else page,
+      records > 0 || hasChanges || page.next.token.nonEmpty && page.next.token != start.next.token)
     records
   }
 
+  private def rest(member: Member, hasChanged: Boolean): Unit =
+    if (once) table.defer(member, Long.MaxValue) else table.rest(member, hasChanged, clock.millis)
+
   private def othersWait: Boolean = synchronized(queue.nonEmpty || again.nonEmpty || reading > 0)
 
-  private def moved(member: Member, reader: ListReader, records: Int): Unit = {
-    val token = reader.state.next.token
-    if (!member.answered || records > 0 || token.nonEmpty && !token.contains(member.token)) member.moved = true
-    member.answered = true
-    member.moveTo(reader.state)
-    member.records += records
-    if (records > 0) member.changed = clock.millis
-    if (reader.atEnd) member.versions.foreach(ended(member, _))
-  }
-
-  /** Ends a pass: the next one begins with the first page. */
-  private def ended(member: Member, versions: SinceVersions): Unit = {
-    val changes = versions.end()
-    if (changes) member.moved = true
-    if (changes || member.token != null) member.unless = null
-    member.token = null
-    member.taken = 0
-  }
-
-  private def gone(one: Found, level: Int, error: EpochalException): Unit = synchronized {
-    if (!one.gone) log.info(s"A list is gone and is skipped: ${error.problem}")
-    one.gone = true
-    if (!table.answered(level)) {
-      missing :+= level -> error
+  private def lose(list: Member, error: EpochalException): Unit = synchronized {
+    if (table.lose(list)) log.info(s"A list is gone and is skipped: ${error.problem}")
+    if (!table.hasAnswered(list.level)) {
+      missing :+= list.level -> error
       if (missing.size >= MaxGone) stopped = true
     }
-  }
-
-  /** Sets the moment of the next poll. The first pauses differ, so that lists found together are not polled together. */
-  private def rest(one: Found, options: RestOptions, changed: Boolean): Unit = {
-    val isFirst = one.pause == 0
-    val interval = options.values.get(PollOptions.RefreshInterval)
-    one.pause = PollPace.pause(interval, Duration.ofMillis(one.pause), !changed).toMillis
-    val wait = if (isFirst && interval.nonEmpty) one.pause * (50 + Math.floorMod(one.hashCode, 50)) / 100 else one.pause
-    one.due = if (once) Long.MaxValue else clock.millis + wait
   }
 }

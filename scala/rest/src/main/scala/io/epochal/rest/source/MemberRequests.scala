@@ -42,11 +42,11 @@ final private[rest] class MemberRequests(
     */
   def reader(
       level: Int,
-      options: RestOptions,
+      list: ListRequests,
       start: ChainState = ChainState.First,
       endedBefore: Boolean = false): ListReader = {
-    val chain = new PageChain(options, lineage.levels(level).pagination, endedBefore = endedBefore)
-    val reader = new ListReader(chain, client(level, options), start, contacted, pageSizes(level))
+    val chain = new PageChain(list, lineage.levels(level).pagination, endedBefore = endedBefore)
+    val reader = new ListReader(chain, client(level, list), start, contacted, pageSizes(level))
     reader.begin(clock.instant(), again = true)
     reader
   }
@@ -57,9 +57,9 @@ final private[rest] class MemberRequests(
   }
 
   /** The lists of a level have one server, and one client. */
-  private def client(level: Int, options: RestOptions): HttpClient = synchronized {
-    if (clients.isEmpty) clients = lineage.levels.map(one => new HttpClient(one.template.http, counters))
-    clients(level).at(options.endpoint)
+  private def client(level: Int, list: ListRequests): HttpClient = synchronized {
+    if (clients.isEmpty) clients = lineage.levels.map(one => new HttpClient(one.template.requests.http, counters))
+    clients(level).at(list.endpoint)
   }
 
   /** The lists that the records of a page name: the values of their names.
@@ -67,10 +67,10 @@ final private[rest] class MemberRequests(
     * @param each
     *   receives each record, and its number in the page
     */
-  def children(level: Int, options: RestOptions, page: Page, params: Map[String, String])(
+  def children(level: Int, list: ListRequests, page: Page, params: Map[String, String])(
       each: (JsonNode, Int) => Unit): Seq[Map[String, String]] = {
     val fields = lineage.levels(level).fields
-    val records = options.rules.format.open(page.body, options.place)
+    val records = list.rules.format.open(page.body, list.place)
     Iterator
       .continually(records)
       .takeWhile(_.next())
@@ -80,28 +80,28 @@ final private[rest] class MemberRequests(
         val whole = mapper.readTree(record.bytes)
         each(whole, index)
         params ++ fields.flatMap { case (name, pointer) =>
-          value(options, name, pointer, whole.at(pointer)).map(name -> _)
+          value(list, name, pointer, whole.at(pointer)).map(name -> _)
         }
       }
       .toVector
   }
 
   /** Whether a list is gone: an address within it that does not exist may also have expired. */
-  def isGone(level: Int, options: RestOptions, token: Option[String], error: EpochalException): Boolean =
-    isSkipped(error) && (token.isEmpty || gone(level, options).nonEmpty)
+  def isGone(level: Int, list: ListRequests, token: Option[String], error: EpochalException): Boolean =
+    isSkipped(error) && (token.isEmpty || gone(level, list).nonEmpty)
 
   /** Requests the first page of a list; the error, if the list is gone. */
-  def gone(level: Int, options: RestOptions): Option[EpochalException] =
+  def gone(level: Int, list: ListRequests): Option[EpochalException] =
     Using.resource(Body.ofPage()) { body =>
-      val first = options.pageCall.of(options.endpoint, lineage.levels(level).pagination, None)
-      try client(level, options).call(first, body)(_ => None)
+      val first = list.pageCall.of(list.endpoint, lineage.levels(level).pagination, None)
+      try client(level, list).call(first, body)(_ => None)
       catch { case error: EpochalException if isSkipped(error) => Some(error) }
     }
 
   private def isSkipped(error: EpochalException): Boolean =
     MissingPage.reportedBy(error) && lineage.leaf.template.skipsGone && !lineage.isAlone
 
-  private def value(options: RestOptions, name: String, pointer: String, found: JsonNode): Option[String] = {
+  private def value(list: ListRequests, name: String, pointer: String, found: JsonNode): Option[String] = {
     def isUsable = !found.asText.exists(_ == MemberTable.Separator) && (!needed(name) || !Unusable(found.asText)) &&
       !found.asText.contains("${")
     if (found.isValueNode && !found.isNull && isUsable) Some(found.asText)
@@ -112,7 +112,7 @@ final private[rest] class MemberRequests(
         else if (found.isContainerNode) s"an ${found.getNodeType}"
         else s"'${found.asText.take(100)}'"
       throw Conditions.ParentFieldInvalid(
-        "url" -> options.endpoint,
+        "url" -> list.endpoint,
         "found" -> what,
         "pointer" -> pointer,
         "name" -> s"$${$name}")

@@ -25,13 +25,14 @@ final private[rest] class MemberSupply(
 
   /** Whether the last poll has deferred the error of a list: it does not happen twice in a row. */
   private var deferred = false
-  @volatile private var counts =
-    if (requests.lineage.isAlone) Map.empty[String, String] else MemberSupply.counted(0, 0)
+  @volatile private var counts = (0, 0)
 
   override def known: Option[Extent] = seen
 
   /** The number of members, and of those that are gone. */
-  def metrics: Map[String, String] = counts
+  def metrics: Map[String, String] =
+    if (requests.lineage.isAlone) Map.empty
+    else Map("members" -> counts._1.toString, "membersGone" -> counts._2.toString)
 
   /** Each member ends where its own next poll finds the end. */
   override def freezeEnd(): Unit = once = true
@@ -56,7 +57,7 @@ final private[rest] class MemberSupply(
       skipped = poll.hasSkipped
       if (tail.available > 0 || skipped || poll.isCut) tail.goOn(log.add(members, tail.cursor))
       seen = Some(Extent(tail.until, if (poll.isCut) Long.MaxValue else tail.until))
-      count(members)
+      counts = members.counts
       poll.isCut && tail.available < most
     }
   }
@@ -78,22 +79,10 @@ final private[rest] class MemberSupply(
   private def read(segments: Seq[Segment]): MemberTable = {
     val read = new MemberTable(requests.lineage)
     log.read(segments, read)
-    if (segments.nonEmpty) read.answered ++= requests.lineage.levels.indices
     read
-  }
-
-  private def count(members: MemberTable): Unit = {
-    val present = members.all.filter(_.isPresent)
-    val (all, gone) = present.foldLeft((0, 0)) { case ((all, gone), one) =>
-      (all + 1, if (one.gone) gone + 1 else gone)
-    }
-    if (!requests.lineage.isAlone) counts = MemberSupply.counted(all, gone)
   }
 }
 
 private[rest] object MemberSupply {
   type Tail = JournalTail[RestPosition, Seq[Segment]]
-
-  private def counted(all: Int, gone: Int): Map[String, String] =
-    Map("members" -> all.toString, "membersGone" -> gone.toString)
 }

@@ -1,222 +1,224 @@
 package io.epochal.rest.source
 
+import java.time.Duration
+
 import scala.collection.mutable
 
-import io.epochal.rest.http.Validator
-
-/** A list above the members, which is read whole at each of its polls.
-  *
-  * @param level
-  *   its index among those of the [[Lineage]]
-  * @param key
-  *   its key, as of a [[Member]]
-  * @param params
-  *   the values of its ancestors' records, as they were found last
+/** The lists of a stream, by level and key: which of them exist at present, when each is polled next, and how far its
+  * records are delivered. It changes only by its methods. Thread-safe.
   */
-final private[rest] class Listing(val level: Int, val key: String, var params: Map[String, String]) extends Found {
-
-  /** How often it was read to its end. */
-  var reads = 0
-
-  /** Whether the last read found lists that were not known. */
-  var grown = false
-
-  /** The value that its next read requests, if only changes are requested after the first one: what it named stays. */
-  var versions: Option[SinceVersions] = None
-
-  override def isPresent: Boolean = level == 0 || super.isPresent
-}
-
-/** A list whose records are delivered: its position and the time of its next poll. There may be very many.
-  *
-  * @param key
-  *   the values that select it, joined: see [[MemberTable.key]]
-  */
-final private[rest] class Member(val key: String) extends Found {
-
-  /** The values that do not select it, joined; '+' precedes each value that is present. */
-  var extras: String = _
-  var records = 0L
-  var token: String = _
-  var taken = 0L
-
-  /** The validator of the last page, if that ended the list. */
-  var unless: Validator = _
-
-  /** Consecutive conditional polls, if a header names the next page. */
-  var conditionalPolls = 0
-
-  /** Whether the API has ever answered with records or an empty page. */
-  var answered = false
-
-  /** Whether the position is not in the log yet. */
-  var moved = false
-
-  /** When records were received last. */
-  var changed = 0L
-
-  /** Pages since the end of the list was last seen, and the hash of one of them. */
-  var pages = 0
-  var mark = 0L
-
-  /** The versions of its records, if these may change. */
-  var versions: Option[SinceVersions] = None
-
-  /** Whether an earlier run began its pass. */
-  var resumed = false
-
-  def next: NextPage = NextPage(Option(token), taken)
-
-  /** How far the list was followed. */
-  def state: ChainState = ChainState(
-    next,
-    unless != null,
-    Option(unless),
-    conditionalPolls,
-    pages,
-    visited = if (pages == 0) LoopGuard() else LoopGuard(pages + 1, mark))
-
-  def moveTo(state: ChainState): Unit = {
-    token = state.next.token.orNull
-    taken = state.next.taken
-    unless = state.validator.orNull
-    conditionalPolls = state.conditionalPolls
-    pages = if (state.atEnd) 0 else state.pages
-    mark = state.visited.mark
-  }
-}
-
-/** A list that a parent's record has named. */
-sealed private[rest] trait Found {
-
-  /** The list with the record; null: none in this run. */
-  var parent: Listing = _
-
-  /** The read of the parent that found it last. */
-  var seen = 0
-
-  /** The moment of the next poll, in milliseconds since 1970. */
-  var due = 0L
-
-  /** The pause before it if no pause is set. */
-  var pause = 0L
-
-  /** Whether it waits for its turn in the present poll, or has it. */
-  var queued = false
-
-  /** Whether the API has answered with 404 or 410. */
-  var gone = false
-
-  /** Whether the last complete read of the parent, or a later one, has named it. */
-  def isPresent: Boolean = parent != null && seen >= parent.reads && parent.isPresent
-}
-
-/** The lists of a stream, by their keys. Not thread-safe. */
 final private[rest] class MemberTable(lineage: Lineage) {
-  import MemberTable.{Given, Separator}
-
-  private val members = mutable.HashMap.empty[String, Member]
-  private val listings = mutable.HashMap.empty[(Int, String), Listing]
-
-  /** The first ancestor. */
-  val root: Listing = listing(0, "", Map.empty)
-
-  /** The levels with a list that has answered, by index. */
-  val answered: mutable.Set[Int] = mutable.Set.empty
-
-  /** When a list is due again. */
-  var nextDue = 0L
+  import MemberTable._
 
   private val leaf = lineage.levels.size - 1
-  private val keys = lineage.leaf.keys
-  private val extras = lineage.leaf.names.diff(keys)
-  if (lineage.isAlone) member("").parent = root else listings((0, "")) = root
+  private val lists = lineage.levels.map(_ => mutable.HashMap.empty[String, Member])
 
-  def all: Iterator[Member] = members.valuesIterator
-  def lists: Iterator[Listing] = listings.valuesIterator
+  /** By level, the names of values that do not select a list. */
+  private val extras = lineage.levels.zip(lineage.keys).map { case (level, keys) => level.names.diff(keys) }
 
-  /** A member, which is added if it is not known. */
-  def member(key: String): Member = members.getOrElseUpdate(
-    key, {
-      val one = new Member(key)
-      one.versions = lineage.leaf.template.since.map(new SinceVersions(_))
-      one
-    })
+  /** The levels with a list that has answered. */
+  private val answered = mutable.Set.empty[Int]
+  private var polls = 0
+  private var next = 0L
 
-  private def listing(level: Int, key: String, params: Map[String, String]): Listing = {
-    val one = new Listing(level, key, params)
-    one.versions = lineage.levels(level).template.since.map(new SinceVersions(_))
-    one
-  }
+  /** The first ancestor, or the only list. */
+  val root: Member = at(0, "")
 
-  /** Lists that a record of a parent names.
+  /** The lists whose records are delivered. */
+  def members: Iterator[Member] = lists(leaf).valuesIterator
+
+  /** When a list is due again, as of the last poll. */
+  def nextDue: Long = synchronized(next)
+
+  /** Begins a poll.
     *
-    * @param values
-    *   of the names that the next level has
     * @return
-    *   whether it was not known
+    *   the lists that are due, in order: first those above the members, then alternately the members that have waited
+    *   longest, so that none starves, and those that changed most recently
     */
-  def found(parent: Listing, values: Map[String, String]): (Found, Boolean) = {
+  def begin(now: Long): Seq[Member] = synchronized {
+    polls += 1
+    def isDue(list: Member) = list.due <= now && isListed(list)
+    val above = lists.init.flatMap(_.valuesIterator.filter(isDue))
+    val waiting = members.filter(isDue).toVector
+    val latest = waiting.filter(_.position.changed > 0).sortBy(-_.position.changed)
+    val alternately = waiting.sortBy(_.due).map(Option(_)).zipAll(latest.map(Option(_)), None, None)
+    val order = above ++ alternately.flatMap { case (longest, changed) => longest ++ changed }.distinct
+    order.foreach(_.poll = polls)
+    order
+  }
+
+  /** Ends a poll. */
+  def end(): Unit = synchronized {
+    next = lists.iterator.flatMap(_.valuesIterator).filter(isListed).map(_.due).min
+  }
+
+  /** A record of a parent names a list of the next level, with these values.
+    *
+    * @return
+    *   the list, if it is due and has no turn in this poll yet
+    */
+  def name(parent: Member, values: Map[String, String], now: Long): Option[Member] = synchronized {
     val level = parent.level + 1
-    val (one, isNew) =
-      if (level == leaf) {
-        val key = MemberTable.key(keys, values)
-        val isNew = !members.contains(key)
-        val one = member(key)
-        if (extras.nonEmpty)
-          one.extras = extras.map(values.get(_).fold("")(s"$Given" + _)).mkString(s"$Separator")
-        (one, isNew)
-      } else {
-        val key = MemberTable.key(lineage.keys(level), values)
-        val isNew = !listings.contains((level, key))
-        val one = listings.getOrElseUpdate((level, key), listing(level, key, values))
-        one.params = values
-        (one, isNew)
-      }
-    one.parent = parent
-    one.seen = parent.reads + 1
-    (one, isNew)
+    val key = MemberTable.key(lineage.keys(level), values)
+    if (!lists(level).contains(key)) parent.names += 1
+    val list = at(level, key)
+    if (extras(level).nonEmpty)
+      list.extras = extras(level).map(values.get(_).fold("")(s"$Given" + _)).mkString(s"$Separator")
+    list.parent = parent
+    list.parentRead = parent.reads + 1
+    Option.when(list.due <= now && list.poll != polls) {
+      list.poll = polls
+      list
+    }
   }
 
-  /** The values of a member that was found in this run. */
-  def params(member: Member): Map[String, String] =
-    MemberTable.values(keys, member.key) ++ (if (extras.isEmpty) Map.empty
-                                             else
-                                               MemberTable.values(extras, member.extras).collect {
-                                                 case (name, text) if text.nonEmpty => name -> text.drop(1)
-                                               })
-
-  /** The lists that are due, in the order of their polls: first those above the members, then alternately the members
-    * that have waited longest, so that none starves, and those that changed most recently.
+  /** Ends a read of a parent, until its next poll.
+    *
+    * @param isWhole
+    *   whether lists that it has not named are gone from it
     */
-  def ready(now: Long): Seq[Found] = {
-    val above = lists.filter(one => one.isPresent && one.due <= now).toVector.sortBy(_.level)
-    val waiting = all.filter(one => one.due <= now && one.isPresent).toArray
-    val longest = waiting.sortBy(_.due)
-    val latest = waiting.filter(_.changed > 0).sortBy(-_.changed)
-    val order = mutable.ArrayBuffer.empty[Found]
-    order.sizeHint(waiting.length + above.size)
-    order ++= above
-    def take(from: Array[Member], at: Int): Int = {
-      var i = at
-      while (i < from.length && from(i).queued) i += 1
-      if (i < from.length) {
-        from(i).queued = true
-        order += from(i)
-      }
-      i
-    }
-    var (i, j) = (0, 0)
-    while (i < longest.length) {
-      i = take(longest, i)
-      j = take(latest, j)
-    }
-    above.foreach(_.queued = true)
-    order.toSeq
+  def endRead(parent: Member, isWhole: Boolean, now: Long): Unit = synchronized {
+    if (isWhole) parent.reads += 1
+    rest(parent, parent.names > 0, now)
+    parent.names = 0
   }
+
+  /** A list has answered. */
+  def answer(list: Member): Unit = synchronized {
+    answered += list.level
+    list.isGone = false
+  }
+
+  /** A page of a member was received.
+    *
+    * @param mustLog
+    *   whether the log must have the new position
+    */
+  def move(member: Member, position: MemberPosition, mustLog: Boolean): Unit = synchronized {
+    member.isUnlogged ||= mustLog || !member.isPositioned
+    member.current = position
+  }
+
+  /** The API does not have a list any more.
+    *
+    * @return
+    *   whether it had it before
+    */
+  def lose(list: Member): Boolean = synchronized {
+    val had = !list.isGone
+    list.isGone = true
+    had
+  }
+
+  /** Whether a list of a level has answered, in this run or an earlier one. */
+  def hasAnswered(level: Int): Boolean = synchronized(answered(level))
+
+  /** Ends the turn of a list until its next poll. The first pauses differ, so that lists found together are not polled
+    * together.
+    *
+    * @param hasChanged
+    *   whether its poll found anything
+    */
+  def rest(list: Member, hasChanged: Boolean, now: Long): Unit = synchronized {
+    val interval = lineage.levels(list.level).template.values.get(PollOptions.RefreshInterval)
+    val isFirst = list.pause == 0
+    list.pause = PollPace.pause(interval, Duration.ofMillis(list.pause), !hasChanged).toMillis
+    val wait =
+      if (isFirst && interval.nonEmpty) list.pause * (50 + Math.floorMod(list.hashCode, 50)) / 100 else list.pause
+    list.due = now + wait
+  }
+
+  /** Ends the turn of a list that has more, or is not polled again. */
+  def defer(list: Member, until: Long): Unit = synchronized { list.due = until }
+
+  /** The values that select a list, and the others of its parents' records, as named last. */
+  def params(list: Member): Map[String, String] = synchronized {
+    values(lineage.keys(list.level), list.key) ++ values(extras(list.level), list.extras).collect {
+      case (name, text) if text.nonEmpty => name -> text.drop(1)
+    }
+  }
+
+  /** The numbers of members at present, and of those that the API has lost. */
+  def counts: (Int, Int) = synchronized {
+    members.filter(isListed).foldLeft((0, 0)) { case ((all, gone), one) =>
+      (all + 1, gone + (if (one.isGone) 1 else 0))
+    }
+  }
+
+  /** Members that have moved since they were logged. */
+  def unlogged: Seq[Member] = synchronized(members.filter(_.isUnlogged).toVector)
+
+  /** Members with a position. */
+  def positioned: Iterator[Member] = members.filter(_.isPositioned)
+
+  /** The log has the positions of these members. */
+  def log(logged: Seq[Member]): Unit = synchronized(logged.foreach { member =>
+    member.isUnlogged = false
+    member.versions.foreach(_.logged())
+  })
+
+  /** A member's position in the log.
+    *
+    * @param position
+    *   gets the versions of its records
+    */
+  def restore(key: String)(position: Option[SinceVersions] => MemberPosition): Unit = synchronized {
+    val member = at(leaf, key)
+    answered ++= lists.indices
+    member.current = position(member.versions)
+  }
+
+  private def at(level: Int, key: String): Member =
+    lists(level).getOrElseUpdate(
+      key,
+      new Member(level, key, lineage.levels(level).template.since.map(new SinceVersions(_))))
+
+  /** Whether the last complete read of the parent, or a later one, has named it, and so its parent. */
+  private def isListed(list: Member): Boolean =
+    list.level == 0 || list.parent != null && list.parentRead >= list.parent.reads && isListed(list.parent)
 }
 
 private[rest] object MemberTable {
+
+  /** A list: one above the members, whose records name others, or a member, whose records are delivered. There may be very
+    * many.
+    *
+    * @param level
+    *   its index among those of the [[Lineage]]
+    * @param key
+    *   the values that select it, joined: see [[MemberTable.key]]
+    * @param versions
+    *   of its records, if these may change
+    */
+  final class Member private[MemberTable] (val level: Int, val key: String, val versions: Option[SinceVersions]) {
+    private[MemberTable] var current = MemberPosition.Start
+    private[MemberTable] var isUnlogged = false
+
+    /** Values that do not select it, joined; '+' precedes each value that is present. */
+    private[MemberTable] var extras = ""
+
+    /** The list whose record names it, if one does in this run; and the read of that list which found it last. */
+    private[MemberTable] var parent: Member = _
+    private[MemberTable] var parentRead = 0
+
+    /** How often it was read to its end, and how many new lists the last read has named. */
+    private[MemberTable] var reads = 0
+    private[MemberTable] var names = 0
+
+    /** The moment of the next poll, and the pause before it, in milliseconds. */
+    private[MemberTable] var due = 0L
+    private[MemberTable] var pause = 0L
+
+    /** The last poll in which it had a turn. */
+    private[MemberTable] var poll = -1
+    private[MemberTable] var isGone = false
+
+    def position: MemberPosition = current
+
+    /** Whether it has ever answered. */
+    def isPositioned: Boolean = current ne MemberPosition.Start
+  }
 
   /** Between the values of a key; no value has it. */
   val Separator = '\u0000'

@@ -19,14 +19,14 @@ final private[rest] class Page extends AutoCloseable {
     * @param url
     *   without possible secrets
     */
-  def received(head: ResponseHead, url: => String, options: RestOptions): Unit =
-    from = Option.when(options.keepsOrigin) {
+  def received(head: ResponseHead, url: => String, list: ListRequests): Unit =
+    from = Option.when(list.keepsOrigin) {
       val now = Instant.now()
       ResponseOrigin(
         url,
         head.status,
         SECONDS.toMicros(now.getEpochSecond) + NANOSECONDS.toMicros(now.getNano.toLong),
-        Option.when(options.rules.origin.contains(OriginColumns.Headers))(ResponseHeaders.of(head, options.own))
+        Option.when(list.rules.origin.contains(OriginColumns.Headers))(ResponseHeaders.of(head, list.own))
       )
     }
 

@@ -13,12 +13,12 @@ import io.epochal.rest.http.HttpCall
   *   whether the end of this list was found before: a page without a next one is then the last
   */
 final private[rest] class PageChain(
-    val options: RestOptions,
+    val list: ListRequests,
     val pagination: ChainedPagination,
     maxEmpty: Int = Int.MaxValue,
     endedBefore: Boolean = false) {
   import Step.{Done, Refuse}
-  import options.endpoint
+  import list.endpoint
 
   /** Conditional polls in a row where a header names the next page: it may appear without a change of the body's ETag. */
   final private val MaxConditional = 15
@@ -26,7 +26,7 @@ final private[rest] class PageChain(
   val windows: Option[TimeWindow] = Some(pagination).collect { case windows: TimeWindow => windows }
 
   /** Whether a page's records are compared with those of the page before. */
-  private val comparesPages = options.repeatEnds || windows.exists(_.within.counted(None).nonEmpty)
+  private val comparesPages = list.end.repeated || windows.exists(_.within.counted(None).nonEmpty)
 
   /** Begins a poll. */
   def begin(state: ChainState, now: Instant, again: Boolean): ChainState =
@@ -40,7 +40,7 @@ final private[rest] class PageChain(
   def next(state: ChainState): Step[Delivery] = {
     val token = state.next.token
     val begun = if (windows.exists(_.positionAt(token).page.isEmpty)) state.recounted else state
-    if (begun.pages >= options.maxPages) Refuse(Conditions.TooManyPages("url" -> endpoint, "pages" -> begun.pages))
+    if (begun.pages >= list.end.maxPages) Refuse(Conditions.TooManyPages("url" -> endpoint, "pages" -> begun.pages))
     else {
       val isConditional = state.atEnd && (!pagination.byHeader || state.conditionalPolls < MaxConditional)
       val polls = if (isConditional && pagination.byHeader) state.conditionalPolls + 1 else 0
@@ -55,7 +55,7 @@ final private[rest] class PageChain(
 
   private def after(state: ChainState, call: HttpCall, answer: PageAnswer): Step[Delivery] = {
     val token = state.next.token
-    val absentEnds = options.endAssumed || endedBefore || pagination.continues(token)
+    val absentEnds = list.end.assumed || endedBefore || pagination.continues(token)
     val response = PageResponse(
       endpoint,
       token,
@@ -63,7 +63,7 @@ final private[rest] class PageChain(
       absentEnds,
       answer.head,
       answer.scanned,
-      options.emptyEnds,
+      list.end.empty,
       isOther(state, answer))
     val read = state.copy(pages = state.pages + 1)
     if (!answer.head.notModified)
@@ -82,7 +82,7 @@ final private[rest] class PageChain(
     * the server ignores the parameter for the page.
     */
   private def isOther(state: ChainState, answer: PageAnswer): Boolean =
-    options.repeatEnds && (state.content.isEmpty || answer.records > 0 && !state.content.contains(answer.content))
+    list.end.repeated && (state.content.isEmpty || answer.records > 0 && !state.content.contains(answer.content))
 
   private def namesNext(response: PageResponse): Boolean =
     pagination.byHeader && (pagination.next(response) match {
@@ -94,7 +94,7 @@ final private[rest] class PageChain(
     case Right(token) => Step.unless(nullArray(response, token).orElse(emptyPage(response))).map(_ => token)
     case Left(NoPage.Mismatch(problem)) =>
       val records = Plural.of(response.scanned.records.toLong, "record")
-      Refuse(options.mismatch(s"for ${describe(response.token)}", s"$records, $problem"))
+      Refuse(list.errors.mismatch(s"for ${describe(response.token)}", s"$records, $problem"))
     case Left(NoPage.Absent(place, option)) =>
       Refuse(
         Conditions.ContinuationMissing(
@@ -105,7 +105,7 @@ final private[rest] class PageChain(
           "fields" -> ResponseNames.fields(response.scanned),
           "headers" -> ResponseNames.headers(response.head)
         ))
-    case Left(part: NoPage.Incomplete) => Refuse(options.incomplete(response.scanned.records.toLong, part))
+    case Left(part: NoPage.Incomplete) => Refuse(list.errors.incomplete(response.scanned.records.toLong, part))
     case Left(NoPage.Refused(link, reason)) =>
       Refuse(Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason))
   }
@@ -122,17 +122,17 @@ final private[rest] class PageChain(
 
   /** The error of a page without records that says that there are some. */
   private def emptyPage(response: PageResponse): Option[EpochalException] =
-    if (response.scanned.records > 0 || response.head.refusal.nonEmpty || options.endAssumed) None
+    if (response.scanned.records > 0 || response.head.refusal.nonEmpty || list.end.assumed) None
     else
       pagination
         .counted(response.token)
         .flatMap(WholeList.more(response.head, response.scanned, _))
-        .map(says => options.mismatch(s"for ${describe(response.token)}", s"0 records, and says $says"))
+        .map(says => list.errors.mismatch(s"for ${describe(response.token)}", s"0 records, and says $says"))
 
   /** A refused page is past the end only if that is proven. */
   private def whereRefused(state: ChainState, answer: PageAnswer): Step[Unit] =
     answer.head.refusal.fold(Step.nothing) { refusal =>
-      def refused = options.refused(s"for ${describe(state.next.token)}", refusal)
+      def refused = list.errors.refused(s"for ${describe(state.next.token)}", refusal)
       isPastEnd(state).flatMap(isProven => Step.unless(Option.when(!isProven)(refused)))
     }
 
@@ -162,7 +162,7 @@ final private[rest] class PageChain(
       case Some((window, far)) if state.content.contains(answer.content) =>
         Step.attempt(call(pagination, Some(far))).flatMap { page =>
           val isSame = page.exists(other => other.records > 0 && other.content == answer.content)
-          Step.unless(Option.when(isSame)(options.samePage(s"for several pages of ${window.description}")))
+          Step.unless(Option.when(isSame)(list.samePage(s"for several pages of ${window.description}")))
         }
       case _ => Step.nothing
     }
@@ -198,7 +198,7 @@ final private[rest] class PageChain(
         Refuse(loop(
           s"${describe(token)} has ${Plural.of(delivered.toLong, "new record")} and names itself as the page after it"))
       case _ =>
-        val validator = answer.head.validator.filter(_ => options.revalidates)
+        val validator = answer.head.validator.filter(_ => list.revalidates)
         delivery(
           state.copy(next = NextPage(token, math.max(taken, records.toLong)), atEnd = true, validator = validator))
     }
@@ -212,7 +212,7 @@ final private[rest] class PageChain(
     val NextPage(token, taken) = state.next
     def proven(size: Long) = delivery.copy(state = state.copy(provenSize = math.max(size, state.provenSize)))
     def records(pages: CountedPages, page: PageRequest): Step[Int] =
-      Step.look(options.pageCall.of(endpoint, pages.by, page).copy(endAfter = 1)) { answer =>
+      Step.look(list.pageCall.of(endpoint, pages.by, page).copy(endAfter = 1)) { answer =>
         Done(if (answer.head.refusal.isEmpty) answer.records else 0)
       }
     pagination match {
@@ -224,7 +224,7 @@ final private[rest] class PageChain(
             records(pages, pages.request(token)).flatMap { again =>
               val problem = s"${Plural.of(more.toLong, "record")}, after a page with only ${Plural.of(taken, "record")}"
               // The list may have grown in between.
-              Step.unless(Option.when(again <= taken)(options.mismatch(after, problem))).map(_ => delivery)
+              Step.unless(Option.when(again <= taken)(list.errors.mismatch(after, problem))).map(_ => delivery)
             }
         }
       case pages: CountedPages if state.atEnd && token.nonEmpty => Done(proven(pages.request(token).size))
@@ -238,11 +238,11 @@ final private[rest] class PageChain(
   private def fresh(state: ChainState, answer: PageAnswer): Int = math.max(0L, answer.records - skip(state)).toInt
 
   private def call(pagination: ChainedPagination, token: Option[String]): HttpCall =
-    options.pageCall.of(endpoint, pagination, token)
+    list.pageCall.of(endpoint, pagination, token)
 
   /** Describes the page of a token, and its request. */
   private def describe(token: Option[String]): String =
-    s"${pagination.describe(token)} (${PageUrl.shown(endpoint, options.own, call(pagination, token).target)})"
+    s"${pagination.describe(token)} (${PageUrl.shown(endpoint, list.own, call(pagination, token).target)})"
 
   private def loop(reason: String): EpochalException =
     Conditions.PaginationLoop("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)

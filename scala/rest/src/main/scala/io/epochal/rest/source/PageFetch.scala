@@ -27,7 +27,7 @@ import io.epochal.rest.http.{HttpClient, Refusal}
   *   false: no more pages are requested ahead
   */
 final private[rest] class PageFetch(
-    options: RestOptions,
+    list: ListRequests,
     range: RecordRange,
     client: HttpClient,
     threads: ExecutorService,
@@ -68,7 +68,7 @@ final private[rest] class PageFetch(
   def moveTo(record: Long): Boolean = {
     val before = Option(current)
     val endedEarly = before.exists(record < _.request.end)
-    val request = if (endedEarly) options.pagination.continueAt(record) else options.pagination.request(record)
+    val request = if (endedEarly) list.pagination.continueAt(record) else list.pagination.request(record)
     if (before.exists(_.is(request, record))) lost(record)
     else {
       val previous = Option.when(endedEarly && request.first == record)(records)
@@ -94,7 +94,7 @@ final private[rest] class PageFetch(
   }
 
   private def prove(): Unit = {
-    options.rules.format.count(page.body, options.place): Unit
+    list.rules.format.count(page.body, list.place): Unit
     current.proven = true
   }
 
@@ -119,7 +119,7 @@ final private[rest] class PageFetch(
     *   if the response is not in its format
     */
   private def records: Vector[Long] = {
-    val all = options.rules.format.open(page.body, options.place)
+    val all = list.rules.format.open(page.body, list.place)
     Iterator
       .continually(all)
       .takeWhile(_.next())
@@ -132,7 +132,7 @@ final private[rest] class PageFetch(
 
   private def lost(record: Long): Boolean = {
     val response = current.refusal.fold("")(refusal => s": its page was refused with $refusal")
-    PageFetch.log.warn(options.lost(record, range.until, s"the list now ends before record $record$response"))
+    PageFetch.log.warn(list.errors.lost(record, range.until, s"the list now ends before record $record$response"))
     false
   }
 
@@ -160,7 +160,7 @@ final private[rest] class PageFetch(
   /** Requests the pages after the current one, up to `depth` pages ahead. */
   private def follow(depth: Int): Unit = {
     def last = waiting.lastOption.getOrElse(current).request.end
-    while (waiting.size < depth && last < range.until && fetchesAhead()) start(options.pagination.request(last), last)
+    while (waiting.size < depth && last < range.until && fetchesAhead()) start(list.pagination.request(last), last)
   }
 
   private def start(request: PageRequest, record: Long): Unit = {
@@ -178,9 +178,9 @@ final private[rest] class PageFetch(
     *   part of the attempt: if it throws a JsonProcessingException, the request is retried
     */
   private def fetch(into: Fetch)(check: => Unit): Unit =
-    client.call(options.planned(into.request), into.page.body) { head =>
+    client.call(list.planned(into.request), into.page.body) { head =>
       into.refusal = head.refusal
-      into.page.received(head, options.shown(into.request), options)
+      into.page.received(head, list.shown(into.request), list)
       check
     }
 

@@ -10,10 +10,10 @@ import io.epochal.rest.http.HttpClient
   * @param depth
   *   maximum concurrent requests
   */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
+final private[rest] class PageReader(list: ListRequests, range: RecordRange, client: HttpClient, depth: Int)
     extends Pages {
-  private val format = options.rules.format
-  private val pages = new PageFetch(options, range, client, PageFetch.threads, depth)
+  private val format = list.rules.format
+  private val pages = new PageFetch(list, range, client, PageFetch.threads, depth)
   private var opened: Records = NoRecords
   private var at = range.from
   private var ended = false
@@ -61,7 +61,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     }
 
   private def nextPage(): Unit = {
-    if (at == end && step()) throw options.mismatch(pages.request, "more records than that")
+    if (at == end && step()) throw list.errors.mismatch(pages.request, "more records than that")
     if (!pages.moveTo(at)) ended = true
     else {
       end = pages.request.end
@@ -77,7 +77,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
   }
 
   private def open(record: Long): Unit = {
-    opened = format.open(pages.page.body, options.place)
+    opened = format.open(pages.page.body, list.place)
     val _ = opened.skip(record - pages.request.first)
   }
 }

@@ -13,7 +13,7 @@ import io.epochal.rest.http.{HttpCall, HttpClient, ResponseHead}
   *   whether the server has responded before
   */
 final private[rest] class PageRequests(
-    options: RestOptions,
+    list: ListRequests,
     client: HttpClient,
     scan: PageScan,
     contacted: AtomicBoolean = new AtomicBoolean)
@@ -55,7 +55,7 @@ final private[rest] class PageRequests(
       contacted.set(true)
       if (skip.nonEmpty) {
         delivered = Some(answer)
-        page.received(answer.head, PageUrl.shown(options.endpoint, options.own, call.target), options)
+        page.received(answer.head, PageUrl.shown(list.endpoint, list.own, call.target), list)
       }
       Some(answer)
     } catch { case error: EpochalException if tolerates(error) => None }

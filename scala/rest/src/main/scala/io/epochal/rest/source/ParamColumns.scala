@@ -2,12 +2,12 @@ package io.epochal.rest.source
 
 import org.apache.spark.sql.types.StructField
 
-import io.epochal.kit.record.{RecordOrigin, RecordReading}
+import io.epochal.kit.record.{RecordOrigin, RecordReading, RecordRules}
 import io.epochal.kit.spark.{TextColumns, TextMap}
 
 /** The columns for the parameters that select a list: `_params`, and those of `paramColumns`. One for each task. */
-final private[rest] class ParamColumns(options: RestOptions, reading: RecordReading) {
-  private val columns = ParamColumns.of(options).filter(column => reading.schema.fieldNames.contains(column.name))
+final private[rest] class ParamColumns(rules: RecordRules, reading: RecordReading) {
+  private val columns = ParamColumns.of(rules).filter(column => reading.schema.fieldNames.contains(column.name))
   private val asMap = reading.schema.fieldNames.contains(OriginColumns.Params.name)
   private lazy val texts = new TextColumns(columns, reading.timeZone)
 
@@ -38,26 +38,21 @@ final private[rest] class ParamColumns(options: RestOptions, reading: RecordRead
 private[rest] object ParamColumns {
 
   /** The columns of `paramColumns`. */
-  def of(options: RestOptions): Seq[StructField] =
-    options.rules.origin.filterNot(column => OriginColumns.all.exists(_.name == column.name))
+  def of(rules: RecordRules): Seq[StructField] =
+    rules.origin.filterNot(column => OriginColumns.all.exists(_.name == column.name))
 
   /** The options with the types that a schema gives to these columns. */
   def typed(options: RestOptions, schema: Seq[StructField]): RestOptions = {
-    val declared = schema.map(field => field.name -> field).toMap
-    val ours = of(options).map(_.name).toSet
-    if (!ours.exists(declared.contains)) options
-    else {
-      val origin = options.rules.origin.map { column =>
-        if (ours(column.name)) declared.get(column.name).fold(column)(field => column.copy(dataType = field.dataType))
-        else column
-      }
-      withOrigin(options, origin)
-    }
+    val types = schema.map(field => field.name -> field.dataType).toMap
+    val columns = of(options.rules)
+    withOrigin(
+      options,
+      options.rules.origin.map { column =>
+        if (columns.contains(column)) column.copy(dataType = types.getOrElse(column.name, column.dataType)) else column
+      })
   }
 
   /** The options with these columns for a record's origin. */
-  def withOrigin(options: RestOptions, columns: Seq[StructField]): RestOptions = {
-    val rules = options.rules.copy(origin = columns)
-    options.copy(rules = rules, fanOut = options.fanOut.map(_.withRules(rules)))
-  }
+  def withOrigin(options: RestOptions, columns: Seq[StructField]): RestOptions =
+    options.copy(requests = options.requests.copy(rules = options.rules.copy(origin = columns)))
 }

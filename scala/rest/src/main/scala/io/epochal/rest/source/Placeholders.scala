@@ -47,7 +47,7 @@ private[rest] object Placeholders extends SecretOptionList {
 
   /** The names of placeholders in these options. */
   def names(raw: Map[String, String]): Set[String] =
-    places(raw, name => isUrl(name) || isParam(name) || isHeader(name) || isBody(name))
+    places(raw, encoding(_, "").nonEmpty)
 
   /** Checks the placeholders of these options.
     *

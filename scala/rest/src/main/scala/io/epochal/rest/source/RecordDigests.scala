@@ -10,7 +10,7 @@ import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, RecordFormat}
 
 /** Computes digests of records, for [[ListMarks]]. */
-final private[source] class RecordDigests(options: RestOptions) {
+final private[source] class RecordDigests(list: ListRequests) {
   private val mapper = JsonMapper
     .builder(Json.trees)
     .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
@@ -18,12 +18,12 @@ final private[source] class RecordDigests(options: RestOptions) {
     .build()
 
   /** JSON Pointer within a record to the digested value; empty for the whole record. */
-  val of: String = options.values.get(PagingOptions.KeyField).getOrElse("")
+  val of: String = list.errors.keyField.getOrElse("")
 
   /** Digests the records with these ascending numbers, in a page that begins with the record `first`. */
   def read(body: Body, first: Long, numbers: Seq[Long]): Seq[(Long, String)] = if (numbers.isEmpty) Nil
   else {
-    val records = options.rules.format.open(body, options.place)
+    val records = list.rules.format.open(body, list.place)
     var at = first
     numbers.map { number =>
       val _ = records.skip(number - at)
@@ -35,7 +35,7 @@ final private[source] class RecordDigests(options: RestOptions) {
   }
 
   private def digest(record: Array[Byte]): String = {
-    val described = options.rules.format match {
+    val described = list.rules.format match {
       case _: RecordFormat.Csv => record
       case _                   => Try(canonical(record)).getOrElse(record)
     }

@@ -16,12 +16,14 @@ import io.epochal.rest.http.{HttpClient, HttpCounters, HttpFailure, ResponseHead
   * gone. The exception is `verifyPosition`.
   */
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
+  import options.{errors, requests}
+
   private val log = LoggerFactory.getLogger(classOf[RestFrontier])
 
   /** Past the end of any counted list, and within 32 bits, for servers with such numbers. */
   final private val Far = 1L << 30
 
-  private val client = new HttpClient(options.http, counters)
+  private val client = new HttpClient(requests.http, counters)
   private val buffer = Body.ofPage()
   private val totalPointer = options.values.get(CountingOptions.TotalCount)
   private val totalHeader = options.values.get(CountingOptions.TotalCountHeader)
@@ -29,29 +31,29 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   @volatile private var seen = Option.empty[Extent]
   private var contacted = false
   private var warned = false
-  private val scan = options.scan(totalPointer.toSeq)
-  private val digests = new RecordDigests(options)
+  private val scan = requests.scan(totalPointer.toSeq)
+  private val digests = new RecordDigests(requests)
   private var moves = false
   private var moved = false
   private val ends = new EndSearch(
-    options.pagination,
+    requests.pagination,
     hasTotal,
     count,
-    options.mismatch(_, _),
-    options.selector,
-    (page, refusal) => options.refused(page.requestText, refusal))
+    errors.mismatch(_, _),
+    requests.selector,
+    (page, refusal) => errors.refused(page.requestText, refusal))
   private var listMarks = ListMarks(digests.of, hasTotal)
   private val verifies = options.values(CountingOptions.VerifyPosition)
   // With a journal, the API may return another record than the delivered one.
   private val isVerified =
-    options.pagination != Pagination.Whole && (verifies == "always" || verifies == "start" && !options.journal)
+    requests.pagination != Pagination.Whole && (verifies == "always" || verifies == "start" && !options.journal)
   private var total = Option.empty[Long]
 
   /** Whether the next poll verifies its position: it is this run's first one, or the total became smaller since the last. */
   private var unverified = true
   private def mustVerify: Boolean = isVerified && (unverified || verifies == "always")
 
-  private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
+  private val validators = new Revalidation[PageRequest, Counted](requests.revalidates)
 
   /** The result of the last poll; None before the first. */
   def known: Option[Extent] = seen
@@ -99,7 +101,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   def marksOfTasks(start: Long, end: Long, before: Seq[Mark]): Seq[Mark] = {
     if (end > start && isVerified && !listMarks.seen.contains(end - 1)) {
       listMarks = listMarks.begin(start, end, before)
-      count(options.pagination.request(end - 1)): Unit
+      count(requests.pagination.request(end - 1)): Unit
       // That page may be the first one with a smaller total.
       if (unverified) verify()
       listMarks.shifted.foreach(shifted)
@@ -113,7 +115,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   def replay(start: RestPosition, end: RestPosition): Unit = if (!contacted) {
     val marks = end.marks ++ start.marks.filter(_.record < start.firstUntil(end))
     listMarks = listMarks.begin(end.records, end.records, marks)
-    count(options.pagination.request(end.records - 1)): Unit
+    count(requests.pagination.request(end.records - 1)): Unit
     if (isVerified) compareOld(marks)
     unverified = !isVerified
     listMarks.shifted.foreach { record =>
@@ -126,17 +128,17 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
   /** Compares records that no requested page has contained, once per run. */
   private def compareOld(known: Seq[Mark]): Unit =
-    listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach(count(_): Unit)
+    listMarks.unchecked(known).map(mark => requests.pagination.request(mark.record)).distinct.foreach(count(_): Unit)
 
   /** Compares the last record before the position whose digest is known, unless this poll has. */
   private def verify(): Unit = {
     if (mustVerify)
-      listMarks.last.map(options.pagination.request).foreach(count(_): Unit)
+      listMarks.last.map(requests.pagination.request).foreach(count(_): Unit)
     unverified = false
   }
 
   private def shifted(record: Long): Unit = {
-    val reason = options.shifted(record)
+    val reason = errors.shifted(record)
     moved = true
     log.warn(
       if (options.restarts) s"Reading the list from its first record again. $reason"
@@ -144,7 +146,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   }
 
   private def lost(has: Long, start: Long): Unit = {
-    val reason = options.drifted(has, start)
+    val reason = errors.drifted(has, start)
     val next =
       if (options.restarts) "Reading the list from its first record again"
       else s"Resuming when it has more than ${Plural.of(start, "record")} again"
@@ -156,19 +158,19 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     * pages have records. Two equal pages are no proof, so a page far past the end must equal them, too.
     */
   private def shownToMove(found: Extent): Boolean = {
-    val step = options.pagination.pageSize
+    val step = requests.pagination.pageSize
     val last = found.exists - 1
-    def at(index: Long) = records(options.pagination.request(index), found.exists)
+    def at(index: Long) = records(requests.pagination.request(index), found.exists)
     if (last >= step) {
       val before = at(last - step)
       if (before.nonEmpty && before == at(last) && Try(at(Far)).toOption.contains(before))
-        throw options.samePage(alike(last - step, last, Far))
+        throw requests.samePage(alike(last - step, last, Far))
     }
     last >= step
   }
 
   private def alike(indexes: Long*): String = {
-    val queries = indexes.map(index => options.pageCall.query(options.pagination.request(index))).filter(_.nonEmpty)
+    val queries = indexes.map(index => requests.pageCall.query(requests.pagination.request(index))).filter(_.nonEmpty)
     s"for the pages with the records ${indexes.mkString(", ")}, counted from 0" +
       (if (queries.isEmpty) "" else queries.mkString(" (", ", ", ")"))
   }
@@ -180,9 +182,9 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     */
   private def records(request: PageRequest, total: Long): Option[Long] =
     try
-      client.call(if (hasTotal) options.planned(request) else options.call(request), buffer) { response =>
-        response.refusal.filter(one => hasTotal && !options.http.ignored.contains(one.status)).foreach { refusal =>
-          throw options.mismatch(request, s"$refusal, and says that there are $total records in all")
+      client.call(if (hasTotal) requests.planned(request) else requests.call(request), buffer) { response =>
+        response.refusal.filter(one => hasTotal && !requests.http.ignored.contains(one.status)).foreach { refusal =>
+          throw errors.mismatch(request, s"$refusal, and says that there are $total records in all")
         }
         val scanned = scan.read(buffer)
         Option.when(scanned.records > 0)(digest(scanned))
@@ -192,7 +194,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private def digest(scanned: ScannedPage): Long = PageDigest.of(scan.blocks(scanned, buffer))
 
   private def count(request: PageRequest): Counted = {
-    val call = options.call(request).copy(unless = validators.validator(request))
+    val call = requests.call(request).copy(unless = validators.validator(request))
     val (found, same) =
       try
         client.call(call, buffer, !contacted) { response =>
@@ -212,31 +214,31 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   }
 
   /** Whether a page has the usual size: a server with one size returns other records than a check asks for. */
-  private def isUsual(request: PageRequest): Boolean = request.size == options.pagination.pageSize
+  private def isUsual(request: PageRequest): Boolean = request.size == requests.pagination.pageSize
 
   private def counted(request: PageRequest, response: ResponseHead): Counted = {
     val scanned = scan.read(buffer)
     val records = scanned.records.toLong
-    if (options.pagination == Pagination.Whole && !options.endAssumed)
-      WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(records, part))
+    if (requests.pagination == Pagination.Whole && !requests.end.assumed)
+      WholeList.contradiction(response, scanned).foreach(part => throw errors.incomplete(records, part))
     val inBody = totalPointer.map(at => s"'$at'" -> scanned.values.get(at).flatten)
     val stated = inBody.orElse(totalHeader.map(name => s"the header $name" -> response.header(name)))
     val isSilent = buffer.absent || records == 0 && stated.exists(_._2.isEmpty)
     val totalCount = stated.filterNot(_ => isSilent).map { case (place, text) => total(request, place, text) }
-    val content = options.pagination match {
+    val content = requests.pagination match {
       case _: Pagination.ByOffset if records > 0 => digest(scanned)
       case _                                     => 0L
     }
     val isPlaced = records > 0 && records <= request.size && totalCount.forall(_ >= request.first + records)
     val compared = if (isUsual(request) && isPlaced) listMarks.candidates(request, records) else Nil
     val totals = if (hasTotal) Nil else WholeList.totals(response, scanned)
-    val mayEnd = hasTotal || records > 0 || response.refusal.nonEmpty || options.endAssumed || !isUsual(request)
+    val mayEnd = hasTotal || records > 0 || response.refusal.nonEmpty || requests.end.assumed || !isUsual(request)
     val more = if (mayEnd) None else WholeList.more(response, scanned, request)
     Counted(records, totalCount, content, digests.read(buffer, request.first, compared), response.refusal, totals, more)
   }
 
   private def total(request: PageRequest, place: String, text: Option[String]): Long = {
-    def mismatch(found: String) = options.mismatch(request, found)
+    def mismatch(found: String) = errors.mismatch(request, found)
     val number = text.getOrElse(throw mismatch(s"a response that does not say at $place how many records there are"))
     number.trim.toLongOption
       .filter(_ >= 0)

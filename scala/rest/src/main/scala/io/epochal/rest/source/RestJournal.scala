@@ -18,8 +18,8 @@ private[rest] object RestJournal {
     new SourceJournal(
       store,
       options.source,
-      new RestPositions(options),
-      options.lost(_, _, _),
+      new RestPositions(options.requests.paging),
+      options.errors.lost(_, _, _),
       options.numPartitions.getOrElse(parts))
 
   /** Reads pages of delivered records: passes the bytes, their number, and how many records to skip and to take.

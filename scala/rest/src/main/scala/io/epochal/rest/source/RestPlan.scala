@@ -8,8 +8,8 @@ private[rest] object RestPlan {
   def partitions(options: RestOptions, from: Long, until: Long, default: => Int): Array[InputPartition] =
     if (from >= until) Array.empty
     else {
-      val budget = options.http.budget
-      val ranges = options.pagination.split(from, until, budget.tasks(options.numPartitions.getOrElse(default)))
-      ranges.zip(budget.shares(ranges.size)).map { case (range, share) => RestPartition(range, share) }.toArray
+      import options.requests.{http, pagination}
+      val ranges = pagination.split(from, until, http.budget.tasks(options.numPartitions.getOrElse(default)))
+      ranges.zip(http.budget.shares(ranges.size)).map { case (range, share) => RestPartition(range, share) }.toArray
     }
 }

@@ -39,7 +39,8 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
   override protected def schema(options: RestOptions): StructType = options.values.get(RestOptions.Schema) match {
     case Some(ddl) => columns.parse(ddl).fold(throw _, identity)
     case None if options.values(RestOptions.InferSchema) =>
-      inferred = Some(infer(options.lineage.fold(options.fanOut.fold(options)(_.first).first)(firstMember)))
+      inferred = Some(
+        infer(options.lineage.fold(options.fanOut.fold(options)(_.first(options)).first.requests)(firstMember)))
       inferred.get
     case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
   }
@@ -51,39 +52,39 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
     val typed = ParamColumns.typed(options, schema)
     val all = columns.of(schema, options.values.get(RestOptions.Schema), typed.rules).fold(throw _, identity)
     new SourceTable(
-      s"${RestOptions.Format} ${options.endpoint}",
+      s"${RestOptions.Format} ${options.requests.endpoint}",
       all,
       () => new RestScanBuilder(typed.named(all.fieldNames.toSeq.diff(typed.rules.apart.map(_.name))), all),
       options.followed)
   }
 
   /** The first list with records, of those that the parents name. */
-  private def firstMember(lineage: Lineage): RestOptions =
+  private def firstMember(lineage: Lineage): ListRequests =
     Using
       .resource(new MemberRequests(lineage, new HttpCounters, Clock.systemUTC(), 1))(new MemberBatch(_).first())
-      .getOrElse(throw failed(lineage.leaf.template, "its parent names no list with records"))
+      .getOrElse(throw failed(lineage.leaf.template.requests, "its parent names no list with records"))
 
   /** Requests the first page in the calling thread and lets Spark infer the schema of its records.
     *
     * @throws EpochalException
     *   SCHEMA_INFERENCE_FAILED, or one of the conditions of a request
     */
-  private def infer(options: RestOptions): StructType = {
-    val call = options.paging match {
-      case chained: ChainedPagination => options.pageCall.of(options.endpoint, chained, None)
-      case _                          => options.call(options.pagination.request(0))
+  private def infer(requests: ListRequests): StructType = {
+    val call = requests.paging match {
+      case chained: ChainedPagination => requests.pageCall.of(requests.endpoint, chained, None)
+      case _                          => requests.call(requests.pagination.request(0))
     }
     Using.resource(Body.ofPage()) { body =>
-      val records = Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
-        client.call(call, body, first = true)(_ => options.scan().read(body).records)
+      val records = Using.resource(new HttpClient(requests.http, new HttpCounters)) { client =>
+        client.call(call, body, first = true)(_ => requests.scan().read(body).records)
       }
-      val found =
-        if (records == 0) Left("it has no records")
-        else SchemaInference.of(options.rules.format, body, options.place)
-      found.fold(reason => throw failed(options, reason), identity)
+      if (records == 0) throw failed(requests, "it has no records")
+      SchemaInference
+        .of(requests.rules.format, body, requests.place)
+        .fold(reason => throw failed(requests, reason), identity)
     }
   }
 
-  private def failed(options: RestOptions, reason: String): EpochalException =
-    Conditions.SchemaInferenceFailed("format" -> RestOptions.Format, "url" -> options.endpoint, "reason" -> reason)
+  private def failed(requests: ListRequests, reason: String): EpochalException =
+    Conditions.SchemaInferenceFailed("format" -> RestOptions.Format, "url" -> requests.endpoint, "reason" -> reason)
 }

@@ -3,7 +3,9 @@ package io.epochal.rest.source
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.Slice
 import io.epochal.kit.record.{Pages, RecordColumns, RecordReading, RecordRows}
 import io.epochal.kit.source.journal.{FeedRows, JournalPartition, JournalRows}
@@ -15,7 +17,7 @@ import io.epochal.rest.http.{HttpClient, HttpCounters, HttpCounts}
   *   the stream's; None for a batch read
   */
 final private[rest] class RestReaderFactory(
-    options: RestOptions,
+    requests: ListRequests,
     reading: RecordReading,
     counters: HttpCounters,
     journal: Option[HadoopFileStore]
@@ -23,48 +25,45 @@ final private[rest] class RestReaderFactory(
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
     case MemberPartitions(parts) =>
-      new FanOutReader(parts.iterator.map { part =>
-        val reader = of(part.options).single(part.partition)
-        if (part.skipsGone) new SkippingReader(reader) else reader
-      })
+      new FanOutReader(parts, part => of(part.requests).single(part.partition))
     case other => single(other)
   }
 
-  private def of(member: RestOptions): RestReaderFactory =
+  private def of(member: ListRequests): RestReaderFactory =
     new RestReaderFactory(member, reading, counters, journal.map(_.below(FanOut.directory(member.params))))
 
   private def single(partition: InputPartition): PartitionReader[InternalRow] = {
     val counts = new HttpCounters
-    val pages = (partition, options.paging, journal) match {
+    val pages = (partition, requests.paging, journal) match {
       case (RestPartition(range, share), _, _) =>
-        val client = new HttpClient(options.http, counts, share)
-        new PageReader(options, range, client, share.maxConcurrency.getOrElse(1))
+        val client = new HttpClient(requests.http, counts, share)
+        new PageReader(requests, range, client, share.maxConcurrency.getOrElse(1))
       case (JournalPartition(slices), _, Some(store)) =>
-        val params = new ParamColumns(options, reading)
-        new JournalPages(options, slices.iterator, store, params.origin)
+        val params = new ParamColumns(requests.rules, reading)
+        new JournalPages(requests, slices.iterator, store, params.origin)
       case (ChainPartition(until, share), chained: ChainedPagination, _) =>
-        val client = new HttpClient(options.http, counts, share.getOrElse(options.http.budget))
-        new ChainPages(options, chained, client, until)
+        val client = new HttpClient(requests.http, counts, share.getOrElse(requests.http.budget))
+        new ChainPages(requests, chained, client, until)
       case _ => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $partition")
     }
-    new RestReader(options, reading, pages, counts, counters)
+    new RestReader(requests, reading, pages, counts, counters)
   }
 }
 
 /** Makes rows of pages that the driver has received. */
 final private[rest] class RestFeedRows(
-    options: RestOptions,
+    requests: ListRequests,
     reading: RecordReading,
     counters: HttpCounters,
     val store: HadoopFileStore
 ) extends FeedRows {
 
-  override def source: String = options.source
+  override def source: String = requests.errors.source
 
   override def rows(slices: Iterator[Slice]): JournalRows =
-    new RestReader(options, reading, new JournalPages(options, slices, store), new HttpCounters, counters)
+    new RestReader(requests, reading, new JournalPages(requests, slices, store), new HttpCounters, counters)
 
-  override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
+  override def lost(from: Long, until: Long, reason: String): String = requests.errors.lost(from, until, reason)
 }
 
 /** The rows of one task, page after page; each record is parsed in the task that received it.
@@ -75,7 +74,7 @@ final private[rest] class RestFeedRows(
   *   of the query
   */
 final private[rest] class RestReader(
-    options: RestOptions,
+    requests: ListRequests,
     reading: RecordReading,
     pages: Pages,
     counts: HttpCounters,
@@ -83,9 +82,10 @@ final private[rest] class RestReader(
 ) extends JournalRows {
 
   private val ofTask =
-    if (options.params.isEmpty) Map.empty[String, Any] else new ParamColumns(options, reading).values(options.params)
-  private val columns = new RecordColumns(reading, options.rules, ofTask)
-  private val rows = new RecordRows(columns, options.rules, pages, options.place)
+    if (requests.params.isEmpty) Map.empty[String, Any]
+    else new ParamColumns(requests.rules, reading).values(requests.params)
+  private val columns = new RecordColumns(reading, requests.rules, ofTask)
+  private val rows = new RecordRows(columns, requests.rules, pages, requests.place)
   private var closed = false
 
   override def next(): Boolean = rows.next()
@@ -107,26 +107,38 @@ final private[rest] class RestReader(
 
 /** The rows of several readers in sequence; each is opened when the previous one is done.
   *
-  * @param readers
-  *   created on demand
+  * @param open
+  *   creates the reader of a part
   */
-final private[rest] class FanOutReader(readers: Iterator[PartitionReader[InternalRow]])
+final private[rest] class FanOutReader(
+    parts: Seq[MemberPartition],
+    open: MemberPartition => PartitionReader[InternalRow])
     extends PartitionReader[InternalRow] {
 
   private var current = Option.empty[PartitionReader[InternalRow]]
+  private var left = parts
   private var done = Map.empty[String, Long]
 
   @scala.annotation.tailrec
   override def next(): Boolean = current match {
-    case Some(reader) if reader.next() => true
-    case _ =>
+    case Some(reader) if hasNext(reader) => true
+    case Some(_) =>
       close()
-      if (!readers.hasNext) false
-      else {
-        current = Some(readers.next())
-        next()
-      }
+      left = left.tail
+      next()
+    case None if left.isEmpty => false
+    case None =>
+      current = Some(open(left.head))
+      next()
   }
+
+  private def hasNext(reader: PartitionReader[InternalRow]): Boolean =
+    try reader.next()
+    catch {
+      case error: EpochalException if left.head.skipsGone && MissingPage.reportedBy(error) =>
+        LoggerFactory.getLogger(getClass).warn(s"A list is gone and is skipped: ${error.problem}")
+        false
+    }
 
   override def get(): InternalRow = current.get.get()
 

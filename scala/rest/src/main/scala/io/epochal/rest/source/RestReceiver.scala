@@ -71,7 +71,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
 
   import list.{clock, journal, options}
 
-  private val client = new HttpClient(options.http, list.counters)
+  private val client = new HttpClient(options.requests.http, list.counters)
 
   private var reader = Option.empty[ListReader]
 
@@ -97,7 +97,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     if (broken && !once) seen.map(extent => extent.copy(ends = extent.exists)) else seen
 
   /** A run under AvailableNow of one list among several skips no more than one poll does. */
-  private def maxGap: Int = if (once && options.params.nonEmpty) 0 else options.maxEmptyPages
+  private def maxGap: Int = if (once && options.requests.params.nonEmpty) 0 else options.requests.end.maxEmptyPages
 
   /** After a sequence of empty pages has ended a poll, neither this run nor the next requests those pages again. */
   override def paused: Boolean = super.paused || once && broken && !endless
@@ -137,7 +137,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
       endless = true
       val next = if (once) "This run ends; the next one continues there" else "Each poll now requests one more"
       log.warn(
-        s"$gap pages in a row of ${options.endpoint} have no records and name another page. $next. emptyPages=end takes " +
+        s"$gap pages in a row of ${options.requests.endpoint} have no records and name another page. $next. emptyPages=end takes " +
           "such a page for the last one, emptyPages=skip skips all of them.")
     }
     val ends = pages.atEnd || broken && endless
@@ -160,7 +160,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   private def readerAfter(tail: RestJournal.Tail): ListReader = {
     val page = tail.cursor.next.getOrElse(NextPage.First)
     keys = Some(pagination).collect { case windows: TimeWindow => windows }.flatMap(keysBefore(_, page, tail))
-    new ListReader(new PageChain(options, pagination), client, ChainState(page))
+    new ListReader(new PageChain(options.requests, pagination), client, ChainState(page))
   }
 
   /** The keys of records that later windows may return again, from the journalled records of earlier windows. */
@@ -172,7 +172,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
         "{option:overlap=0s}, an offset within a window that overlaps the one before",
         "Keep {option:overlap} and {option:keyColumns} until that window has been read to its end, and only then leave them out.")
     Option.when(windows.keyed) {
-      val keys = new WindowKeys(windows.keys, options.mismatch(_, _))
+      val keys = new WindowKeys(windows.keys, options.errors.mismatch(_, _))
       seen.zip(seen.drop(1).map(_.record) :+ tail.until).foreach { case (window, until) =>
         keys.enter(Window(Instant.MIN, window.until), window.record)
         RestJournal.read(journal, tail.received, window.record, until)(keys.remember)
@@ -182,7 +182,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   }
 
   private def lost(from: Long, until: Long): Unit = {
-    val loss = options.lost(from, until, "the last page has fewer records than before")
+    val loss = options.errors.lost(from, until, "the last page has fewer records than before")
     if (!warned) log.warn(s"Resuming when that page has more records again. $loss")
     warned = true
   }
@@ -199,7 +199,7 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
   import list.options
 
   private val frontier = new RestFrontier(options, list.counters)
-  private lazy val client = new HttpClient(options.http, list.counters)
+  private lazy val client = new HttpClient(options.requests.http, list.counters)
   private lazy val threads = PageFetch.threads(list.partitions)
   private var fetching = false
   private var once = false
@@ -215,7 +215,7 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
 
   /** A batch that was planned before `journal` was set is requested again. */
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
-    if (end.journal.isDefined) super.partitions(start, end)
+    if (end.journal.nonEmpty) super.partitions(start, end)
     else RestPlan.partitions(options, start.firstUntil(end), end.records, list.partitions)
 
   override protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
@@ -240,17 +240,19 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
       range: RecordRange,
       budget: PollBudget)(each: (RecordBlock, Option[ResponseOrigin]) => Unit): Unit = {
     fetching = true
-    val scan = options.scan()
+    val scan = options.requests.scan()
     val ahead = list.partitions * Ahead
-    Using.resource(new PageFetch(options, range, client, threads, ahead, Some(scan), () => !budget.spent)) { pages =>
-      var at = range.from
-      def continues = at == range.from || pages.underWay || !budget.spent
-      while (at < range.until && continues && pages.moveTo(at)) {
-        val (request, found) = (pages.request, pages.scanned)
-        if (found.records > request.size) throw options.mismatch(request, Plural.of(found.records.toLong, "record"))
-        scan.blocks(found, pages.page.body).foreach(each(_, pages.page.origin))
-        at = math.max(at, request.first + found.records)
-      }
+    Using.resource(new PageFetch(options.requests, range, client, threads, ahead, Some(scan), () => !budget.spent)) {
+      pages =>
+        var at = range.from
+        def continues = at == range.from || pages.underWay || !budget.spent
+        while (at < range.until && continues && pages.moveTo(at)) {
+          val (request, found) = (pages.request, pages.scanned)
+          if (found.records > request.size)
+            throw options.errors.mismatch(request, Plural.of(found.records.toLong, "record"))
+          scan.blocks(found, pages.page.body).foreach(each(_, pages.page.origin))
+          at = math.max(at, request.first + found.records)
+        }
     }
   }
 
@@ -274,27 +276,27 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
 final private[rest] case class RestCursor(next: Option[NextPage], marks: Seq[Mark])
 
 /** The journal's part of a [[RestPosition]]. */
-final private[rest] class RestPositions(options: RestOptions) extends JournalPositions[RestPosition, RestCursor] {
+final private[rest] class RestPositions(paging: Paging) extends JournalPositions[RestPosition, RestCursor] {
 
   override def rows(position: RestPosition): Long = position.records
 
-  override def segments(position: RestPosition): Option[Seq[Segment]] = position.journal.map(_.segments)
+  override def segments(position: RestPosition): Option[Seq[Segment]] = position.journal
 
   /** Segments with undelivered records, or with records that later windows may return again. */
-  override def needed(position: RestPosition): Seq[Segment] = position.journal.fold(Seq.empty[Segment]) { journalled =>
-    val seen = options.paging match {
-      case _: TimeWindow =>
-        journalled.next.flatMap(_.token).flatMap(WindowPosition.parse).flatMap(_.seen.headOption).map(_.record)
-      case _ => None
-    }
-    journalled.from(math.min(position.records, seen.getOrElse(position.records))).segments
+  override def needed(position: RestPosition): Seq[Segment] = {
+    val token = if (paging.isInstanceOf[TimeWindow]) cursor(position).next.flatMap(_.token) else None
+    val window = token.flatMap(WindowPosition.parse).flatMap(_.seen.headOption)
+    val first = window.fold(position.records)(seen => math.min(position.records, seen.record))
+    segments(position).getOrElse(Nil).filter(_.until > first)
   }
 
-  override def cursor(position: RestPosition): RestCursor =
-    RestCursor(position.journal.flatMap(_.next), position.marks)
+  override def cursor(position: RestPosition): RestCursor = position match {
+    case list: RestPosition.Journalled => RestCursor(list.next, list.marks)
+    case _                             => RestCursor(None, position.marks)
+  }
 
   override def after(start: RestPosition, rows: Long, segments: Seq[Segment], cursor: RestCursor): RestPosition =
-    RestPosition(start.records + rows, Some(JournalPosition(segments, cursor.next)), start.crawl, marks = cursor.marks)
+    RestPosition.Journalled(start.records + rows, segments, cursor.next, start.crawl, cursor.marks)
 
-  override def at(like: RestPosition, row: Long): RestPosition = RestPosition(row, crawl = like.crawl)
+  override def at(like: RestPosition, row: Long): RestPosition = RestPosition.Planned(row, like.crawl)
 }

@@ -49,7 +49,7 @@ private[rest] class RestSource(
 
   override val eventTimeColumn: Option[String] = options.values.get(SourceOptions.EventTimeColumn)
 
-  override def first: RestPosition = RestPosition(0)
+  override def first: RestPosition = RestPosition.First
 
   override def isFirstConstant: Boolean = true
 
@@ -61,40 +61,35 @@ private[rest] class RestSource(
   override def fromJson(json: String): Either[EpochalException, RestPosition] =
     RestOffset.fromJson(options.source, json).filterOrElse(isOurs, ofOtherPaging(json))
 
-  private def isOurs(position: RestPosition): Boolean =
-    position == first ||
-      (if (options.polled.nonEmpty) position.log.nonEmpty
-       else if (options.fanOut.isEmpty) position.members.isEmpty && position.log.isEmpty && fits(position)
-       else position.members.nonEmpty && position.members.values.forall(fits))
+  private def isOurs(position: RestPosition): Boolean = position.isFirst || (position match {
+    case RestPosition.FannedOut(lists) => options.fanOut.nonEmpty && lists.values.forall(isOfList)
+    case _: RestPosition.OfMembers     => options.polled.nonEmpty
+    case list                          => options.polled.isEmpty && options.fanOut.isEmpty && isOfList(list)
+  })
 
-  private def fits(position: RestPosition): Boolean = {
-    val next = position.journal.flatMap(_.next)
-    if (options.since.nonEmpty || position.log.nonEmpty)
-      position.isFirst || options.since.nonEmpty && position.log.nonEmpty
-    else
-      options.paging match {
-        case _: TimeWindow if next.nonEmpty => next.flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
-        case _: ChainedPagination           => next.nonEmpty || position.isFirst
-        case _                              => next.isEmpty
+  private def isOfList(position: RestPosition): Boolean = position.isFirst || (position match {
+    case _: RestPosition.OfMembers   => options.since.nonEmpty
+    case _ if options.since.nonEmpty => false
+    case RestPosition.Journalled(_, _, Some(page), _, _) =>
+      options.requests.paging match {
+        case _: TimeWindow => page.token.exists(WindowPosition.parse(_).nonEmpty)
+        case paging        => paging.isInstanceOf[ChainedPagination]
       }
-  }
+    case _ => !options.requests.paging.isInstanceOf[ChainedPagination]
+  })
 
   private def ofOtherPaging(json: String): EpochalException = {
-    val members =
-      if (options.lineage.nonEmpty) " and {option:parent.url}"
-      else if (options.since.nonEmpty) " and {option:sinceField}"
-      else if (options.fanOut.isEmpty) ""
-      else " and {option:partitionParams}"
+    val lists = options.severalBy.orElse(options.since.map(_ => "sinceField")).fold("")(name => s" and {option:$name}")
     Conditions.OffsetInvalid(
       "format" -> RestOptions.Format,
       "offset" -> Redaction.text(json.take(300)),
-      "reason" -> s"it was not written with {option:pagination=${options.paging.kind}}$members")
+      "reason" -> s"it was not written with {option:pagination=${options.requests.paging.kind}}$lists")
   }
 
   /** Tasks get the settings of the checkpoint's file system only if records are or were journalled. */
   override lazy val readerFactory: PartitionReaderFactory = {
     val kept = Option.when(options.journal || journal.names().nonEmpty)(journal)
-    new RestReaderFactory(options.withoutFanOut, reading, counters, kept)
+    new RestReaderFactory(options.requests, reading, counters, kept)
   }
 
   /** Counts of driver and tasks. */
@@ -106,7 +101,7 @@ private[rest] class RestSource(
 
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
     counters.value.byName.map { case (name, sum) => name -> sum.toString } ++ ofMembers +
-      ("server" -> options.endpoint.base.toString)
+      ("server" -> options.requests.endpoint.base.toString)
 
   private def ofMembers: Map[String, String] = supply match {
     case members: MemberSupply => members.metrics
@@ -126,7 +121,8 @@ private[rest] object RestSource {
       tasks: => Int,
       clock: Clock,
       counters: HttpCounters): Source[RestPosition] = {
-    for (http <- options.http +: options.lineage.toSeq.flatMap(_.levels).map(_.template.http); one <- http.auth)
+    for (http <- options.requests.http +: options.lineage.toSeq.flatMap(_.levels).map(_.template.requests.http);
+      one <- http.auth)
       one.keep(checkpoint.beside("oauth"))
     if (options.followed)
       new RestSource(options, reading, checkpoint, tasks, clock, counters) with JournalledSource[RestPosition] {
@@ -134,7 +130,7 @@ private[rest] object RestSource {
         override protected def journalled: RestReceiver = supply
         override def needsEnd: Option[String] = options.rules.needsEnd
         override protected lazy val feedRows: FeedRows =
-          new RestFeedRows(options.withoutFanOut, reading, counters, journal)
+          new RestFeedRows(options.requests, reading, counters, journal)
       }
     else new RestSource(options, reading, checkpoint, tasks, clock, counters)
   }
@@ -166,8 +162,7 @@ final private class RestScan(options: RestOptions, reading: RecordReading)
 
   override protected def whyNoRealTime: (String, String) = {
     val (_, instead) = super.whyNoRealTime
-    if (options.fanOut.nonEmpty) "with {option:partitionParams} it reads several lists" -> instead
-    else if (options.lineage.nonEmpty) "with {option:parent.url} it reads several lists" -> instead
+    if (options.severalBy.nonEmpty) s"with {option:${options.severalBy.get}} it reads several lists" -> instead
     else if (options.since.nonEmpty) "with {option:sinceField} it reads its list again at each poll" -> instead
     else
       "it finds the end of a batch by counting records, before the batch runs" -> s"{option:journal=true}, or $instead"
@@ -183,23 +178,23 @@ final private class RestBatch(options: RestOptions, reading: RecordReading, spar
   private lazy val partitions = members.fold(of(options, tasks)) { members =>
     val split = FanOutPlan.split(members.size, tasks)
     val skips = options.lineage.nonEmpty && options.skipsGone
-    val parts = members.flatMap(member => of(member, split).map(MemberPartition(member, _, skips)))
-    FanOutPlan.group(parts, options.http.budget, tasks)
+    val parts = members.flatMap(member => of(member, split).map(MemberPartition(member.requests, _, skips)))
+    FanOutPlan.group(parts, options.requests.http.budget, tasks)
   }
 
   /** The options of each list; None: there is only one. */
   private def members: Option[Seq[RestOptions]] = options.lineage
     .map { lineage =>
-      val connections = options.http.budget.maxConcurrency.getOrElse(tasks)
+      val connections = options.requests.http.budget.maxConcurrency.getOrElse(tasks)
       Using
         .resource(new MemberRequests(lineage, counters, Clock.systemUTC(), connections))(new MemberBatch(_).members())
-        .map(_.copy(rules = options.rules))
+        .map(list => options.copy(requests = list.copy(rules = options.rules)))
     }
-    .orElse(options.fanOut.map(fanOut => fanOut.table.map(fanOut.member(_).fold(throw _, _.first))))
+    .orElse(options.fanOut.map(fanOut => fanOut.table.map(fanOut.member(_, options).first)))
 
   override def planInputPartitions(): Array[InputPartition] = QueryStop.guard(partitions)
 
-  private def of(options: RestOptions, tasks: Int): Array[InputPartition] = options.paging match {
+  private def of(options: RestOptions, tasks: Int): Array[InputPartition] = options.requests.paging match {
     case windows: TimeWindow  => Array(ChainPartition(Instant.now().minus(windows.lag)))
     case _: ChainedPagination => Array(ChainPartition(Instant.now()))
     case _ =>
@@ -209,6 +204,6 @@ final private class RestBatch(options: RestOptions, reading: RecordReading, spar
 
   override def createReaderFactory(): PartitionReaderFactory = {
     if (!counters.isRegistered) spark.register(counters)
-    new RestReaderFactory(options.withoutFanOut, reading, counters, None)
+    new RestReaderFactory(options.requests, reading, counters, None)
   }
 }

@@ -30,15 +30,15 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
     case None => of(options, store, tasks)
     case Some(fanOut) =>
       def member(options: RestOptions, parts: () => Int) =
-        of(options, store.below(FanOut.directory(options.params)), parts())
-      new FanOutSupply(fanOut, options.http.budget, member, () => options.numPartitions.getOrElse(tasks))
+        of(options, store.below(FanOut.directory(options.requests.params)), parts())
+      new FanOutSupply(options, fanOut, member, () => options.numPartitions.getOrElse(tasks))
   }
 
   private def members(options: RestOptions, lineage: Lineage, store: HadoopFileStore, tasks: => Int): MemberSupply = {
     def parts = options.numPartitions.getOrElse(tasks)
-    val journal = new SourceJournal(store, options.source, MemberPositions, options.lost(_, _, _), parts)
-    val log = new MemberLog(store.below("members"), options, lineage.leaf.keys)
-    val connections = if (lineage.isAlone) 1 else options.http.budget.maxConcurrency.getOrElse(parts)
+    val journal = new SourceJournal(store, options.source, MemberPositions, options.errors.lost(_, _, _), parts)
+    val log = new MemberLog(store.below("members"), options.errors, lineage.leaf.keys)
+    val connections = if (lineage.isAlone) 1 else options.requests.http.budget.maxConcurrency.getOrElse(parts)
     new MemberSupply(new MemberRequests(lineage, counters, clock, connections), journal, log, ahead)
   }
 
@@ -61,7 +61,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
     val feeding =
       codec.map(Feeding(new FeedLog(store, options.source), _, pause, options.values(PollOptions.MaxJournalBytes)))
     val list = new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, feeding, parts)
-    options.paging match {
+    options.requests.paging match {
       case chained: ChainedPagination => new ChainSupply(list, chained)
       case _                          => new CountedSupply(list)
     }
@@ -77,8 +77,8 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
   *   maximum partitions of a batch
   */
 final private[rest] class FanOutSupply(
+    template: RestOptions,
     fanOut: FanOut,
-    budget: HttpBudget,
     supplyOf: (RestOptions, () => Int) => Supply[RestPosition],
     tasks: () => Int
 ) extends Supply[RestPosition] {
@@ -98,7 +98,7 @@ final private[rest] class FanOutSupply(
   private var once = false
 
   override def available(start: RestPosition, most: Long): Long = {
-    removedRecords = start.members.iterator.collect {
+    removedRecords = start.lists.iterator.collect {
       case (params, at) if !fanOut.table.contains(params) => at.records
     }.sum
     waiting = fanOut.table.map(params => available(member(params), start.of(params), most)).toIndexedSeq
@@ -111,7 +111,7 @@ final private[rest] class FanOutSupply(
       case (params, share) if share > 0 || member(params).supply.paused =>
         params -> member(params).supply.take(start.of(params), share)
     }
-    RestPosition(start.records + records, members = start.members ++ taken)
+    if (start.lists.isEmpty && taken.isEmpty) start else RestPosition.FannedOut(start.lists ++ taken)
   }
 
   /** The extents of the table's members, including the records of removed ones. */
@@ -123,7 +123,7 @@ final private[rest] class FanOutSupply(
     }
   }
 
-  override def latest: Option[RestPosition] = known.map(extent => RestPosition(extent.exists))
+  override def latest: Option[RestPosition] = known.map(extent => RestPosition.Planned(extent.exists))
 
   override def rowsBefore(position: RestPosition): Long = position.records
 
@@ -134,9 +134,9 @@ final private[rest] class FanOutSupply(
     reading = math.max(1, moved.size)
     val parts = moved.flatMap { case (params, to) =>
       val member = this.member(params)
-      member.supply.partitions(start.of(params), to).map(MemberPartition(member.options, _))
+      member.supply.partitions(start.of(params), to).map(MemberPartition(member.options.requests, _))
     }
-    FanOutPlan.group(parts, budget, tasks())
+    FanOutPlan.group(parts, template.requests.http.budget, tasks())
   }
 
   override def release(end: RestPosition): Unit =
@@ -160,21 +160,8 @@ final private[rest] class FanOutSupply(
   }
 
   private def member(params: Map[String, String]): Member =
-    members.getOrElseUpdate(params, new Member(fanOut.member(params).fold(throw _, identity)))
+    members.getOrElseUpdate(params, new Member(fanOut.member(params, template)))
 }
-
-/** A partition of one member.
-  *
-  * @param skipsGone
-  *   whether it has no rows if the API no longer has the list
-  */
-final private[rest] case class MemberPartition(
-    options: RestOptions,
-    partition: InputPartition,
-    skipsGone: Boolean = false)
-
-/** The partitions that one task reads, in sequence. */
-final private[rest] case class MemberPartitions(parts: Seq[MemberPartition]) extends InputPartition
 
 /** Which task reads which members. */
 private[rest] object FanOutPlan {

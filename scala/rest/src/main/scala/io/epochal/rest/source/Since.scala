@@ -83,17 +83,17 @@ final private[rest] case class Since(
     case other => other
   }
 
-  /** The options of a list for a pass.
+  /** The requests of a pass through a list.
     *
     * @param from
     *   the least value of the pass
     */
-  def asked(options: RestOptions, from: Option[SinceValue]): RestOptions =
+  def asked(list: ListRequests, from: Option[SinceValue]): ListRequests =
     (param, from.map(text).orElse(start)) match {
-      case (_, None) => options
+      case (_, None) => list
       case (Some(name), Some(value)) =>
-        options.copy(http = options.http.copy(endpoint = options.endpoint.withQuery(Seq(name -> value))))
-      case (None, Some(value)) => options.copy(pageCall = options.pageCall.copy(since = Some(json(from, value))))
+        list.at(list.endpoint.withQuery(Seq(name -> value)))
+      case (None, Some(value)) => list.copy(pageCall = list.pageCall.copy(since = Some(json(from, value))))
     }
 
   /** A value in a body. */

@@ -48,8 +48,8 @@ final private[rest] class SinceVersions(since: Since) {
   /** Begins a pass. */
   def begin(now: Instant): Unit = begun = now
 
-  /** The options of a list for the requests of this pass. */
-  def asked(options: RestOptions): RestOptions = since.asked(options, from)
+  /** The requests of this pass through a list. */
+  def asked(list: ListRequests): ListRequests = since.asked(list, from)
 
   /** The records of a block that were not delivered; None if there are none.
     *
@@ -58,7 +58,7 @@ final private[rest] class SinceVersions(since: Since) {
     * @throws EpochalException
     *   SINCE_VALUE_INVALID
     */
-  def fresh(block: RecordBlock, first: Int, options: RestOptions): Option[RecordBlock] = {
+  def fresh(block: RecordBlock, first: Int, list: ListRequests): Option[RecordBlock] = {
     val out = new ByteArrayOutputStream(block.length)
     var (index, left) = (first, 0)
     val parser = Json.factory.createParser(block.bytes, block.from, block.length)
@@ -69,9 +69,9 @@ final private[rest] class SinceVersions(since: Since) {
       parser.finishToken()
       val bytes = Arrays.copyOfRange(block.bytes, start, block.from + parser.currentLocation().getByteOffset.toInt)
       val record = mapper.readTree(bytes)
-      val value = valueOf(record, index, options)
-      val key = Sha256.hex(keyOf(options, index, record), 16)
-      if (isFresh(value, key, bytes, options)) {
+      val value = valueOf(record, index, list)
+      val key = Sha256.hex(keyOf(list, index, record), 16)
+      if (isFresh(value, key, bytes, list)) {
         out.write((if (left == 0) '[' else ',').toInt)
         out.write(bytes, 0, bytes.length)
         left += 1
@@ -89,7 +89,7 @@ final private[rest] class SinceVersions(since: Since) {
     * @throws EpochalException
     *   SINCE_VALUE_INVALID
     */
-  def pass(record: JsonNode, index: Int, options: RestOptions): Unit = reach(valueOf(record, index, options))
+  def pass(record: JsonNode, index: Int, list: ListRequests): Unit = reach(valueOf(record, index, list))
 
   /** Ends the pass. @return whether the next one makes another request. */
   def end(): Boolean = {
@@ -128,12 +128,12 @@ final private[rest] class SinceVersions(since: Since) {
     before = (before ++ added).filter { case (_, version) => from.forall(least => !(version.value < least)) }
   }
 
-  private def isFresh(value: SinceValue, key: String, bytes: Array[Byte], options: RestOptions): Boolean =
+  private def isFresh(value: SinceValue, key: String, bytes: Array[Byte], list: ListRequests): Boolean =
     if (from.exists(value < _)) {
       if (!warned && from.map(since.least).exists(value < _)) {
         warned = true
         log.warn(
-          s"${options.endpoint} returns records with a lower value at '${since.field}' than the request has. " +
+          s"${list.endpoint} returns records with a lower value at '${since.field}' than the request has. " +
             s"They are skipped: the API may ignore ${since.param.fold("the value in the body")(name =>
                 s"the parameter '$name'")}.")
       }
@@ -160,8 +160,8 @@ final private[rest] class SinceVersions(since: Since) {
     if (next.forall(_ < bound)) next = Some(bound)
   }
 
-  private def valueOf(record: JsonNode, index: Int, options: RestOptions): SinceValue =
-    since.read(record, next).getOrElse(throw invalid(options, index, record, since.field, since.expected))
+  private def valueOf(record: JsonNode, index: Int, list: ListRequests): SinceValue =
+    since.read(record, next).getOrElse(throw invalid(list, index, record, since.field, since.expected))
 
   /** The version delivered last, of those that are held. */
   private def last(key: String): Option[Version] = now.get(key).orElse(before.get(key))
@@ -169,12 +169,12 @@ final private[rest] class SinceVersions(since: Since) {
   /** Whether the next pass may return a version. */
   private def isHeld(one: (String, Version)): Boolean = next.forall(least => !(one._2.value < least))
 
-  private def keyOf(options: RestOptions, index: Int, record: JsonNode): String = since.keys
+  private def keyOf(list: ListRequests, index: Int, record: JsonNode): String = since.keys
     .map { name =>
       val value = record.path(name)
       if (value.isMissingNode || value.isNull)
         throw invalid(
-          options,
+          list,
           index,
           record,
           s"/${name.replace("~", "~0").replace("/", "~1")}",
@@ -184,7 +184,7 @@ final private[rest] class SinceVersions(since: Since) {
     .mkString(",")
 
   private def invalid(
-      options: RestOptions,
+      list: ListRequests,
       index: Int,
       record: JsonNode,
       pointer: String,
@@ -192,7 +192,7 @@ final private[rest] class SinceVersions(since: Since) {
     val found = record.at(pointer)
     Conditions.SinceValueInvalid(
       "index" -> index,
-      "url" -> options.endpoint,
+      "url" -> list.endpoint,
       "found" -> (if (found.isMissingNode || found.isNull) "no value"
                   else if (found.isContainerNode) s"an ${found.getNodeType}"
                   else s"'${found.asText.take(100)}'"),

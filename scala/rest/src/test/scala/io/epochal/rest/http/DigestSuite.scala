@@ -82,7 +82,7 @@ final class DigestSuite extends AnyFunSuite {
   private def using(api: Protected, password: String = "hunter2")(body: HttpClient => Unit): Unit =
     try {
       val set = Map("url" -> api.url, "digest.user" -> "me", "digest.password" -> password)
-      val client = new HttpClient(RestOptions.read(set).fold(throw _, _.http), new HttpCounters)
+      val client = new HttpClient(RestOptions.read(set).fold(throw _, _.requests.http), new HttpCounters)
       try body(client)
       finally client.close()
     } finally api.close()

@@ -22,7 +22,7 @@ final class HttpConnectionsSuite extends AnyFunSuite {
     Using.resource(new RawServer()((_, out) => out.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]".getBytes))) {
       server =>
         val options = Map("url" -> server.url, "retry.initialDelay" -> "1ms")
-        val _ = body(RestOptions.read(options).fold(throw _, _.http), server)
+        val _ = body(RestOptions.read(options).fold(throw _, _.requests.http), server)
     }
 
   private def ask(client: HttpClient): Int =
@@ -73,7 +73,8 @@ final class HttpConnectionsSuite extends AnyFunSuite {
       all.await()
       out.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]".getBytes)
     })) { server =>
-      val settings = RestOptions.read(Map("url" -> server.url, "retry.maxAttempts" -> "1")).fold(throw _, _.http)
+      val settings =
+        RestOptions.read(Map("url" -> server.url, "retry.maxAttempts" -> "1")).fold(throw _, _.requests.http)
       val counters = new HttpCounters
       Using.resource(new HttpClient(settings, counters)) { client =>
         val first = Seq.fill(kept)(new Thread(() => { val _ = ask(client) }))
@@ -103,7 +104,8 @@ final class HttpConnectionsSuite extends AnyFunSuite {
 
   test("a new connection that the server closes without a response is a failure") {
     Using.resource(new RawServer()((_, _) => ())) { server =>
-      val settings = RestOptions.read(Map("url" -> server.url, "retry.maxAttempts" -> "1")).fold(throw _, _.http)
+      val settings =
+        RestOptions.read(Map("url" -> server.url, "retry.maxAttempts" -> "1")).fold(throw _, _.requests.http)
       Using.resource(new HttpClient(settings, new HttpCounters)) { client =>
         assert(intercept[EpochalException](ask(client)).condition.name == "HTTP_UNREACHABLE")
         assert(server.connections == 1)

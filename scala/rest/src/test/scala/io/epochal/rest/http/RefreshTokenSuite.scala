@@ -135,7 +135,7 @@ final class RefreshTokenSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
         override def names(): Seq[String] = Nil
         override def delete(name: String): Unit = ()
       }
-      val http = RestOptions.read(options(api)).fold(throw _, _.http)
+      val http = RestOptions.read(options(api)).fold(throw _, _.requests.http)
       http.auth.foreach(_.keep(store))
       val credential = http.auth.head.open(http, new HttpCounters)
       assert(intercept[IOException](credential.headers).getMessage == "the disk is full" && api.valid == "r1")

@@ -128,7 +128,7 @@ final class SharedValuesSuite extends AnyFunSuite with MemberFixture {
 
   test("a closed client leaves nothing in use, nor does one that fails to open") {
     val options = Map("url" -> "http://127.0.0.1:1/c")
-    val settings = RestOptions.read(options).fold(throw _, _.http)
+    val settings = RestOptions.read(options).fold(throw _, _.requests.http)
     val before = (HttpConnections.all.inUse, HttpGate.all.inUse, OAuthTokens.all.inUse)
     Using.resource(new HttpClient(settings, new HttpCounters))(_ => assert(HttpGate.all.inUse == before._2 + 1))
     assert((HttpConnections.all.inUse, HttpGate.all.inUse, OAuthTokens.all.inUse) == before)

@@ -130,7 +130,7 @@ final class SignaturesSuite extends AnyFunSuite with StubbedApi {
   test("HMAC: text, hash, encoding, header and time are those of the options") {
     val body = Array[Byte](-1, 0, 36, 123)
     def headers(more: (String, String)*): Map[String, String] = {
-      val set = read(("hmac.secret" -> "key") +: more: _*).http.auth.collect { case one: HmacSettings => one }
+      val set = read(("hmac.secret" -> "key") +: more: _*).requests.http.auth.collect { case one: HmacSettings => one }
       val call = HttpCall("PUT", "/x", body = Some(new HttpBody("text/plain", body)))
       new HmacSigner(set.head, new ManualClock(at)).signature(call, URI.create("http://h"), "/x?y=1", Nil).toMap
     }
@@ -176,7 +176,7 @@ final class SignaturesSuite extends AnyFunSuite with StubbedApi {
       Seq("digest.user" -> secret, "digest.password" -> secret)).foreach { set =>
       respond(aResponse().withStatus(403).withBody(s"no: $secret"))
       val options = read(set: _*)
-      assert(!s"$options ${options.http.auth} ${options.source}".contains(secret))
+      assert(!s"$options ${options.requests.http.auth} ${options.source}".contains(secret))
       assert(failure(readAll(stream(set: _*))).getMessage.contains("no: ***"))
     }
   }

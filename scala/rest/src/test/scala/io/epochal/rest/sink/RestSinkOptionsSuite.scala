@@ -74,7 +74,7 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
 
   test("queries of one budgetName share their budget, a source and a sink too; others have their own") {
     def source(options: (String, String)*) =
-      RestOptions.read((options :+ ("url" -> "http://127.0.0.1/c")).toMap).fold(throw _, identity).http.query
+      RestOptions.read((options :+ ("url" -> "http://127.0.0.1/c")).toMap).fold(throw _, identity).requests.http.query
     val name = "budgetName" -> "shop"
     assert(read(url, name).http.query == source(name) && read(url).http.query != read(url).http.query)
     assert(source(name) != source("budgetName" -> "other"))

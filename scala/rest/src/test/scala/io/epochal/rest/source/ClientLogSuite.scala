@@ -24,9 +24,10 @@ final class ClientLogSuite extends AnyFunSuite {
             "bearerToken" -> "Mk7-token") +
             ("apiKey" -> "Mk7-key") + ("apiKeyParam" -> "api_key"))
         .fold(throw _, identity)
-      val lines = LoggedLines.of(Level.DEBUG)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
-        client.call(options.call(options.pagination.request(0)), new Body)(_ => ())
-      })
+      val lines =
+        LoggedLines.of(Level.DEBUG)(Using.resource(new HttpClient(options.requests.http, new HttpCounters)) { client =>
+          client.call(options.requests.call(options.requests.pagination.request(0)), new Body)(_ => ())
+        })
       assert(lines.contains("LoggedLines begins"))
       assert(lines.filter(_.contains("Mk7")) == Nil)
     }
@@ -41,8 +42,8 @@ final class ClientLogSuite extends AnyFunSuite {
           Map("url" -> api.url, "retry.maxAttempts" -> "8", "retry.initialDelay" -> "1ms", "retry.maxDelay" -> "1ms"))
         .fold(throw _, identity)
       val lines = LoggedLines
-        .of(Level.WARN)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
-          client.call(options.call(options.pagination.request(0)), new Body)(_ => ())
+        .of(Level.WARN)(Using.resource(new HttpClient(options.requests.http, new HttpCounters)) { client =>
+          client.call(options.requests.call(options.requests.pagination.request(0)), new Body)(_ => ())
         })
         .filter(_.contains(api.url))
       assert(lines.size == 3, lines)

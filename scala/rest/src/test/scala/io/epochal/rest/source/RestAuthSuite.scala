@@ -73,7 +73,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(MicroBatch.read(source, schema, start, end).size == 3)
     val left = Serialization.copy(read("bearerTokenFile" -> file.toString))
     Files.delete(file)
-    assert(left.http.auth == Seq(BearerToken.Settings("bearerTokenFile", Secret.Given("second"))))
+    assert(left.requests.http.auth == Seq(BearerToken.Settings("bearerTokenFile", Secret.Given("second"))))
   }
 
   test("basic authentication has user and password, or a key alone as the user") {

@@ -44,7 +44,11 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
       ChainApi.using(records = 30) { api =>
         val options = RestOptions.read((ChainApi.kinds(kind) :+ ("url" -> api.url)).toMap).fold(throw _, identity)
         val factory =
-          new RestReaderFactory(options, RecordReading(schema, "UTC"), new io.epochal.rest.http.HttpCounters, None)
+          new RestReaderFactory(
+            options.requests,
+            RecordReading(schema, "UTC"),
+            new io.epochal.rest.http.HttpCounters,
+            None)
         val reader = factory.createReader(ChainPartition(java.time.Instant.now()))
         val ids = Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
         assert(ids == (0 until 30) && api.requests().size == (if (kind == "keyset") 9 else 8))
@@ -268,7 +272,8 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
       assert(error.condition.name == "OFFSET_INVALID" && error.getMessage.contains("not written with pagination=none"))
       assert(
         failure(
-          query.stream.deserializeOffset(RestOffset.toJson("s", RestPosition(5)))).condition.name == "OFFSET_INVALID")
+          query.stream.deserializeOffset(
+            RestOffset.toJson("s", RestPosition.Planned(5)))).condition.name == "OFFSET_INVALID")
     }
   }
 

@@ -114,7 +114,8 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
   test("a replayed batch contacts the server before tasks start") {
     val port = Ports.free()
     val source = stream("url" -> s"http://127.0.0.1:$port/c")
-    def at(n: Long) = source.deserializeOffset(RestOffset.toJson(s"http://127.0.0.1:$port/c (none)", RestPosition(n)))
+    def at(n: Long) =
+      source.deserializeOffset(RestOffset.toJson(s"http://127.0.0.1:$port/c (none)", RestPosition.Planned(n)))
     assert(failure(source.planInputPartitions(at(0), at(5))).condition.name == "HTTP_UNREACHABLE")
   }
 
@@ -254,7 +255,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     RecordsApi.using(records = 2) { api =>
       val extra = Seq("url" -> api.url, "sourceId" -> "shrunk", "failOnDataLoss" -> failOnDataLoss.toString)
       val source = stream(limitedPages ++ extra: _*)
-      val _ = body(api, source, n => source.deserializeOffset(RestOffset.toJson("shrunk", RestPosition(n))))
+      val _ = body(api, source, n => source.deserializeOffset(RestOffset.toJson("shrunk", RestPosition.Planned(n))))
     }
 
   test("an API with fewer records than delivered is data loss, which names the lost records") {

@@ -115,7 +115,7 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
   test("an offset within a page, as older releases logged it, is resumed from the page that contains it") {
     query(42, "pagination" -> "offset") { query =>
       query.at = query.stream.deserializeOffset(
-        RestOffset.toJson(RestStreams.sourceOf(query.stream.initialOffset()), RestPosition(17)))
+        RestOffset.toJson(RestStreams.sourceOf(query.stream.initialOffset()), RestPosition.Planned(17)))
       assert(query.batch() == (17 until 42))
       assert(query.api.requests().forall(_.endsWith("&_limit=10")))
     }

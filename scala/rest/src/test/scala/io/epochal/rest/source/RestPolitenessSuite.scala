@@ -42,10 +42,11 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
 
   test("tasks that follow lists in a batch read have their parts of the budget, too") {
     val options = read("pagination" -> "link", "maxConcurrency" -> "4", "requestsPerSecond" -> "8")
-    val lists = Seq.fill(6)(MemberPartition(options, ChainPartition(Instant.EPOCH)))
-    val tasks = FanOutPlan.group(lists, options.http.budget, tasks = 16).collect { case MemberPartitions(parts) =>
-      parts.map(_.partition).collect { case ChainPartition(_, share) => share }.distinct
-    }
+    val lists = Seq.fill(6)(MemberPartition(options.requests, ChainPartition(Instant.EPOCH)))
+    val tasks =
+      FanOutPlan.group(lists, options.requests.http.budget, tasks = 16).collect { case MemberPartitions(parts) =>
+        parts.map(_.partition).collect { case ChainPartition(_, share) => share }.distinct
+      }
     assert(tasks.toSeq == Seq.fill(4)(Seq(Some(HttpBudget(Some(2.0), Some(1))))))
   }
 
@@ -82,9 +83,10 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
     respond(aResponse().withStatus(429).withHeader("Retry-After", "3600"), good)
     val options = read("maxThrottleWait" -> "300ms")
     val counters = new HttpCounters
-    val (throttled, other) = (new HttpClient(options.http, counters), new HttpClient(options.http, counters))
+    val (throttled, other) =
+      (new HttpClient(options.requests.http, counters), new HttpClient(options.requests.http, counters))
     def call(client: HttpClient): Unit =
-      client.call(options.call(options.pagination.request(0)), new Body)(_ => ())
+      client.call(options.requests.call(options.requests.pagination.request(0)), new Body)(_ => ())
     val first = new Thread(() => call(throttled))
     first.start()
     eventually(timeout(Span(20, Seconds)), interval(Span(1, Millis)))(assert(counters.value.retries > 0))

@@ -171,7 +171,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
           query,
           query.read(
             end,
-            query.stream.deserializeOffset(RestOffset.toJson(RestStreams.sourceOf(end), RestPosition(600)))))
+            query.stream.deserializeOffset(RestOffset.toJson(RestStreams.sourceOf(end), RestPosition.Planned(600)))))
       }
     replayed("warn")((query, rows) => assert(rows == (620 until 1220) && query.batch() == (1220 until 2400)))
     replayed("restart")((query, rows) => assert(rows == (620 until 1220) && query.batch() == without20(large)))
@@ -275,7 +275,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
     shifting("pagination" -> "page", "pageSize" -> "10") { query =>
       query.become(0 until 25)
       val source = RestStreams.sourceOf(query.stream.initialOffset())
-      query.at = query.stream.deserializeOffset(RestOffset.toJson(source, RestPosition(12)))
+      query.at = query.stream.deserializeOffset(RestOffset.toJson(source, RestPosition.Planned(12)))
       assert(query.batch() == (12 until 25) && query.at.json.contains("\"marks\":[{\"record\":24,"))
     }
   }

@@ -17,7 +17,7 @@ final class RestStopSuite extends AnyFunSuite with ChainFixture {
   private def read(api: ChainApi, kind: String, options: (String, String)*): Seq[Int] = {
     val all = ChainApi.kinds(kind) ++ options :+ ("url" -> api.url)
     val read = RestOptions.read(all.toMap).fold(throw _, identity)
-    val factory = new RestReaderFactory(read, RecordReading(schema, "UTC"), new HttpCounters, None)
+    val factory = new RestReaderFactory(read.requests, RecordReading(schema, "UTC"), new HttpCounters, None)
     val reader = factory.createReader(ChainPartition(Instant.now()))
     try Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
     finally reader.close()

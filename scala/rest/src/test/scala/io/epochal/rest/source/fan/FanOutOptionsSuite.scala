@@ -16,7 +16,7 @@ final class FanOutOptionsSuite extends AnyFunSuite {
 
   private def members(options: (String, String)*): Seq[RestOptions] = {
     val whole = read(options: _*).fold(throw _, identity)
-    whole.fanOut.get.table.map(whole.fanOut.get.member(_).fold(throw _, identity))
+    whole.fanOut.get.table.map(whole.fanOut.get.member(_, whole))
   }
 
   private def refused(condition: String, said: String, options: (String, String)*): Unit = {
@@ -27,7 +27,7 @@ final class FanOutOptionsSuite extends AnyFunSuite {
 
   test("values are percent-encoded in url and params, and escaped in texts of a JSON body") {
     val found = members("params.of" -> "${n} & ${repo}", "requestBody" -> """{"n": ${n}, "repo": "${repo}"}""")
-    val calls = found.map(_.call(PageRequest("", 0, 1)))
+    val calls = found.map(_.requests.call(PageRequest("", 0, 1)))
     assert(
       calls.map(_.target) == Seq(
         "/repos/a%2Fb%20%C3%BC/items?of=1%20%26%20a%2Fb%20%C3%BC",
@@ -39,7 +39,7 @@ final class FanOutOptionsSuite extends AnyFunSuite {
 
   test("paging placeholders stay besides those for parameters") {
     val body = """{"repo": "${repo}", "from": ${offset}, "size": ${limit}}"""
-    val call = members("pagination" -> "offset", "requestBody" -> body).head.call(PageRequest("", 20, 10))
+    val call = members("pagination" -> "offset", "requestBody" -> body).head.requests.call(PageRequest("", 20, 10))
     assert(new String(call.body.get.bytes, "UTF-8") == """{"repo": "a/b ü", "from": 20, "size": 10}""")
   }
 
@@ -65,9 +65,9 @@ final class FanOutOptionsSuite extends AnyFunSuite {
 
   test("all members share one budget") {
     val whole = read("requestsPerSecond" -> "5").fold(throw _, identity)
-    assert(members("requestsPerSecond" -> "5").map(_.http.query).distinct.size == 1)
-    val first = whole.fanOut.get.first.http
-    assert(first.query == whole.http.query && first.budget == whole.http.budget)
+    assert(members("requestsPerSecond" -> "5").map(_.requests.http.query).distinct.size == 1)
+    val first = whole.fanOut.get.first(whole).requests.http
+    assert(first.query == whole.requests.http.query && first.budget == whole.requests.http.budget)
   }
 
   test("an invalid table is refused with the expected form") {

@@ -31,12 +31,12 @@ final class MemberOptionsSuite extends AnyFunSuite {
 
   test("on the same server a parent has the credentials, headers and limits of its child, and shares its budget") {
     val Seq(parent, leaf) = levels(secrets: _*)
-    val http = parent.template.http
-    assert(http.auth == leaf.template.http.auth && http.auth.nonEmpty)
+    val http = parent.template.requests.http
+    assert(http.auth == leaf.template.requests.http.auth && http.auth.nonEmpty)
     assert(http.endpoint.headers.contains("X-Tenant" -> "hunter3"))
     assert(!http.endpoint.headers.exists(_._1 == "X-Owner") && !http.endpoint.target("").contains("hunter4"))
-    assert(http.transport == leaf.template.http.transport && http.budget == leaf.template.http.budget)
-    assert(http.query == leaf.template.http.query)
+    assert(http.transport == leaf.template.requests.http.transport && http.budget == leaf.template.requests.http.budget)
+    assert(http.query == leaf.template.requests.http.query)
   }
 
   test("a parent on another server gets none of them") {
@@ -47,9 +47,9 @@ final class MemberOptionsSuite extends AnyFunSuite {
       "https://api.example.com.evil.org/repos",
       "https://api.example.com@evil.org/repos").foreach { url =>
       val Seq(parent, leaf) = levels(secrets :+ ("parent.url" -> url): _*)
-      val http = parent.template.http
+      val http = parent.template.requests.http
       assert(http.auth.isEmpty && !http.endpoint.headers.exists(_._2.contains("hunter")), url)
-      assert(http.budget.requestsPerSecond.isEmpty && http.query != leaf.template.http.query)
+      assert(http.budget.requestsPerSecond.isEmpty && http.query != leaf.template.requests.http.query)
     }
     assert(Lineage.sameServer("HTTPS://API.example.com:443/x", "https://api.example.com/y"))
   }
@@ -64,20 +64,21 @@ final class MemberOptionsSuite extends AnyFunSuite {
         "parent.parent.url" -> "https://api.example.com/repos",
         "parent.parent.fields" -> "owner=/owner/login,repo=/name"): _*)
     assert(leaf.names == Seq("owner", "repo", "n") && middle.names == Seq("owner", "repo"))
-    assert(root.template.http.auth.isEmpty && middle.template.http.auth.size == 1)
+    assert(root.template.requests.http.auth.isEmpty && middle.template.requests.http.auth.size == 1)
   }
 
   test("a parent's own credentials and limits replace those of its child") {
     val Seq(parent, leaf) = levels(secrets ++ Seq("parent.apiKey" -> "own", "parent.requestsPerSecond" -> "1"): _*)
-    assert(parent.template.http.auth.size == 1 && parent.template.http.auth != leaf.template.http.auth)
-    assert(parent.template.http.budget.requestsPerSecond.contains(1.0))
-    assert(parent.template.http.query != leaf.template.http.query)
+    assert(
+      parent.template.requests.http.auth.size == 1 && parent.template.requests.http.auth != leaf.template.requests.http.auth)
+    assert(parent.template.requests.http.budget.requestsPerSecond.contains(1.0))
+    assert(parent.template.requests.http.query != leaf.template.requests.http.query)
     val Seq(withUser, _) = levels("url" -> "https://me:hunter5@api.example.com/repos/${owner}/${repo}")
-    assert(withUser.template.endpoint.hasUserInfo)
+    assert(withUser.template.requests.endpoint.hasUserInfo)
     val Seq(without, _) = levels(
       "url" -> "https://me:hunter5@api.example.com/repos/${owner}/${repo}",
       "parent.url" -> "https://other.example.com/repos")
-    assert(!without.template.endpoint.hasUserInfo)
+    assert(!without.template.requests.endpoint.hasUserInfo)
   }
 
   test("the identity names the child and its parents, without values") {

@@ -9,6 +9,7 @@ import org.scalatest.tagobjects.Slow
 import io.epochal.core.journal.Segment
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.Validator
+import io.epochal.rest.source.MemberTable.Member
 import io.epochal.rest.source._
 
 /** The members of a stream in memory and in their log. */
@@ -27,59 +28,54 @@ final class MemberTableSuite extends AnyFunSuite {
 
   private def newLog(): MemberLog = {
     val directory = Files.createTempDirectory("rest").toString
-    new MemberLog(new HadoopFileStore(directory, new Configuration()), options, lineage.leaf.keys)
+    new MemberLog(new HadoopFileStore(directory, new Configuration()), options.errors, lineage.leaf.keys)
   }
 
-  private def found(table: MemberTable, n: Int): Member =
-    table.found(table.root, Map("owner" -> s"owner${n % 100}", "repo" -> s"repository-$n"))._1.asInstanceOf[Member]
+  private def name(table: MemberTable, n: Int): Member =
+    table.name(table.root, Map("owner" -> s"owner${n % 100}", "repo" -> s"repository-$n"), Long.MaxValue - 1).get
 
-  private def moved(member: Member, n: Int): Unit = {
-    member.answered = true
-    member.moved = true
-    member.records = n.toLong
-    member.token = s"/repositories/12345678/issues?page=$n"
-    member.taken = n % 100L
-    member.unless = Validator("If-None-Match", s""""0123456789abcdef0123456789abcdef$n"""")
-    member.changed = 1000L + n
+  private def move(table: MemberTable, member: Member, n: Int): Unit = {
+    val page = NextPage(Some(s"/repositories/12345678/issues?page=$n"), n % 100L)
+    val validator = Validator("If-None-Match", s""""0123456789abcdef0123456789abcdef$n"""")
+    table.move(member, MemberPosition(n.toLong, page, Some(validator), 1000L + n), mustLog = true)
   }
 
-  private def known(table: MemberTable): Map[String, (Long, NextPage, Validator, Long)] =
-    table.all.filter(_.answered).map(one => one.key -> ((one.records, one.next, one.unless, one.changed))).toMap
+  private def positions(table: MemberTable): Map[String, MemberPosition] =
+    table.positioned.map(member => member.key -> member.position).toMap
 
   test("polls alternate between the members that changed last and those that have waited longest, and leave none out") {
     val table = newTable
-    val members = (0 until 8).map(found(table, _))
-    table.root.due = 100
+    val members = (0 until 8).map(name(table, _))
+    table.defer(table.root, Long.MaxValue)
     members.zipWithIndex.foreach { case (member, i) =>
-      member.due = i.toLong
-      member.changed = if (i < 6) i.toLong else 0L
+      table.defer(member, i.toLong)
+      table.move(member, MemberPosition.Start.copy(changed = if (i < 6) i.toLong else 0L), mustLog = false)
     }
-    assert(table.ready(now = 6) == Seq(0, 5, 1, 4, 2, 3, 6).map(members))
+    assert(table.begin(now = 6) == Seq(0, 5, 1, 4, 2, 3, 6).map(members))
   }
 
   test("a list is polled only while its parent lists it") {
     val table = newTable
-    val (one, other) = (found(table, 1), found(table, 2))
-    table.root.reads += 1
-    table.root.due = 100
-    assert(table.ready(1).toSet == Set(one, other))
-    Seq(one, other).foreach(_.queued = false)
-    found(table, 2): Unit
-    table.root.reads += 1
-    assert(table.ready(1) == Seq(other))
+    val (one, other) = (name(table, 1), name(table, 2))
+    table.endRead(table.root, isWhole = true, 1)
+    assert(table.begin(1).toSet == Set(one, other) && table.counts == ((2, 0)))
+    table.name(table.root, MemberTable.values(lineage.leaf.keys, other.key), 1): Unit
+    table.endRead(table.root, isWhole = true, 1)
+    assert(table.begin(1) == Seq(other) && table.counts == ((1, 0)))
   }
 
   test("the log gives back every position, whatever was written in between", Slow) {
     val (log, table) = (newLog(), newTable)
     log.read(Nil, table)
     var segments = Seq.empty[Segment]
+    val members = (0 until 3000).map(name(table, _))
     (0 until 40).foreach { round =>
-      (0 until 3000 by (round + 1) * 7).foreach(n => moved(found(table, n), n + round))
+      members.indices.by((round + 1) * 7).foreach(n => move(table, members(n), n + round))
       segments = log.add(table, segments)
       assert(segments.size <= MemberLog.MaxSegments)
       val read = newTable
       log.read(segments, read)
-      assert(known(read) == known(table))
+      assert(positions(read) == positions(table))
     }
     assert(log.add(table, segments) == segments)
   }
@@ -94,14 +90,16 @@ final class MemberTableSuite extends AnyFunSuite {
     val before = used()
     val table = newTable
     log.read(Nil, table)
-    (0 until count).foreach(n => moved(found(table, n), n))
+    val last = name(table, count - 1)
+    move(table, last, count - 1)
+    (0 until count - 1).foreach(n => move(table, name(table, n), n))
     val bytes = (used() - before) / count
     val segments = log.add(table, Nil)
-    found(table, 7).moved = true
+    move(table, last, count)
     val later = log.add(table, segments)
-    val position = RestPosition(1, Some(JournalPosition(Nil, None)), log = later)
+    val position = RestPosition.OfMembers(1, Nil, later)
     info(s"$bytes bytes per member; the log has ${segments.map(_.bytes).sum / count} per member")
-    assert(table.all.size == count && bytes < 500)
+    assert(table.members.size == count && bytes < 500)
     assert(RestOffset.toJson("s", position).length < 1000)
     assert(later.last.until - later.last.from == 1)
   }

@@ -35,8 +35,8 @@ trait ChainScript extends Assertions {
 
   final protected class Script(options: RestOptions, pagination: ChainedPagination, replies: Seq[Reply]) {
     val requests = mutable.Buffer.empty[String]
-    private val chain = new PageChain(options, pagination, maxEmpty = 3)
-    private val scan = options.scan(pagination.pointers, pagination.key, pagination.json)
+    private val chain = new PageChain(options.requests, pagination, maxEmpty = 3)
+    private val scan = options.requests.scan(pagination.pointers, pagination.key, pagination.json)
     private val later = replies.groupBy(_.sent).map { case (sent, all) => sent -> mutable.Queue.from(all) }
 
     private def answer(call: HttpCall, skip: Option[Long]): PageAnswer = {
@@ -80,7 +80,7 @@ trait ChainScript extends Assertions {
 
   protected def script(options: (String, String)*)(replies: Reply*): Script = {
     val parsed = read(options: _*)
-    val pagination = parsed.paging match {
+    val pagination = parsed.requests.paging match {
       case counted: Pagination        => CountedPages(counted, total = ListTotal.of(parsed), grows = true)
       case chained: ChainedPagination => chained
       case other                      => fail(s"$other")

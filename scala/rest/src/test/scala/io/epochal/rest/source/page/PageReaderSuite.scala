@@ -21,9 +21,9 @@ final class PageReaderSuite extends AnyFunSuite {
       Map("url" -> api.url, "pagination" -> "offset", "pageSize" -> "5", "retry.initialDelay" -> "1ms") ++ more
     val options = RestOptions.read(raw).fold(throw _, identity)
     val columns = new RecordColumns(RecordReading(StructType.fromDDL("id LONG"), "UTC"), options.rules)
-    val client = new HttpClient(options.http, new HttpCounters)
-    Using.resource(new PageReader(options, RecordRange(0, until), client, depth)) { pages =>
-      val rows = new RecordRows(columns, options.rules, pages, options.place)
+    val client = new HttpClient(options.requests.http, new HttpCounters)
+    Using.resource(new PageReader(options.requests, RecordRange(0, until), client, depth)) { pages =>
+      val rows = new RecordRows(columns, options.rules, pages, options.requests.place)
       Iterator.continually(rows).takeWhile(_.next()).map(_.row.getLong(0)).toVector
     }
   }

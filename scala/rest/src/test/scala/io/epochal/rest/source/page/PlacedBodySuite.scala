@@ -30,10 +30,12 @@ final class PlacedBodySuite extends AnyFunSuite {
     (call.method, call.target, call.body.fold("")(body => new String(body.bytes, UTF_8)))
 
   private def counted(options: RestOptions, record: Long): (String, String, String) =
-    text(options.call(options.pagination.request(record)))
+    text(options.requests.call(options.requests.pagination.request(record)))
 
   private def followed(options: RestOptions, token: Option[String]): (String, String, String) =
-    text(options.pageCall.of(options.endpoint, options.paging.asInstanceOf[ChainedPagination], token))
+    text(
+      options.requests.pageCall
+        .of(options.requests.endpoint, options.requests.paging.asInstanceOf[ChainedPagination], token))
 
   private val cursors = Seq("pagination" -> "cursor", "nextCursor" -> "/next", "records" -> "/data")
 
@@ -68,10 +70,11 @@ final class PlacedBodySuite extends AnyFunSuite {
     assert(followed(read(cursors :+ ("cursorBody" -> "/c"): _*), None) == (("POST", "/search", "{}")))
     Seq("GET", "POST", "QUERY").foreach { method =>
       val set = read("requestBody" -> "{}", "method" -> method)
-      assert(counted(set, 0) == ((method, "/search", "{}")) && !set.revalidates)
+      assert(counted(set, 0) == ((method, "/search", "{}")) && !set.requests.revalidates)
     }
-    assert(counted(read("method" -> "POST"), 0) == (("POST", "/search", "")) && read("method" -> "GET").revalidates)
-    assert(!read("method" -> "POST").revalidates)
+    assert(
+      counted(read("method" -> "POST"), 0) == (("POST", "/search", "")) && read("method" -> "GET").requests.revalidates)
+    assert(!read("method" -> "POST").requests.revalidates)
     assert(followed(read(cursors :+ ("method" -> "POST"): _*), Some("x")) == (("POST", "/search?cursor=x", "")))
   }
 

@@ -39,33 +39,29 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("the offsets of release 0.1.0 are read, and written unchanged") {
-    shouldBe(frozen, source, RestPosition(1000))
+    shouldBe(frozen, source, RestPosition.Planned(1000))
     val next = NextPage(Some("a\"b"), 3)
-    shouldBe(
-      chained,
-      source.replace("offset", "cursor"),
-      RestPosition(150, Some(JournalPosition(Seq(segment), Some(next)))))
-    shouldBe(copied, source, RestPosition(7, Some(JournalPosition(Nil, None))))
-    shouldBe(again, source, RestPosition(12, crawl = 2))
+    shouldBe(chained, source.replace("offset", "cursor"), RestPosition.Journalled(150, Seq(segment), Some(next)))
+    shouldBe(copied, source, RestPosition.Journalled(7, Nil))
+    shouldBe(again, source, RestPosition.Planned(12, crawl = 2))
   }
 
   test("an offset with marks is read, and written unchanged") {
     val marks = Seq(Mark(3, "0123456789abcdef", ""), Mark(11, "fedcba9876543210", "/id"))
     val text = """{"v":4,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":12,""" +
       """"marks":[{"record":3,"digest":"0123456789abcdef"},{"record":11,"digest":"fedcba9876543210","of":"/id"}]}"""
-    shouldBe(text, source, RestPosition(12, marks = marks))
+    shouldBe(text, source, RestPosition.Planned(12, marks = marks))
     val member = Map("repo" -> "a")
-    val fanned = RestPosition(12, members = Map(member -> RestPosition(12, marks = marks)))
+    val fanned = RestPosition.FannedOut(Map(member -> RestPosition.Planned(12, marks = marks)))
     assert(RestOffset.fromJson("s", RestOffset.toJson("s", fanned)).contains(fanned))
   }
 
   test("an offset with members is read, and written unchanged") {
     val (a, b) = (Map("repo" -> "a"), Map("repo" -> "b"))
-    val journal = JournalPosition(Seq(segment), Some(NextPage(Some("/a?page=3"), 3)))
-    val members =
-      Map(b -> RestPosition(7, Some(JournalPosition(Nil, None))), a -> RestPosition(150, Some(journal)))
+    val followed = RestPosition.Journalled(150, Seq(segment), Some(NextPage(Some("/a?page=3"), 3)))
+    val lists = RestPosition.FannedOut(Map(b -> RestPosition.Journalled(7, Nil), a -> followed))
     val owner = "http://127.0.0.1:8080/%7Brepo%7D (link)"
-    shouldBe(fanned, owner, RestPosition(157, members = members))
+    shouldBe(fanned, owner, lists)
     Seq(
       "\"records\":157" -> "\"records\":158",
       "\"repo\":\"b\"" -> "\"repo\":\"a\"",
@@ -86,9 +82,11 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("an offset survives its JSON, which is deterministic") {
     val next =
       Gen.option(Gen.zip(Gen.option(Gen.asciiPrintableStr), Gen.choose(0L, 1000L)).map((NextPage.apply _).tupled))
-    val journal = Gen.option(Gen.zip(segments, next).map((JournalPosition.apply _).tupled))
+    val journal = Gen.option(Gen.zip(segments, next))
     forAll(Gen.choose(0L, Long.MaxValue), journal) { (n, pages) =>
-      val position = RestPosition(n, pages)
+      val position = pages.fold[RestPosition](RestPosition.Planned(n)) { case (segments, page) =>
+        RestPosition.Journalled(n, segments, page)
+      }
       val json = RestOffset.toJson(source, position)
       assert(RestOffset.fromJson(source, json).contains(position))
       assert(json.contains("\"v\":2") == pages.isDefined)

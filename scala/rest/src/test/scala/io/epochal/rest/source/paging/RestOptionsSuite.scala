@@ -20,7 +20,8 @@ final class RestOptionsSuite extends AnyFunSuite {
   private def refused(options: (String, String)*): EpochalException =
     RestOptions.read(options.toMap).fold(identity, good => fail(s"was taken: $good"))
 
-  private def target(query: String, options: (String, String)*): String = read(options: _*).endpoint.target(query)
+  private def target(query: String, options: (String, String)*): String =
+    read(options: _*).requests.endpoint.target(query)
 
   test("an unknown option is refused with the nearest known one") {
     val error = refused(url, "pagesize" -> "5", "pagenation" -> "offset")
@@ -115,7 +116,7 @@ final class RestOptionsSuite extends AnyFunSuite {
   }
 
   test("headers are sent as given and replace defaults; those of the connection are refused") {
-    val headers = read(url, "headers.X-Key" -> " k ", "headers.accept" -> "text/json").endpoint.headers.toMap
+    val headers = read(url, "headers.X-Key" -> " k ", "headers.accept" -> "text/json").requests.endpoint.headers.toMap
     assert(headers("X-Key") == "k" && headers("accept") == "text/json" && !headers.contains("Accept"))
     assert(headers("Accept-Encoding") == "gzip, zstd" && headers("User-Agent").startsWith("epochal/"))
     Seq("headers.Host" -> "h", "headers.Content-Length" -> "1", "headers.X Y" -> "v", "headers.X" -> "a\r\nY: b")
@@ -127,7 +128,7 @@ final class RestOptionsSuite extends AnyFunSuite {
 
   test("user info in the URL becomes basic authentication, once") {
     val withUser = "url" -> "http://me:p%40ss@127.0.0.1/c"
-    assert(read(withUser).endpoint.headers.contains("Authorization" -> "Basic bWU6cEBzcw=="))
+    assert(read(withUser).requests.endpoint.headers.contains("Authorization" -> "Basic bWU6cEBzcw=="))
     assert(refused(withUser, "headers.authorization" -> "Bearer x").condition.name == "OPTION_CONFLICT")
   }
 

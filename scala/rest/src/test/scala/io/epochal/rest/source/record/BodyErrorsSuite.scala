@@ -42,12 +42,12 @@ final class BodyErrorsSuite extends AnyFunSuite with StubbedApi {
 
   private def batch(more: (String, String)*): Seq[Int] = {
     val options = read(more: _*)
-    val factory = new RestReaderFactory(options, RecordReading(schema, "UTC"), new HttpCounters, None)
-    val partition = options.paging match {
+    val factory = new RestReaderFactory(options.requests, RecordReading(schema, "UTC"), new HttpCounters, None)
+    val partition = options.requests.paging match {
       case _: ChainedPagination => ChainPartition(java.time.Instant.now())
       case _ =>
         val records = Using.resource(new RestFrontier(options, new HttpCounters))(_.exists(0, Long.MaxValue))
-        RestPartition(RecordRange(0, records), options.http.budget)
+        RestPartition(RecordRange(0, records), options.requests.http.budget)
     }
     Using.resource(factory.createReader(partition)) { reader =>
       Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector

@@ -128,7 +128,7 @@ final class MissingRecordsSuite extends AnyFunSuite {
         val options = RestOptions
           .read(Map("url" -> server.url, "missingRecords" -> missing, "retry.maxAttempts" -> "1"))
           .fold(throw _, identity)
-        Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
+        Using.resource(new HttpClient(options.requests.http, new HttpCounters)) { client =>
           val body = new Body
           client.call(HttpCall("GET", "/c"), body)(_ => RecordFormat.Json("").count(body, place))
         }

@@ -308,7 +308,12 @@ final class SinceSuite extends AnyFunSuite with SinceFixture {
     val options = optionsOf(new SinceApi, "body") - "sinceStart"
     def sent(more: (String, String)*): String = {
       val read = RestOptions.read(options ++ more).fold(throw _, _.first)
-      new String(read.pageCall.of(read.endpoint, read.paging.asInstanceOf[ChainedPagination], Some("7")).body.get.bytes)
+      new String(
+        read.requests.pageCall
+          .of(read.requests.endpoint, read.requests.paging.asInstanceOf[ChainedPagination], Some("7"))
+          .body
+          .get
+          .bytes)
     }
     Seq(
       ("iso", "2024-01-01", "\"2024-01-01T00:00:00Z\""),

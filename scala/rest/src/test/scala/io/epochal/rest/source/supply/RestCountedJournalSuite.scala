@@ -108,7 +108,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
     val store = new HadoopFileStore(directory.toString, new Configuration())
     val options = RestOptions.read(Map("url" -> "http://127.0.0.1/c", "journal" -> "true")).fold(throw _, identity)
     val journal = RestJournal(options, store, 3)
-    val tail = new JournalTail(journal, RestPosition(0), segmentBytes = 200)
+    val tail = new JournalTail(journal, RestPosition.First, segmentBytes = 200)
     (0 until 30).foreach { i =>
       val page = s"""[{"id":${2 * i}},{"id":${2 * i + 1}}]""".getBytes
       tail.add(2, page, 0, page.length)
@@ -116,9 +116,9 @@ final class RestCountedJournalSuite extends AnyFunSuite {
     val middle = tail.take(31)
     val after = tail.after(middle).get
     val end = after.take(29)
-    assert(middle.journal.get.segments.size > 5 && end.journal.get.segments.size < middle.journal.get.segments.size)
-    val reader = new RestReaderFactory(options, RecordReading(schema, "UTC"), new HttpCounters, Some(store))
-    val ids = Seq(RestPosition(0) -> middle, middle -> end).flatMap { case (from, until) =>
+    assert(middle.journal.get.size > 5 && end.journal.get.size < middle.journal.get.size)
+    val reader = new RestReaderFactory(options.requests, RecordReading(schema, "UTC"), new HttpCounters, Some(store))
+    val ids = Seq(RestPosition.First -> middle, middle -> end).flatMap { case (from, until) =>
       journal.partitions(from, until).toSeq.flatMap { partition =>
         val rows = reader.createReader(Serialization.copy(partition))
         Iterator.continually(rows).takeWhile(_.next()).map(_.get().getInt(0)).toVector

@@ -83,7 +83,7 @@ trait WindowFixture extends Assertions {
       "windowStart" -> s"${WindowApi.start}",
       "windowLength" -> "10m")
     val read = RestOptions.read(options.toMap).fold(throw _, identity)
-    val factory = new RestReaderFactory(read, RecordReading(schema, "UTC"), new HttpCounters, None)
+    val factory = new RestReaderFactory(read.requests, RecordReading(schema, "UTC"), new HttpCounters, None)
     val reader = factory.createReader(ChainPartition(until))
     Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
   }
