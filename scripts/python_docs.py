@@ -42,7 +42,7 @@ COMMON = {
 #: Conditions that the class of a value already implies.
 _IMPLIED = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")
 _LINE = re.compile(r"^- (`.*?) \(([^`,*]*)(?:, (?:default )?(`.*?`|\*\*required\*\*))?\): (.*)$", re.MULTILINE)
-_ARGUMENT = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", re.MULTILINE)
+_ARGUMENT = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _BEGIN, _END = "<!-- options: begin -->", "<!-- options: end -->"
 
 
@@ -97,7 +97,7 @@ def described(kind: type[Value]) -> str:
     """The ``Args`` of a value's docstring."""
     name = format_of(kind)
     own = {option.name: one.name for one in fields(kind) if (option := option_of(one))}
-    texts = dict(_ARGUMENT.findall("\n".join(vars(one).get("__doc__") or "" for one in reversed(kind.__mro__))))
+    texts = dict(_ARGUMENT.findall("\n".join(map(_clean, reversed(kind.__mro__)))))
     lines = []
     for one in fields_of(kind):
         option = option_of(one)
@@ -126,7 +126,7 @@ def _entry(name: str, text: str) -> str:
 
 def described_helper(form: Form, function: Callable[..., Any]) -> str:
     """The ``Args`` of a helper's docstring."""
-    texts = dict(_ARGUMENT.findall(str(function.__doc__)))
+    texts = dict(_ARGUMENT.findall(_clean(function)))
     lines = []
     for name in inspect.signature(function).parameters:
         if name in texts:
@@ -178,15 +178,27 @@ def _literal(text: str) -> str:
 
 def docstring(kind: type[Value]) -> str:
     """The whole docstring of a value, as in the source of its class."""
-    summary = str(kind.__doc__).partition("\n\n    Args:\n")[0].rstrip()
+    summary = _indented(_clean(kind).partition("\n\nArgs:\n")[0])
     args = described(kind)
     return f"{summary}\n\n{args}\n    " if args else summary
 
 
 def helper_docstring(form: Form, function: Callable[..., Any]) -> str:
     """The whole docstring of a helper, as in its source."""
-    before, _, after = str(function.__doc__).partition("    Args:\n")
-    return f"{before}{described_helper(form, function)}\n\n{after.partition(chr(10) * 2)[2]}"
+    before, _, after = _clean(function).partition("\n\nArgs:\n")
+    rest = _indented(f"\n\n{after.partition(chr(10) * 2)[2]}")
+    return f"{_indented(before)}\n\n{described_helper(form, function)}{rest}\n    "
+
+
+def _clean(subject: Any) -> str:
+    """Its own docstring without indentation, which Python's compiler removes since 3.13."""
+    own = subject.__doc__ if inspect.isfunction(subject) else vars(subject).get("__doc__")
+    return inspect.cleandoc(own or "")
+
+
+def _indented(text: str) -> str:
+    """The lines after the first as in the source."""
+    return text.replace("\n", "\n    ").replace("\n    \n", "\n\n").replace("\n    \n", "\n\n")
 
 
 def helpers() -> dict[Callable[..., Any], Form]:
